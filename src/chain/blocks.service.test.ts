@@ -3,6 +3,7 @@ import { attest, locationRequest, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { faults, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
+import { MONOTONIC, type Clock } from '../clock'
 import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
 import { fixedSelection, headerByHash, headerCall } from './logs'
@@ -28,17 +29,18 @@ afterEach(async () => {
 
 const minute = 60_000
 let now = 0
+const clock: Clock = { ...MONOTONIC, now: () => now }
 /** A reader with one endpoint for each list of faults. */
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
-  const doubt = new Doubt(() => now)
+  const doubt = new Doubt(clock)
   return {
     doubt,
     blocks: new BlockReader(
       testRpc(proxies.map(({ url }) => url)),
       fixedSelection([attestationFilter(chain.chain)]),
       doubt,
-      () => now,
+      clock,
     ),
   }
 }
@@ -133,9 +135,33 @@ test('when three endpoints without receipts give different logs, there is no ans
   expect(doubt.reason()).toEqual(sentence())
 })
 
+/** Receipts of a type of transaction that this program does not know. */
+const ofUnknownForm: Fault = ({ method, params }) =>
+  method === 'eth_getBlockReceipts'
+    ? {
+        ask: async (ask) =>
+          ((await ask(method, params)) as object[]).map((receipt) => ({ ...receipt, type: '0x50' })),
+      }
+    : undefined
+
+test.each([1, 2])(
+  'false receipts stay contradicted, though all %i endpoints agree, for however long',
+  async (endpoints) => {
+    const behind = Array.from({ length: endpoints }, () => [faults.logsCutEverywhere])
+    const { blocks, doubt } = await reader(...behind)
+    const [header] = await blocks.headers([headerCall(number)])
+    for (const minutes of [0, 6, 60]) {
+      now += minutes * minute
+      expect(await blocks.logs(header!)).toMatchObject({ contradicted: true })
+      expect(doubt.reason()).toBeDefined()
+    }
+  },
+)
+
 test('receipts have an unknown form when none has matched its root for five minutes; missing receipts are waited for', async () => {
-  const { blocks, doubt } = await reader([faults.logsForged])
+  const { blocks, doubt } = await reader([ofUnknownForm])
   const [header] = await blocks.headers([headerCall(number)])
+  expect(await blocks.logs(header!)).toMatchObject({ contradicted: true })
   now += 6 * minute
   expect(await blocks.logs(header!)).toMatchObject({ evidence: 'single', contradicted: false })
   expect(doubt.reason()).toBeUndefined()

@@ -1,8 +1,10 @@
 import { RpcError } from '@subsquid/rpc-client'
+import { MONOTONIC, type Clock } from '../clock'
 import { hexNumber, type Answered, type Route, type Rpc, type RpcCall } from '../rpc'
 import { ContradictionError, type Doubt } from './doubt'
-import { logQuery, ofBlock, uniqueLogs, type LogSelection, type RpcLog } from './logs'
+import { headerCall, logQuery, ofBlock, uniqueLogs, type LogSelection, type RpcLog } from './logs'
 import {
+  hasKnownType,
   hashesToItself,
   logsOf,
   receiptsRoot,
@@ -39,7 +41,7 @@ export interface CheckedLogs {
   learned: number
 }
 
-/** Nothing of a form has hashed to what it should for this long: the form is taken for an unknown one. */
+/** A form of which nothing has hashed to what it should for this long is treated as unknown. */
 const FORM_PATIENCE_MS = 300_000
 /** Receipts of an existing block, or a second endpoint's answer, are waited for this long. */
 const PATIENCE_MS = 15_000
@@ -64,7 +66,7 @@ export class BlockReader {
     private readonly rpc: Rpc,
     readonly selection: LogSelection,
     private readonly doubt?: Doubt,
-    private readonly clock: () => number = Date.now,
+    private readonly clock: Clock = MONOTONIC,
   ) {
     this.route = rpc.route()
     this.test = new SelectionTest(selection)
@@ -75,6 +77,28 @@ export class BlockReader {
   /** From now on the endpoints are asked in the opposite order: the last answers were of no use. */
   turn(): void {
     this.route.turn()
+  }
+
+  /** The number of endpoints. */
+  get endpoints(): number {
+    return this.rpc.size
+  }
+
+  /**
+   * The hash of the block of this number at each endpoint that answers; null if it has no such block. Headers that
+   * do not hash to their own hash are left out, if those of this chain do.
+   */
+  async hashesAt(height: number): Promise<(string | null)[]> {
+    const hashes: (string | null)[] = []
+    const call = headerCall(height)
+    for await (const opinion of this.route.each<FullHeader | null>([call])) {
+      if (!('answer' in opinion)) continue
+      const [header] = opinion.answer
+      const checked = header ? await this.checked(call, header, false) : null
+      if (checked === null) hashes.push(null)
+      else if (typeof checked === 'object') hashes.push(checked.header.hash)
+    }
+    return hashes
   }
 
   /**
@@ -165,7 +189,7 @@ export class BlockReader {
     }
     if (!proven && !wrong.length && !receipts.refused && this.mayStillCome(header.hash)) return null
 
-    const contradicted = wrong.length > 0 && this.receiptsForm.isKnown()
+    const contradicted = wrong.length > 0 && this.isFormKnown(isValid, wrong)
     if (contradicted) {
       const reason = `the receipts of block ${Number(header.number)} do not hash to its receiptsRoot`
       for (const { distrust } of wrong) distrust(reason)
@@ -256,6 +280,16 @@ export class BlockReader {
     return true
   }
 
+  /**
+   * True if receipts of this form must hash to the root of their header, so that these are false: the header hashes to
+   * its own hash, and proof.ts knows the types of the transactions. An unknown form is one of which no receipts have
+   * hashed to their root for a while.
+   */
+  private isFormKnown(isValid: boolean, wrong: readonly Answered<RpcReceipt[][]>[]): boolean {
+    const unknown = wrong.some(({ answer }) => !answer[0]!.every(hasKnownType))
+    return isValid && !unknown ? true : this.receiptsForm.isKnown()
+  }
+
   private ours(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
     return logsOf(header, receipts).filter(this.test.isOurs)
   }
@@ -271,30 +305,27 @@ export class BlockReader {
 
   /** Whether missing data may still arrive: a node may announce a block before it has all of it. */
   private mayStillCome(what: string): boolean {
-    const since = this.awaited.get(what) ?? this.clock()
+    const since = this.awaited.get(what) ?? this.clock.now()
     this.awaited.set(what, since)
     if (this.awaited.size > BLOCKS_AWAITED) this.awaited.delete(this.awaited.keys().next().value!)
-    return this.clock() - since < PATIENCE_MS
+    return this.clock.now() - since < PATIENCE_MS
   }
 }
 
-/**
- * Whether this program knows the form of a chain's headers, or of its receipts: some have hashed to what they
- * should within the last minutes.
- */
+/** Tells whether headers of a chain, or receipts, have hashed to what they should within the last minutes. */
 class Form {
   private since: number
 
-  constructor(private readonly clock: () => number) {
-    this.since = clock()
+  constructor(private readonly clock: Clock) {
+    this.since = clock.now()
   }
 
   succeeded(): void {
-    this.since = this.clock()
+    this.since = this.clock.now()
   }
 
   isKnown(): boolean {
-    return this.clock() - this.since < FORM_PATIENCE_MS
+    return this.clock.now() - this.since < FORM_PATIENCE_MS
   }
 }
 

@@ -1,18 +1,22 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { attest, locationRequest, type LocalChain } from '../../dev/chain'
+import { attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { SILENT, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import { mine } from '../../test/world'
+import { MONOTONIC, type Clock } from '../clock'
+import { SettingsError } from '../config'
 import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
-import { HeadReader } from './head'
+import type { BlockRef } from './followed'
+import { HeadReader, type HeadUpdate } from './head'
 import { fixedSelection } from './logs'
 import { attestationFilter } from '../indexer/registry'
 
-/** The head of a chain, behind nodes that stop or name a far head of another network. */
+/** The head of a chain, behind nodes that stop, lie, or are on another fork. */
 const AHEAD = 300
 let chain: LocalChain
+/** A chain with the same first blocks, whose branch is longer. */
 let other: LocalChain
 const proxies: RpcProxy[] = []
 beforeAll(async () => {
@@ -21,18 +25,19 @@ beforeAll(async () => {
   await mine(other, AHEAD)
 })
 afterAll(() => Promise.all([chain?.stop(), other?.stop()]))
-let falseTips: string[] = []
-/** How far the reader's clock is ahead, milliseconds. */
+/** Milliseconds by which the readers' clock is ahead. */
 let later = 0
+let stopping: AbortController
 beforeEach(() => {
-  falseTips = []
   later = 0
+  stopping = new AbortController()
 })
 afterEach(async () => {
+  stopping.abort()
   for (const proxy of proxies.splice(0)) await proxy.close()
 })
 
-/** Answers with blocks of the other network: as the latest one this many times, and by any of its hashes. */
+/** Names the head of the other chain as the latest block this many times. Has its blocks by hash only. */
 function ofOther(times: number): Fault {
   const send = (method: string, params: unknown[]) => other.provider.send(method, params)
   return ({ method, params }) => {
@@ -41,6 +46,8 @@ function ofOther(times: number): Fault {
     return { ask: async (ask) => (await ask(method, params)) ?? send(method, params) }
   }
 }
+/** An endpoint of the other chain. */
+const whollyOfOther: Fault = ({ method, params }) => ({ ask: () => other.provider.send(method, params) })
 /** A node that has no block above this one. */
 const stoppedAt =
   (number: number): Fault =>
@@ -54,100 +61,201 @@ const stoppedAt =
       },
     }
   }
-/** A reader with one endpoint for each list of faults, which looks at every call. */
+
+/**
+ * A reader with one endpoint for each list of faults, which follows from the last final block. `look` resolves with the
+ * height of what is written after one more look, and rejects with what ends the reader.
+ */
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
-  const doubt = new Doubt()
-  const blocks = new BlockReader(
-    testRpc(proxies.map(({ url }) => url)),
-    fixedSelection([attestationFilter(chain.chain)]),
-    doubt,
+  const clock: Clock = { ...MONOTONIC, now: () => performance.now() + later }
+  let resume = () => {}
+  let onPause = () => {}
+  const stepwise: Clock = { ...clock, pause: () => new Promise((resolve) => ((resume = resolve), onPause())) }
+  const doubt = new Doubt(clock)
+  const rpc = testRpc(proxies.map(({ url }) => url))
+  const blocks = new BlockReader(rpc, fixedSelection([attestationFilter(chain.chain)]), doubt, clock)
+  const { finality } = chain.chain
+  const head = new HeadReader({ blocks, doubt, log: SILENT, finality, pollMs: 0, clock: stepwise })
+  const height = (await chain.provider.getBlockNumber()) - finality
+  let tip: BlockRef = { height, hash: (await chain.provider.getBlock(height))!.hash! }
+  const updates: HeadUpdate[] = []
+  const paused = () => new Promise<void>((resolve) => (onPause = resolve))
+  const first = paused()
+  const ended = head.follow(
+    [tip],
+    async (update) => {
+      updates.push(update)
+      const { header } = update.blocks.at(-1)!
+      tip = { height: Number(header.number), hash: header.hash }
+    },
+    stopping.signal,
   )
-  const onFalseTip = (error: Error) => falseTips.push(error.message)
-  const head = new HeadReader(blocks, doubt, SILENT, 0, onFalseTip, () => Date.now() + later)
-  const height = async () => Number((await head.answer([{ method: 'eth_blockNumber', params: [] }]))[0])
-  return { doubt, height }
+  ended.catch(() => {})
+  await Promise.race([first, ended])
+  const look = async () => {
+    const next = paused()
+    resume()
+    await Promise.race([next, ended])
+    return tip.height
+  }
+  return {
+    ...{ doubt, updates, look },
+    tip: () => tip,
+    agreementAge: () => head.agreementAge(tip),
+  }
 }
+const headOf = ({ provider }: LocalChain) => provider.getBlockNumber()
 const block = async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
-  return chain.provider.getBlockNumber()
+  return headOf(chain)
+}
+/** Looks until what is written ends with this block. */
+const reaches = async (look: () => Promise<number>, number: number) => {
+  while ((await look()) !== number);
 }
 
-/** Looks until the head is this block. */
-const reaches = async (height: () => Promise<number>, number: number) => {
-  while ((await height()) !== number);
-}
+test('follows the blocks above the last final one, and agrees with the chain at the head', async () => {
+  const { look, updates, agreementAge, doubt } = await reader([])
+  const number = await block()
+  expect(await look()).toBe(number)
+  expect(agreementAge()).toBeLessThan(60_000)
+  for (const [i, { base, blocks, final }] of updates.entries()) {
+    expect(blocks[0]!.header.parentHash).toBe(base.hash)
+    if (i > 0) expect(base.hash).toBe(updates[i - 1]!.blocks.at(-1)!.header.hash)
+    expect(final.height).toBe(
+      Math.max(Number(blocks.at(-1)!.header.number) - chain.chain.finality, final.height),
+    )
+  }
+  expect(doubt.reason()).toBeUndefined()
+  later = 100_000
+  expect(agreementAge()).toBeGreaterThan(90_000)
+  await look()
+  expect(agreementAge()).toBeLessThan(60_000)
+})
 
 test.each([
   ['the only endpoint', () => [[ofOther(1)]]],
   ['the first of two', () => [[ofOther(1)], []]],
   ['the second of two', () => [[], [ofOther(1)]]],
-])('a far head that %s names once at the start is not taken', async (_, behind) => {
-  const { height } = await reader(...behind())
-  const before = await chain.provider.getBlockNumber()
-  expect(await height()).toBe(before)
-  const next = await block()
-  expect([before, next]).toContain(await height())
-  await reaches(height, next)
-  expect(falseTips).toEqual([])
+])('a far head that %s names once is not followed', async (_, behind) => {
+  const { look, updates } = await reader(...behind())
+  const number = await block()
+  await reaches(look, number)
+  for (const { blocks } of updates)
+    for (const { header } of blocks)
+      expect(await chain.provider.send('eth_getBlockByHash', [header.hash, false])).not.toBeNull()
 })
 
-test('a far head that an endpoint names now and then, with progress of the chain in between, is not taken', async () => {
-  const { height } = await reader([])
-  const start = await height()
-  for (let number = start; number < start + 3;) {
-    proxies[0]!.misbehave(ofOther(1))
-    expect(await height()).toBe(number)
-    expect(proxies[0]!.met).toBeGreaterThan(0)
-    number = await block()
-    await reaches(height, number)
-  }
-  expect(falseTips).toEqual([])
-})
-
-test('a far head that two looks name is taken, and given up when no endpoint has it any more', async () => {
-  const { height, doubt } = await reader([ofOther(2)])
-  const tip = await other.provider.getBlockNumber()
-  expect(await height()).toBe(tip)
+test('a longer branch is followed, and left when its endpoint is of the chain again', async () => {
+  const { look, tip, agreementAge } = await reader([])
+  const number = await block()
+  expect(await look()).toBe(number)
+  proxies[0]!.misbehave(stoppedAt(number + 20), whollyOfOther)
+  await reaches(look, number + 20)
   proxies[0]!.misbehave()
-  while (falseTips.length === 0) await height()
-  const latest = await chain.provider.getBlockNumber()
-  const reason = `block ${tip}, which was named as the latest, is none: the latest is ${latest}`
-  expect(falseTips[0]).toBe(reason)
-  expect(doubt.reason()).toContain(reason)
+  await reaches(look, number)
+  expect(tip().hash).toBe((await chain.provider.getBlock(number))!.hash)
+  expect(agreementAge()).toBeLessThan(60_000)
 })
 
-test('with two endpoints the second look asks the other one', async () => {
-  const { height } = await reader([ofOther(1)], [ofOther(0)])
-  expect(await height()).toBe(await chain.provider.getBlockNumber())
-  const looks = proxies.map(({ calls }) => calls.filter(({ params }) => params[0] === 'latest').length)
-  expect(looks).toEqual([2, 1])
+test.each([
+  ['shorter', 3, 1],
+  ['equally long', 2, 2],
+  ['longer', 2, 4],
+])('a fork that is %s is followed at once', async (_, dropped, blocks) => {
+  const { look, tip, updates, doubt } = await reader([])
+  const before = await chain.provider.send('evm_snapshot', [])
+  const base = await headOf(chain)
+  for (let i = 0; i < dropped; i++) await block()
+  await reaches(look, base + dropped)
+  await chain.provider.send('evm_revert', [before])
+  await chain.provider.send('evm_increaseTime', [7])
+  await mine(chain, blocks)
+  expect(await look()).toBe(base + blocks)
+  expect(tip().hash).toBe((await chain.provider.getBlock('latest'))!.hash)
+  expect(updates.at(-1)!.base.height).toBe(base)
+  if (blocks <= dropped) expect(doubt.reason()).toBeDefined()
+})
+
+test('a chain that goes back without a new block is not agreed with', async () => {
+  const { look, agreementAge } = await reader([])
+  const before = await chain.provider.send('evm_snapshot', [])
+  const number = await block()
+  expect(await look()).toBe(number)
+  await chain.provider.send('evm_revert', [before])
+  later = 100_000
+  expect(await look()).toBe(number)
+  expect(agreementAge()).toBeGreaterThan(90_000)
+  await chain.provider.send('evm_increaseTime', [9])
+  await mine(chain, 1)
+  expect(await look()).toBe(number)
+  expect(agreementAge()).toBeLessThan(60_000)
 })
 
 test.each([0, 1])(
-  'the tip is not given up while number %i of two endpoints is far behind',
-  async (stopped) => {
-    const { height } = await reader([], [])
-    await mine(chain, 150)
-    const tip = await height()
-    proxies[stopped]!.misbehave(stoppedAt(tip - 120))
+  'number %i of two endpoints stays on a fork that the chain has left: it is not followed',
+  async (stuck) => {
+    const before = await chain.provider.send('evm_snapshot', [])
+    const number = await block()
+    const left = (await chain.provider.send('eth_getBlockByNumber', ['latest', false])) as { hash: string }
+    await chain.provider.send('evm_revert', [before])
+    await mine(chain, 3)
+    const ofLeft: Fault = ({ method, params }) =>
+      /^eth_getBlockBy/.test(method) &&
+      (params[0] === 'latest' || params[0] === left.hash || Number(params[0]) === number)
+        ? { result: left }
+        : method === 'eth_getBlockByNumber' && Number(params[0]) > number
+          ? { result: null }
+          : undefined
+    const { look, tip } = await reader(...[0, 1].map((each) => (each === stuck ? [ofLeft] : [])))
+    await reaches(look, number + 2)
+    const { hash } = tip()
     later = 20_000
-    for (let i = 0; i < 12; i++) expect(await height()).toBe(tip)
-    expect(proxies[stopped]!.met).toBeGreaterThan(0)
-    expect(falseTips).toEqual([])
+    for (let i = 0; i < 12; i++) {
+      await look()
+      expect(tip().hash).toBe(hash)
+    }
+    expect(proxies[stuck]!.met).toBeGreaterThan(0)
   },
 )
 
-test('the tip is not given up while the only endpoint has it but names an old block as the latest', async () => {
+test('a chain with another block in place of the last final one ends the reader, with a way out', async () => {
+  const { look, doubt } = await reader([])
+  await look()
+  const fresh = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })
+  proxies[0]!.misbehave(({ method, params }) => ({ ask: () => fresh.provider.send(method, params) }))
+  const looks = (async () => {
+    for (;;) await look()
+  })()
+  await expect(looks).rejects.toThrow(SettingsError)
+  expect(doubt.reason()).toBeDefined()
+  await fresh.stop()
+})
+
+test.each([0, 1])('the tip is kept while number %i of two endpoints is far behind', async (stopped) => {
+  const { look } = await reader([], [])
   await mine(chain, 150)
-  const { height } = await reader([])
-  const tip = await height()
-  const old = `0x${(tip - 120).toString(16)}`
+  const tip = await headOf(chain)
+  await reaches(look, tip)
+  proxies[stopped]!.misbehave(stoppedAt(tip - 60))
+  later = 20_000
+  for (let i = 0; i < 12; i++) expect(await look()).toBe(tip)
+  expect(proxies[stopped]!.met).toBeGreaterThan(0)
+})
+
+test('the tip is kept while the only endpoint has it but names an old block as the latest; the age of the agreement grows', async () => {
+  const { look, agreementAge } = await reader([])
+  await block()
+  const tip = await headOf(chain)
+  await reaches(look, tip)
+  const old = `0x${(tip - 60).toString(16)}`
   proxies[0]!.misbehave(({ method, params }) =>
     params[0] === 'latest' ? { ask: (ask) => ask(method, [old, false]) } : undefined,
   )
-  for (let i = 0; i < 12; i++) expect(await height()).toBe(tip)
-  expect(falseTips).toEqual([])
+  later = 100_000
+  for (let i = 0; i < 12; i++) expect(await look()).toBe(tip)
+  expect(agreementAge()).toBeGreaterThan(90_000)
 })
 
 test.each([
@@ -156,23 +264,11 @@ test.each([
   ['the first', 0, 150],
   ['the second', 1, 150],
 ])('%s of two endpoints stops (%i): the head follows the chain for %i blocks', async (_, stopped, blocks) => {
-  const { height } = await reader([], [])
-  proxies[stopped]!.misbehave(stoppedAt(await height()))
+  const { look } = await reader([], [])
+  proxies[stopped]!.misbehave(stoppedAt(await look()))
   await mine(chain, blocks)
   const number = await block()
-  await height()
+  await look()
   later = 20_000
-  await reaches(height, number)
-  expect(falseTips).toEqual([])
-})
-
-test.each([0, 1])('the head is found when number %i of two endpoints stopped long ago', async (stopped) => {
-  const at = await chain.provider.getBlockNumber()
-  await mine(chain, 150)
-  const number = await block()
-  const { height } = await reader(...[0, 1].map((each) => (each === stopped ? [stoppedAt(at)] : [])))
-  expect([at, number]).toContain(await height())
-  later = 20_000
-  await reaches(height, number)
-  expect(falseTips).toEqual([])
+  await reaches(look, number)
 })

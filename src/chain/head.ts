@@ -1,142 +1,180 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '@subsquid/logger'
-import type { RpcCall } from '../rpc'
-import type { BlockReader, CheckedHeader, CheckedLogs } from './blocks'
+import { MONOTONIC, type Clock } from '../clock'
+import { SettingsError } from '../config'
+import type { BlockReader, CheckedHeader } from './blocks'
 import type { Doubt } from './doubt'
-import { headerByHash, headerCall, type RpcLog } from './logs'
-import { RecentBlocks, type HeadBlock } from './recent'
+import { FollowedChain, type BlockRef, type HeadBlock } from './followed'
+import { headerByHash, headerCall } from './logs'
 
-/** An empty bloom filter: evm-processor rejects an empty list of logs unless the header has this. */
-const NO_LOGS_BLOOM = `0x${'0'.repeat(512)}`
-/** The tip is given up after the latest block was far below it, and no endpoint had the tip, this often. */
-const LOOKS_BELOW_TIP = 5
-/**
- * A head further ahead than this is taken without the blocks between, once two looks name it; those blocks
- * are read when they are requested.
- */
+/** Maximum number of blocks that one look reads, and of headers in one request: some endpoints fail long batches. */
 const LONGEST_STEP = 100
-/** Far heads that are remembered: two of each of two endpoints, of which one may have stopped. */
-const AHEAD_REMEMBERED = 4
-/** Without a new block for this long the endpoint may have stopped: another one is asked by turns with it. */
+const HEADERS_AT_ONCE = 10
+/** Without a new block for this long the endpoint may have stopped: another one is queried alternately with it. */
 const STALLED_MS = 15_000
-/** The head is not read when evm-processor has not asked for it for this long, as during history. */
-const FOLLOWED_FOR_MS = 60_000
-/** A block that cannot be read correctly is tried again for this long before evm-processor is told so. */
-const HELD_MS = 3_000
-const AGAIN_AFTER_MS = 200
-/**
- * evm-processor pauses up to 20 s, longer each time, when it gets no answer: before that it gets the head as
- * last known.
- */
-const HEAD_PATIENCE_MS = 10_000
+/** A shorter fork that only one of several endpoints can confirm is followed after this time. */
+const FORK_PATIENCE_MS = 15_000
+/** Looks that must find another block in place of a final one before the indexer ends. */
+const LOOKS_AT_OTHER_CHAIN = 4
+/** An endpoint that does not answer for this long is not needed to confirm that. */
+const OTHER_CHAIN_PATIENCE_MS = 60_000
 
-/** The head as a node says it: timestamp in Unix seconds, time of the question in Unix milliseconds. */
-export interface Head {
-  number: number
-  timestamp: number
-  askedAt: number
+export const LATEST = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+
+/** What the last look at the head found, and how it compares with a block of the database. */
+export interface HeadReport {
+  /** The newest block that an endpoint has named; timestamp in Unix seconds. */
+  readonly number: number
+  readonly timestamp: number
+  /** Milliseconds since that request. */
+  readonly ageMs: number
+  /** The block of the database, and milliseconds since a look began that found it on the chain; Infinity if none has. */
+  readonly tipHash: string | undefined
+  readonly agreementAgeMs: number
+  /** Why the database may not agree with the chain. */
+  readonly doubt: string | undefined
+  /** Contradictions between responses since the last report. */
+  readonly contradictions: number
+}
+
+/** A change of the followed chain: the blocks above `base` are replaced by these. */
+export interface HeadUpdate {
+  readonly base: BlockRef
+  /** In order, at least one. */
+  readonly blocks: readonly HeadBlock[]
+  /** The last final block after the change. */
+  readonly final: BlockRef
+}
+
+export interface HeadOptions {
+  /** For this reader alone: it turns to other endpoints. */
+  blocks: BlockReader
+  doubt: Doubt
+  log: Logger
+  /** A block with this many blocks above it is final. */
+  finality: number
+  /** The pause between two looks, in milliseconds. */
+  pollMs: number
+  /** The newest block at or below this number whose hash the database holds, for blocks that are final. */
+  storedAtOrBelow?: (height: number) => Promise<BlockRef | undefined>
+  clock?: Clock
 }
 
 /**
- * The head of a chain as evm-processor reads it, verified. A look asks for the latest block. A block is taken
- * when its hashes link it to the blocks before it and its logs are known (blocks.ts); only then it becomes
- * the head. So all that evm-processor asks for is answered from memory, and it never sees a wrong block, a
- * false header or an incomplete list of logs. After a reorg the new blocks are read by their parents' hashes,
- * back to the block that both forks share.
+ * The head of a chain, verified. A look reads the latest block that an endpoint names and compares it with the
+ * followed chain at that height:
+ * - The same block at the tip: the database agrees with the chain.
+ * - The same block below the tip: the endpoint lags. This proves nothing about the tip.
+ * - A block above the tip: the blocks between are read and linked by their parents' hashes, back to the block
+ *   that both chains share. Each is followed once its logs are known (blocks.ts).
+ * - Another block at or below the tip: a fork. It is followed as soon as a second look confirms it and no endpoint
+ *   has the tip, however long it is.
+ * - Another block in place of a final one: the chain was replaced, or the endpoint is of another network. If all
+ *   endpoints repeat that, the indexer ends.
  */
 export class HeadReader {
-  private readonly recent = new RecentBlocks()
-  /** Far heads that looks have named since a block was last linked to the tip. */
-  private ahead: number[] = []
-  /** Unix milliseconds at which a block was last taken. */
-  private takenAt = -Infinity
-  private looksBelowTip = 0
-  private seen: Head | undefined
+  private chain: FollowedChain | undefined
+  /** The last final block in the database. */
+  private final: BlockRef = { height: -1, hash: '0x' }
+  /** The newest block that an endpoint has named: timestamp in Unix seconds, time of the request by the clock. */
+  private seen: { number: number; timestamp: number; askedAt: number } | undefined
+  /** When a look began that found the tip to be the head or an ancestor of it. */
+  private agreedAt = -Infinity
+  /** When a block was last followed. */
+  private movedAt = -Infinity
+  /** Since when looks have named a fork that is not confirmed. */
+  private forkedAt: number | undefined
+  private looksAtOtherChain = 0
+  private otherChainAt: number | undefined
   private looking: Promise<void> | undefined
-  private askedForAt = -Infinity
+  private readonly clock: Clock
 
-  /**
-   * @param blocks of this reader alone: it turns to other endpoints
-   * @param pollMs the greatest age of the head that is answered, in milliseconds
-   * @param onFalseTip called when what evm-processor has is not the chain's: it must start again
-   * @param signal ends what waits for the first head
-   */
-  constructor(
-    private readonly blocks: BlockReader,
-    private readonly doubt: Doubt,
-    private readonly log: Logger,
-    private readonly pollMs: number,
-    private readonly onFalseTip: (error: Error) => void,
-    private readonly clock: () => number = Date.now,
-    private readonly signal?: AbortSignal,
-  ) {}
-
-  /**
-   * Answers JSON-RPC calls, in order: eth_blockNumber, eth_getBlockByNumber, eth_getBlockByHash, and
-   * eth_getLogs by numbers.
-   */
-  async answer(calls: readonly RpcCall[]): Promise<unknown[]> {
-    const blocks = await this.readHeld(
-      calls.filter(({ method }) => method === 'eth_getBlockByNumber' || method === 'eth_getBlockByHash'),
-    )
-    return Promise.all(
-      calls.map(async (call) => {
-        const block = blocks.get(call)
-        if (block) block.served = true
-        if (block !== undefined)
-          return (
-            block && {
-              ...block.header,
-              logsBloom: block.logs.length ? block.header.logsBloom : NO_LOGS_BLOOM,
-            }
-          )
-        if (call.method === 'eth_blockNumber') return (await this.height()).header.number
-        if (call.method === 'eth_getLogs')
-          return this.logsOf(call.params[0] as { fromBlock: string; toBlock: string })
-        throw new TypeError(`${call.method} is not answered here`)
-      }),
-    )
+  constructor(private readonly options: HeadOptions) {
+    this.clock = options.clock ?? MONOTONIC
   }
 
   /**
-   * The latest block that a node has named, read again when it is older than `maxAgeMs`. Throws before the
-   * first one.
+   * Follows the chain from the blocks that the database holds: the last final one, and those above it. Passes each
+   * change to `write`, one at a time. Throws a SettingsError if the chain was replaced, and what `write` throws.
+   * Ends only when the signal aborts, by its reason.
    */
-  async latest(maxAgeMs: number): Promise<Head> {
-    if (!this.seen || this.clock() - this.seen.askedAt > maxAgeMs) await this.look()
-    if (!this.seen) throw new Error('the node has no latest block')
-    return this.seen
+  async follow(
+    stored: readonly [BlockRef, ...BlockRef[]],
+    write: (update: HeadUpdate) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<never> {
+    const { log, pollMs, finality } = this.options
+    const chain = (this.chain = new FollowedChain(stored))
+    this.final = stored[0]
+    let written: readonly BlockRef[] = stored
+    for (;;) {
+      await this.look().catch((error: Error) => {
+        if (error instanceof SettingsError) throw error
+        this.options.blocks.turn()
+        log.warn({ reason: error.message.slice(0, 300) }, 'Could not read the head. It is read again.')
+      })
+      signal?.throwIfAborted()
+      const { tip } = chain
+      if (tip.hash === written[written.length - 1]!.hash) {
+        await this.clock.pause(pollMs, signal)
+        continue
+      }
+      const shared = written.findLastIndex((block) => chain.has(block))
+      const base = written[shared]!
+      const blocks = chain.above(base.height)
+      const finalHeight = Math.max(this.final.height, tip.height - finality)
+      const final = chain.at(finalHeight)!
+      // A look during the write must not leave a block that is final after it.
+      this.final = { height: final.height, hash: final.hash }
+      await write({ base, blocks: blocks.map(({ block }) => block!), final })
+      written = [...written.slice(0, shared + 1), ...blocks].filter(({ height }) => height >= finalHeight)
+      // A look that was cut short is continued at once.
+      if (this.seen!.number > tip.height) continue
+      await this.clock.pause(pollMs, signal)
+    }
   }
 
-  /** The block of this number on the followed chain, if it is in memory. */
-  known(number: number): HeadBlock | undefined {
-    return this.whole(this.recent.at(number))
+  /**
+   * Reports on the last look, or on a new one if that was long ago. `readTip` reads the last block that the database
+   * holds. Throws before an endpoint has named a block.
+   */
+  async report(readTip: () => Promise<BlockRef | undefined>): Promise<HeadReport> {
+    const { doubt, pollMs } = this.options
+    if (!this.seen || this.clock.now() - this.seen.askedAt > 1.5 * pollMs) await this.look()
+    if (!this.seen) throw new Error('no endpoint has a latest block')
+    const { number, timestamp, askedAt } = this.seen
+    const tip = await readTip()
+    return {
+      number,
+      timestamp,
+      ageMs: this.clock.now() - askedAt,
+      tipHash: tip?.hash,
+      agreementAgeMs: tip ? this.agreementAge(tip) : Infinity,
+      doubt: doubt.reason(),
+      contradictions: doubt.takeContradictions(),
+    }
   }
 
-  /** The block, unless its logs were read before a part of the selection was known. */
-  private whole(block: HeadBlock | undefined): HeadBlock | undefined {
-    return block?.version === this.blocks.selection.version ? block : undefined
+  /**
+   * Milliseconds since a look began that found this block to be the head, or an ancestor of it; Infinity if none
+   * has.
+   */
+  agreementAge(block: BlockRef): number {
+    return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
+  }
+
+  /** The block of this number on the followed chain, if it was read with the filters that apply now. */
+  known(height: number): HeadBlock | undefined {
+    const block = this.chain?.at(height)?.block
+    return block?.version === this.options.blocks.selection.version ? block : undefined
   }
 
   /** The audit has proven these blocks. */
   settled(from: number, to: number): void {
-    for (let number = from; number <= to; number++) {
-      const block = this.recent.at(number)
+    for (let height = from; height <= to; height++) {
+      const block = this.chain?.at(height)?.block
       if (block) block.evidence = 'proven'
     }
     this.countUnproven()
-  }
-
-  /** The tip of the followed chain. Waits without limit for the first one only. */
-  private async height(): Promise<HeadBlock> {
-    this.askedForAt = this.clock()
-    const { height } = this.recent
-    const isNew = this.seen && this.clock() - this.seen.askedAt < this.pollMs / 2
-    const isTaken = height !== undefined && this.seen && height >= this.seen.number
-    const look = () => this.look().catch((error: Error) => this.troubled(error))
-    if (!isNew || !isTaken) await Promise.race([look(), pause(HEAD_PATIENCE_MS)])
-    for (; !this.recent.tip; await pause(AGAIN_AFTER_MS, undefined, { signal: this.signal })) await look()
-    return this.recent.tip
   }
 
   private look(): Promise<void> {
@@ -145,222 +183,192 @@ export class HeadReader {
   }
 
   private async lookOnce(): Promise<void> {
-    const askedAt = this.clock()
-    const [latest] = await this.blocks.headers([
-      { method: 'eth_getBlockByNumber', params: ['latest', false] },
-    ])
-    if (!latest) {
-      this.blocks.turn()
-      return
-    }
-    const number = Number(latest.header.number)
-    const { tip, height } = this.recent
-    // A node that lags, or is on a fork that is not longer, says nothing new.
-    const isNews = height === undefined || number > height
-    const highest = isNews ? latest.header : tip!.header
-    this.seen = { number: Number(highest.number), timestamp: Number(highest.timestamp), askedAt }
-    const isStalled = askedAt - this.takenAt > STALLED_MS
-    if (!isNews && (isStalled || number <= height - LONGEST_STEP)) this.blocks.turn()
-    await this.doubtTip(number)
-    if (!isNews || this.clock() - this.askedForAt > FOLLOWED_FOR_MS) return
-    const isFar = height === undefined || number - height > LONGEST_STEP
-    const path = isFar ? await this.leap(latest) : await this.steps(height, latest)
-    const read = await this.completeAll(path)
-    const lacking = read.findIndex((block) => !block)
-    const taken = (lacking < 0 ? read : read.slice(0, lacking)) as HeadBlock[]
-    if (taken.length < path.length || path.length === 0) this.blocks.turn()
-    for (const block of taken) this.take(block)
+    const { blocks } = this.options
+    const { chain } = this
+    const askedAt = this.clock.now()
+    const [latest] = await blocks.headers([LATEST])
+    if (!latest) return blocks.turn()
+    const ref = refOf(latest)
+    this.seen = { number: ref.height, timestamp: Number(latest.header.timestamp), askedAt }
+    if (!chain) return
+    const { tip } = chain
+    if (ref.height > tip.height) return this.extend(chain, latest, askedAt)
+    const isStalled = askedAt - this.movedAt > STALLED_MS
+    if (isStalled || ref.height <= tip.height - LONGEST_STEP) blocks.turn()
+    if (ref.height < this.final.height) return this.checkFarBelow(chain, ref)
+    if (ref.hash === tip.hash) this.agreed(askedAt)
+    if (chain.has(ref)) return
+    if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
   }
 
-  /** The latest block alone, if its parent exists and another look has named a block near it. */
-  private async leap(latest: CheckedHeader): Promise<CheckedHeader[]> {
-    const { number, parentHash } = latest.header
-    const [parent] = await this.blocks.headers([headerByHash(parentHash)])
-    if (!parent || Number(parent.header.number) !== Number(number) - 1) {
-      this.doubt.contradicted(`the latest block ${Number(number)} has no parent ${parentHash}`)
-      return []
+  /** Follows the blocks up to the latest one, as many as a look reads, and leaves those that are not their ancestors. */
+  private async extend(chain: FollowedChain, latest: CheckedHeader, askedAt: number): Promise<void> {
+    const { blocks } = this.options
+    const { tip } = chain
+    const { height } = refOf(latest)
+    const missing = Array.from(
+      { length: Math.max(0, Math.min(height - 1 - tip.height, LONGEST_STEP)) },
+      (_, i) => tip.height + 1 + i,
+    )
+    const requests: Promise<(CheckedHeader | null)[]>[] = []
+    for (let i = 0; i < missing.length; i += HEADERS_AT_ONCE)
+      requests.push(blocks.headers(missing.slice(i, i + HEADERS_AT_ONCE).map(headerCall)))
+    const read = (await Promise.all(requests)).flat()
+    if (height <= tip.height + missing.length + 1) read.push(latest)
+    const broken = read.findIndex(
+      (each, i) => !each || (i > 0 && parentOf(each) !== read[i - 1]!.header.hash),
+    )
+    const linked = (broken < 0 ? read : read.slice(0, broken)) as CheckedHeader[]
+    const path = await this.linkedToChain(chain, linked)
+    const complete = path.length > 0 ? await this.completeAll(path) : []
+    if (complete.length < path.length || broken >= 0 || path.length === 0) blocks.turn()
+    if (complete.length > 0) {
+      const base = Number(complete[0]!.header.number) - 1
+      chain.replaceAbove(base, complete, this.final.height)
+      this.movedAt = this.clock.now()
+      this.countUnproven()
     }
-    // One answer may be of another network.
-    if (!this.ahead.some((before) => Math.abs(Number(number) - before) <= LONGEST_STEP)) {
-      this.ahead = [...this.ahead, Number(number)].slice(-AHEAD_REMEMBERED)
-      return []
-    }
-    this.ahead = []
-    this.recent.detach()
-    return [latest]
-  }
-
-  /** Gives the tip up as false when the latest block stays far below it and no endpoint has the tip. */
-  private async doubtTip(latest: number): Promise<void> {
-    const { tip, height } = this.recent
-    if (!tip || latest > height! - LONGEST_STEP) {
-      this.looksBelowTip = 0
-      return
-    }
-    if (++this.looksBelowTip < LOOKS_BELOW_TIP) return
-    const { number, hash } = tip.header
-    const [still] = await this.blocks.headers([headerByHash(hash)])
-    if (still) return
-    const reason = `block ${Number(number)}, which was named as the latest, is none: the latest is ${latest}`
-    this.doubt.contradicted(reason)
-    this.onFalseTip(new Error(reason))
+    // Blocks whose logs are not known yet are ancestors of the latest one all the same.
+    const isLinked = path.length > 0 && path[path.length - 1] === latest
+    if (isLinked && (complete.length > 0 || parentOf(path[0]!) === tip.hash)) this.agreed(askedAt)
   }
 
   /**
-   * The blocks from `height` + 1 to the latest, as far as their hashes link them. If they are of another
-   * fork, the blocks back to the common one come before them.
+   * These headers, preceded by their ancestors back to a block of the followed chain. None if an ancestor is
+   * missing, or if another block is in place of the last final one.
    */
-  private async steps(height: number, latest: CheckedHeader): Promise<CheckedHeader[]> {
-    this.ahead = []
-    const numbers = Array.from(
-      { length: Number(latest.header.number) - height - 1 },
-      (_, i) => height + 1 + i,
-    )
-    const path: CheckedHeader[] = []
-    for (const each of [...(await this.blocks.headers(numbers.map(headerCall))), latest]) {
-      if (!each || (path.length && each.header.parentHash !== path[path.length - 1]!.header.hash)) break
-      path.push(each)
-    }
-    while (path.length) {
-      const { number, parentHash } = path[0]!.header
-      const below = this.recent.at(Number(number) - 1)
-      if (!below || below.header.hash === parentHash) break
-      const [parent] = await this.blocks.headers([headerByHash(parentHash)])
-      if (!parent) {
-        this.doubt.contradicted(`block ${Number(number)} has no parent ${parentHash}`)
+  private async linkedToChain(
+    chain: FollowedChain,
+    headers: readonly CheckedHeader[],
+  ): Promise<CheckedHeader[]> {
+    const path = [...headers]
+    while (path.length > 0) {
+      const [first] = path as [CheckedHeader]
+      const parent = { height: refOf(first).height - 1, hash: parentOf(first) }
+      const { height } = this.final
+      if (parent.height >= height && chain.has(parent)) return path
+      if (parent.height <= height) {
+        await this.checkFinal(this.final, `a branch without the final block ${height} was named`)
         return []
       }
-      path.unshift(parent)
+      const [header] = await this.options.blocks.headers([headerByHash(parent.hash)])
+      if (!header || refOf(header).height !== parent.height) {
+        this.options.doubt.contradicted(`block ${parent.height + 1} has no parent ${parent.hash}`)
+        return []
+      }
+      path.unshift(header)
     }
     return path
   }
 
-  /** The same of several blocks: all of them pass the selection as it is after the last one. */
-  private async completeAll(checked: readonly (CheckedHeader | null)[]): Promise<(HeadBlock | null)[]> {
-    for (;;) {
-      const { version } = this.blocks.selection
-      const read = await Promise.all(
-        checked.map((each) => (each ? this.complete(each) : Promise.resolve(null))),
-      )
-      if (this.blocks.selection.version === version) return read
+  /**
+   * True if the chain has left the tip for a fork that is not longer: no endpoint has the tip, and a second look
+   * names no block of the followed chain either. A node that only lags, or one of several nodes behind one URL, does
+   * not pass.
+   */
+  private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
+    const { blocks, doubt } = this.options
+    const { tip } = chain
+    doubt.contradicted(
+      `block ${named.height} is ${named.hash} by an endpoint, ${chain.at(named.height)!.hash} in the database`,
+    )
+    const now = this.clock.now()
+    this.forkedAt ??= now
+    const hashes = await blocks.hashesAt(tip.height)
+    blocks.turn()
+    if (hashes.includes(tip.hash)) return false
+    if (hashes.length < blocks.endpoints && now - this.forkedAt < FORK_PATIENCE_MS) return false
+    const [again] = await blocks.headers([LATEST])
+    return again != null && refOf(again).height <= tip.height && !chain.has(refOf(again))
+  }
+
+  /** Compares a block below the last final one with the one that the database holds there or below it. */
+  private async checkFarBelow(chain: FollowedChain, named: BlockRef): Promise<void> {
+    const { storedAtOrBelow, doubt } = this.options
+    const reason = `the latest block that an endpoint names is ${named.height}, below the final block ${this.final.height}`
+    doubt.contradicted(reason)
+    const stored = chain.at(named.height) ?? (await storedAtOrBelow?.(named.height))
+    if (stored) await this.checkFinal(stored, reason)
+  }
+
+  /** Throws a SettingsError once several looks in a row found that every endpoint has another block in its place. */
+  private async checkFinal(final: BlockRef, reason: string): Promise<void> {
+    const { blocks, doubt, finality } = this.options
+    doubt.contradicted(reason)
+    const hashes = await blocks.hashesAt(final.height)
+    blocks.turn()
+    const other = hashes.find((hash) => hash !== null)
+    const now = this.clock.now()
+    this.otherChainAt ??= now
+    if (hashes.includes(final.hash)) this.looksAtOtherChain = 0
+    const isConfirmed = other !== undefined && !hashes.includes(final.hash)
+    const areAll = hashes.length === blocks.endpoints || now - this.otherChainAt > OTHER_CHAIN_PATIENCE_MS
+    if (!isConfirmed || !areAll) return
+    if (++this.looksAtOtherChain >= LOOKS_AT_OTHER_CHAIN)
+      throw otherChain(finality, { block: final, hash: other })
+  }
+
+  /** The first of these blocks, up to one whose logs are not certain; all pass the selection as it is at the end. */
+  private async completeAll(path: readonly CheckedHeader[]): Promise<HeadBlock[]> {
+    const { selection } = this.options.blocks
+    const before = selection.version
+    for (let learned = 0; ;) {
+      const { version } = selection
+      const read = await Promise.all(path.map((each) => this.complete(each)))
+      for (const each of read) learned += each?.learned ?? 0
+      if (selection.version !== version) continue
+      // What these blocks announce is in no block below them.
+      if (version === before + learned) this.chain!.passes(version, before)
+      const lacking = read.indexOf(null)
+      return (lacking < 0 ? read : read.slice(0, lacking)).map((each) => each!.block)
     }
   }
 
-  /** The block with its logs; null while they cannot be had, or are known to be false. */
-  private async complete(checked: CheckedHeader): Promise<HeadBlock | null> {
-    const known = this.whole(this.recent.ofHash(checked.header.hash))
-    if (known) return known
-    const before = this.blocks.selection.version
-    const found = await this.blocks.logs(checked)
-    if (found?.learned) this.widened(Number(checked.header.number), before, found)
-    if (!found || (found.contradicted && found.evidence === 'single')) {
-      this.log.info(
+  /** The block with its logs; null while they are missing or not certain. */
+  private async complete(checked: CheckedHeader): Promise<{ block: HeadBlock; learned: number } | null> {
+    const found = await this.options.blocks.logs(checked)
+    if (!found || found.contradicted) {
+      this.options.log.info(
         { block: Number(checked.header.number) },
         'the logs of a block are not certain yet and will be read again',
       )
       return null
     }
     const { number, hash, parentHash, timestamp, logsBloom } = checked.header
-    // Only what evm-processor reads: a block has hundreds of transactions.
-    const header = {
-      number,
-      hash,
-      parentHash,
-      timestamp,
-      ...(logsBloom !== undefined && { logsBloom }),
-      transactions: [],
-    }
-    const block: HeadBlock = { header, logs: found.logs, evidence: found.evidence, version: found.version }
-    this.recent.keep(block)
-    return block
+    // Only what is used: a block has hundreds of transactions.
+    const header = { number, hash, parentHash, timestamp, ...(logsBloom !== undefined && { logsBloom }) }
+    const { logs, evidence, version, learned } = found
+    return { block: { header, logs, evidence, version }, learned }
   }
 
-  /** A block has widened the selection: what it announces is in no block below it. */
-  private widened(number: number, before: number, { version, learned }: CheckedLogs): void {
-    for (const block of this.recent.all()) {
-      const isBelow = Number(block.header.number) <= number
-      if (isBelow && block.version === before && version === before + learned) block.version = version
-      else if (!isBelow && block.served && block.version < version)
-        this.onFalseTip(
-          new Error(`block ${number} widens what is read of later blocks, which were given already`),
-        )
-    }
-  }
-
-  private take(block: HeadBlock): void {
-    this.recent.append(block)
-    this.takenAt = this.clock()
-    this.countUnproven()
+  private agreed(askedAt: number): void {
+    this.agreedAt = askedAt
+    this.forkedAt = undefined
+    this.looksAtOtherChain = 0
+    this.otherChainAt = undefined
   }
 
   private countUnproven(): void {
-    this.doubt.unprovenAtHead = this.recent.unproven
+    this.options.doubt.unprovenAtHead = this.chain?.unproven ?? 0
   }
+}
 
-  /**
-   * Blocks by number or hash. A block that cannot be read correctly is tried again for a while; null says
-   * that there is none.
-   */
-  private async readHeld(calls: readonly RpcCall[]): Promise<Map<RpcCall, HeadBlock | null>> {
-    const found = new Map<RpcCall, HeadBlock | null>()
-    if (calls.length === 0) return found
-    const until = this.clock() + HELD_MS
-    for (let lacking = calls; ; await pause(AGAIN_AFTER_MS, undefined, { signal: this.signal })) {
-      const blocks = await Promise.race([
-        this.readOnce(lacking).catch((error: Error) => this.troubled(error)),
-        pause(HEAD_PATIENCE_MS, undefined),
-      ])
-      for (const call of lacking) found.set(call, blocks?.get(call) ?? null)
-      const height = this.recent.height ?? Infinity
-      lacking = lacking.filter(
-        (call) =>
-          !found.get(call) && (call.method === 'eth_getBlockByHash' || Number(call.params[0]) <= height),
-      )
-      if (lacking.length === 0 || this.clock() > until) return found
-    }
-  }
+/** The refusal to index a chain that has another block where the database holds a final one. */
+export function otherChain(
+  finality: number,
+  { block, hash }: { block: BlockRef; hash: string },
+): SettingsError {
+  return new SettingsError(
+    `The database holds block ${block.height} as ${block.hash}, the RPC endpoints have ${hash}. ` +
+      'If an endpoint or the database is of another network, correct RPC_URL_* or DATABASE_URL. ' +
+      `If the chain was replaced, or a reorg went deeper than ${finality} blocks, index it into an empty database.`,
+  )
+}
 
-  private async readOnce(calls: readonly RpcCall[]): Promise<Map<RpcCall, HeadBlock | null>> {
-    const lacking = calls.filter((call) => !this.whole(this.recent.find(call)))
-    const read = await this.completeAll(await this.blocks.headers(lacking))
-    if (read.includes(null)) this.blocks.turn()
-    const fresh = new Map(lacking.map((call, i) => [call, read[i]!]))
-    const found = new Map<RpcCall, HeadBlock | null>()
-    // From the highest down, as each block names its parent.
-    for (const call of [...calls].sort((a, b) => Number(b.params[0]) - Number(a.params[0]))) {
-      const block = fresh.get(call) ?? this.whole(this.recent.find(call)) ?? null
-      found.set(
-        call,
-        call.method === 'eth_getBlockByNumber' ? await this.linked(block, Number(call.params[0])) : block,
-      )
-    }
-    return found
-  }
+function refOf({ header }: CheckedHeader): BlockRef {
+  return { height: Number(header.number), hash: header.hash }
+}
 
-  /**
-   * The block of this number that the followed chain has: the parent of the one above it, if that is known.
-   */
-  private async linked(block: HeadBlock | null, number: number): Promise<HeadBlock | null> {
-    const above = this.recent.at(number + 1)
-    if (block && above && above.header.parentHash !== block.header.hash) {
-      const [parent] = await this.blocks.headers([headerByHash(above.header.parentHash)])
-      block = parent ? await this.complete(parent) : null
-    }
-    // There is nothing above the tip yet: only a look moves it.
-    if (!block || number > (this.recent.height ?? Infinity)) return null
-    this.recent.place(block)
-    return block
-  }
-
-  private logsOf({ fromBlock, toBlock }: { fromBlock: string; toBlock: string }): RpcLog[] {
-    return this.recent.logsOf(Number(fromBlock), Number(toBlock))
-  }
-
-  private troubled(error: Error): undefined {
-    this.blocks.turn()
-    this.log.warn(
-      { reason: error.message.slice(0, 300) },
-      'the head could not be read and will be read again',
-    )
-  }
+function parentOf({ header }: CheckedHeader): string {
+  return header.parentHash
 }

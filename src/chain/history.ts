@@ -1,5 +1,6 @@
 import type { Logger } from '@subsquid/logger'
 import { allowedRange, hexNumber, type Route, type Rpc } from '../rpc'
+import { MONOTONIC, type Clock } from '../clock'
 import { retry } from '../retry'
 import { ContradictionError, type Doubt } from './doubt'
 import {
@@ -19,6 +20,8 @@ import { LOGS_PER_ANSWER, LogRange } from './range'
 /** Logs of blocks up to `to`: each block that has any, and block `to` in any case. */
 export interface LogsAnswer {
   blocks: BlockLogs[]
+  /** The hash of the block before the first one. */
+  parentHash: string
   to: number
   /** The version of the selection that the logs pass. */
   version: number
@@ -28,6 +31,7 @@ export interface LogsAnswer {
 interface RangeLogs {
   logs: RpcLog[]
   header: RpcHeader
+  parentHash: string
   to: number
   version: number
 }
@@ -50,8 +54,9 @@ export class HistoryReader {
   /** Answers under way, in order of blocks, and the last one given, which may be asked for again. */
   private ahead: { from: number; to: number; answer: Promise<LogsAnswer> }[] = []
   /** Logs that were read but did not fit the last answer. */
-  private left: (RangeLogs & { from: number }) | undefined
-  private final = { height: -1, readAt: 0 }
+  private left: (Omit<RangeLogs, 'parentHash'> & { from: number }) | undefined
+  private final = { height: -1, readAt: -Infinity }
+  private readonly clock: Clock
   private readonly test: SelectionTest
   /** Headers that hash to their own hash. */
   private readonly proven = new WeakSet<RpcHeader>()
@@ -68,8 +73,10 @@ export class HistoryReader {
       /** Which endpoint is asked first: the least preferred one gives a second opinion. */
       start?: 'preferred' | 'last'
       doubt?: Doubt
+      clock?: Clock
     },
   ) {
+    this.clock = options.clock ?? MONOTONIC
     this.test = new SelectionTest(options.selection)
     this.route = rpc.route(options.start)
   }
@@ -83,28 +90,44 @@ export class HistoryReader {
       [this.route, this.route.opposite].map((route) => route.call<string>('eth_blockNumber')),
     )
     const head = Math.min(...heads.map(Number))
-    this.final = { height: Math.max(0, head - this.options.finality), readAt: Date.now() }
+    this.final = { height: Math.max(0, head - this.options.finality), readAt: this.clock.now() }
     return this.final.height
   }
 
   /**
-   * Logs from block `from` on, as far as one answer reaches, at most to block `to`. Throws when `from` is not
-   * final yet, or the node contradicts itself several times.
+   * Logs from block `from` on, as far as one answer reaches, at most to block `to`. Throws if `from` is not
+   * final yet, if the node contradicts itself several times, or if the block before `from` has another hash
+   * than `parent`.
    */
-  read(from: number, to = Infinity): Promise<LogsAnswer> {
-    return retry(() => this.readOnce(from, to), {
-      attempts: ATTEMPTS,
-      pauseMs: (attempt) => FIRST_PAUSE_MS * 2 ** (attempt - 1),
-      onFailure: (error) => {
-        this.ahead = []
-        if (error instanceof ContradictionError) this.options.doubt?.contradicted(error.message)
-        this.route.turn()
+  read(from: number, to = Infinity, parent?: string): Promise<LogsAnswer> {
+    return retry(
+      async () => {
+        const answer = await this.readOnce(from, to)
+        if (parent !== undefined && answer.parentHash !== parent)
+          throw new BrokenLinkError(
+            `block ${from} follows ${answer.parentHash}, but block ${from - 1} was ${parent}`,
+          )
+        return answer
       },
-    })
+      {
+        attempts: ATTEMPTS,
+        pauseMs: (attempt) => FIRST_PAUSE_MS * 2 ** (attempt - 1),
+        clock: this.clock,
+        onFailure: (error) => {
+          this.ahead = []
+          this.left = undefined
+          if (error instanceof ContradictionError) this.options.doubt?.contradicted(error.message)
+          this.route.turn()
+        },
+      },
+    )
   }
 
   private async readOnce(from: number, to: number): Promise<LogsAnswer> {
-    if (this.final.height < Math.min(to, from + this.range.blocks) && Date.now() - this.final.readAt > 1_000)
+    if (
+      this.final.height < Math.min(to, from + this.range.blocks) &&
+      this.clock.now() - this.final.readAt > 1_000
+    )
       await this.height()
     const last = Math.min(to, this.final.height)
     if (from > last) throw new Error(`block ${from} is not final yet, the last final one is ${last}`)
@@ -189,10 +212,17 @@ export class HistoryReader {
     const to = cutAt(logs, read.to)
     if (to < read.to) {
       this.range.overfilled(read.to - from + 1, logs.length)
-      this.left = { ...read, from: to + 1, logs: logs.filter((log) => Number(log.blockNumber) > to) }
+      this.left = {
+        header,
+        to: read.to,
+        version,
+        from: to + 1,
+        logs: logs.filter((log) => Number(log.blockNumber) > to),
+      }
     }
     const kept = logs.filter((log) => Number(log.blockNumber) <= to)
-    return { to, blocks: await this.blocks(kept, to, header), version: read.version }
+    const parentHash = 'parentHash' in read ? read.parentHash : (await this.headers([from]))[0]!.parentHash
+    return { to, parentHash, blocks: await this.blocks(kept, to, header), version: read.version }
   }
 
   /** Logs from block `from` on, of as many blocks as the provider allows. */
@@ -200,9 +230,9 @@ export class HistoryReader {
     for (let to = end; ;) {
       const asked = to - from + 1
       try {
-        const { logs, header, version } = await this.logs(from, to)
-        this.range.answered(asked, logs.length)
-        return { logs, header, to, version }
+        const read = await this.logs(from, to)
+        this.range.answered(asked, read.logs.length)
+        return { ...read, to }
       } catch (error) {
         // Providers refuse in many ways: JSON-RPC errors, HTTP 400 or 413, time-outs. The range is narrowed
         // for all of them.
@@ -218,9 +248,9 @@ export class HistoryReader {
   }
 
   /**
-   * The logs, and the header of the last block in the same request (where batches are allowed): a node that
-   * has no logs because it has not got that far has no such header either. Read again where the logs have
-   * widened the selection.
+   * The logs, and the headers of the first and the last block in the same request (if batches are allowed): a
+   * node that has no logs because it has not got that far has no such header either. Read again if the logs
+   * have widened the selection.
    */
   private async logs(from: number, to: number): Promise<Omit<RangeLogs, 'to'>> {
     const { selection } = this.options
@@ -232,24 +262,30 @@ export class HistoryReader {
     }
   }
 
-  private async logsNow(from: number, to: number): Promise<{ logs: RpcLog[]; header: RpcHeader }> {
+  private async logsNow(from: number, to: number): Promise<Omit<RangeLogs, 'to' | 'version'>> {
     const calls = this.options.selection.filters.map((filter) => ({
       method: 'eth_getLogs',
       params: [{ fromBlock: hexNumber(from), toBlock: hexNumber(to), ...logQuery(filter) }],
     }))
-    this.calls += calls.length + 1
-    const { answer: answers, distrust } = await this.route.batch<unknown>([...calls, headerCall(to)], {
-      splittable: true,
-      rounds: GET_LOGS_ROUNDS,
-    })
+    this.calls += calls.length + 2
+    const { answer: answers, distrust } = await this.route.batch<unknown>(
+      [...calls, headerCall(from), headerCall(to)],
+      {
+        splittable: true,
+        rounds: GET_LOGS_ROUNDS,
+      },
+    )
     const header = await this.checked(answers.pop() as RpcHeader | null, to, distrust)
+    const first = answers.pop() as RpcHeader | null
+    if (Number(first?.number) !== from)
+      throw new Error(`the node has no block ${from}, though its head is beyond`)
     const logs = uniqueLogs((answers as RpcLog[][]).flat())
     const stray = logs.find(({ blockNumber }) => Number(blockNumber) < from || Number(blockNumber) > to)
     if (stray)
       throw new ContradictionError(
         `asked for logs of blocks ${from} to ${to}, the node answered one of block ${Number(stray.blockNumber)}`,
       )
-    return { logs, header }
+    return { logs, header, parentHash: first!.parentHash }
   }
 
   /**
@@ -275,6 +311,9 @@ export class HistoryReader {
     })
   }
 }
+
+/** A range does not follow the block before it: the chain was replaced, or the endpoints are on different forks. */
+export class BrokenLinkError extends ContradictionError {}
 
 /** The last block of an answer that is not too long. A block is never split, so one alone may be longer. */
 function cutAt(logs: readonly RpcLog[], to: number): number {

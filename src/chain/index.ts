@@ -1,22 +1,25 @@
 /**
  * Reading a chain: logs and headers from JSON-RPC endpoints of which none is trusted alone.
  *
- * source.ts is what evm-processor reads from: history.ts asks for ranges of final blocks (as wide as range.ts
- * allows), head.ts follows the newest blocks (recent.ts holds them). blocks.ts reads single blocks and says
- * what vouches for them, by the proofs of proof.ts. logs.ts has the forms of logs and headers. doubt.ts
- * gathers the reasons why the copy is not reliable now.
+ * source.ts is what evm-processor's runner reads from: history.ts reads ranges of final blocks (as wide as
+ * range.ts allows), head.ts follows the newest blocks (followed.ts holds them). blocks.ts reads single blocks
+ * and states what vouches for them, by the proofs of proof.ts. logs.ts has the forms of logs and headers.
+ * doubt.ts gathers the reasons why the database may not agree with the chain now.
  */
 
 export { BlockReader } from './blocks'
 export { ContradictionError, Doubt } from './doubt'
-export { HeadReader } from './head'
+export { type BlockRef } from './followed'
+export { type HeadReport, HeadReader, otherChain } from './head'
 export { HistoryReader } from './history'
 export {
   type BlockLogs,
+  type ChainBlock,
+  chainBlock,
   headerCall,
   type LogFilter,
   type LogSelection,
   type RpcHeader,
   type RpcLog,
 } from './logs'
-export { startSource } from './source'
+export { ChainSource, contradiction } from './source'

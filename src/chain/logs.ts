@@ -55,6 +55,27 @@ export interface BlockLogs {
   logs: RpcLog[]
 }
 
+/** A block as evm-processor passes it to its handler; timestamp in Unix milliseconds. */
+export interface ChainBlock {
+  header: { height: number; hash: string; parentHash: string; timestamp: number }
+  logs: { address: string; topics: string[]; data: string; logIndex: number; transactionHash: string }[]
+}
+
+/** A block of JSON-RPC in the form of evm-processor. Addresses are lower-case. */
+export function chainBlock({ header, logs }: BlockLogs): ChainBlock {
+  return {
+    header: {
+      height: Number(header.number),
+      hash: header.hash,
+      parentHash: header.parentHash,
+      timestamp: Number(header.timestamp) * 1000,
+    },
+    logs: logs.map(({ address, topics, data, logIndex, transactionHash }) => ({
+      ...{ address: address.toLowerCase(), topics, data, logIndex: Number(logIndex), transactionHash },
+    })),
+  }
+}
+
 /** The call of eth_getBlockByNumber, without transactions. */
 export function headerCall(number: number): RpcCall & { params: [string, boolean] } {
   return { method: 'eth_getBlockByNumber', params: [hexNumber(number), false] }

@@ -7,19 +7,18 @@ import { mine } from '../../test/world'
 import * as eas from '../abi/EAS'
 import { BlockReader } from './blocks'
 import { CHAINS } from '../chains'
+import { SettingsError } from '../config'
 import { Doubt } from './doubt'
-import { HeadReader } from './head'
-import { fixedSelection } from './logs'
+import type { BlockRef } from './followed'
+import { fixedSelection, type ChainBlock } from './logs'
 import { LOCATION_SCHEMA } from '../location'
-import { startSource, type Source } from './source'
+import { HeadReader } from './head'
+import { ChainSource } from './source'
 
 const { eas: EAS, firstBlock, finality } = CHAINS[0]!
-/** The first blocks of the local chain. */
-const QUERY = {
-  fromBlock: firstBlock + finality,
-  logs: [{ address: [EAS], topic0: [eas.events.Attested.topic], topic3: [LOCATION_SCHEMA.uid] }],
-  fields: {},
-}
+/** The first block of the local chain with an attestation is not far above this one. */
+const FROM = firstBlock + finality
+const FILTERS = [{ address: [EAS], topic0: [eas.events.Attested.topic], topic3: [LOCATION_SCHEMA.uid] }]
 let chain: LocalChain
 let blocks: number[]
 let head: number
@@ -37,89 +36,63 @@ beforeAll(async () => {
 afterAll(() => chain.stop())
 
 let proxy: RpcProxy
-let source: Source
-async function start(fault: Fault = () => undefined) {
+let source: ChainSource
+let stopping: AbortController
+let doubt: Doubt
+async function start(fault: Fault = () => undefined, stored?: BlockRef) {
   proxy = await startRpcProxy(chain.url, fault)
-  const [rpc, doubt, selection] = [testRpc([proxy.url]), new Doubt(), fixedSelection(QUERY.logs)]
-  const head = new HeadReader(new BlockReader(rpc, selection, doubt), doubt, SILENT, 50, () => {})
-  source = await startSource({ rpc, head, doubt, selection, finality, log: SILENT })
+  stopping = new AbortController()
+  doubt = new Doubt()
+  const [rpc, selection] = [testRpc([proxy.url]), fixedSelection(FILTERS)]
+  const reader = () => new BlockReader(rpc, selection, doubt)
+  const head = new HeadReader({ doubt, log: SILENT, finality, pollMs: 50, blocks: reader() })
+  const { signal } = stopping
+  source = new ChainSource({
+    ...{ rpc, head, blocks: reader(), doubt, selection, finality, log: SILENT, stored, signal },
+    storedAtOrBelow: () => Promise.resolve(undefined),
+  })
 }
 afterEach(async () => {
-  await source.close()
+  stopping.abort()
   await proxy.close()
 })
-const ask = async (path: string, init?: RequestInit) => {
-  const response = await fetch(source.gatewayUrl + path, init)
-  return { status: response.status, type: response.headers.get('content-type'), body: await response.text() }
-}
-const query = async (body: object) => {
-  const { status, body: text } = await ask('/query', { method: 'POST', body: JSON.stringify(body) })
-  return {
-    status,
-    blocks:
-      status === 200
-        ? (JSON.parse(text) as {
-            header: { number: number; hash: string; timestamp: number }
-            logs: { logIndex: number }[]
-          }[])
-        : [],
-  }
-}
-/** Follows the protocol as the processor does: the next query begins after the last block answered. */
-async function readAll(): Promise<number[]> {
-  const found: number[] = []
-  const last = Number((await ask('/height')).body)
-  for (let from = QUERY.fromBlock; from <= last;) {
-    const answer = await query({ ...QUERY, fromBlock: from })
-    expect(answer.status).toBe(200)
-    found.push(...answer.blocks.filter((block) => block.logs.length).map((block) => block.header.number))
-    from = answer.blocks[answer.blocks.length - 1]!.header.number + 1
-  }
+
+/** All batches of history from this block on. */
+async function batches(from = FROM): Promise<ChainBlock[][]> {
+  const found: ChainBlock[][] = []
+  for await (const batch of source.getFinalizedBlocks([{ range: { from }, request: undefined }], true))
+    found.push(batch.blocks)
   return found
 }
+const withLogs = (read: ChainBlock[][]) => read.flat().filter(({ logs }) => logs.length > 0)
+const numbers = (read: ChainBlock[][]) => withLogs(read).map(({ header }) => header.height)
 
-test('speaks the gateway protocol of evm-processor 1.27.3', async () => {
+test('reads the blocks with logs and the last one of the range, in order, none younger than finality', async () => {
   await start()
   const last = head - finality
-  expect(await ask('/height')).toEqual({ status: 200, type: 'text/plain', body: String(last) })
-  expect(await ask(`/${firstBlock}/worker`)).toEqual({
-    status: 200,
-    type: 'text/plain',
-    body: `${source.gatewayUrl}/query`,
-  })
-  const { blocks: answered } = await query(QUERY)
-  // Blocks with logs and the last block of the range, in order, none younger than finality.
-  expect(answered.map((block) => block.header.number)).toEqual([
+  expect(await source.getFinalizedHeight()).toBe(last)
+  const read = (await batches()).flat()
+  expect(read.map(({ header }) => header.height)).toEqual([
     ...blocks.filter((number) => number <= last),
     last,
   ])
   const block = (await chain.provider.getBlock(blocks[0]!))!
   const [log] = await chain.provider.getLogs({ blockHash: block.hash! })
-  expect(answered[0]).toEqual({
+  expect(read[0]).toEqual({
     header: {
-      number: block.number,
-      hash: block.hash,
-      parentHash: block.parentHash,
-      timestamp: block.timestamp,
+      ...{ height: block.number, hash: block.hash, parentHash: block.parentHash },
+      timestamp: block.timestamp * 1000,
     },
     logs: [
       {
-        logIndex: log!.index,
-        transactionIndex: log!.transactionIndex,
-        address: EAS,
-        topics: log!.topics,
-        data: log!.data,
+        ...{ logIndex: log!.index, address: EAS, topics: log!.topics, data: log!.data },
         transactionHash: log!.transactionHash,
       },
     ],
-    transactions: [],
   })
-  expect(
-    (await query({ fromBlock: firstBlock, toBlock: firstBlock, includeAllBlocks: true })).blocks,
-  ).toMatchObject([{ header: { number: firstBlock } }])
-  expect((await query({ ...QUERY, fromBlock: last + 1 })).status).toBe(503)
-  expect((await ask('/nowhere')).status).toBe(404)
+  expect(await source.getBlockHash(last)).toBe(read.at(-1)!.header.hash)
   expect(proxy.calls.filter((call) => call.method === 'eth_getLogs')).toHaveLength(1)
+  expect(await batches(last + 1)).toEqual([])
 })
 
 test.each([
@@ -132,7 +105,7 @@ test.each([
       return undefined
     return { error: { code: -32005, message } }
   })
-  expect(await readAll()).toEqual(blocks.filter((number) => number <= head - finality))
+  expect(numbers(await batches())).toEqual(blocks.filter((number) => number <= head - finality))
 })
 
 test('adapts to a provider that refuses by HTTP 413 or 400', async () => {
@@ -140,10 +113,10 @@ test('adapts to a provider that refuses by HTTP 413 or 400', async () => {
     const asked = method === 'eth_getLogs' ? Number(params[0].toBlock) - Number(params[0].fromBlock) + 1 : 0
     return asked > 60 ? { status: 413 } : asked > 25 ? { status: 400 } : undefined
   })
-  expect(await readAll()).toEqual(blocks.filter((number) => number <= head - finality))
+  expect(numbers(await batches())).toEqual(blocks.filter((number) => number <= head - finality))
 })
 
-test('repeated logs are served once, in order', async () => {
+test('repeated logs are read once, in order', async () => {
   const logs = await chain.provider.send('eth_getLogs', [
     { address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] },
   ])
@@ -151,64 +124,68 @@ test('repeated logs are served once, in order', async () => {
   await start(({ method }) =>
     method === 'eth_getLogs' ? { result: [...final, ...final].reverse() } : undefined,
   )
-  expect(
-    (await query(QUERY)).blocks.filter((block) => block.logs.length).map((block) => block.logs.length),
-  ).toEqual(final.map(() => 1))
+  expect(withLogs(await batches()).map(({ logs }) => logs.length)).toEqual(final.map(() => 1))
 })
 
 test.each([
   [2_000, 2],
   [6_000, 1],
-])(
-  'an answer ends before a block with which it has too many logs: %i a block',
-  async (each, blocksAtOnce) => {
-    // As if each transaction had attested so many places.
-    await start(({ method, params }) =>
+])('a batch ends before a block with which it has too many logs: %i a block', async (each, blocksAtOnce) => {
+  // As if each transaction had attested that many places.
+  await start(({ method, params }) =>
+    method === 'eth_getLogs'
+      ? {
+          ask: async (ask) =>
+            ((await ask(method, params)) as object[]).flatMap((log) =>
+              Array.from({ length: each }, (_, i) => ({ ...log, logIndex: `0x${i.toString(16)}` })),
+            ),
+        }
+      : undefined,
+  )
+  const read = await batches()
+  const all = Array.from({ length: each }, (_, i) => i)
+  expect(
+    withLogs(read).map(({ header, logs }) => [header.height, logs.map(({ logIndex }) => logIndex)]),
+  ).toEqual(blocks.filter((number) => number <= head - finality).map((number) => [number, all]))
+  expect(Math.max(...read.map((batch) => withLogs([batch]).length))).toBe(blocksAtOnce)
+})
+
+test.each<[string, Fault]>([
+  ['a missing block', ({ method }) => (method === 'eth_getBlockByNumber' ? { result: null } : undefined)],
+  [
+    'logs of another fork than their header',
+    ({ method, params }) =>
       method === 'eth_getLogs'
         ? {
             ask: async (ask) =>
-              ((await ask(method, params)) as object[]).flatMap((log) =>
-                Array.from({ length: each }, (_, i) => ({ ...log, logIndex: `0x${i.toString(16)}` })),
-              ),
+              ((await ask(method, params)) as object[]).map((log) => ({
+                ...log,
+                blockHash: `0x${'1'.repeat(64)}`,
+              })),
           }
         : undefined,
-    )
-    const last = Number((await ask('/height')).body)
-    const found: { number: number; logs: number[] }[][] = []
-    for (let from = QUERY.fromBlock; from <= last;) {
-      const { blocks } = await query({ ...QUERY, fromBlock: from })
-      found.push(
-        blocks
-          .filter(({ logs }) => logs.length)
-          .map(({ header, logs }) => ({
-            number: header.number,
-            logs: logs.map(({ logIndex }) => logIndex).toSorted((a, b) => a - b),
-          })),
-      )
-      from = blocks.at(-1)!.header.number + 1
-    }
-    const all = Array.from({ length: each }, (_, i) => i)
-    expect(found.flat()).toEqual(
-      blocks.filter((number) => number <= last).map((number) => ({ number, logs: all })),
-    )
-    expect(Math.max(...found.map((answer) => answer.length))).toBe(blocksAtOnce)
-  },
-)
+  ],
+])('%s: the range is not given but read again', async (_, fault) => {
+  let faulty = 0
+  await start((call) => {
+    const answer = faulty < 3 ? fault(call) : undefined
+    if (answer) faulty++
+    return answer
+  })
+  expect(numbers(await batches())).toEqual(blocks.filter((number) => number <= head - finality))
+  expect(faulty).toBe(3)
+})
 
-test('logs of another fork than their header, and a missing block, are not served but read again', async () => {
-  let faults = 0
-  await start(({ method }) =>
-    method === 'eth_getBlockByNumber' && faults++ === 0 ? { result: null } : undefined,
+test('history follows the stored block by its hash; a replaced chain ends the run', async () => {
+  const height = blocks[1]!
+  const { hash } = (await chain.provider.getBlock(height))!
+  await start(undefined, { height, hash: hash! })
+  expect(numbers(await batches(height + 1))).toEqual(
+    blocks.filter((number) => number > height && number <= head - finality),
   )
-  expect((await query(QUERY)).status).toBe(200)
-  expect(faults).toBeGreaterThan(1)
-  await source.close()
+  expect(doubt.reason()).toBeUndefined()
   await proxy.close()
-  const other = await chain.provider.send('eth_getLogs', [
-    { address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] },
-  ])
-  await start(({ method }) =>
-    method === 'eth_getLogs' ? { result: [{ ...other[0], blockHash: `0x${'1'.repeat(64)}` }] } : undefined,
-  )
-  expect((await query(QUERY)).status).toBe(503)
+  await start(undefined, { height, hash: `0x${'2'.repeat(64)}` })
+  await expect(batches(height + 1)).rejects.toThrow(SettingsError)
+  expect(doubt.reason()).toBeDefined()
 })

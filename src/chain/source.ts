@@ -1,146 +1,206 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
 import type { Logger } from '@subsquid/logger'
-import type { Rpc, RpcCall } from '../rpc'
+import type {
+  Batch,
+  HotDatabaseState,
+  HotDataSource,
+  HotUpdate,
+} from '@subsquid/util-internal-processor-tools'
+import type { RangeRequestList } from '@subsquid/util-internal-range'
+import { MONOTONIC, type Clock } from '../clock'
+import { SettingsError } from '../config'
+import { retry } from '../retry'
+import type { Rpc } from '../rpc'
+import type { BlockReader } from './blocks'
 import type { Doubt } from './doubt'
-import type { HeadReader } from './head'
-import { HistoryReader } from './history'
-import type { BlockLogs, LogSelection } from './logs'
+import type { BlockRef } from './followed'
+import { LATEST, otherChain, type HeadReader } from './head'
+import { BrokenLinkError, HistoryReader } from './history'
+import { chainBlock, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
 
-/**
- * The source that evm-processor 1.27.3 reads a chain from, as an HTTP server in this process: a Subsquid
- * gateway for history and a JSON-RPC endpoint for the head. The processor's own RPC source reads every block
- * with every log (270 blocks/s at 100 ms latency, which is days for Arbitrum), knows one endpoint only,
- * writes its URL into logs, and ends on answers that this one asks for again.
- *
- * The gateway's protocol is internal to that version and pinned by source.service.test.ts:
- * - GET /height: the last block that can be served, text/plain
- * - GET /<from>/worker: the URL to POST the query to, text/plain
- * - POST /query: a JSON array of blocks in order, always with the last block of the range that was covered
- *
- * The JSON-RPC endpoint is POST /rpc.
- */
-export interface Source {
-  readonly gatewayUrl: string
-  readonly rpcUrl: string
-  /** From now on every request gets status 410, which the processor does not retry: it ends. */
-  end(): void
-  close(): Promise<void>
-}
+/** The pause after history could not be read, in milliseconds. */
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 20_000
+/** Endpoints must contradict the database this often, in a row, before they are believed. */
+const CONTRADICTIONS = 4
+const ASK_AGAIN_MS = 500
+const WAIT_FOR_BLOCK_MS = 2_000
 
 export interface SourceOptions {
   rpc: Rpc
   head: HeadReader
+  /** Reads single blocks, apart from the head reader. */
+  blocks: BlockReader
   doubt: Doubt
-  /** The logs that are served, of those that the processor asks for. */
+  /** The logs that are read. */
   selection: LogSelection
   finality: number
   log: Logger
-  /** Called with blocks of history before the processor gets them. */
+  /** The last final block in the database, which is known to be the chain's; undefined before the first one. */
+  stored: BlockRef | undefined
+  /** The newest block at or below this number whose hash the database holds, for blocks that are final. */
+  storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
+  /** Called with blocks of history before they are written. */
   onHistory?: (blocks: readonly BlockLogs[]) => void
+  signal: AbortSignal
+  clock?: Clock
 }
 
-type RpcRequest = RpcCall & { id: unknown }
+/**
+ * What evm-processor's runner reads a chain from: history in wide ranges of filtered logs (history.ts), then the
+ * head (head.ts). Its own source reads every block with every log (270 blocks/s at 100 ms latency, which is days
+ * for Arbitrum), knows one endpoint only, ignores a fork that is not longer, and ends on answers that this one
+ * requests again. Each block that is written follows the stored one by its parent's hash. If the chain was
+ * replaced, the run ends with a SettingsError.
+ */
+export class ChainSource implements HotDataSource<ChainBlock, unknown> {
+  private readonly history: HistoryReader
+  private readonly clock: Clock
+  /** The last block that was given, or that the database holds. */
+  private last: BlockRef | undefined
+  /** The last final block as the runner knows it. */
+  private announced = -1
 
-interface Query {
-  fromBlock: number
-  toBlock?: number
-  includeAllBlocks?: boolean
-}
+  constructor(private readonly options: SourceOptions) {
+    this.clock = options.clock ?? MONOTONIC
+    this.history = new HistoryReader(options.rpc, options)
+    this.last = options.stored
+  }
 
-export async function startSource({
-  rpc,
-  head,
-  doubt,
-  selection,
-  finality,
-  log,
-  onHistory,
-}: SourceOptions): Promise<Source> {
-  const history = new HistoryReader(rpc, { selection, finality, log, doubt })
-  let url = ''
-  let hasEnded = false
-  const server = createServer((request, response) => {
-    handle(request, response).catch((error: Error) => {
-      if (hasEnded) return void response.writeHead(410).end()
-      // 503 makes the processor ask again. A permanent refusal is logged at every attempt.
-      log.warn({ reason: error.message.slice(0, 300) }, 'the chain could not be read and will be read again')
-      if (!response.headersSent) response.writeHead(503, { 'content-type': 'text/plain' })
-      response.end('try again')
+  /** The last block of history that can be read now. */
+  async getFinalizedHeight(): Promise<number> {
+    return (this.announced = await this.persist(() => this.history.height()))
+  }
+
+  async getBlockHash(height: number): Promise<string> {
+    if (this.last?.height === height) return this.last.hash
+    const { header } = await this.persist(() => this.history.blockWithoutLogs(height))
+    return header.hash
+  }
+
+  /** Blocks with logs, and the last block of each range, up to the last final block; then more, if not `stopOnHead`. */
+  async *getFinalizedBlocks(
+    requests: RangeRequestList<unknown>,
+    stopOnHead = false,
+  ): AsyncIterable<Batch<ChainBlock>> {
+    let { from } = requests[0]!.range
+    for (;;) {
+      const end = await this.persist(() => this.history.height())
+      let reading = this.read(from, end)
+      while (reading) {
+        const answer = await reading
+        from = answer.to + 1
+        this.last = { height: answer.to, hash: answer.blocks[answer.blocks.length - 1]!.header.hash }
+        // The next range is read while this one is written.
+        reading = this.read(from, end)
+        yield { blocks: answer.blocks.map(chainBlock), isHead: answer.to === end }
+      }
+      // An endpoint that lags does not end history before the block that another one has announced.
+      if (from > end && from > this.announced && stopOnHead) return
+      if (from > end) await this.clock.pause(WAIT_FOR_BLOCK_MS, this.options.signal)
+    }
+  }
+
+  /** Never ends but by an error. */
+  async processHotBlocks(
+    _requests: RangeRequestList<unknown>,
+    { height, hash, top }: HotDatabaseState,
+    write: (update: HotUpdate<ChainBlock>) => Promise<void>,
+  ): Promise<void> {
+    await this.options.head.follow(
+      [{ height, hash }, ...top],
+      ({ base, blocks, final }) =>
+        write({ baseHead: { ...base }, finalizedHead: { ...final }, blocks: blocks.map(chainBlock) }),
+      this.options.signal,
+    )
+  }
+
+  private read(from: number, end: number): ReturnType<HistoryReader['read']> | undefined {
+    if (from > end) return undefined
+    const parent = this.last?.height === from - 1 ? this.last : undefined
+    const reading = this.persist(async () => {
+      try {
+        const answer = await this.history.read(from, end, parent?.hash)
+        this.options.onHistory?.(answer.blocks)
+        return answer
+      } catch (error) {
+        if (error instanceof BrokenLinkError) await this.checkStored(parent!)
+        throw error
+      }
     })
-  })
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = request.url ?? ''
-    if (hasEnded) return void response.writeHead(410).end()
-    if (request.method === 'GET' && path === '/height')
-      return reply(response, 'text/plain', String(await history.height()))
-    if (request.method === 'GET' && /^\/\d+\/worker$/.test(path))
-      return reply(response, 'text/plain', `${url}/query`)
-    if (request.method === 'POST' && path === '/query')
-      return reply(
-        response,
-        'application/json',
-        JSON.stringify(await blocks(JSON.parse(await text(request)) as Query)),
+    reading.catch(() => {}) // thrown when it is awaited
+    return reading
+  }
+
+  /** Throws a SettingsError if the endpoints have another block in place of this one. */
+  private async checkStored(stored: BlockRef): Promise<void> {
+    const other = await contradiction(stored, this.options)
+    if (other) throw otherChain(this.options.finality, other)
+  }
+
+  /** Repeats what fails because of an endpoint, with longer and longer pauses. */
+  private persist<T>(work: () => Promise<T>): Promise<T> {
+    const { log, signal } = this.options
+    return retry(work, {
+      attempts: Infinity,
+      pauseMs: (attempt) => Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS),
+      signal,
+      clock: this.clock,
+      onFailure: (error) => {
+        if (error instanceof SettingsError) throw error
+        log.warn({ reason: error.message.slice(0, 300) }, 'Could not read the chain. It is read again.')
+      },
+    })
+  }
+}
+
+/**
+ * A block of the database, this one or one below it, that the endpoints contradict several times in a row and none
+ * confirms, with the hash that they have in its place; undefined once an endpoint confirms it. Waits for an endpoint
+ * that has a block of its number.
+ */
+export async function contradiction(
+  stored: BlockRef,
+  {
+    blocks,
+    log,
+    signal,
+    storedAtOrBelow,
+    clock = MONOTONIC,
+  }: {
+    blocks: BlockReader
+    log: Logger
+    signal?: AbortSignal
+    storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
+    clock?: Clock
+  },
+): Promise<{ block: BlockRef; hash: string } | undefined> {
+  // One endpoint may lag, be on a fork of its own, or lie.
+  for (let contradicted = 0; ;) {
+    const hashes = await blocks.hashesAt(stored.height)
+    if (hashes.includes(stored.hash)) return undefined
+    const found = hashes.some((hash) => hash !== null)
+      ? { block: stored, hashes }
+      : await lowerOne(blocks, stored, storedAtOrBelow)
+    const hash = found?.hashes.find((each) => each !== null)
+    const isOther = found && hash && !found.hashes.includes(found.block.hash)
+    if (isOther && ++contradicted === CONTRADICTIONS) return { block: found.block, hash }
+    if (!isOther)
+      log.warn(
+        { height: stored.height },
+        'No endpoint has the last block of the database. The indexer waits for it.',
       )
-    if (request.method === 'POST' && path === '/rpc')
-      return reply(
-        response,
-        'application/json',
-        JSON.stringify(await answers(JSON.parse(await text(request)) as RpcRequest | RpcRequest[])),
-      )
-    response.writeHead(404).end()
-  }
-
-  async function blocks({ fromBlock, toBlock, includeAllBlocks }: Query) {
-    // The processor asks this way only for the hash of a single block.
-    if (includeAllBlocks) return [gatewayBlock(await history.blockWithoutLogs(fromBlock))]
-    const answer = await history.read(fromBlock, toBlock)
-    onHistory?.(answer.blocks)
-    return answer.blocks.map(gatewayBlock)
-  }
-
-  async function answers(request: RpcRequest | RpcRequest[]) {
-    const calls = Array.isArray(request) ? request : [request]
-    const results = await head.answer(calls)
-    const answered = calls.map(({ id }, i) => ({ jsonrpc: '2.0', id, result: results[i] ?? null }))
-    return Array.isArray(request) ? answered : answered[0]
-  }
-
-  await listen(server)
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return {
-    gatewayUrl: url,
-    rpcUrl: `${url}/rpc`,
-    end: () => void (hasEnded = true),
-    close: () => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()),
+    await clock.pause(isOther ? ASK_AGAIN_MS : WAIT_FOR_BLOCK_MS, signal)
   }
 }
 
-function gatewayBlock({ header, logs }: BlockLogs) {
-  return {
-    header: {
-      number: Number(header.number),
-      hash: header.hash,
-      parentHash: header.parentHash,
-      timestamp: Number(header.timestamp),
-    },
-    logs: logs.map((log) => ({
-      logIndex: Number(log.logIndex),
-      transactionIndex: Number(log.transactionIndex),
-      address: log.address.toLowerCase(),
-      topics: log.topics,
-      data: log.data,
-      transactionHash: log.transactionHash,
-    })),
-    transactions: [],
-  }
-}
-
-function reply(response: ServerResponse, type: string, body: string): void {
-  response.writeHead(200, { 'content-type': type }).end(body)
-}
-
-function listen(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
+/** A block of the database that is not above the head of an endpoint, with the hashes of the endpoints. */
+async function lowerOne(
+  blocks: BlockReader,
+  stored: BlockRef,
+  storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>,
+): Promise<{ block: BlockRef; hashes: (string | null)[] } | undefined> {
+  const [latest] = await blocks.headers([LATEST])
+  const height = latest && Number(latest.header.number)
+  const block = height != null && height < stored.height ? await storedAtOrBelow(height) : undefined
+  return block && { block, hashes: await blocks.hashesAt(block.height) }
 }

@@ -1,14 +1,10 @@
-import {
-  EvmBatchProcessor,
-  type DataHandlerContext,
-  type EvmBatchProcessorFields,
-} from '@subsquid/evm-processor'
+import { EvmBatchProcessor } from '@subsquid/evm-processor'
 import type { Logger } from '@subsquid/logger'
 import type { Store, TypeormDatabase } from '@subsquid/typeorm-store'
 import { Runner, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
-import type { BlockLogs } from '../chain'
+import type { ChainBlock, ChainSource, HeadReader } from '../chain'
 import { isAnswerAttester } from '../answer'
 import { isLocationSchema } from '../location'
 import { EventKind } from '../model'
@@ -25,15 +21,8 @@ const EVENT_KINDS = new Map<string, EventKind>([
   [eas.events.Revoked.topic, EventKind.REVOKED],
 ])
 
-/**
- * The events of one block, in order, without duplicates. `timestamp` in Unix milliseconds. Other logs are
- * skipped.
- */
-function decodeEvents(
-  chain: Chain,
-  block: { height: number; hash: string; timestamp: number },
-  logs: readonly EventLog[],
-): ChainEvent[] {
+/** The events of one block, in order, without duplicates. Other logs are skipped. */
+export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainEvent[] {
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {
     const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
@@ -41,16 +30,16 @@ function decodeEvents(
     // Attested and Revoked have the same parameters, each a word: recipient, attester, the UID, schema.
     const [, recipient, attester, schemaUid] = entry.topics as [string, string, string, string]
     if (entry.data.length !== WORD_LENGTH)
-      throw new Error(`a log of block ${block.height} has no UID: ${entry.data.slice(0, 80)}`)
+      throw new Error(`a log of block ${header.height} has no UID: ${entry.data.slice(0, 80)}`)
     events.set(entry.logIndex, {
       kind,
       uid: entry.data.toLowerCase(),
       schemaUid: schemaUid.toLowerCase(),
       attester: addressIn(attester),
       recipient: addressIn(recipient),
-      blockNumber: block.height,
-      blockHash: block.hash,
-      blockTimestamp: block.timestamp,
+      blockNumber: header.height,
+      blockHash: header.hash,
+      blockTimestamp: header.timestamp,
       transactionHash: entry.transactionHash,
       logIndex: entry.logIndex,
     })
@@ -70,24 +59,6 @@ function addressIn(topic: string): string {
   return `0x${topic.slice(-40).toLowerCase()}`
 }
 
-/** A log as evm-processor gives it. */
-export interface EventLog {
-  address: string
-  topics: string[]
-  data: string
-  logIndex: number
-  transactionHash: string
-}
-
-/** The events of a block that JSON-RPC gave. */
-export function decodeBlock(chain: Chain, { header, logs }: BlockLogs): ChainEvent[] {
-  return decodeEvents(
-    chain,
-    { height: Number(header.number), hash: header.hash, timestamp: Number(header.timestamp) * 1000 },
-    logs.map((log) => ({ ...log, address: log.address.toLowerCase(), logIndex: Number(log.logIndex) })),
-  )
-}
-
 /** The UIDs that these events attest, with the Unix seconds of their blocks, as BodyReader takes them. */
 export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigint> {
   return new Map(
@@ -97,64 +68,56 @@ export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigin
   )
 }
 
-/**
- * The processor that reads a chain's events: history from `gatewayUrl`, the head from `rpcUrl` (source.ts),
- * which gives those of the watched schemas. A gateway of another gives those of all.
- */
-export function makeProcessor(chain: Chain, gatewayUrl: string, rpcUrl: string, headPollMs: number) {
-  return new EvmBatchProcessor()
-    .setGateway(gatewayUrl)
-    .setRpcEndpoint({ url: rpcUrl, maxBatchCallSize: 100 })
-    .setRpcDataIngestionSettings({ headPollInterval: headPollMs })
+/** The processor of a chain's events. A gateway of others, if there is one, serves history with the events of all schemas. */
+export function makeProcessor(chain: Chain, gatewayUrl: string | undefined) {
+  const processor = new EvmBatchProcessor()
     .setFinalityConfirmation(chain.finality)
     .setBlockRange({ from: chain.firstBlock })
     .setFields({ log: { transactionHash: true } })
     .addLog(attestationFilter(chain))
     .addLog(registrationFilter(chain))
+  return gatewayUrl === undefined ? processor : processor.setGateway(gatewayUrl)
+}
+
+/** Blocks of one part of a transaction, and the store that writes it. */
+export interface BlockBatch {
+  readonly blocks: readonly ChainBlock[]
+  readonly isHead: boolean
+  readonly store: Store
 }
 
 /**
- * Runs the processor in this process: EvmBatchProcessor.run of 1.27.3, which exits the process, without that.
- * Resolves when there is nothing left to read; rejects with what ends it.
+ * Runs the processor in this process: EvmBatchProcessor.run of 1.27.3, which exits the process and reads the head
+ * from a JSON-RPC endpoint, without that. Resolves when there is nothing left to read; rejects with what ends it.
  */
 export function runProcessor(
   processor: ReturnType<typeof makeProcessor>,
+  hasGateway: boolean,
+  source: ChainSource,
   database: TypeormDatabase,
-  handler: (context: DataHandlerContext<Store, Fields>) => Promise<void>,
+  handler: (batch: BlockBatch) => Promise<void>,
 ): Promise<void> {
   const parts = processor as unknown as ProcessorParts
-  const log = parts.getLogger()
-  return new Runner({
+  return new Runner<unknown, Store>({
     database,
     requests: parts.getBatchRequests(),
-    archive: parts.getArchiveDataSource(),
-    hotDataSource: parts.getHotDataSource(),
+    ...(hasGateway && { archive: parts.getArchiveDataSource() }),
+    hotDataSource: source,
     allBlocksAreFinal: false,
     prometheus: parts.getPrometheusServer(),
-    log,
-    process: (store, { blocks, isHead }) =>
-      handler({
-        _chain: parts.getChain(),
-        log: log.child('mapping'),
-        store,
-        blocks: blocks as DataHandlerContext<Store, Fields>['blocks'],
-        isHead,
-      }),
+    log: parts.getLogger(),
+    process: (store, { blocks, isHead }) => handler({ store, blocks: blocks as ChainBlock[], isHead }),
   }).run()
 }
 
 /** Private parts of evm-processor 1.27.3. */
 interface ProcessorParts {
   getLogger(): Logger
-  getChain(): DataHandlerContext<Store, Fields>['_chain']
   getBatchRequests(): RunnerParts['requests']
-  getArchiveDataSource(): RunnerParts['archive']
-  getHotDataSource(): RunnerParts['hotDataSource']
+  getArchiveDataSource(): NonNullable<RunnerParts['archive']>
   getPrometheusServer(): RunnerParts['prometheus']
 }
 type RunnerParts = RunnerConfig<unknown, Store>
-
-export type Fields = EvmBatchProcessorFields<ReturnType<typeof makeProcessor>>
 
 /**
  * Decodes, reads bodies, projects and writes one batch of blocks. The batch is one database transaction, so
@@ -164,8 +127,9 @@ export async function processBatch(
   chain: Chain,
   registry: Registry,
   bodies: BodyReader,
+  head: HeadReader,
   log: Logger,
-  { blocks, store, isHead }: DataHandlerContext<Store, Fields>,
+  { blocks, store, isHead }: BlockBatch,
 ): Promise<void> {
   const started = performance.now()
   // The source of this process has told it already.
@@ -176,7 +140,7 @@ export async function processBatch(
         .map((each) => ({ ...each, blockNumber: header.height })),
     ),
   )
-  const events = blocks.flatMap(({ header, logs }) => decodeEvents(chain, header, logs))
+  const events = blocks.flatMap((block) => decodeEvents(chain, block))
   const announced = announcedTimes(events)
   const found = await bodies.read(announced, isFinal(store))
   const fetched = performance.now()
@@ -184,7 +148,8 @@ export async function processBatch(
   for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
     await writer.write(events.slice(i, i + EVENTS_PER_WRITE), found)
   const last = blocks[blocks.length - 1]!.header
-  await writer.finish(last)
+  const { height, hash, timestamp } = last
+  await writer.finish({ height, hash, timestamp, agreementAgeMs: head.agreementAge(last) })
   if (events.length === 0) return
   log.info(
     {

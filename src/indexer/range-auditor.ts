@@ -1,6 +1,7 @@
 import type { Logger } from '@subsquid/logger'
 import {
   BlockReader,
+  chainBlock,
   ContradictionError,
   type Doubt,
   headerCall,
@@ -20,7 +21,7 @@ import {
   type Database,
   type StoredEvent,
 } from './store'
-import { announcedTimes, decodeBlock } from './processor'
+import { announcedTimes, decodeEvents } from './processor'
 import { eventId, type ChainEvent } from './project'
 import { watchedOf, type Registry } from './registry'
 
@@ -105,7 +106,7 @@ export class RangeAuditor {
       const { watched } = registry
       const answer = await reader.read(result.to + 1, to)
       const range = { from: result.to + 1, to: answer.to }
-      const events = answer.blocks.flatMap((block) => decodeBlock(chain, block))
+      const events = answer.blocks.flatMap((block) => decodeEvents(chain, chainBlock(block)))
       result.events += events.length
       result.repaired += await this.repair(events, [], await this.stored(range), range)
       if (!(await noteAudited(database.query, chain, 'reread', range, watched))) {
@@ -176,16 +177,12 @@ export class RangeAuditor {
       const found = await read()
       if (!found) throw this.contradiction(`the logs of block ${number} cannot be had for certain`)
       proof.calls += found.calls
-      const onChain = decodeBlock(chain, { header, logs: found.logs })
+      const onChain = decodeEvents(chain, chainBlock({ header, logs: found.logs }))
       const wrong = notOnChain(own, chain, onChain)
       // The endpoint gives false receipts: its logs may agree with the log, but must not change it.
-      if (
-        found.contradicted &&
-        found.evidence === 'single' &&
-        (wrong.length || own.length !== onChain.length)
-      )
+      if (found.contradicted && (wrong.length || own.length !== onChain.length))
         throw this.contradiction(`the receipts of block ${number} do not hash to its receiptsRoot`)
-      if (found.contradicted && found.evidence !== 'proven') proof.contradicted.add(number)
+      if (found.contradicted) proof.contradicted.add(number)
       events.push(...onChain)
       if (found.evidence === 'proven') surplus.push(...wrong)
       else proof.unproven.push(number)

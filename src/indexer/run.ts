@@ -1,22 +1,26 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { createLogger } from '@subsquid/logger'
 import { TypeormDatabase } from '@subsquid/typeorm-store'
 import { Auditor } from './audit'
-import { BlockReader, Doubt, headerCall, HeadReader, startSource } from '../chain'
+import {
+  BlockReader,
+  ChainSource,
+  Doubt,
+  HeadReader,
+  chainBlock,
+  contradiction,
+  otherChain,
+  type BlockRef,
+} from '../chain'
 import { BodyReader } from './bodies'
 import { CHAINS, stateSchema, type Chain } from '../chains'
-import {
-  CHANGES_KEPT_DAYS,
-  SettingsError,
-  exportDatabaseUrl,
-  type ConnectedChain,
-  type Settings,
-} from '../config'
+import { MONOTONIC, type Clock } from '../clock'
+import { CHANGES_KEPT_DAYS, exportDatabaseUrl, type ConnectedChain, type Settings } from '../config'
 import {
   CHANGES_FORGOTTEN_AT_ONCE,
   Database,
   finalState,
   forgetChanges,
+  indexedTip,
   lastEventBlock,
   noteHead,
   rewindFinal,
@@ -28,15 +32,12 @@ import { serveProcessorMetrics } from './metrics'
 import { primaryUrl } from '../postgres'
 import { repeat } from '../retry'
 import { Rpc } from '../rpc'
-import { announcedTimes, decodeBlock, makeProcessor, processBatch, runProcessor } from './processor'
+import { announcedTimes, decodeEvents, makeProcessor, processBatch, runProcessor } from './processor'
 import { Registry } from './registry'
 
 const log = createLogger('indexer')
 const FORGET_EVERY_MS = 3_600_000
-/** A node must contradict the database this often before it is believed. */
-const CONTRADICTIONS = 4
-const WAIT_FOR_BLOCK_MS = 2_000
-const ASK_AGAIN_MS = 500
+const NOTE_EVERY_MS = 1_000
 
 /** An indexer that runs in this process. */
 export interface Indexer {
@@ -57,12 +58,12 @@ export type IndexerSettings = Pick<
 
 /**
  * Starts to index one chain. A caller that keeps its process when `ended` rejects calls `stop`.
- * @param clock Unix milliseconds, by which the age of the head and of doubts is measured
+ * @param clock by which ages and pauses are measured
  */
 export function startIndexer(
   connected: ConnectedChain,
   settings: IndexerSettings,
-  clock: () => number = Date.now,
+  clock: Clock = MONOTONIC,
 ): Indexer {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -125,11 +126,16 @@ export function startIndexer(
       isIndexer: true,
     })
     const newReader = () => new BlockReader(rpc, registry, doubt, clock)
-    const head = new HeadReader(newReader(), doubt, log, headPollMs, fail, clock, signal)
+    const storedAtOrBelow = (height: number) => lastEventBlock(database.query, chain, height)
+    const head = new HeadReader({
+      ...{ doubt, log, clock, finality: chain.finality, pollMs: headPollMs, blocks: newReader() },
+      storedAtOrBelow,
+    })
+    const blocks = newReader()
     const state = await finalState(database.query, chain)
-    await Promise.all([
+    const [stored] = await Promise.all([
+      state && checkSameChain(state, blocks, database, chain, signal),
       rpc.check(),
-      state && checkSameChain(state, newReader, database, chain, signal),
       bodies.hasMulticall(),
     ])
     await registry.load()
@@ -137,22 +143,16 @@ export function startIndexer(
     if (added.length)
       log.info({ chain: chain.slug, added }, 'schemas or attesters are new: the audit reads their history')
 
-    const source = await startSource({
-      rpc,
-      head,
-      doubt,
-      selection: registry,
+    const source = new ChainSource({
+      ...{ rpc, head, blocks, doubt, log, stored, storedAtOrBelow, signal, clock, selection: registry },
       finality: chain.finality,
-      log,
-      onHistory: (blocks) =>
-        bodies.prefetch(announcedTimes(blocks.flatMap((block) => decodeBlock(chain, block)))),
+      onHistory: (read) =>
+        bodies.prefetch(announcedTimes(read.flatMap((block) => decodeEvents(chain, chainBlock(block))))),
     })
-    closing.push(() => source.close())
-    signal.addEventListener('abort', () => source.end())
     signal.throwIfAborted()
     const auditor = new Auditor({ chain, rpc, registry, bodies, database, log, head, doubt })
     running.push(
-      followHead(database, head, doubt, chain, headPollMs, signal),
+      followHead(database, head, chain, signal),
       forgetOldChanges(database, chain, signal),
       auditor.follow(settings.auditCallsPerSecond, signal),
     )
@@ -169,7 +169,7 @@ export function startIndexer(
     closing.push(() => store.disconnect().catch(() => {}))
     lease.fence(store)
     settleWithState(store, chain)
-    const processor = makeProcessor(chain, gatewayUrl ?? source.gatewayUrl, source.rpcUrl, headPollMs)
+    const processor = makeProcessor(chain, gatewayUrl)
     const { indexerMetrics: metrics } = settings
     const closeMetrics = await serveProcessorMetrics(
       processor,
@@ -179,103 +179,56 @@ export function startIndexer(
     closing.push(closeMetrics)
     // Read when the store connects, which is at once.
     exportDatabaseUrl(databaseUrl)
-    await runProcessor(processor, store, (context) => processBatch(chain, registry, bodies, log, context))
+    await runProcessor(processor, gatewayUrl !== undefined, source, store, (batch) =>
+      processBatch(chain, registry, bodies, head, log, batch),
+    )
   }
 }
 
 /**
- * Refuses a database that has indexed another chain than the endpoints': the last final block must be the
- * chain's. Runs before anything is written. Waits for a node that does not have this block yet. When only the
- * block is false, as after a node that lied about it, and the log before it is the chain's, the state is set
- * back to the last true block.
+ * Returns the last final block in the database once the endpoints confirm it. Runs before anything is written. If
+ * only that block is false, as after a node that lied about it, and the log before it is the chain's, the state is
+ * set back to the last true block. Throws a SettingsError if the database has indexed another chain.
  */
 async function checkSameChain(
   state: ChainState,
-  newReader: () => BlockReader,
-  database: Database,
-  chain: Chain,
-  signal: AbortSignal,
-): Promise<void> {
-  const blocks = newReader()
-  // One node may lag, be on a fork of its own, or lie: the endpoints are asked several times, by turns.
-  for (let contradicted = 0; ; blocks.turn()) {
-    const hash = await hashOf(blocks, state.finalHeight)
-    if (hash === state.finalHash) return
-    if (hash === undefined) {
-      log.warn(
-        { chain: chain.slug, height: state.finalHeight },
-        'the node does not give the last final block; waiting for it',
-      )
-      await pause(WAIT_FOR_BLOCK_MS, undefined, { signal })
-    } else if (++contradicted < CONTRADICTIONS) await pause(ASK_AGAIN_MS, undefined, { signal })
-    else if (await tryRewind(state, hash, newReader(), database, chain)) return
-    else
-      throw new SettingsError(
-        `The database holds block ${state.finalHeight} of ${chain.slug} as ${state.finalHash}, the RPC endpoint as ${hash}. ` +
-          `Either the endpoint or the database is of another network: correct RPC_URL_* or DATABASE_URL. Or a reorg went deeper than ` +
-          `${chain.finality} blocks: then index ${chain.slug} anew into an empty database.`,
-      )
-  }
-}
-
-/** Sets the state back to the last block with events, if that one is the chain's; returns whether it did. */
-async function tryRewind(
-  state: ChainState,
-  hash: string,
   blocks: BlockReader,
   database: Database,
   chain: Chain,
-): Promise<boolean> {
-  const last = await lastEventBlock(database.query, chain, state.finalHeight)
+  signal: AbortSignal,
+): Promise<BlockRef | undefined> {
+  const stored = { height: state.finalHeight, hash: state.finalHash }
+  const storedAtOrBelow = (height: number) => lastEventBlock(database.query, chain, height)
+  const other = await contradiction(stored, { blocks, log, signal, storedAtOrBelow })
+  if (other === undefined) return stored
+  const last = await lastEventBlock(database.query, chain, stored.height)
   const isTrue =
-    !last || (last.number < state.finalHeight && (await hashOf(blocks, last.number)) === last.hash)
-  if (!isTrue || !(await rewindFinal(database, chain, last))) return false
+    !last || (last.height < stored.height && (await blocks.hashesAt(last.height)).includes(last.hash))
+  if (!isTrue || !(await rewindFinal(database, chain, last))) throw otherChain(chain.finality, other)
   log.error(
     {
       chain: chain.slug,
-      height: state.finalHeight,
-      stored: state.finalHash,
-      node: hash,
-      goesOnFrom: last?.number ?? chain.firstBlock,
+      height: stored.height,
+      stored: stored.hash,
+      node: other.hash,
+      resumesAt: last?.height ?? chain.firstBlock,
     },
-    'the last final block was false, but the log before it is right: indexing goes on from there',
+    'the last final block was false, but the log before it is right: indexing resumes there',
   )
-  return true
+  return last
 }
 
-async function hashOf(blocks: BlockReader, number: number): Promise<string | undefined> {
-  const [found] = await blocks.headers([headerCall(number)], { anyForm: true })
-  return found?.header.hash
-}
-
-/**
- * Notes the chain's head and the doubts about its copy in the database, where the API reads how far behind
- * the copy is and whether it is reliable. Never throws.
- */
-function followHead(
-  database: Database,
-  head: HeadReader,
-  doubt: Doubt,
-  chain: Chain,
-  pollMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const pauseMs = Math.max(pollMs, 1_000)
+/** Notes every second in the database whether it agrees with the chain, for the API. Never throws. */
+function followHead(database: Database, head: HeadReader, chain: Chain, signal: AbortSignal): Promise<void> {
   return repeat(
     signal,
     async () => {
-      // At the head evm-processor asks as often, so that this makes no further calls.
-      const latest = await head.latest(1.5 * pollMs)
-      await noteHead(database.query, chain, {
-        ...latest,
-        doubt: doubt.reason(),
-        contradictions: doubt.takeContradictions(),
-      })
-      return pauseMs
+      await noteHead(database.query, chain, await head.report(() => indexedTip(database.query, chain)))
+      return NOTE_EVERY_MS
     },
     (error) => {
       log.warn({ chain: chain.slug, reason: error.message }, 'the head could not be noted')
-      return pauseMs
+      return NOTE_EVERY_MS
     },
   )
 }

@@ -18,7 +18,7 @@ import { limitStatements, lockChain, type Query } from './connection'
 import { copyOver, copyTexts, type Copy } from './copy'
 import { settleHotBlocks } from './final'
 import { insertWithheld } from './log'
-import { noteIndexed } from './status'
+import { noteIndexed, type IndexedBlock } from './status'
 
 /** Records whose old state one statement saves for a rollback: the largest take 25 MB each. */
 const TRACKED_AT_ONCE = 10
@@ -120,8 +120,8 @@ export class BatchWriter {
     await this.writing
   }
 
-  /** The same, and notes how far the chain's copy goes now; timestamp in Unix milliseconds. */
-  async finish(last: { height: number; timestamp: number }): Promise<void> {
+  /** Like `written`; and notes the last block. */
+  async finish(last: IndexedBlock): Promise<void> {
     await this.written()
     await noteIndexed(this.query, this.chain, last)
   }

@@ -44,6 +44,7 @@ export {
   CHANGES_FORGOTTEN_AT_ONCE,
   finalState,
   followsHead,
+  indexedTip,
   forgetChanges,
   noteAudited,
   noteHead,

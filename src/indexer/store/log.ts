@@ -1,3 +1,4 @@
+import type { BlockRef } from '../../chain'
 import type { Chain } from '../../chains'
 import { EventKind } from '../../model'
 import type { AttestationBody } from '../calls'
@@ -198,9 +199,9 @@ export async function lastEventBlock(
   query: Query,
   chain: Chain,
   upTo: number,
-): Promise<{ number: number; hash: string } | undefined> {
-  const [row] = await query<{ number: number; hash: string }>(
-    `SELECT block_number AS number, block_hash AS hash FROM attestation_event
+): Promise<BlockRef | undefined> {
+  const [row] = await query<BlockRef>(
+    `SELECT block_number AS height, block_hash AS hash FROM attestation_event
      WHERE chain = $1 AND id <= $2 ORDER BY id DESC LIMIT 1`,
     [chain.slug, eventId(chain.slug, upTo, 999_999)],
   )

@@ -1,3 +1,4 @@
+import type { BlockRef, HeadReport } from '../../chain'
 import { stateSchema, type Chain } from '../../chains'
 import { lockChain, type Database, type Query } from './connection'
 
@@ -35,80 +36,88 @@ export async function finalState(query: Query, chain: Chain): Promise<ChainState
  * reads on from there. Answers false, and changes nothing, where blocks above it are not final yet: they
  * follow the one that was final.
  */
-export function rewindFinal(
-  database: Database,
-  chain: Chain,
-  block: { number: number; hash: string } | undefined,
-): Promise<boolean> {
+export function rewindFinal(database: Database, chain: Chain, block: BlockRef | undefined): Promise<boolean> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     const state = stateSchema(chain)
     if ((await query(`SELECT FROM ${state}.hot_block LIMIT 1`)).length) return false
-    const { number, hash } = block ?? { number: -1, hash: '0x' }
+    const { height, hash } = block ?? { height: -1, hash: '0x' }
     await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [
-      number,
+      height,
       hash,
     ])
     const kept = `int8multirange(int8range(NULL, $2::int8, '[]'))`
     await query(
       `UPDATE chain_status
-       SET indexed_height = ($2::int8)::int, reread = reread * ${kept}, proven = proven * ${kept}
+       SET indexed_height = ($2::int8)::int, indexed_hash = $3, agreed_at = NULL, reread = reread * ${kept}, proven = proven * ${kept}
        WHERE chain = $1`,
-      [chain.slug, number],
+      [chain.slug, height, hash],
     )
     return true
   })
 }
 
-/** Notes the last block of a batch; timestamp in Unix milliseconds. */
-export async function noteIndexed(
-  query: Query,
-  chain: Chain,
-  last: { height: number; timestamp: number },
-): Promise<void> {
+/** The last block of a batch. */
+export interface IndexedBlock {
+  readonly height: number
+  readonly hash: string
+  /** Unix milliseconds */
+  readonly timestamp: number
+  /** Milliseconds since a look at the head began that found this block on the chain; Infinity if none has. */
+  readonly agreementAgeMs: number
+}
+
+/** Notes the last block of a batch. */
+export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock): Promise<void> {
   await query(
-    `INSERT INTO chain_status (chain, indexed_height, indexed_timestamp) VALUES ($1, $2, $3)
+    `INSERT INTO chain_status (chain, indexed_height, indexed_hash, indexed_timestamp, agreed_at)
+     VALUES ($1, $2, $3, $4, ${moment('$5')})
      ON CONFLICT (chain) DO UPDATE
-     SET indexed_height = excluded.indexed_height, indexed_timestamp = excluded.indexed_timestamp`,
-    [chain.slug, last.height, new Date(last.timestamp)],
+     SET indexed_height = excluded.indexed_height, indexed_hash = excluded.indexed_hash,
+       indexed_timestamp = excluded.indexed_timestamp, agreed_at = excluded.agreed_at`,
+    [chain.slug, last.height, last.hash, new Date(last.timestamp), secondsAgo(last.agreementAgeMs)],
   )
 }
 
-/** What is known of a chain's head. */
-export interface HeadNote {
-  number: number
-  /** Unix seconds */
-  timestamp: number
-  /** When a node gave it, in Unix milliseconds. */
-  askedAt: number
-  /** Why the chain's copy is not reliable. */
-  doubt: string | undefined
-  /** How many answers contradicted each other since the last note. */
-  contradictions: number
+/** The last block that the database holds, final or not; undefined before the first one. */
+export async function indexedTip(query: Query, chain: Chain): Promise<BlockRef | undefined> {
+  const [row] = await query<BlockRef>(
+    'SELECT indexed_height AS height, indexed_hash AS hash FROM chain_status WHERE chain = $1 AND indexed_hash IS NOT NULL',
+    [chain.slug],
+  )
+  return row
 }
 
-/** Notes the chain's head as a node has given it. */
-export async function noteHead(
-  query: Query,
-  chain: Chain,
-  { number, timestamp, askedAt, doubt, contradictions }: HeadNote,
-): Promise<void> {
+/** Notes the chain's head as an endpoint has named it. Ages become times of the database's clock. */
+export async function noteHead(query: Query, chain: Chain, note: HeadReport): Promise<void> {
   await query(
     `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, doubt, contradictions)
-     VALUES ($1, $2, $3, now() - make_interval(secs => $4), $5, $6)
+     VALUES ($1, $2, $3, ${moment('$4')}, $5, $6)
      ON CONFLICT (chain) DO UPDATE
      SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp,
        checked_at = excluded.checked_at, doubt = excluded.doubt,
-       contradictions = chain_status.contradictions + excluded.contradictions`,
+       contradictions = chain_status.contradictions + excluded.contradictions,
+       agreed_at = CASE WHEN chain_status.indexed_hash = $7 THEN ${moment('$8')} ELSE chain_status.agreed_at END`,
     [
       chain.slug,
-      number,
-      new Date(timestamp * 1000),
-      (Date.now() - askedAt) / 1000,
-      doubt ?? null,
-      contradictions,
+      note.number,
+      new Date(note.timestamp * 1000),
+      secondsAgo(note.ageMs),
+      note.doubt ?? null,
+      note.contradictions,
+      note.tipHash ?? null,
+      secondsAgo(note.agreementAgeMs),
     ],
   )
+}
+
+/** SQL for the time that many seconds ago; null for null. */
+function moment(seconds: string): string {
+  return `clock_timestamp() - make_interval(secs => ${seconds})`
+}
+
+function secondsAgo(milliseconds: number): number | null {
+  return milliseconds === Infinity ? null : milliseconds / 1000
 }
 
 /**
