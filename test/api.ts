@@ -111,7 +111,8 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     },
     ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test', mcp: true },
     pages: Pages.in(path.resolve('dist/web'), {}),
-    ...{ maxLagSeconds: 60, defaultSubmission: 'direct', deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
+    limits: { indexMaxAgeSeconds: 15, maxLagSeconds: 60 },
+    ...{ defaultSubmission: 'direct', deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     chains: rpcUrl === undefined ? [] : [connected],
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),
     resolver: new Resolver({

@@ -54,7 +54,11 @@ async function write(batch: readonly (Attested | ChainEvent)[]): Promise<BatchWr
     const writer = new BatchWriter(tx, CHAIN, SILENT)
     for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
       await writer.write(events.slice(i, i + EVENTS_PER_WRITE), bodies)
-    await writer.finish({ height: next.height, timestamp: last.blockTimestamp })
+    await writer.finish({
+      ...next,
+      timestamp: last.blockTimestamp,
+      agreementAgeMs: Infinity,
+    })
     total = writer.total
   })
   head = next

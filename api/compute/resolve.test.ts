@@ -23,6 +23,12 @@ const ROW: InputRow = {
 }
 const ONCHAIN = { uid, revocationTime: 0n, expirationTime: 0n } as OnchainAttestation
 
+/** The index of a chain that agreed with it a second ago. */
+const INDEX: IndexState = {
+  ...{ headBlock: 110, headTime: new Date(1_700_000_000_000), headAge: 5, checkedAge: 1 },
+  ...{ indexedBlock: 110, indexedTime: new Date(1_700_000_000_000), agreedAge: 1, doubt: null },
+}
+
 async function resolve(given: {
   row?: Partial<InputRow> | null
   index?: Partial<IndexState>
@@ -35,7 +41,7 @@ async function resolve(given: {
   const resolver = new Resolver({
     store: {
       inputByUid: async () => (given.row === null ? undefined : { ...ROW, ...given.row }),
-      indexState: async () => ({ age: 1, headAge: 5, block: 110, ...given.index }),
+      indexState: async () => ({ ...INDEX, ...given.index }),
     } as unknown as Store,
     measurer: new Measurer(),
     clock: () => 1_700_000_000_000,
@@ -59,14 +65,21 @@ async function resolve(given: {
 
 test('an up-to-date index is used without a call; else the chain is asked', async () => {
   expect(await resolve({})).toEqual(['resolved', 0])
-  expect(await resolve({ index: { age: 16 } })).toEqual(['resolved', 1])
-  expect(await resolve({ index: { age: 16 }, onchain: { revocationTime: 5n } })).toEqual([
+  expect(await resolve({ index: { agreedAge: 16 } })).toEqual(['resolved', 1])
+  expect(await resolve({ index: { agreedAge: 16 }, onchain: { revocationTime: 5n } })).toEqual([
     sentence('from'),
     1,
   ])
-  expect(await resolve({ index: { age: 16 }, onchain: null })).toEqual([sentence('from'), 1])
+  expect(await resolve({ index: { agreedAge: 16 }, onchain: null })).toEqual([sentence('from'), 1])
   expect(await resolve({ row: null, onchain: null })).toEqual([sentence('from'), 1])
-  expect(await resolve({ index: { age: Infinity } })).toEqual(['resolved', 1])
+  const ask: Partial<IndexState>[] = [
+    { agreedAge: null },
+    { agreedAge: -1 }, // the clock of the database was set back
+    { doubt: 'a fork' },
+    { headAge: -61 },
+    { agreedAge: 14, headBlock: 111, headTime: new Date(1_700_000_001_000) },
+  ]
+  for (const index of ask) expect([index, await resolve({ index })]).toEqual([index, ['resolved', 1]])
 })
 
 test('an attestation without a geometry is refused with the reason, truncated and without invisible characters', async () => {
@@ -89,7 +102,7 @@ test('an attestation without a geometry is refused with the reason, truncated an
 test('with a stuck node no attestation is accepted, unless the chain is local', async () => {
   expect(await resolve({ index: { headAge: 7_200 } })).toEqual([sentence(), 0])
   expect(await resolve({ index: { headAge: 7_200 }, local: true })).toEqual(['resolved', 0])
-  expect(await resolve({ index: { age: 16 }, stuck: true })).toEqual(['stuck', 1])
+  expect(await resolve({ index: { agreedAge: 16 }, stuck: true })).toEqual(['stuck', 1])
 })
 
 test('attestations that the index has as revoked, expired or too recent are refused', async () => {

@@ -9,7 +9,7 @@ import { isSalted, resolveSalted } from './salted'
 import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
 import { ComputeError, UnavailableError, invalidInput, noGeometry } from '../http/problems'
 import { SharedRead } from '../http/shared'
-import type { IndexState, InputRow, Store } from '../records'
+import { doubtAbout, type IndexState, type InputRow, type Store } from '../records'
 
 /** How long the state of the index is reused, milliseconds. */
 const INDEX_STATE_SHARED_MS = 250
@@ -20,8 +20,8 @@ export interface ResolverOptions {
   /** milliseconds */
   clock: () => number
   /**
-   * When the index may be more seconds behind its chain than this, the chain is asked for every attestation;
-   * 0 = always.
+   * The chain is queried about every attestation unless its index agreed with it within this many seconds; 0 =
+   * always.
    */
   indexMaxAgeSeconds: number
   /**
@@ -57,7 +57,7 @@ export interface ResolvedInput extends MeasureInput {
  * chain itself. Throws a ComputeError or GeometryError that names `path`, and UnavailableError.
  */
 export class Resolver {
-  private readonly indexStates = new Map<string, SharedRead<IndexState>>()
+  private readonly indexStates = new Map<string, SharedRead<IndexState | undefined>>()
 
   readonly offchain: OffchainResolver
 
@@ -114,12 +114,13 @@ export class Resolver {
     const index = await this.indexState(chain)
     const row = await store.inputByUid(chain.slug, uid, withGeometry)
 
-    if (index.headAge > maxLagSeconds && !reader.local)
+    const headAge = index?.headAge ?? 0
+    if (headAge > maxLagSeconds && !reader.local)
       throw new UnavailableError(
-        `The last block of ${chain.slug} that its node knows is ${Math.round(index.headAge)} seconds old, so what was revoked since is not known.`,
+        `The last block of ${chain.slug} that its node knows is ${Math.round(headAge)} seconds old, so what was revoked since is not known.`,
       )
-    // A signature cannot be recalled: where the index may be behind, the chain itself is asked.
-    const asked = !row || index.age > indexMaxAgeSeconds
+    // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried.
+    const asked = !row || doubtAbout(index, indexMaxAgeSeconds, reader.local) !== undefined
     const [attestation] = asked
       ? await Promise.all([reader.attestation(uid), reader.checkFresh(maxLagSeconds)])
       : []
@@ -132,7 +133,7 @@ export class Resolver {
     const { expirationTime } = (attestation ?? row)!
     if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000)))
       throw refuse(`expired at ${expirationTime} (Unix seconds)`)
-    if (minConfirmations > 0 && (!row || index.block - row.blockNumber + 1 < minConfirmations))
+    if (minConfirmations > 0 && (!row || (index?.indexedBlock ?? -1) - row.blockNumber + 1 < minConfirmations))
       throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
     if (!withGeometry) return { geometry: null, problem: null }
     if (row) return row
@@ -153,7 +154,7 @@ export class Resolver {
     }
   }
 
-  private async indexState({ slug }: Chain): Promise<IndexState> {
+  private async indexState({ slug }: Chain): Promise<IndexState | undefined> {
     const { store, clock } = this.options
     let read = this.indexStates.get(slug)
     if (!read)

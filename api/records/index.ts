@@ -76,7 +76,7 @@ export {
   TIME_SORTS,
   wholeReader,
 } from './readers'
-export { CHAIN_READINESS, readinessOf } from './readiness'
+export { type AgeLimits, CHAIN_READINESS, doubtAbout, readinessOf } from './readiness'
 export { recordsRoutes } from './routes'
 export { RecordSearch, type SearchQuery } from './search'
 export {

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { isLoopback, type ConnectedChain } from '../../src/config'
-import type { ChainStatusRow } from './store'
+import type { ChainStatusRow, IndexState } from './store'
 
 const orNull = <Value>(type: string, description: string, more: object = {}) =>
   Type.Unsafe<Value | null>({ type: [type, 'null'], description, ...more })
@@ -18,16 +18,17 @@ const STATUSES = [
 export const CHAIN_READINESS = Type.Object(
   {
     status: Type.Unsafe<(typeof STATUSES)[number]>({ enum: [...STATUSES], description: 'In a word.' }),
-    doubt: orNull<string>(
-      'string',
-      'Why the copy of the chain is not to be relied on now; null when nothing speaks against it.',
-    ),
+    fresh: Type.Boolean({
+      description:
+        'True if the copy is known to agree with the chain. Compute queries the chain about each attestation while it is not.',
+    }),
+    doubt: orNull<string>('string', 'Why the copy may not agree with the chain; null if it is fresh.'),
     head_block: orNull<number>('integer', "The chain's last block, as its node last said."),
     indexed_block: orNull<number>('integer', 'The last block that is in the database.'),
-    lag_blocks: orNull<number>('integer', 'How many lie between.'),
+    lag_blocks: orNull<number>('integer', 'Blocks between the two; null if the node names an older block.'),
     lag_seconds: orNull<number>(
       'integer',
-      'For how long the copy has not been known to be equal to the chain.',
+      'Seconds for which the copy has not been known to agree with the chain; null if it never was.',
     ),
     head_time: orNull<string>('string', "Time of the chain's last block.", { format: 'date-time' }),
     indexed_time: orNull<string>('string', 'Time of the last block that is in the database.', {
@@ -48,14 +49,70 @@ export const CHAIN_READINESS = Type.Object(
 )
 export type ChainReadiness = Static<typeof CHAIN_READINESS>
 
-/** How far the copy of a chain goes, as of `now` in Unix milliseconds. */
+/** Limits of ages, in seconds. */
+export interface AgeLimits {
+  /** Compute relies on a copy that agreed with its chain within this time. */
+  readonly indexMaxAgeSeconds: number
+  /** A chain whose copy or node is further behind is not ready. */
+  readonly maxLagSeconds: number
+}
+
+/** A newest block further in the future means that the clock of the database is wrong. */
+const SKEW_SECONDS = 60
+
+/**
+ * Seconds for which the copy has not been known to agree with the chain: since a look at the head found the last
+ * indexed block on the chain, and by how much that block is older than the head. Infinity if no look has, or if the
+ * clock was set back since.
+ */
+export function ageOf({ agreedAge, ...state }: IndexState): number {
+  return agreedAge === null || agreedAge < 0 ? Infinity : agreedAge + secondsBehind(state)
+}
+
+/**
+ * Why the copy of a chain may not agree with the chain; undefined if it does, or did so within `maxSeconds`. This is
+ * the only definition of fresh: compute, GET /ready, the metrics and the records use it.
+ */
+export function doubtAbout(
+  state: IndexState | undefined,
+  maxSeconds: number,
+  isLocal: boolean,
+): string | undefined {
+  if (!state || state.indexedBlock === null) return 'nothing is indexed yet'
+  if (state.doubt !== null) return state.doubt
+  const { headAge, indexedBlock } = state
+  if (!isLocal && headAge !== null && headAge < -SKEW_SECONDS)
+    return `the newest block is ${Math.round(-headAge)} s in the future, by the clock of the database`
+  const age = ageOf(state)
+  if (age === Infinity)
+    return `no look at the head has found block ${indexedBlock}, the last indexed, on the chain`
+  if (age >= maxSeconds) return `the copy was last known to agree with the chain ${Math.round(age)} s ago`
+  return undefined
+}
+
+function secondsBehind({
+  headBlock,
+  headTime,
+  indexedBlock,
+  indexedTime,
+}: Omit<IndexState, 'agreedAge'>): number {
+  if (headBlock === null || indexedBlock === null || indexedBlock >= headBlock || !headTime || !indexedTime)
+    return 0
+  return Math.max(0, (headTime.getTime() - indexedTime.getTime()) / 1000)
+}
+
+/** How far the copy of a chain goes, and whether it agrees with the chain. */
 export function readinessOf(
   { chain, rpcUrls }: Pick<ConnectedChain, 'chain' | 'rpcUrls'>,
   row: ChainStatusRow | undefined,
-  maxLagSeconds: number,
-  now: number,
+  { indexMaxAgeSeconds, maxLagSeconds }: AgeLimits,
 ): ChainReadiness {
+  // A local chain makes blocks on demand only; every other one whose newest block is old has a node that is stuck.
+  // (Without an endpoint it is not known which this is.)
+  const isLocal = rpcUrls.every(isLoopback)
   const { headBlock = null, indexedBlock = null } = row ?? {}
+  // With 0, compute queries the chain about every attestation, however fresh the copy is.
+  const doubt = doubtAbout(row, indexMaxAgeSeconds || maxLagSeconds, isLocal)
   const figures = {
     head_block: headBlock,
     indexed_block: indexedBlock,
@@ -63,33 +120,31 @@ export function readinessOf(
     lag_seconds: null,
     head_time: row?.headTime?.toISOString() ?? null,
     indexed_time: row?.indexedTime?.toISOString() ?? null,
-    doubt: row?.doubt ?? null,
+    fresh: doubt === undefined,
+    doubt: doubt ?? null,
     withheld_attestations: row?.withheldAttestations ?? 0,
     location_schemas: row?.schemasFound ?? 0,
     schema_history_blocks: row?.schemaHistoryBlocks ?? 0,
   }
-  if (!row || headBlock === null || indexedBlock === null || !row.checkedAt || !row.headTime)
+  if (!row || headBlock === null || indexedBlock === null || row.checkedAge === null || row.headAge === null)
     return { status: 'not started', ...figures }
-  const sinceChecked = (now - row.checkedAt.getTime()) / 1000
-  const behind =
-    indexedBlock < headBlock && row.indexedTime
-      ? (row.headTime.getTime() - row.indexedTime.getTime()) / 1000
-      : 0
-  const lagSeconds = Math.max(0, Math.round(sinceChecked + behind))
-  // A local chain makes blocks on demand only; every other one whose newest block is old has a node that is
-  // stuck. (Without an endpoint it is not known which this is.)
-  const headAge = rpcUrls.every(isLoopback) ? 0 : (now - row.headTime.getTime()) / 1000
+  const age = ageOf(row)
   const status =
-    sinceChecked > maxLagSeconds
+    row.checkedAge < 0 || row.checkedAge > maxLagSeconds
       ? 'indexer silent'
       : indexedBlock < headBlock - chain.finality
         ? 'reading history'
-        : behind > maxLagSeconds
+        : secondsBehind(row) > maxLagSeconds
           ? 'lagging'
-          : headAge > maxLagSeconds
+          : !isLocal && row.headAge + row.checkedAge > maxLagSeconds
             ? 'node behind'
-            : row.doubt !== null
+            : doubtAbout(row, maxLagSeconds, isLocal) !== undefined
               ? 'in doubt'
               : 'ready'
-  return { status, ...figures, lag_blocks: Math.max(0, headBlock - indexedBlock), lag_seconds: lagSeconds }
+  return {
+    status,
+    ...figures,
+    lag_blocks: headBlock < indexedBlock ? null : headBlock - indexedBlock,
+    lag_seconds: age === Infinity ? null : Math.round(age),
+  }
 }

@@ -17,7 +17,7 @@ import { recordsSchemas, type Configuration, type SchemaList, type Statistics } 
 import { listPage, recordPage, type Feature } from './pages'
 import { MAX_OFFSET, choiceTag, listRequest, recordFormat, type ListRequest } from './parameters'
 import { invalid, readParameters } from './query'
-import { readinessOf, type ChainReadiness } from './readiness'
+import { readinessOf, type AgeLimits, type ChainReadiness } from './readiness'
 import type { RecordPage, RecordSearch } from './search'
 import type { ChainStatusRow, Store } from './store'
 
@@ -39,11 +39,11 @@ export function recordsRoutes(parts: {
   clock: () => number
   publicBaseUrl: string
   chains: readonly ConnectedChain[]
-  maxLagSeconds: number
+  limits: AgeLimits
   /** Sends files of any length. */
   fileExports: Exports
 }) {
-  const { store, records, freshness, clock, publicBaseUrl, chains, maxLagSeconds, fileExports } = parts
+  const { store, records, freshness, clock, publicBaseUrl, chains, limits, fileExports } = parts
   const listAddress = `${publicBaseUrl}/api/v0/location-records`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
   const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
@@ -141,7 +141,7 @@ export function recordsRoutes(parts: {
           last_30_days: stats.last30Days,
         },
         revoked: stats.revoked,
-        chains: freshnessOf(statuses, chains, maxLagSeconds, now),
+        chains: freshnessOf(statuses, chains, limits),
       }
     })
 
@@ -206,17 +206,14 @@ function isDeep({ offset }: { offset: number }): boolean {
 function freshnessOf(
   statuses: readonly ChainStatusRow[],
   connected: readonly ConnectedChain[],
-  maxLagSeconds: number,
-  now: number,
+  limits: AgeLimits,
 ): Record<string, ChainReadiness> {
   const rows = new Map(statuses.map((row) => [row.chain, row]))
   return Object.fromEntries(
     CHAINS.flatMap((chain) => {
       const row = rows.get(chain.slug)
       const known = connected.find((each) => each.chain === chain)
-      return known || row
-        ? [[chain.slug, readinessOf(known ?? { chain, rpcUrls: [] }, row, maxLagSeconds, now)]]
-        : []
+      return known || row ? [[chain.slug, readinessOf(known ?? { chain, rpcUrls: [] }, row, limits)]] : []
     }),
   )
 }

@@ -43,15 +43,35 @@ import {
 import { DatabaseServers } from './store-servers'
 import { fitsWindows, listByWindows, type Extent } from './windows'
 
-/** How current the index of a chain is. */
+/**
+ * A chain's copy and its head, as the indexer last noted them; null before the first look or block. Ages in seconds,
+ * by the database's clock alone, which all processes share.
+ */
 export interface IndexState {
-  /** Seconds since the index held all that its chain's node had; Infinity when it never has */
-  age: number
-  /** How old the node's last block was when the index last asked it, in seconds */
-  headAge: number
-  /** The last block that is indexed; -1 before the first */
-  block: number
+  headBlock: number | null
+  headTime: Date | null
+  /** Age of the newest block that an endpoint has named, when the indexer last read it. */
+  headAge: number | null
+  /** Time since then. */
+  checkedAge: number | null
+  indexedBlock: number | null
+  indexedTime: Date | null
+  /** Time since a look at the head found the last indexed block on the chain; null if none has. */
+  agreedAge: number | null
+  /** Why the indexer does not rely on the copy. */
+  doubt: string | null
 }
+
+const INDEX_STATE = `head_height AS "headBlock", head_timestamp AS "headTime", indexed_height AS "indexedBlock",
+  indexed_timestamp AS "indexedTime", doubt, ${(
+    [
+      ['checked_at - head_timestamp', 'headAge'],
+      ['clock_timestamp() - checked_at', 'checkedAge'],
+      ['clock_timestamp() - agreed_at', 'agreedAge'],
+    ] as const
+  )
+    .map(([age, name]) => `extract(epoch FROM ${age})::float8 AS "${name}"`)
+    .join(', ')}`
 
 /** What the database keeps of a chain's records as they change. */
 export interface RecordState {
@@ -73,20 +93,12 @@ export interface Stats {
   revoked: number
 }
 
-/** How far the indexer's copy of a chain goes, and its audit; null before the first look, block, or audit. */
-export interface ChainStatusRow {
+/** The state of a chain's copy, and its audit. */
+export interface ChainStatusRow extends IndexState {
   chain: string
-  headBlock: number | null
-  headTime: Date | null
-  /** When the indexer last asked for the head. */
-  checkedAt: Date | null
-  indexedBlock: number | null
-  indexedTime: Date | null
   rereadBlocks: number
   provenBlocks: number
   unprovenBlocks: number
-  /** Why the copy is not to be relied on, as the indexer last said. */
-  doubt: string | null
   contradictions: number
   repairedEvents: number
   withheldAttestations: number
@@ -260,16 +272,12 @@ export class Store {
     return this.inputs.read(`${chain}-${uid}`, withGeometry)
   }
 
-  /** How current the index of a chain is, by the clocks of the database and of the chain. */
-  async indexState(chain: string): Promise<IndexState> {
-    const [row] = await this.query<{ age: number | null; headAge: number | null; block: number | null }>(
-      `SELECT (extract(epoch FROM clock_timestamp() - checked_at)
-           + CASE WHEN indexed_height >= head_height THEN 0 ELSE greatest(0, extract(epoch FROM head_timestamp - indexed_timestamp)) END)::float8 AS age,
-         extract(epoch FROM checked_at - head_timestamp)::float8 AS "headAge", indexed_height AS block
-       FROM chain_status WHERE chain = $1`,
-      [chain],
-    )
-    return { age: row?.age ?? Infinity, headAge: row?.headAge ?? 0, block: row?.block ?? -1 }
+  /** The state of a chain's copy; undefined before its indexer has noted any. */
+  async indexState(chain: string): Promise<IndexState | undefined> {
+    const [row] = await this.query<IndexState>(`SELECT ${INDEX_STATE} FROM chain_status WHERE chain = $1`, [
+      chain,
+    ])
+    return row
   }
 
   /** The location schemas that were found in the chains' registries, in the order of their registration. */
@@ -286,9 +294,8 @@ export class Store {
     const blocks = (ranges: string) =>
       `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
     return this.run<ChainStatusRow>({
-      text: `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
-         indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
-         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", doubt, contradictions::float8,
+      text: `SELECT chain, ${INDEX_STATE}, ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
+         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", contradictions::float8,
          (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations",
          coalesce(found, 0) AS "schemasFound", coalesce(left_out, 0) AS "schemasLeftOut", ${blocks(`coalesce(schemas.late, '{}') + coalesce(attesters.late, '{}') - reread - proven`)} AS "schemaHistoryBlocks"
        FROM chain_status LEFT JOIN (

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { CHAINS } from '../../src/chains'
 import { readinessOf } from '../records/readiness'
 
+const LIMITS = { indexMaxAgeSeconds: 15, maxLagSeconds: 60 }
 const NOW = Date.UTC(2026, 10, 21)
 const ago = (seconds: number) => new Date(NOW - seconds * 1000)
 const remote = {
@@ -15,7 +16,9 @@ const row = {
   chain: 'base-sepolia',
   headBlock: 1000,
   headTime: ago(2),
-  checkedAt: ago(1),
+  headAge: 1,
+  checkedAge: 1,
+  agreedAge: 1,
   indexedBlock: 1000,
   indexedTime: ago(2),
   rereadBlocks: 0,
@@ -47,29 +50,44 @@ test.each<[string, object, object]>([
   [
     'two blocks behind',
     { indexedBlock: 998, indexedTime: ago(6) },
-    { status: 'ready', lag_blocks: 2, lag_seconds: 5 },
+    { status: 'ready', fresh: true, doubt: null, lag_blocks: 2, lag_seconds: 5 },
+  ],
+  [
+    'behind by more than compute accepts',
+    { indexedBlock: 990, indexedTime: ago(22) },
+    { status: 'ready', fresh: false, lag_blocks: 10, lag_seconds: 21 },
   ],
   [
     'too far behind',
     { indexedBlock: 940, indexedTime: ago(122) },
-    { status: 'lagging', lag_blocks: 60, lag_seconds: 121 },
+    { status: 'lagging', fresh: false, lag_blocks: 60, lag_seconds: 121 },
   ],
   [
     'below finality',
     { indexedBlock: 924, indexedTime: ago(150) },
-    { status: 'reading history', lag_blocks: 76 },
+    { status: 'reading history', fresh: false, lag_blocks: 76 },
   ],
   [
     'events that could not be stored do not stop the rest',
     { withheldAttestations: 3 },
     { status: 'ready', withheld_attestations: 3 },
   ],
-  ['not checked for long', { checkedAt: ago(61) }, { status: 'indexer silent', lag_seconds: 61 }],
-  ['the node gives an old head', { headTime: ago(62), indexedTime: ago(62) }, { status: 'node behind' }],
+  ['not checked for long', { checkedAge: 61, agreedAge: 61 }, { status: 'indexer silent', lag_seconds: 61 }],
+  ['the database is set back', { checkedAge: -1, agreedAge: -1 }, { status: 'indexer silent', fresh: false }],
+  ['the node gives an old head', { headAge: 62 }, { status: 'node behind' }],
+  ['the head is in the future', { headAge: -61 }, { status: 'in doubt', fresh: false }],
+  ['a node that lags', { agreedAge: 16 }, { status: 'ready', fresh: false, lag_blocks: 0, lag_seconds: 16 }],
+  ['a fork that was left long ago', { agreedAge: 61 }, { status: 'in doubt', fresh: false, lag_seconds: 61 }],
+  [
+    'a block that no look has found',
+    { agreedAge: null },
+    { status: 'in doubt', fresh: false, lag_seconds: null },
+  ],
+  ['a head below the index', { headBlock: 900, agreedAge: 1 }, { lag_blocks: null }],
   [
     'a reason for doubt',
     { doubt: 'contradictions seen lately' },
-    { status: 'in doubt', doubt: 'contradictions seen lately' },
+    { status: 'in doubt', fresh: false, doubt: 'contradictions seen lately' },
   ],
   [
     'no block yet',
@@ -77,10 +95,10 @@ test.each<[string, object, object]>([
     { status: 'not started', head_block: 1000, indexed_block: null, lag_blocks: null, lag_seconds: null },
   ],
 ])('%s', (_, changes, expected) => {
-  expect(readinessOf(remote, { ...row, ...changes }, 60, NOW)).toMatchObject(expected)
+  expect(readinessOf(remote, { ...row, ...changes }, LIMITS)).toMatchObject(expected)
 })
 test('a chain that was never checked; a local chain without new blocks', () => {
-  expect(readinessOf(remote, undefined, 60, NOW)).toEqual({
+  expect(readinessOf(remote, undefined, LIMITS)).toEqual({
     status: 'not started',
     head_block: null,
     indexed_block: null,
@@ -88,12 +106,20 @@ test('a chain that was never checked; a local chain without new blocks', () => {
     lag_seconds: null,
     head_time: null,
     indexed_time: null,
-    doubt: null,
+    fresh: false,
+    doubt: expect.any(String),
     withheld_attestations: 0,
     location_schemas: 0,
     schema_history_blocks: 0,
   })
   expect(
-    readinessOf(local, { ...row, headTime: ago(86_400), indexedTime: ago(86_400) }, 60, NOW),
-  ).toMatchObject({ status: 'ready', lag_seconds: 1 })
+    readinessOf(local, { ...row, headAge: 86_400, headTime: ago(86_400), indexedTime: ago(86_400) }, LIMITS),
+  ).toMatchObject({ status: 'ready', fresh: true, lag_seconds: 1 })
+})
+test('INDEX_MAX_AGE_SECONDS=0, with which compute always queries the chain, is no doubt', () => {
+  expect(readinessOf(remote, row, { ...LIMITS, indexMaxAgeSeconds: 0 })).toMatchObject({
+    status: 'ready',
+    fresh: true,
+    doubt: null,
+  })
 })

@@ -7,15 +7,12 @@ import { UnavailableError } from '../http/problems'
 import { registerRedis, type SharedRedis } from '../http/redis'
 import { registerRpcCalls } from '../../src/rpc'
 import { SERVICE_ROUTES } from './schemas'
-import { readinessOf, type Store } from '../records'
+import { readinessOf, type AgeLimits, type Store } from '../records'
 
 export interface MonitoringParts {
   store: Store
   chains: readonly ConnectedChain[]
-  /** A chain whose copy is further behind is not ready, in seconds. */
-  maxLagSeconds: number
-  /** Unix milliseconds */
-  clock: () => number
+  limits: AgeLimits
   /** By chain id; whether a chain's proxy takes our signatures is told as it was last seen. */
   attesters: ComputeParts['attesters']
   /** Open streams of records. */
@@ -37,7 +34,7 @@ export interface MonitoringParts {
  * the database; proxies and the signer are as last seen.
  */
 export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
-  const { store, chains, attesters, maxLagSeconds, clock, redis, figuresOfCopies } = parts
+  const { store, chains, attesters, limits, redis, figuresOfCopies } = parts
   const [ofDatabase, ofProcess] = [new Registry(), new Registry()]
   const metrics = {
     ...metricsOfDatabase(ofDatabase),
@@ -89,7 +86,7 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
         [
           connected.chain.slug,
           {
-            ...readinessOf(connected, rows.get(connected.chain.slug), maxLagSeconds, clock()),
+            ...readinessOf(connected, rows.get(connected.chain.slug), limits),
             proxy: proxyState(connected.chain.id),
           },
         ] as const,
@@ -113,11 +110,10 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
       const { slug } = connected.chain
       const row = rows?.get(slug)
       const proxy = proxyState(connected.chain.id)
-      const { head_block, indexed_block, lag_blocks, lag_seconds, status } = readinessOf(
+      const { head_block, indexed_block, lag_blocks, lag_seconds, status, fresh } = readinessOf(
         connected,
         row,
-        maxLagSeconds,
-        clock(),
+        limits,
       )
       const figures: [Gauge, number | null | undefined][] = [
         [metrics.head, head_block],
@@ -133,6 +129,7 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
         [metrics.schemas, row?.schemasFound],
         [metrics.schemasLeftOut, row?.schemasLeftOut],
         [metrics.schemaHistory, row?.schemaHistoryBlocks],
+        [metrics.fresh, rows && (fresh ? 1 : 0)],
         [metrics.inDoubt, row && (row.doubt === null ? 0 : 1)],
         [metrics.contradictions, row?.contradictions],
         [metrics.proxyReady, proxy && (proxy.status === 'ready' ? 1 : 0)],
@@ -179,6 +176,10 @@ function metricsOfDatabase(registry: Registry) {
     lagSeconds: gauge(
       'geospatial_chain_lag_seconds',
       'For how long the copy has not been known to be equal to the chain',
+    ),
+    fresh: gauge(
+      'geospatial_chain_fresh',
+      '1 if the copy is known to agree with the chain; compute queries the chain while it is not',
     ),
     ready: gauge('geospatial_chain_ready', 'Whether GET /ready counts the chain as ready'),
     reread: gauge('geospatial_audit_reread_blocks', 'Blocks whose logs were read a second time'),

@@ -187,7 +187,8 @@ async function serve({
     ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw },
     ...{ clock: () => NOW * 1000, publicBaseUrl, deploymentName: 'staging' },
     ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
-    ...{ maxLagSeconds: 120, resignMaxAgeSeconds: 86_400 },
+    limits: { indexMaxAgeSeconds: 15, maxLagSeconds: 120 },
+    resignMaxAgeSeconds: 86_400,
     ...more,
   })
   closing.push(
