@@ -133,7 +133,10 @@ export class Resolver {
     const { expirationTime } = (attestation ?? row)!
     if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000)))
       throw refuse(`expired at ${expirationTime} (Unix seconds)`)
-    if (minConfirmations > 0 && (!row || (index?.indexedBlock ?? -1) - row.blockNumber + 1 < minConfirmations))
+    if (
+      minConfirmations > 0 &&
+      (!row || (index?.indexedBlock ?? -1) - row.blockNumber + 1 < minConfirmations)
+    )
       throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
     if (!withGeometry) return { geometry: null, problem: null }
     if (row) return row

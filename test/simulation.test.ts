@@ -1,0 +1,400 @@
+import { RpcProtocolError } from '@subsquid/rpc-client'
+import { Runner, type HotDatabase, type HotDatabaseState } from '@subsquid/util-internal-processor-tools'
+import { expect, vi } from 'vitest'
+import { doubtAbout, type IndexState } from '../api/records'
+import {
+  BlockReader,
+  ChainSource,
+  Doubt,
+  HeadReader,
+  contradiction,
+  otherChain,
+  type BlockRef,
+  type ChainBlock,
+  type HeadReport,
+  type LogSelection,
+} from '../src/chain'
+import { CHAINS, type Chain } from '../src/chains'
+import { SettingsError } from '../src/config'
+import { repeat } from '../src/retry'
+import { Rpc } from '../src/rpc'
+import { SILENT } from './rpc-proxy'
+import { hunt, type Hunt } from './seed'
+import {
+  SimulatedChain,
+  SimulatedEndpoint,
+  VirtualClock,
+  ancestor,
+  topic,
+  type SimulatedBlock,
+} from './simulation'
+
+/**
+ * A model of the indexer's reading: evm-processor's runner, our source, and a database in memory, on simulated chains
+ * with scripted forks, lags, liars, halts, replaced chains and clock steps. After every step, what the service would
+ * sign without querying the chain is on a branch that an endpoint has shown lately, and the database holds exactly
+ * the events of the blocks up to its tip.
+ */
+
+const FINALITY = 8
+const INDEX_MAX_AGE_SECONDS = 15
+/** Unix seconds at the start of the simulation. */
+const EPOCH = 1_700_000_000
+const CHAIN: Chain = { ...CHAINS[0]!, finality: FINALITY, firstBlock: 1 }
+const EVENT = `0x${'e'.repeat(64)}`
+const SELECTION: LogSelection = {
+  filters: [{ address: [CHAIN.eas], topic0: [EVENT] }],
+  version: 0,
+  learn: () => Promise.resolve(0),
+}
+
+/** The rows of one block, as a batch writes them. */
+interface Rows extends BlockRef {
+  events: string[]
+}
+
+/** What typeorm-store keeps, and the table chain_status. */
+class MemoryDatabase implements HotDatabase<Rows[]> {
+  readonly supportsHotBlocks = true
+  final: BlockRef = { height: -1, hash: '0x' }
+  rows: Rows[] = []
+  hot: Rows[] = []
+  private indexed: (BlockRef & { timestamp: number }) | undefined
+  private agreedAt: number | undefined
+  private report: (HeadReport & { checkedAt: number }) | undefined
+
+  constructor(private readonly clock: VirtualClock) {}
+
+  connect(): Promise<HotDatabaseState> {
+    return Promise.resolve({ ...this.final, top: this.hot.map(({ height, hash }) => ({ height, hash })) })
+  }
+
+  async transact(
+    { prevHead, nextHead }: { prevHead: BlockRef; nextHead: BlockRef },
+    write: (store: Rows[]) => Promise<void>,
+  ): Promise<void> {
+    expect(prevHead.hash).toBe(this.final.hash)
+    const written: Rows[] = []
+    await write(written)
+    this.rows.push(...written)
+    this.hot = []
+    this.final = { height: nextHead.height, hash: nextHead.hash }
+  }
+
+  transactHot(): Promise<void> {
+    throw new Error('the runner uses transactHot2')
+  }
+
+  async transactHot2(
+    {
+      baseHead,
+      newBlocks,
+      finalizedHead,
+    }: { baseHead: BlockRef; newBlocks: BlockRef[]; finalizedHead: BlockRef },
+    write: (store: Rows[], from: number, to: number) => Promise<void>,
+  ): Promise<void> {
+    const chain = [this.final, ...this.hot]
+    expect(chain.map(({ hash }) => hash)).toContain(baseHead.hash)
+    expect(finalizedHead.height).toBeGreaterThanOrEqual(this.final.height)
+    const written: Rows[] = []
+    await write(written, 0, newBlocks.length)
+    expect(written.map(({ hash }) => hash)).toEqual(newBlocks.map(({ hash }) => hash))
+    const hot = [...this.hot.filter(({ height }) => height <= baseHead.height), ...written]
+    expect([this.final, ...hot].map(({ hash }) => hash)).toContain(finalizedHead.hash)
+    this.rows.push(...hot.filter(({ height }) => height <= finalizedHead.height))
+    this.hot = hot.filter(({ height }) => height > finalizedHead.height)
+    this.final = { height: finalizedHead.height, hash: finalizedHead.hash }
+  }
+
+  /** The last block that it holds. */
+  get tip(): BlockRef | undefined {
+    return this.indexed
+  }
+
+  noteIndexed(last: BlockRef & { timestamp: number }, agreementAgeMs: number): void {
+    this.indexed = last
+    this.agreedAt = this.clock.now() - agreementAgeMs
+  }
+
+  noteHead(report: HeadReport): void {
+    this.report = { ...report, checkedAt: this.clock.now() - report.ageMs }
+    if (report.tipHash === this.indexed?.hash) this.agreedAt = this.clock.now() - report.agreementAgeMs
+  }
+
+  /** The state of the index as the API reads it. */
+  get state(): IndexState {
+    const { indexed, report, agreedAt = -Infinity } = this
+    const now = this.clock.now() / 1000
+    return {
+      headBlock: report?.number ?? null,
+      headTime: report ? new Date(report.timestamp * 1000) : null,
+      headAge: report ? EPOCH + report.checkedAt / 1000 - report.timestamp : null,
+      checkedAge: report ? now - report.checkedAt / 1000 : null,
+      indexedBlock: indexed?.height ?? null,
+      indexedTime: indexed ? new Date(indexed.timestamp) : null,
+      agreedAge: agreedAt === -Infinity ? null : now - agreedAt / 1000,
+      doubt: report?.doubt ?? null,
+    }
+  }
+}
+
+/** An indexer on a database and endpoints, restarted when it ends, as a supervisor does. */
+class SimulatedIndexer {
+  refused: SettingsError | undefined
+  restarts = 0
+  private stopping = new AbortController()
+
+  constructor(
+    private readonly database: MemoryDatabase,
+    private readonly endpoints: readonly SimulatedEndpoint[],
+    private readonly clock: VirtualClock,
+  ) {
+    void this.run()
+  }
+
+  restart(): void {
+    this.stopping.abort(new Error('restarted'))
+  }
+
+  stop(): void {
+    this.refused ??= new SettingsError('stopped')
+    this.stopping.abort(new Error('stopped'))
+  }
+
+  private async run(): Promise<void> {
+    while (!this.refused) {
+      this.stopping = new AbortController()
+      const stop = this.stopping
+      await this.index(stop.signal).catch((error: Error) => {
+        if (error instanceof SettingsError) this.refused ??= error
+        else if (!stop.signal.aborted) failures.push(error)
+      })
+      stop.abort()
+      this.restarts++
+      if (!this.refused) await this.clock.pause(1_000)
+    }
+  }
+
+  private async index(signal: AbortSignal): Promise<void> {
+    const { clock, database } = this
+    const urls = this.endpoints.map((_, i) => `http://endpoint-${i}.example`)
+    const rpc = new Rpc({
+      ...{ chain: CHAIN, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, signal, clock },
+      connect: ({ url }) => this.endpoints[urls.indexOf(url)]!.client,
+    })
+    const doubt = new Doubt(clock)
+    const reader = () => new BlockReader(rpc, SELECTION, doubt, clock)
+    const options = { doubt, clock, finality: FINALITY, log: SILENT, pollMs: 1_000 }
+    const storedAtOrBelow = async (height: number) =>
+      database.rows.findLast((row) => row.height <= height && row.events.length > 0)
+    const head = new HeadReader({
+      ...{ ...options, blocks: reader() },
+      storedAtOrBelow,
+    })
+    const blocks = reader()
+    const stored = database.final.height < 0 ? undefined : database.final
+    const other =
+      stored && (await contradiction(stored, { blocks, log: SILENT, signal, clock, storedAtOrBelow }))
+    if (other) throw otherChain(FINALITY, other)
+    const source = new ChainSource({
+      ...options,
+      rpc,
+      head,
+      blocks,
+      selection: SELECTION,
+      stored,
+      storedAtOrBelow,
+      signal,
+    })
+    void repeat(
+      signal,
+      async () => {
+        database.noteHead(await head.report(() => Promise.resolve(database.tip)))
+        return 1_000
+      },
+      () => 1_000,
+      clock,
+    )
+    await new Runner<unknown, Rows[]>({
+      ...{ database, hotDataSource: source, allBlocksAreFinal: false, log: SILENT },
+      requests: [{ range: { from: CHAIN.firstBlock }, request: undefined }],
+      prometheus: NO_METRICS,
+      process: async (store, batch) => {
+        const read = batch.blocks as ChainBlock[]
+        for (const { header, logs } of read)
+          store.push({
+            height: header.height,
+            hash: header.hash,
+            events: logs.map(({ topics }) => topics[1]!),
+          })
+        const { height, hash, timestamp } = read.at(-1)!.header
+        const agreementAgeMs = head.agreementAge({ height, hash })
+        database.noteIndexed({ height, hash, timestamp }, agreementAgeMs)
+      },
+    }).run()
+  }
+}
+const NO_METRICS = {
+  addRunnerMetrics: () => {},
+  serve: () => Promise.resolve({ port: 0 }),
+} as unknown as ConstructorParameters<typeof Runner>[0]['prometheus']
+/** What the histories have met, for the report. */
+const met = { checks: 0, fresh: 0, refused: 0, restarts: 0 }
+/** Errors for which an indexer was restarted. */
+const failures: Error[] = []
+
+/** One simulated history. Returns the number of blocks that were made. */
+async function simulate(random: () => number): Promise<number> {
+  const below = (n: number) => Math.floor(random() * n)
+  const chance = (p: number) => random() < p
+  const clock = new VirtualClock()
+  let chain = new SimulatedChain(CHAIN.eas)
+  let made = 0
+  let event = 0
+  const mine = async (count: number) => {
+    for (let i = 0; i < count; i++, made++) {
+      const topics = Array.from({ length: chance(0.3) ? 1 + below(2) : 0 }, () => [EVENT, topic(++event)])
+      await chain.mine(EPOCH + Math.floor(clock.now() / 1000), topics)
+    }
+  }
+  await mine(2 + below(chance(0.3) ? 300 : 60))
+  const longestRange = 5 + below(60)
+  const endpoints = Array.from(
+    { length: 1 + below(2) },
+    () =>
+      new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1 + below(chance(0.05) ? 3_000 : 60), longestRange),
+  )
+  const database = new MemoryDatabase(clock)
+  const chains = [chain]
+  /** True once a final block of the database may have left the chain. */
+  let mayRefuse = false
+  const script: string[] = []
+
+  const check = () => {
+    const { tip, state } = database
+    if (!tip) return
+    const block = chains.map(({ blocks }) => blocks.get(tip.hash)).find(Boolean)!
+    // Exactly the events of the tip's branch.
+    const expected: string[] = []
+    for (
+      let each: SimulatedBlock | undefined = block;
+      each && each.height >= CHAIN.firstBlock;
+      each = each.parent
+    )
+      expected.unshift(...each.logs.map(({ topics }) => topics[1]!))
+    const rows = [...database.rows, ...database.hot]
+    expect({ script, events: rows.flatMap(({ events }) => events) }).toEqual({ script, events: expected })
+    met.checks++
+    if (doubtAbout(state, INDEX_MAX_AGE_SECONDS, false) !== undefined) return
+    met.fresh++
+    // What is fresh was on a branch that an endpoint has shown.
+    const since = clock.now() - 1_000 * INDEX_MAX_AGE_SECONDS
+    const isShown = endpoints.some(({ shown }) =>
+      shown.some(({ at, head }) => at >= since && ancestor(head, block.height) === block),
+    )
+    expect({ script, at: clock.now(), tip, isShown }).toMatchObject({ isShown: true })
+  }
+
+  const indexer = new SimulatedIndexer(database, endpoints, clock)
+  const pass = async (milliseconds: number) => {
+    await clock.pass(milliseconds, check)
+    for (const { shown } of endpoints) shown.splice(0, Math.max(0, shown.length - 2_000))
+  }
+  await pass(below(chance(0.5) ? 500 : 5_000))
+  for (let step = 0; step < 40 && !indexer.refused; step++) {
+    const endpoint = endpoints[below(endpoints.length)]!
+    const { behaviour } = endpoint
+    const kind = step === 0 && chance(0.1) ? 21 : below(22)
+    if (kind < 7) {
+      script.push('mine')
+      await mine(1 + below(4))
+    } else if (kind < 11) {
+      const depth = Math.min(1 + below(FINALITY - 1), chain.head!.height - 1)
+      const blocks = below(depth + 3)
+      script.push(`revert ${depth}, mine ${blocks}`)
+      chain.revert(depth)
+      await mine(blocks)
+    } else if (kind < 12) {
+      script.push('lag')
+      behaviour.lag = below(4)
+    } else if (kind < 13) {
+      script.push('freeze')
+      behaviour.frozenAt = endpoint.head
+    } else if (kind < 14) {
+      script.push('down')
+      behaviour.isDown = true
+    } else if (kind < 15) {
+      script.push('omit logs')
+      behaviour.omitsLogs = true
+    } else if (kind < 17) {
+      script.push('well')
+      Object.assign(behaviour, { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false })
+    } else if (kind < 18) {
+      script.push('restart')
+      indexer.restart()
+    } else if (kind < 20) {
+      script.push('wait')
+      await pass(below(40_000))
+    } else if (kind < 21) {
+      script.push('clock step')
+      vi.setSystemTime(below(2 * EPOCH) * 1000)
+    } else if (chance(0.15) || step === 0) {
+      script.push('replaced chain')
+      mayRefuse = true
+      chain = new SimulatedChain(CHAIN.eas)
+      chains.push(chain)
+      await mine(2 + below(80))
+      for (const each of endpoints) {
+        each.chain = chain
+        each.behaviour.frozenAt = undefined
+      }
+    }
+    // Reverts in a row, and branches of which a frozen endpoint is the only witness.
+    const { height, hash } = database.final
+    if (height >= 0 && ancestor(chain.head, height)?.header.hash !== hash) mayRefuse = true
+    if (endpoints.some((each) => each.behaviour.frozenAt) && endpoints.some((each) => each.behaviour.isDown))
+      mayRefuse = true
+    await pass(below(6_000))
+  }
+  for (const { behaviour } of endpoints)
+    Object.assign(behaviour, { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false })
+  await mine(2)
+  await pass(120_000)
+  const { tip, state } = database
+  const doubt = doubtAbout(state, INDEX_MAX_AGE_SECONDS, false)
+  const { height, hash } = database.final
+  // A branch that a frozen endpoint alone has shown may be final in the database: then nothing is signed.
+  const isOnChain = ancestor(chain.head, height)?.header.hash === hash
+  if (indexer.refused || !isOnChain)
+    expect({ script, mayRefuse, doubt }).toEqual({ script, mayRefuse: true, doubt: expect.any(String) })
+  else
+    expect({ script, tip: tip?.hash, doubt }).toEqual({
+      script,
+      doubt: undefined,
+      tip: chain.head!.header.hash,
+    })
+  met.restarts += indexer.restarts
+  if (indexer.refused) met.refused++
+  indexer.stop()
+  await clock.pass(10_000, () => {})
+  return made
+}
+
+hunt(
+  'what is signed is on the chain, and what the chain has is in the log',
+  60,
+  async ({ cases, random, report }: Hunt) => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    failures.length = 0
+    const started = performance.now()
+    let blocks = 0
+    for (let i = 0; i < cases; i++) blocks += await simulate(random)
+    vi.useRealTimers()
+    expect(
+      failures.filter((error) => !(error instanceof RpcProtocolError)).map(({ stack }) => stack),
+    ).toEqual([])
+    report(
+      `${cases} histories, ${blocks} blocks, ${Math.round((1000 * blocks) / (performance.now() - started))} blocks/s; ${JSON.stringify(met)}`,
+    )
+  },
+)

@@ -1,0 +1,241 @@
+import { RLP } from '@ethereumjs/rlp'
+import { RpcError, type RpcClient } from '@subsquid/rpc-client'
+import { keccak256 as keccakOfHex } from 'ethers/crypto'
+import { getBytes, hexlify, toBeArray, toBeHex, zeroPadValue } from 'ethers/utils'
+import type { Clock } from '../src/clock'
+import { keccak256 } from '../src/eas'
+import type { RpcLog } from '../src/chain'
+import { receiptsRoot, type FullHeader, type RpcReceipt } from '../src/chain/proof'
+
+/**
+ * A simulated world for what reads chains: virtual time, a tree of blocks of which one branch is the chain, and
+ * endpoints that lag, stop, lie or fail. Headers, bloom filters and receipts hash as on a real chain.
+ */
+
+/** Time that passes only when the simulation has nothing else to do. */
+export class VirtualClock implements Clock {
+  private time = 0
+  private timers: { at: number; go: () => void }[] = []
+
+  now(): number {
+    return this.time
+  }
+
+  pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = { at: this.time + Math.max(0, milliseconds), go: resolve }
+      const stop = () => {
+        this.timers = this.timers.filter((each) => each !== timer)
+        reject(signal!.reason as Error)
+      }
+      if (signal?.aborted) return stop()
+      signal?.addEventListener('abort', stop, { once: true })
+      timer.go = () => (signal?.removeEventListener('abort', stop), resolve())
+      this.timers.push(timer)
+    })
+  }
+
+  /** Lets this much time pass. Calls `check` whenever all work has come to rest. */
+  async pass(milliseconds: number, check: () => void): Promise<void> {
+    const until = this.time + milliseconds
+    for (;;) {
+      await new Promise(setImmediate)
+      check()
+      const next = this.timers.reduce<{ at: number } | undefined>(
+        (a, b) => (a && a.at <= b.at ? a : b),
+        undefined,
+      )
+      if (!next || next.at > until) break
+      this.time = next.at
+      const due = this.timers.filter(({ at }) => at === next.at)
+      this.timers = this.timers.filter(({ at }) => at !== next.at)
+      for (const { go } of due) go()
+    }
+    this.time = until
+  }
+}
+
+/** A block, its receipts, and the events in it: 0 or more logs, each in a transaction of its own. */
+export interface SimulatedBlock {
+  readonly header: FullHeader
+  readonly height: number
+  readonly parent: SimulatedBlock | undefined
+  readonly logs: readonly RpcLog[]
+  readonly receipts: readonly RpcReceipt[]
+}
+
+const ZERO = `0x${'0'.repeat(64)}`
+const NO_BLOOM = `0x${'0'.repeat(512)}`
+const QUANTITIES = ['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp']
+const FIELDS = [
+  ...['parentHash', 'sha3Uncles', 'miner', 'stateRoot', 'transactionsRoot', 'receiptsRoot', 'logsBloom'],
+  ...[...QUANTITIES, 'extraData', 'mixHash', 'nonce'],
+]
+
+/** A tree of blocks. `head` is the last block of the chain; the others are of forks that it has left. */
+export class SimulatedChain {
+  readonly blocks = new Map<string, SimulatedBlock>()
+  head: SimulatedBlock | undefined
+  private salt = 0
+
+  constructor(private readonly address: string) {}
+
+  /** Appends a block whose logs have these topics. `timestamp` in Unix seconds. */
+  async mine(timestamp: number, topics: readonly string[][]): Promise<SimulatedBlock> {
+    const parent = this.head
+    const height = parent ? parent.height + 1 : 0
+    const places = topics.flatMap((each) => [this.address, ...each])
+    const logsBloom = bloomOf(places)
+    const salt = toBeHex(++this.salt, 32)
+    const transactions = topics.map((_, i) => keccakOfHex(`${salt}${toBeHex(i, 4).slice(2)}`))
+    const number = quantity(height)
+    const logs = topics.map((each, i) => ({
+      ...{ address: this.address, topics: each, data: salt, blockNumber: number, blockHash: '' },
+      ...{ transactionHash: transactions[i]!, transactionIndex: quantity(i), logIndex: quantity(i) },
+    }))
+    const receipts = logs.map((log, i) => ({
+      ...{ type: '0x2', status: '0x1', cumulativeGasUsed: quantity(21_000 * (i + 1)) },
+      ...{ logsBloom: bloomOf([this.address, ...log.topics]), logs: [log] },
+      ...{ blockHash: '', transactionHash: log.transactionHash },
+    }))
+    const header: FullHeader = {
+      ...{ parentHash: parent?.header.hash ?? ZERO, sha3Uncles: ZERO, miner: `0x${'0'.repeat(40)}` },
+      ...{ stateRoot: salt, transactionsRoot: ZERO, receiptsRoot: await receiptsRoot(receipts), logsBloom },
+      ...{ difficulty: '0x0', number, gasLimit: '0x1c9c380', gasUsed: '0x0', timestamp: quantity(timestamp) },
+      ...{ extraData: '0x', mixHash: ZERO, nonce: '0x0000000000000000', transactions, hash: '' },
+    }
+    const fields = FIELDS.map((name) => {
+      const value = header[name] as string
+      return QUANTITIES.includes(name) ? toBeArray(BigInt(value)) : getBytes(value)
+    })
+    header.hash = `0x${await keccak256(RLP.encode(fields))}`
+    for (const log of logs) log.blockHash = header.hash
+    for (const receipt of receipts) receipt.blockHash = header.hash
+    const block = { header, height, parent, logs, receipts }
+    this.blocks.set(header.hash, block)
+    return (this.head = block)
+  }
+
+  /** Takes the last blocks back. */
+  revert(count: number): void {
+    for (let i = 0; i < count; i++) this.head = this.head?.parent
+  }
+}
+
+/** The block of this height on the branch that ends with `head`. */
+export function ancestor(head: SimulatedBlock | undefined, height: number): SimulatedBlock | undefined {
+  let block = head
+  while (block && block.height > height) block = block.parent
+  return block?.height === height ? block : undefined
+}
+
+/** How an endpoint behaves: its head is `lag` blocks behind the chain's, or stays at a block. */
+export interface Behaviour {
+  lag: number
+  frozenAt: SimulatedBlock | undefined
+  isDown: boolean
+  /** Leaves the last log out of receipts, and of eth_getLogs of one block. */
+  omitsLogs: boolean
+}
+
+/** A JSON-RPC endpoint of a simulated chain. Each request takes some time. */
+export class SimulatedEndpoint {
+  readonly behaviour: Behaviour = { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false }
+  /** Heads that it has shown, with the time. */
+  readonly shown: { at: number; head: SimulatedBlock }[] = []
+
+  constructor(
+    public chain: SimulatedChain,
+    private readonly chainId: number,
+    private readonly clock: Clock,
+    private readonly latencyMs: () => number,
+    /** Blocks that one eth_getLogs may ask for. */
+    private readonly longestRange: number,
+  ) {}
+
+  /** The client that an Rpc uses in place of one over HTTP. */
+  get client(): RpcClient {
+    const call = async (method: string, params: unknown[] = []) => {
+      await this.clock.pause(this.latencyMs())
+      return this.answer(method, params)
+    }
+    const batchCall = async (calls: { method: string; params?: unknown[] }[]) => {
+      await this.clock.pause(this.latencyMs())
+      return calls.map(({ method, params }) => this.answer(method, params ?? []))
+    }
+    return { call, batchCall, close: () => {} } as unknown as RpcClient
+  }
+
+  /** The last block that it has. */
+  get head(): SimulatedBlock {
+    const { frozenAt, lag } = this.behaviour
+    const head = frozenAt ?? this.chain.head!
+    return ancestor(head, Math.max(0, head.height - lag))!
+  }
+
+  private answer(method: string, params: readonly unknown[]): unknown {
+    if (this.behaviour.isDown) throw new Error('connection refused')
+    if (method === 'eth_chainId') return quantity(this.chainId)
+    const { head } = this
+    this.shown.push({ at: this.clock.now(), head })
+    if (method === 'eth_blockNumber') return quantity(head.height)
+    if (method === 'eth_getBlockByNumber') return this.block(params[0] as string)?.header ?? null
+    if (method === 'eth_getBlockByHash') return this.chain.blocks.get(params[0] as string)?.header ?? null
+    if (method === 'eth_getBlockReceipts') {
+      const receipts = this.block(params[0] as string)?.receipts ?? null
+      return receipts && this.behaviour.omitsLogs
+        ? receipts.map((receipt, i) => (i === receipts.length - 1 ? { ...receipt, logs: [] } : receipt))
+        : receipts
+    }
+    if (method === 'eth_getLogs') return this.logs(params[0] as LogQuery)
+    throw new Error(`${method} is not simulated`)
+  }
+
+  private block(number: string): SimulatedBlock | undefined {
+    return number === 'latest' ? this.head : ancestor(this.head, Number(number))
+  }
+
+  private logs({ blockHash, fromBlock, toBlock, topics }: LogQuery): RpcLog[] {
+    const isWanted = (log: RpcLog) => !topics?.[0] || topics[0].includes(log.topics[0]!)
+    if (blockHash !== undefined) {
+      const logs = this.chain.blocks.get(blockHash)?.logs ?? []
+      return logs.filter(isWanted).slice(0, this.behaviour.omitsLogs ? -1 : undefined)
+    }
+    if (Number(toBlock) - Number(fromBlock) >= this.longestRange)
+      throw new RpcError({ code: -32005, message: `limited to a ${this.longestRange} range` })
+    const found: RpcLog[] = []
+    for (let block: SimulatedBlock | undefined = this.head; block; block = block.parent)
+      if (block.height >= Number(fromBlock) && block.height <= Number(toBlock)) found.unshift(...block.logs)
+    return found.filter(isWanted)
+  }
+}
+
+interface LogQuery {
+  blockHash?: string
+  fromBlock?: string
+  toBlock?: string
+  topics?: (string[] | null)[]
+}
+
+function quantity(value: number): string {
+  return `0x${value.toString(16)}`
+}
+
+/** A bloom filter with the bits of these values (Yellow Paper, 4.3.1). */
+function bloomOf(values: readonly string[]): string {
+  if (values.length === 0) return NO_BLOOM
+  const bloom = new Uint8Array(256)
+  for (const value of values) {
+    const hash = getBytes(keccakOfHex(value))
+    for (const i of [0, 2, 4]) {
+      const bit = ((hash[i]! << 8) | hash[i + 1]!) & 2047
+      bloom[255 - (bit >> 3)]! |= 1 << (bit & 7)
+    }
+  }
+  return hexlify(bloom)
+}
+
+/** A topic that stands for a number. */
+export function topic(value: number): string {
+  return zeroPadValue(toBeHex(value), 32)
+}
