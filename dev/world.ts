@@ -310,7 +310,7 @@ export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pic
 
 /** The settings that name a local chain. */
 export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, proxy }: LocalChain): void {
-  environment[rpcUrl(chain)] = url
+  environment[rpcUrl(chain)] ||= url
   environment[`PROXY_${settingSuffix(chain)}`] ||= proxy
 }
 

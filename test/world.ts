@@ -26,6 +26,8 @@ export interface TestWorld extends Omit<World, 'chain' | 'broken'> {
   readonly chain: LocalChain
   readonly url: string
   readonly databaseUrl: string
+  /** Rejects if an indexer of this process cannot continue. */
+  readonly indexing?: Promise<unknown>
   /** Resolves once everything mined so far, on every local chain, is in the database. */
   caughtUp: () => Promise<void>
   /** GET, parsed. Like post, throws when the answer does not match the service's own OpenAPI document. */

@@ -1,0 +1,136 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import { attest, locationRequest, revoke, startLocalChain } from '../dev/chain'
+import { freePort } from '../dev/services'
+import * as eas from '../src/abi/EAS'
+import { removeFolder, temporaryFolder } from './database'
+import { faults, startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
+import { mine, startTestWorld, type TestWorld } from './world'
+
+/** What is signed is on the chain: forks, replaced chains, endpoints that leave logs out, and clocks that step. */
+let world: TestWorld
+const proxies: RpcProxy[] = []
+afterEach(async () => {
+  await world?.stop()
+  for (const proxy of proxies.splice(0)) await proxy.close()
+})
+
+/** A world whose service reads the chain through these endpoints. */
+async function behind(count: number): Promise<void> {
+  const port = await freePort()
+  for (let i = 0; i < count; i++) proxies.push(await startRpcProxy(`http://127.0.0.1:${port}`))
+  world = await startTestWorld({
+    LOCAL_CHAIN_PORT: String(port),
+    RPC_URL_BASE_SEPOLIA: proxies.map(({ url }) => url).join(),
+  })
+}
+const place = () => locationRequest({ type: 'Point', coordinates: [13.4, 52.5] })
+const ask = (uid: string) =>
+  world.post('/compute/v0/distance', {
+    chainId: 84532,
+    from: uid,
+    to: { type: 'Point', coordinates: [13.5, 52.5] },
+  })
+/** The status of a record and whether it is revoked. */
+async function record(uid: string): Promise<unknown> {
+  const { status, body } = await world.get(`/api/v0/location-records/${uid}`)
+  return status === 200 ? body.revoked : status
+}
+const until = async (is: () => Promise<boolean>) => {
+  while (!(await is())) await pause(50)
+}
+const readiness = async () => (await world.get('/ready')).body.chains['base-sepolia']
+
+test('a branch that is shorter: dropped attestations and revocations are undone without another block', async () => {
+  world = await startTestWorld()
+  const { chain, caughtUp } = world
+  const kept = await attest(chain, place())
+  const before = await chain.provider.send('evm_snapshot', [])
+  const dropped = await attest(chain, place())
+  await revoke(chain, kept)
+  await mine(chain, 3)
+  await caughtUp()
+  expect([await record(kept), await record(dropped)]).toEqual([true, false])
+
+  await chain.provider.send('evm_revert', [before])
+  await chain.provider.send('evm_increaseTime', [5])
+  const added = await attest(chain, place())
+  await until(async () => (await record(dropped)) === 404)
+  expect([await record(kept), await record(added)]).toEqual([false, false])
+  expect((await ask(dropped)).status).toBe(404)
+  expect([(await ask(kept)).status, (await ask(added)).status]).toEqual([200, 200])
+})
+
+test('two endpoints leave a revocation out of logs and receipts: its block is not written, and nothing is signed', async () => {
+  await behind(2)
+  const { chain, caughtUp } = world
+  const uid = await attest(chain, place())
+  await caughtUp()
+  expect((await ask(uid)).status).toBe(200)
+
+  const { topic } = eas.events.Revoked
+  const omits: Fault = (call) =>
+    call.method === 'eth_getBlockReceipts'
+      ? {
+          ask: async (ask) =>
+            ((await ask(call.method, call.params)) as { logs: { topics: string[] }[] }[]).map((receipt) => ({
+              ...receipt,
+              logs: receipt.logs.filter(({ topics }) => topics[0] !== topic),
+            })),
+        }
+      : faults.logsWithout(topic)(call)
+  for (const proxy of proxies) proxy.misbehave(omits)
+  await revoke(chain, uid)
+  const revokedIn = await chain.provider.getBlockNumber()
+  await mine(chain, 2)
+  await until(async () => !(await readiness()).fresh)
+  expect(await readiness()).toMatchObject({ fresh: false, doubt: expect.any(String) })
+  expect((await ask(uid)).body).toMatchObject({ status: 400 })
+  expect((await readiness()).indexed_block).toBeLessThan(revokedIn)
+
+  for (const proxy of proxies) proxy.misbehave()
+  await caughtUp()
+  expect(await record(uid)).toBe(true)
+})
+
+test('a chain that is replaced by one with the same id ends the indexer, and its attestations are not signed about', async () => {
+  await behind(1)
+  const uid = await attest(world.chain, place())
+  await world.caughtUp()
+  const other = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })
+  try {
+    proxies[0]!.misbehave(({ method, params }) => ({ ask: () => other.provider.send(method, params) }))
+    await expect(world.indexing).rejects.toThrow(/of another network/)
+    await until(async () => (await ask(uid)).status === 404)
+    expect((await readiness()).status).not.toBe('ready')
+  } finally {
+    await other.stop()
+  }
+})
+
+test("the system's clock is set back by 90 seconds: revocations are seen as before", async () => {
+  const folder = temporaryFolder()
+  const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]
+  writeFileSync(
+    program,
+    `const { existsSync } = require('node:fs')
+    const RealDate = Date
+    const now = () => RealDate.now() - (existsSync(${JSON.stringify(flag)}) ? 90_000 : 0)
+    globalThis.Date = class extends RealDate {
+      constructor(...given) { super(...(given.length ? given : [now()])) }
+      static now() { return now() }
+    }`,
+  )
+  world = await startTestWorld({ NODE_OPTIONS: `--require ${program}` }, { processes: true })
+  const uid = await attest(world.chain, place())
+  await world.caughtUp()
+  expect((await ask(uid)).status).toBe(200)
+  writeFileSync(flag, '')
+  await revoke(world.chain, uid)
+  await until(async () => (await record(uid)) === true)
+  expect((await ask(uid)).body).toMatchObject({ status: 400 })
+  expect((await readiness()).fresh).toBe(true)
+  removeFolder(folder)
+})
