@@ -18,9 +18,9 @@ afterEach(async () => {
 })
 
 /** A world whose service reads the chain through these endpoints. */
-async function behind(count: number): Promise<void> {
+async function behind(count: number, ...initial: Fault[]): Promise<void> {
   const port = await freePort()
-  for (let i = 0; i < count; i++) proxies.push(await startRpcProxy(`http://127.0.0.1:${port}`))
+  for (let i = 0; i < count; i++) proxies.push(await startRpcProxy(`http://127.0.0.1:${port}`, ...initial))
   world = await startTestWorld({
     LOCAL_CHAIN_PORT: String(port),
     RPC_URL_BASE_SEPOLIA: proxies.map(({ url }) => url).join(),
@@ -108,6 +108,13 @@ test('a chain that is replaced by one with the same id ends the indexer, and its
   } finally {
     await other.stop()
   }
+})
+
+test('a node that loses the EAS contract puts the chain in doubt', async () => {
+  let asked = 0
+  await behind(1, ({ method }) => (method === 'eth_getCode' && ++asked > 1 ? { result: '0x' } : undefined))
+  await until(async () => !(await readiness()).fresh)
+  expect(await readiness()).toMatchObject({ status: 'in doubt', doubt: expect.stringContaining('EAS') })
 })
 
 test("the system's clock is set back by 90 seconds: revocations are seen as before", async () => {

@@ -17,6 +17,8 @@ export class Doubt {
   unprovenAtHead = 0
   /** Ranges of blocks that the audit could not compare with the chain because of contradictions. */
   repairsPending = 0
+  /** True while endpoints have no contract at the address of EAS. */
+  lacksContract = false
   private noted = 0
   private last = { at: -Infinity, reason: '' }
 
@@ -33,6 +35,7 @@ export class Doubt {
     const reasons = []
     if (this.clock.now() - this.last.at < CONTRADICTION_HOLDS_MS)
       reasons.push(`contradictions seen lately: ${this.last.reason}`)
+    if (this.lacksContract) reasons.push('the RPC endpoint has no contract at the address of EAS')
     if (this.unprovenAtHead) reasons.push(`unproven blocks at the head: ${this.unprovenAtHead}`)
     if (this.repairsPending)
       reasons.push(`ranges of blocks waiting to be audited again: ${this.repairsPending}`)

@@ -38,6 +38,7 @@ import { Registry } from './registry'
 const log = createLogger('indexer')
 const FORGET_EVERY_MS = 3_600_000
 const NOTE_EVERY_MS = 1_000
+const CHECK_CONTRACT_EVERY_MS = 60_000
 
 /** An indexer that runs in this process. */
 export interface Indexer {
@@ -153,6 +154,7 @@ export function startIndexer(
     const auditor = new Auditor({ chain, rpc, registry, bodies, database, log, head, doubt })
     running.push(
       followHead(database, head, chain, signal),
+      watchContract(rpc, doubt, signal),
       forgetOldChanges(database, chain, signal),
       auditor.follow(settings.auditCallsPerSecond, signal),
     )
@@ -230,6 +232,18 @@ function followHead(database: Database, head: HeadReader, chain: Chain, signal: 
       log.warn({ chain: chain.slug, reason: error.message }, 'the head could not be noted')
       return NOTE_EVERY_MS
     },
+  )
+}
+
+/** Doubts the copy while the endpoints have no EAS contract, as after a reset of a local node. Never throws. */
+function watchContract(rpc: Rpc, doubt: Doubt, signal: AbortSignal): Promise<void> {
+  return repeat(
+    signal,
+    async () => {
+      doubt.lacksContract = !(await rpc.hasContract())
+      return CHECK_CONTRACT_EVERY_MS
+    },
+    () => CHECK_CONTRACT_EVERY_MS,
   )
 }
 

@@ -81,13 +81,19 @@ export class Rpc {
     return new Route(this, start === 'last')
   }
 
-  /** Throws a SettingsError when no endpoint is of this chain, or EAS is not there. Waits for an answer. */
-  async check(): Promise<void> {
-    const { chain } = this.options
+  /** True if an endpoint has the EAS contract. Throws a SettingsError if no endpoint is of this chain. */
+  async hasContract(): Promise<boolean> {
     for (const [attempt, route] of this.route().alternating(CODE_ATTEMPTS)) {
       if (attempt > 0) await this.clock.pause(CODE_PAUSE_MS)
-      if ((await route.call<string>('eth_getCode', [chain.eas, 'latest'])) !== '0x') return
+      if ((await route.call<string>('eth_getCode', [this.options.chain.eas, 'latest'])) !== '0x') return true
     }
+    return false
+  }
+
+  /** Throws a SettingsError if no endpoint is of this chain, or none has EAS. Waits for an answer. */
+  async check(): Promise<void> {
+    const { chain } = this.options
+    if (await this.hasContract()) return
     throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
   }
 
