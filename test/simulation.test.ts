@@ -30,10 +30,10 @@ import {
 } from './simulation'
 
 /**
- * A model of the indexer's reading: evm-processor's runner, our source, and a database in memory, on simulated chains
- * with scripted forks, lags, liars, halts, replaced chains and clock steps. After every step, what the service would
- * sign without querying the chain is on a branch that an endpoint has shown lately, and the database holds exactly
- * the events of the blocks up to its tip.
+ * A model of the indexer's reading: evm-processor's runner, our source, and a database in memory, on
+ * simulated chains with scripted forks, lags, liars, halts, replaced chains and clock steps. After every
+ * step, what the service would sign without querying the chain is on a branch that an endpoint has shown
+ * lately, and the database holds exactly the events of the blocks up to its tip.
  */
 
 const FINALITY = 8

@@ -8,8 +8,8 @@ import type { RpcLog } from '../src/chain'
 import { receiptsRoot, type FullHeader, type RpcReceipt } from '../src/chain/proof'
 
 /**
- * A simulated world for what reads chains: virtual time, a tree of blocks of which one branch is the chain, and
- * endpoints that lag, stop, lie or fail. Headers, bloom filters and receipts hash as on a real chain.
+ * A simulated world for what reads chains: virtual time, a tree of blocks of which one branch is the chain,
+ * and endpoints that lag, stop, lie or fail. Headers, bloom filters and receipts hash as on a real chain.
  */
 
 /** Time that passes only when the simulation has nothing else to do. */

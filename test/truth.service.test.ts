@@ -9,7 +9,10 @@ import { removeFolder, temporaryFolder } from './database'
 import { faults, startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { mine, startTestWorld, type TestWorld } from './world'
 
-/** What is signed is on the chain: forks, replaced chains, endpoints that leave logs out, and clocks that step. */
+/**
+ * What is signed is on the chain: forks, replaced chains, endpoints that leave logs out, and clocks that
+ * step.
+ */
 let world: TestWorld
 const proxies: RpcProxy[] = []
 afterEach(async () => {

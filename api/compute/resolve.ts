@@ -20,8 +20,8 @@ export interface ResolverOptions {
   /** milliseconds */
   clock: () => number
   /**
-   * The chain is queried about every attestation unless its index agreed with it within this many seconds; 0 =
-   * always.
+   * The chain is queried about every attestation unless its index agreed with it within this many seconds; 0
+   * = always.
    */
   indexMaxAgeSeconds: number
   /**

@@ -61,17 +61,17 @@ export interface AgeLimits {
 const SKEW_SECONDS = 60
 
 /**
- * Seconds for which the copy has not been known to agree with the chain: since a look at the head found the last
- * indexed block on the chain, and by how much that block is older than the head. Infinity if no look has, or if the
- * clock was set back since.
+ * Seconds for which the copy has not been known to agree with the chain: since a look at the head found the
+ * last indexed block on the chain, and by how much that block is older than the head. Infinity if no look
+ * has, or if the clock was set back since.
  */
-export function ageOf({ agreedAge, ...state }: IndexState): number {
+function ageOf({ agreedAge, ...state }: IndexState): number {
   return agreedAge === null || agreedAge < 0 ? Infinity : agreedAge + secondsBehind(state)
 }
 
 /**
- * Why the copy of a chain may not agree with the chain; undefined if it does, or did so within `maxSeconds`. This is
- * the only definition of fresh: compute, GET /ready, the metrics and the records use it.
+ * Why the copy of a chain may not agree with the chain; undefined if it does, or did so within `maxSeconds`.
+ * This is the only definition of fresh: compute, GET /ready, the metrics and the records use it.
  */
 export function doubtAbout(
   state: IndexState | undefined,
@@ -107,7 +107,7 @@ export function readinessOf(
   row: ChainStatusRow | undefined,
   { indexMaxAgeSeconds, maxLagSeconds }: AgeLimits,
 ): ChainReadiness {
-  // A local chain makes blocks on demand only; every other one whose newest block is old has a node that is stuck.
+  // A local chain makes blocks on demand only. On others, an old newest block means that the node is stuck.
   // (Without an endpoint it is not known which this is.)
   const isLocal = rpcUrls.every(isLoopback)
   const { headBlock = null, indexedBlock = null } = row ?? {}

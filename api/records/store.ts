@@ -44,8 +44,8 @@ import { DatabaseServers } from './store-servers'
 import { fitsWindows, listByWindows, type Extent } from './windows'
 
 /**
- * A chain's copy and its head, as the indexer last noted them; null before the first look or block. Ages in seconds,
- * by the database's clock alone, which all processes share.
+ * A chain's copy and its head, as the indexer last noted them; null before the first look or block. Ages in
+ * seconds, by the database's clock alone, which all processes share.
  */
 export interface IndexState {
   headBlock: number | null

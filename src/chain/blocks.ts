@@ -85,8 +85,8 @@ export class BlockReader {
   }
 
   /**
-   * The hash of the block of this number at each endpoint that answers; null if it has no such block. Headers that
-   * do not hash to their own hash are left out, if those of this chain do.
+   * The hash of the block of this number at each endpoint that answers; null if it has no such block. Headers
+   * that do not hash to their own hash are left out, if those of this chain do.
    */
   async hashesAt(height: number): Promise<(string | null)[]> {
     const hashes: (string | null)[] = []
@@ -281,9 +281,9 @@ export class BlockReader {
   }
 
   /**
-   * True if receipts of this form must hash to the root of their header, so that these are false: the header hashes to
-   * its own hash, and proof.ts knows the types of the transactions. An unknown form is one of which no receipts have
-   * hashed to their root for a while.
+   * True if receipts of this form must hash to the root of their header, so that these are false: the header
+   * hashes to its own hash, and proof.ts knows the types of the transactions. An unknown form is one of which
+   * no receipts have hashed to their root for a while.
    */
   private isFormKnown(isValid: boolean, wrong: readonly Answered<RpcReceipt[][]>[]): boolean {
     const unknown = wrong.some(({ answer }) => !answer[0]!.every(hasKnownType))

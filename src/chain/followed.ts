@@ -25,8 +25,8 @@ export interface Followed extends BlockRef {
 }
 
 /**
- * The chain that the head reader follows: each block is the parent of the next one. It begins at the last final
- * block of the database, or below it, and ends at the tip.
+ * The chain that the head reader follows: each block is the parent of the next one. It begins at the last
+ * final block of the database, or below it, and ends at the tip.
  */
 export class FollowedChain {
   private blocks: Followed[]

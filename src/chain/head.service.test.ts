@@ -63,8 +63,8 @@ const stoppedAt =
   }
 
 /**
- * A reader with one endpoint for each list of faults, which follows from the last final block. `look` resolves with the
- * height of what is written after one more look, and rejects with what ends the reader.
+ * A reader with one endpoint for each list of faults, which follows from the last final block. `look`
+ * resolves with the height of what is written after one more look, and rejects with what ends the reader.
  */
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))

@@ -6,10 +6,16 @@ import type { Doubt } from './doubt'
 import { FollowedChain, type BlockRef, type HeadBlock } from './followed'
 import { headerByHash, headerCall } from './logs'
 
-/** Maximum number of blocks that one look reads, and of headers in one request: some endpoints fail long batches. */
+/**
+ * Maximum number of blocks that one look reads, and of headers in one request: some endpoints fail long
+ * batches.
+ */
 const LONGEST_STEP = 100
 const HEADERS_AT_ONCE = 10
-/** Without a new block for this long the endpoint may have stopped: another one is queried alternately with it. */
+/**
+ * Without a new block for this long the endpoint may have stopped: another one is queried alternately with
+ * it.
+ */
 const STALLED_MS = 15_000
 /** A shorter fork that only one of several endpoints can confirm is followed after this time. */
 const FORK_PATIENCE_MS = 15_000
@@ -27,7 +33,10 @@ export interface HeadReport {
   readonly timestamp: number
   /** Milliseconds since that request. */
   readonly ageMs: number
-  /** The block of the database, and milliseconds since a look began that found it on the chain; Infinity if none has. */
+  /**
+   * The block of the database, and milliseconds since a look began that found it on the chain; Infinity if
+   * none has.
+   */
   readonly tipHash: string | undefined
   readonly agreementAgeMs: number
   /** Why the database may not agree with the chain. */
@@ -60,22 +69,24 @@ export interface HeadOptions {
 }
 
 /**
- * The head of a chain, verified. A look reads the latest block that an endpoint names and compares it with the
- * followed chain at that height:
+ * The head of a chain, verified. A look reads the latest block that an endpoint names and compares it with
+ * the followed chain at that height:
  * - The same block at the tip: the database agrees with the chain.
  * - The same block below the tip: the endpoint lags. This proves nothing about the tip.
  * - A block above the tip: the blocks between are read and linked by their parents' hashes, back to the block
  *   that both chains share. Each is followed once its logs are known (blocks.ts).
- * - Another block at or below the tip: a fork. It is followed as soon as a second look confirms it and no endpoint
- *   has the tip, however long it is.
- * - Another block in place of a final one: the chain was replaced, or the endpoint is of another network. If all
- *   endpoints repeat that, the indexer ends.
+ * - Another block at or below the tip: a fork. It is followed as soon as a second look confirms it and no
+ *   endpoint has the tip, however long it is.
+ * - Another block in place of a final one: the chain was replaced, or the endpoint is of another network. If
+ *   all endpoints repeat that, the indexer ends.
  */
 export class HeadReader {
   private chain: FollowedChain | undefined
   /** The last final block in the database. */
   private final: BlockRef = { height: -1, hash: '0x' }
-  /** The newest block that an endpoint has named: timestamp in Unix seconds, time of the request by the clock. */
+  /**
+   * The newest block that an endpoint has named: timestamp in Unix seconds, time of the request by the clock.
+   */
   private seen: { number: number; timestamp: number; askedAt: number } | undefined
   /** When a look began that found the tip to be the head or an ancestor of it. */
   private agreedAt = -Infinity
@@ -93,9 +104,9 @@ export class HeadReader {
   }
 
   /**
-   * Follows the chain from the blocks that the database holds: the last final one, and those above it. Passes each
-   * change to `write`, one at a time. Throws a SettingsError if the chain was replaced, and what `write` throws.
-   * Ends only when the signal aborts, by its reason.
+   * Follows the chain from the blocks that the database holds: the last final one, and those above it. Passes
+   * each change to `write`, one at a time. Throws a SettingsError if the chain was replaced, and what `write`
+   * throws. Ends only when the signal aborts, by its reason.
    */
   async follow(
     stored: readonly [BlockRef, ...BlockRef[]],
@@ -134,8 +145,8 @@ export class HeadReader {
   }
 
   /**
-   * Reports on the last look, or on a new one if that was long ago. `readTip` reads the last block that the database
-   * holds. Throws before an endpoint has named a block.
+   * Reports on the last look, or on a new one if that was long ago. `readTip` reads the last block that the
+   * database holds. Throws before an endpoint has named a block.
    */
   async report(readTip: () => Promise<BlockRef | undefined>): Promise<HeadReport> {
     const { doubt, pollMs } = this.options
@@ -155,8 +166,8 @@ export class HeadReader {
   }
 
   /**
-   * Milliseconds since a look began that found this block to be the head, or an ancestor of it; Infinity if none
-   * has.
+   * Milliseconds since a look began that found this block to be the head, or an ancestor of it; Infinity if
+   * none has.
    */
   agreementAge(block: BlockRef): number {
     return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
@@ -201,7 +212,10 @@ export class HeadReader {
     if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
   }
 
-  /** Follows the blocks up to the latest one, as many as a look reads, and leaves those that are not their ancestors. */
+  /**
+   * Follows the blocks up to the latest one, as many as a look reads, and leaves those that are not their
+   * ancestors.
+   */
   private async extend(chain: FollowedChain, latest: CheckedHeader, askedAt: number): Promise<void> {
     const { blocks } = this.options
     const { tip } = chain
@@ -262,9 +276,9 @@ export class HeadReader {
   }
 
   /**
-   * True if the chain has left the tip for a fork that is not longer: no endpoint has the tip, and a second look
-   * names no block of the followed chain either. A node that only lags, or one of several nodes behind one URL, does
-   * not pass.
+   * True if the chain has left the tip for a fork that is not longer: no endpoint has the tip, and a second
+   * look names no block of the followed chain either. A node that only lags, or one of several nodes behind
+   * one URL, does not pass.
    */
   private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
     const { blocks, doubt } = this.options
@@ -291,7 +305,10 @@ export class HeadReader {
     if (stored) await this.checkFinal(stored, reason)
   }
 
-  /** Throws a SettingsError once several looks in a row found that every endpoint has another block in its place. */
+  /**
+   * Throws a SettingsError once several looks in a row found that every endpoint has another block in its
+   * place.
+   */
   private async checkFinal(final: BlockRef, reason: string): Promise<void> {
     const { blocks, doubt, finality } = this.options
     doubt.contradicted(reason)
@@ -308,7 +325,10 @@ export class HeadReader {
       throw otherChain(finality, { block: final, hash: other })
   }
 
-  /** The first of these blocks, up to one whose logs are not certain; all pass the selection as it is at the end. */
+  /**
+   * The first of these blocks, up to one whose logs are not certain; all pass the selection as it is at the
+   * end.
+   */
   private async completeAll(path: readonly CheckedHeader[]): Promise<HeadBlock[]> {
     const { selection } = this.options.blocks
     const before = selection.version

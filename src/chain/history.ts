@@ -312,7 +312,10 @@ export class HistoryReader {
   }
 }
 
-/** A range does not follow the block before it: the chain was replaced, or the endpoints are on different forks. */
+/**
+ * A range does not follow the block before it: the chain was replaced, or the endpoints are on different
+ * forks.
+ */
 export class BrokenLinkError extends ContradictionError {}
 
 /** The last block of an answer that is not too long. A block is never split, so one alone may be longer. */

@@ -13,7 +13,6 @@ export { type BlockRef } from './followed'
 export { type HeadReport, HeadReader, otherChain } from './head'
 export { HistoryReader } from './history'
 export {
-  type BlockLogs,
   type ChainBlock,
   chainBlock,
   headerCall,

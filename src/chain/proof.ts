@@ -85,14 +85,19 @@ export interface RpcReceipt {
 
 const OP_DEPOSIT = 0x7e
 const CELO_FEE_CURRENCY = 0x7b
-/** Types of transactions whose receipts are hashed here as their chains hash them: Ethereum's, and those of layer 2. */
+/**
+ * Types of transactions whose receipts are hashed here as their chains hash them: Ethereum's, and those of
+ * layer 2.
+ */
 const KNOWN_TYPES: ReadonlySet<number> = new Set([
   ...[0, 1, 2, 3, 4, OP_DEPOSIT, CELO_FEE_CURRENCY],
   // Arbitrum: deposit, unsigned, contract, retry, submit retryable, internal, legacy.
   ...[0x64, 0x65, 0x66, 0x68, 0x69, 0x6a, 0x78],
 ])
 
-/** True if a receipt is of a type (EIP-2718) that `receiptsRoot` knows: one with another root is then false. */
+/**
+ * True if a receipt is of a type (EIP-2718) that `receiptsRoot` knows: one with another root is then false.
+ */
 export function hasKnownType({ type }: RpcReceipt): boolean {
   return KNOWN_TYPES.has(Number(type ?? 0))
 }

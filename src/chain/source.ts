@@ -5,7 +5,6 @@ import type {
   HotDataSource,
   HotUpdate,
 } from '@subsquid/util-internal-processor-tools'
-import type { RangeRequestList } from '@subsquid/util-internal-range'
 import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import { retry } from '../retry'
@@ -16,6 +15,8 @@ import type { BlockRef } from './followed'
 import { LATEST, otherChain, type HeadReader } from './head'
 import { BrokenLinkError, HistoryReader } from './history'
 import { chainBlock, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
+
+type Requests = Parameters<HotDataSource<ChainBlock, unknown>['getFinalizedBlocks']>[0]
 
 /** The pause after history could not be read, in milliseconds. */
 const FIRST_PAUSE_MS = 100
@@ -35,7 +36,9 @@ export interface SourceOptions {
   selection: LogSelection
   finality: number
   log: Logger
-  /** The last final block in the database, which is known to be the chain's; undefined before the first one. */
+  /**
+   * The last final block in the database, which is known to be the chain's; undefined before the first one.
+   */
   stored: BlockRef | undefined
   /** The newest block at or below this number whose hash the database holds, for blocks that are final. */
   storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
@@ -46,11 +49,11 @@ export interface SourceOptions {
 }
 
 /**
- * What evm-processor's runner reads a chain from: history in wide ranges of filtered logs (history.ts), then the
- * head (head.ts). Its own source reads every block with every log (270 blocks/s at 100 ms latency, which is days
- * for Arbitrum), knows one endpoint only, ignores a fork that is not longer, and ends on answers that this one
- * requests again. Each block that is written follows the stored one by its parent's hash. If the chain was
- * replaced, the run ends with a SettingsError.
+ * What evm-processor's runner reads a chain from: history in wide ranges of filtered logs (history.ts), then
+ * the head (head.ts). Its own source reads every block with every log (270 blocks/s at 100 ms latency, which
+ * is days for Arbitrum), knows one endpoint only, ignores a fork that is not longer, and ends on answers that
+ * this one requests again. Each block that is written follows the stored one by its parent's hash. If the
+ * chain was replaced, the run ends with a SettingsError.
  */
 export class ChainSource implements HotDataSource<ChainBlock, unknown> {
   private readonly history: HistoryReader
@@ -77,11 +80,11 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
     return header.hash
   }
 
-  /** Blocks with logs, and the last block of each range, up to the last final block; then more, if not `stopOnHead`. */
-  async *getFinalizedBlocks(
-    requests: RangeRequestList<unknown>,
-    stopOnHead = false,
-  ): AsyncIterable<Batch<ChainBlock>> {
+  /**
+   * Blocks with logs, and the last block of each range, up to the last final block; then more, if not
+   * `stopOnHead`.
+   */
+  async *getFinalizedBlocks(requests: Requests, stopOnHead = false): AsyncIterable<Batch<ChainBlock>> {
     let { from } = requests[0]!.range
     for (;;) {
       const end = await this.persist(() => this.history.height())
@@ -102,7 +105,7 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
 
   /** Never ends but by an error. */
   async processHotBlocks(
-    _requests: RangeRequestList<unknown>,
+    _requests: Requests,
     { height, hash, top }: HotDatabaseState,
     write: (update: HotUpdate<ChainBlock>) => Promise<void>,
   ): Promise<void> {
@@ -154,9 +157,9 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
 }
 
 /**
- * A block of the database, this one or one below it, that the endpoints contradict several times in a row and none
- * confirms, with the hash that they have in its place; undefined once an endpoint confirms it. Waits for an endpoint
- * that has a block of its number.
+ * A block of the database, this one or one below it, that the endpoints contradict several times in a row and
+ * none confirms, with the hash that they have in its place; undefined once an endpoint confirms it. Waits for
+ * an endpoint that has a block of its number.
  */
 export async function contradiction(
   stored: BlockRef,

@@ -68,7 +68,10 @@ export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigin
   )
 }
 
-/** The processor of a chain's events. A gateway of others, if there is one, serves history with the events of all schemas. */
+/**
+ * The processor of a chain's events. A gateway of others, if there is one, serves history with the events of
+ * all schemas.
+ */
 export function makeProcessor(chain: Chain, gatewayUrl: string | undefined) {
   const processor = new EvmBatchProcessor()
     .setFinalityConfirmation(chain.finality)
@@ -87,8 +90,9 @@ export interface BlockBatch {
 }
 
 /**
- * Runs the processor in this process: EvmBatchProcessor.run of 1.27.3, which exits the process and reads the head
- * from a JSON-RPC endpoint, without that. Resolves when there is nothing left to read; rejects with what ends it.
+ * Runs the processor in this process: EvmBatchProcessor.run of 1.27.3, which exits the process and reads the
+ * head from a JSON-RPC endpoint, without that. Resolves when there is nothing left to read; rejects with what
+ * ends it.
  */
 export function runProcessor(
   processor: ReturnType<typeof makeProcessor>,

@@ -188,9 +188,10 @@ export function startIndexer(
 }
 
 /**
- * Returns the last final block in the database once the endpoints confirm it. Runs before anything is written. If
- * only that block is false, as after a node that lied about it, and the log before it is the chain's, the state is
- * set back to the last true block. Throws a SettingsError if the database has indexed another chain.
+ * Returns the last final block in the database once the endpoints confirm it. Runs before anything is
+ * written. If only that block is false, as after a node that lied about it, and the log before it is the
+ * chain's, the state is set back to the last true block. Throws a SettingsError if the database has indexed
+ * another chain.
  */
 async function checkSameChain(
   state: ChainState,
@@ -235,7 +236,9 @@ function followHead(database: Database, head: HeadReader, chain: Chain, signal: 
   )
 }
 
-/** Doubts the copy while the endpoints have no EAS contract, as after a reset of a local node. Never throws. */
+/**
+ * Doubts the copy while the endpoints have no EAS contract, as after a reset of a local node. Never throws.
+ */
 function watchContract(rpc: Rpc, doubt: Doubt, signal: AbortSignal): Promise<void> {
   return repeat(
     signal,
