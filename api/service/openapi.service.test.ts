@@ -722,7 +722,9 @@ let examples: Example[]
 let app: FastifyInstance
 let checker: OpenApiChecker
 beforeAll(async () => {
-  examples = await record()
+  // An age by the clock of the database, which no test sets.
+  const ageless = (key: string, value: unknown) => (key === 'lag_seconds' && value !== null ? 0 : value)
+  examples = JSON.parse(JSON.stringify(await record(), ageless)) as Example[]
   app = await administered()
   checker = openApiChecker(app.swagger())
 })

@@ -1483,15 +1483,17 @@ export interface components {
              * @enum {unknown}
              */
             status: "ready" | "not started" | "reading history" | "lagging" | "node behind" | "indexer silent" | "in doubt";
-            /** @description Why the copy of the chain is not to be relied on now; null when nothing speaks against it. */
+            /** @description True if the copy is known to agree with the chain. Compute queries the chain about each attestation while it is not. */
+            fresh: boolean;
+            /** @description Why the copy may not agree with the chain; null if it is fresh. */
             doubt: string | null;
             /** @description The chain's last block, as its node last said. */
             head_block: number | null;
             /** @description The last block that is in the database. */
             indexed_block: number | null;
-            /** @description How many lie between. */
+            /** @description Blocks between the two; null if the node names an older block. */
             lag_blocks: number | null;
-            /** @description For how long the copy has not been known to be equal to the chain. */
+            /** @description Seconds for which the copy has not been known to agree with the chain; null if it never was. */
             lag_seconds: number | null;
             /**
              * Format: date-time
@@ -1866,15 +1868,17 @@ export interface components {
                      * @enum {unknown}
                      */
                     status: "ready" | "not started" | "reading history" | "lagging" | "node behind" | "indexer silent" | "in doubt";
-                    /** @description Why the copy of the chain is not to be relied on now; null when nothing speaks against it. */
+                    /** @description True if the copy is known to agree with the chain. Compute queries the chain about each attestation while it is not. */
+                    fresh: boolean;
+                    /** @description Why the copy may not agree with the chain; null if it is fresh. */
                     doubt: string | null;
                     /** @description The chain's last block, as its node last said. */
                     head_block: number | null;
                     /** @description The last block that is in the database. */
                     indexed_block: number | null;
-                    /** @description How many lie between. */
+                    /** @description Blocks between the two; null if the node names an older block. */
                     lag_blocks: number | null;
-                    /** @description For how long the copy has not been known to be equal to the chain. */
+                    /** @description Seconds for which the copy has not been known to agree with the chain; null if it never was. */
                     lag_seconds: number | null;
                     /**
                      * Format: date-time
