@@ -161,6 +161,20 @@ export const FAMILIES: Readonly<Record<string, (positions: number) => object>> =
   }),
 }
 
+/**
+ * The shape of a family as GeoJSON with about this many characters at most, in hundredths of a degree. An
+ * attestation in one transaction holds about 128,000.
+ */
+export function hostileShape(family: string, characters: number): { type: string; coordinates?: unknown } {
+  const shape = FAMILIES[family]!
+  const texts = (positions: number) =>
+    JSON.stringify(shape(positions), (_key, value: unknown) =>
+      typeof value === 'number' ? Math.round(value * 100) / 100 : value,
+    )
+  const each = texts(1_000).length / 1_000
+  return JSON.parse(texts(Math.floor((0.95 * characters) / each))) as { type: string }
+}
+
 const CHARACTERS = [
   'a',
   ' ',

@@ -77,7 +77,8 @@ export async function expectInvariants(
   )
   const replayed = project(slug, log.map(eventOf), bodies, new Date(0))
   const comparable = (record: Record<string, unknown>) => {
-    const { created_at, updated_at, ...rest } = record
+    // The columns that a trigger fills from geom are those of api/tiles/hostile.service.test.ts.
+    const { created_at, updated_at, reach, map_x, map_y, ...rest } = record
     // pg gives numeric columns as text, PostGIS writes hex in upper case.
     const plain = (name: string, value: unknown) =>
       typeof value === 'number' || typeof value === 'bigint'

@@ -75,19 +75,21 @@ const SCHEMA = `
   ORDER BY 1, 2, 3`
 const schemaOf = (url: string) => rows<{ what: string; name: string; is: string }>(url, SCHEMA)
 
-test('the entities match the migrations, except for the PostGIS column and the indexes that entities cannot express', async () => {
+test('the entities match the migrations, except for the columns of shapes and the indexes that entities cannot express', async () => {
   const database = await createMigratedDatabase()
   const source = await migrationTool(database.url)
   try {
     const { upQueries } = await source.driver.createSchemaBuilder().log()
     expect(upQueries.map(({ query }) => query).sort()).toEqual([
-      'ALTER TABLE "location_record" DROP COLUMN "geom"',
+      ...['geom', 'map_x', 'map_y', 'reach'].map(
+        (name) => `ALTER TABLE "location_record" DROP COLUMN "${name}"`,
+      ),
       ...[
         'answer_inputs',
         'answer_operation',
         'attestation_event_revoked',
         'attestation_event_withheld',
-        ...['attributes', 'chain_revoked', 'geom', 'nowhere', 'revoked', 'type'].map(
+        ...['attributes', 'chain_revoked', 'geom', 'nowhere', 'reach', 'revoked', 'type'].map(
           (name) => `location_record_${name}`,
         ),
       ].map((name) => `DROP INDEX "public"."${name}"`),
@@ -334,14 +336,18 @@ test('a database of the first migration, with records of every kind, is migrated
     migrate(old.url)
     expect(await schemaOf(old.url)).toEqual(await schemaOf(fresh.url))
     await expectSame('SELECT * FROM attestation_event ORDER BY id')
-    await expectSame(`SELECT to_jsonb(record) - 'geom' AS record FROM location_record AS record ORDER BY id`)
+    await expectSame(
+      `SELECT to_jsonb(record) - ARRAY['geom', 'reach', 'map_x', 'map_y'] AS record FROM location_record AS record ORDER BY id`,
+    )
     await expectSame('SELECT * FROM record_hour ORDER BY chain, hour')
     await expectSame('SELECT chain, total, revoked FROM record_state ORDER BY chain')
     await expectSame('SELECT * FROM published.attestation_event ORDER BY id')
     await expectSame('SELECT id, geom IS NULL AS nowhere FROM location_record ORDER BY id')
     // The trigger's older shapes remain until a replay.
     await replay(old.url)
-    await expectSame('SELECT id, geom, problem, revoked, revocation_time FROM location_record ORDER BY id')
+    await expectSame(
+      'SELECT id, geom, reach, map_x, map_y, problem, revoked, revocation_time FROM location_record ORDER BY id',
+    )
   } finally {
     await Promise.all([old.drop(), fresh.drop()])
   }

@@ -53,7 +53,7 @@ test('replay repairs records that differ from the log; --check only reports them
   await sql('DELETE FROM location_record WHERE uid = $1', [uids[1]])
   await sql('UPDATE location_record SET revoked = false, revocation_time = NULL WHERE uid = $1', [uids[5]])
   await sql(
-    `INSERT INTO location_record SELECT (jsonb_populate_record(NULL::location_record, to_jsonb(r) - 'geom' || jsonb_build_object('id', 'base-sepolia-' || $2::text, 'uid', $2::text))).*
+    `INSERT INTO location_record SELECT (jsonb_populate_record(NULL::location_record, to_jsonb(r) - ARRAY['geom', 'reach'] || jsonb_build_object('id', 'base-sepolia-' || $2::text, 'uid', $2::text))).*
      FROM location_record r WHERE uid = $1`,
     [uids[2], `0x${'e'.repeat(64)}`],
   )

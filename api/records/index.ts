@@ -95,7 +95,6 @@ export {
   type OneOrMore,
   boxesOf,
   conditions,
-  boxSql,
   NEWEST_FIRST,
   PROVENANCE_TEXT,
   type RecordFilter,

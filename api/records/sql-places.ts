@@ -1,4 +1,4 @@
-/** The SQL of places: boxes on the plane, and the shapes of records (columns geom, longitude). */
+/** The SQL of places: boxes on the plane, and the shapes of records (columns geom, longitude, reach). */
 
 /** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
 export type Bbox = readonly [number, number, number, number]
@@ -27,7 +27,8 @@ export const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${b
 
 /**
  * Whether the geometry, with geodesics for edges, may meet one of these boxes. Such edges bulge towards the
- * poles: only points are exactly where geom has them.
+ * poles: only points are exactly where geom has them. A shape is found by its box, the column reach
+ * (migration Reaches): none of its positions is read.
  * @param around whether geom's own box meets a box
  */
 export function reaches(
@@ -36,7 +37,7 @@ export function reaches(
   around: (bbox: Bbox) => string = (each) => `geom && ${box(each)}`,
 ): string {
   const each = (bbox: Bbox) =>
-    `(longitude IS NOT NULL AND ${around(bbox)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(bbox)})`
+    `(longitude IS NOT NULL AND ${around(bbox)}) OR (reach IS NOT NULL AND reach && ${box(bbox)})`
   return `(${boxes.flatMap(boxesOf).map(each).join(' OR ')})`
 }
 

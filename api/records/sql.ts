@@ -5,7 +5,7 @@ import type { Condition, DecidedPlace } from './filter'
 import { conditionSql } from './sql-filter'
 import { boxesOf, boxSql, reaches, meets, touches, type Bbox } from './sql-places'
 
-export { boxesOf, boxSql, envelope, meets, type Bbox } from './sql-places'
+export { boxesOf, envelope, meets, type Bbox } from './sql-places'
 
 /** The SQL of records: one filter, for lists, counts and exports alike. */
 
@@ -404,7 +404,7 @@ export function nearQuery(
   const selects = [
     ['longitude IS NOT NULL AND geom', 'power((ST_X(geom) - $1) * cosd($2), 2) + power(ST_Y(geom) - $2, 2)'],
     [
-      'longitude IS NULL AND geom IS NOT NULL AND location_reach(geom)',
+      'reach',
       // Large ones are not read.
       `CASE WHEN ${isSmall} THEN power((geom <-> ${at}) * cosd($2), 2) END`,
     ],

@@ -1,7 +1,7 @@
 import { fromVectorTileJs } from '@maplibre/vt-pbf'
 import { type TileCell, type TileRecord } from './sql'
 import { EXTENT, MAX_LATITUDE, WORLD_BITS, worldY, type Tile } from './grid'
-import { draw, TILE_BUDGET, type Path } from './shapes'
+import { draw, RECORD_BUDGET, TILE_BUDGET, type Budget, type Path } from './shapes'
 
 /** Vector tiles (Mapbox Vector Tile 2.1). */
 
@@ -19,29 +19,30 @@ const WORLD = 2 ** WORLD_BITS
 
 /** A tile that draws each record: its shape, or a point where that is small or too large to read. */
 export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
-  const budget = { positions: TILE_BUDGET }
+  let left = TILE_BUDGET
   return encoded(
     RECORDS_LAYER,
     records.flatMap((record): Feature[] => {
-      const { uid, chain, prover, location_type, revoked, memo, shape, box, lon, lat, at } = record
+      const { uid, chain, prover, location_type, revoked, memo, shape, at } = record
       const timestamp = new Date(at).toISOString()
       const properties: Properties = { uid, chain, prover, location_type, revoked, timestamp, memo }
-      const drawing =
-        shape !== null && budget.positions >= 0 && draw(JSON.parse(shape) as object, tile, budget)
-      if (drawing)
-        return (
-          [drawing.points.length ? [drawing.points] : [], drawing.lines, drawing.rings] as const
-        ).flatMap((paths, i) => (paths.length ? [{ type: (i + 1) as 1 | 2 | 3, paths, properties }] : []))
-      const place =
-        lon !== null && lat !== null
-          ? placeOf([lon, lat, lon, lat])
-          : box && placeOf(box as [number, number, number, number])
+      if (shape !== null && left > 0) {
+        const budget: Budget = { work: Math.min(left, RECORD_BUDGET) }
+        left -= budget.work
+        const drawing = draw(JSON.parse(shape) as object, tile, budget)
+        left += Math.max(0, budget.work)
+        if (drawing)
+          return (
+            [drawing.points.length ? [drawing.points] : [], drawing.lines, drawing.rings] as const
+          ).flatMap((paths, i) => (paths.length ? [{ type: (i + 1) as 1 | 2 | 3, paths, properties }] : []))
+      }
+      const place = placeOf(record)
       if (!place || !isIn(tile, place)) return []
       return [
         {
           type: 1,
           paths: [within(tile, place[0], place[1])],
-          properties: lon === null ? { ...properties, reduced: true } : properties,
+          properties: record.lon === null ? { ...properties, reduced: true } : properties,
         },
       ]
     }),
@@ -87,11 +88,12 @@ export function countedTile(tile: Tile, cells: readonly TileCell[]): Buffer {
  * Where a record is counted, in shares of the world's width, as location_x and location_y (migration Tiles)
  * have it. Undefined beyond the map.
  */
-function placeOf([west, south, east, north]: readonly [number, number, number, number]):
-  [number, number] | undefined {
-  if (south > MAX_LATITUDE || north < -MAX_LATITUDE) return undefined
-  const x = (west + east) / 720 + 0.5
-  return [x - Math.floor(x), worldY((Math.max(south, -MAX_LATITUDE) + Math.min(north, MAX_LATITUDE)) / 2)]
+function placeOf({ lon, lat, x, y }: TileRecord): [number, number] | undefined {
+  if (lon === null || lat === null)
+    return x === null || y === null ? undefined : [(x + 0.5) / WORLD, (y + 0.5) / WORLD]
+  if (Math.abs(lat) > MAX_LATITUDE) return undefined
+  const wx = lon / 360 + 0.5
+  return [wx - Math.floor(wx), worldY(lat)]
 }
 
 /** Whether a place is in the tile; those at the edge of the map are in the last one. */

@@ -17,14 +17,23 @@ export interface Drawing {
   rings: Path[]
 }
 
-/** Geodesic positions that may still be computed for a tile: some 5 microseconds each. */
+/**
+ * Work that may still be done for a tile, in geodesic positions, which take 0.6 microseconds each. Negative
+ * if it did not suffice. Work is spent before it is done.
+ */
 export interface Budget {
-  positions: number
+  work: number
 }
-export const TILE_BUDGET = 20_000
-/** An edge counts as so many positions more, and a cut of as many positions as one. */
+/**
+ * Maximum work for a tile, and for one record of it: 5 milliseconds. An attester chooses the record's shape.
+ */
+export const TILE_BUDGET = 100_000
+export const RECORD_BUDGET = 8_000
+/** Work of an edge whose geodesic is computed, and of a path of any length. */
 const EDGE = 4
-const CUTS = 100
+const PATH = 2
+/** Number of positions that are projected to the tile, or cut at its edges, for one unit of work. */
+const PLAIN = 4
 
 const [LOW, HIGH] = [-BUFFER, EXTENT + BUFFER]
 /** Beyond it Mercator goes to infinity; shares of the world's width. */
@@ -39,18 +48,19 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
   const reading = readGeometry(geojson, 'geometry')
   const dense = withGeodesics(reading, tile, budget)
   const drawing: Drawing = { points: [], lines: [], rings: [] }
-  const frame = frameOf(tile)
+  const frame = frameOf(tile, budget)
   const { chains } = dense
   for (let i = 0; i < chains.length; i++) {
     const chain = chains[i]!
-    if (budget.positions < 0) return undefined
+    if (budget.work < 0) return undefined
     if (chain.kind === Kind.Points) {
+      if (!isSpent(chain.end - chain.start, budget)) return undefined
       for (let at = chain.start; at < chain.end; at++)
         drawing.points.push(...pointIn(tile, worldX(dense.lon[at]!), worldY(dense.lat[at]!)))
     } else if (chain.kind === Kind.Line) {
       for (const piece of cutLine(dense, chain))
         for (const shifted of frame(piece, [-1, 0, 1]))
-          drawing.lines.push(...clippedLines(spent(shifted, budget)))
+          if (isSpent(shifted.length / 2, budget)) drawing.lines.push(...clippedLines(shifted))
     } else {
       let end = i + 1
       while (end < chains.length && chains[end]!.polygon === chain.polygon) end++
@@ -63,7 +73,7 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
       i = end - 1
     }
   }
-  return budget.positions < 0 ? undefined : drawing
+  return budget.work < 0 ? undefined : drawing
 }
 
 /** The point in the tile, or nothing: each place is in one tile only. */
@@ -72,9 +82,10 @@ function pointIn({ z, x, y }: Tile, wx: number, wy: number): Path {
   return px >= 0 && px < EXTENT && py >= 0 && py < EXTENT ? [Math.floor(px), Math.floor(py)] : []
 }
 
-function spent(path: Path, budget: Budget): Path {
-  budget.positions -= path.length / 2 / CUTS
-  return path
+/** Spends the work of a path of this many positions. False if the budget does not suffice. */
+function isSpent(positions: number, budget: Budget): boolean {
+  if (budget.work >= 0) budget.work -= PATH + positions / PLAIN
+  return budget.work >= 0
 }
 
 /**
@@ -83,9 +94,10 @@ function spent(path: Path, budget: Budget): Path {
  */
 type Frame = (line: Line, turns?: readonly number[]) => Path[]
 
-function frameOf({ z, x, y }: Tile): Frame {
+function frameOf({ z, x, y }: Tile, budget: Budget): Frame {
   const scale = 2 ** z * EXTENT
   return (line, turns) => {
+    if (!isSpent(line.length / 2, budget)) return []
     const path: Path = new Array<number>(line.length)
     let [west, east, north, south] = [Infinity, -Infinity, Infinity, -Infinity]
     for (let i = 0; i < line.length; i += 2) {
@@ -163,7 +175,8 @@ function turned(line: Line, degrees: number): Line {
 
 /** Cuts the rings and adds what is left. A polygon without an area on the tile's grid becomes a line. */
 function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget): void {
-  const outer = clippedRing(spent(shell!, budget))
+  if (!isSpent(shell!.length / 2, budget)) return
+  const outer = clippedRing(shell!)
   if (outer.length < 4) return
   const area = areaOf(outer)
   if (area === 0) {
@@ -172,7 +185,8 @@ function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget
   }
   drawing.rings.push(area > 0 ? outer : reversed(outer))
   for (const hole of holes) {
-    const inner = clippedRing(spent(hole, budget))
+    if (!isSpent(hole.length / 2, budget)) return
+    const inner = clippedRing(hole)
     const area = areaOf(inner)
     if (area !== 0) drawing.rings.push(area < 0 ? inner : reversed(inner))
   }
@@ -289,12 +303,12 @@ function withGeodesics(
   function addEdge(lonA: number, latA: number, lonB: number, latB: number): void {
     const step = Math.abs(eastward(lonA, lonB))
     // Half a turn has no unique geodesic, and a whole turn is the border of a map.
-    if (step >= 180 || !bends(lonA, latA, lonB, latB)) return
-    budget.positions -= EDGE
-    if (budget.positions < 0) return
+    if (step >= 180 || budget.work < 0 || !bends(lonA, latA, lonB, latB)) return
+    budget.work -= EDGE
+    if (budget.work < 0) return
     const { meters, at } = geodesicBetween(lonA, latA, lonB, latB)
     const halve = (from: number, lonF: number, latF: number, to: number, lonT: number, latT: number) => {
-      if (!bends(lonF, latF, lonT, latT) || --budget.positions < 0) return
+      if (!bends(lonF, latF, lonT, latT) || --budget.work < 0) return
       const middle = (from + to) / 2
       const { lon: lonM, lat: latM } = at(middle)
       halve(from, lonF, latF, middle, lonM, latM)

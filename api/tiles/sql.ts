@@ -1,20 +1,17 @@
-import {
-  boxesOf,
-  conditions,
-  boxSql,
-  isAny,
-  TYPE_INDEXED,
-  type RecordFilter,
-  type Statement,
-} from '../records'
+import { conditions, isAny, TYPE_INDEXED, type RecordFilter, type Statement } from '../records'
 import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
 /** The SQL of tiles. */
 
 /** A tile with more records than this counts them in clusters instead of drawing them. */
 export const MOST_DRAWN = 500
-/** Characters of GeoJSON that are read for a tile; larger geometries than fit are drawn as a point. */
+/**
+ * Characters of GeoJSON that are read for a tile, and those of one record: larger geometries than fit are
+ * drawn as a point. A record of this size has some 3,000 to 15,000 positions, and takes a millisecond to
+ * parse.
+ */
 const SHAPE_CHARACTERS = 1_000_000
+export const RECORD_CHARACTERS = 100_000
 /** Shapes that are smaller, in the tile's coordinates, are drawn as a point. */
 const LEAST_SHAPE = 16
 /** Clusters of a tile: 2 to the power of this on a side. */
@@ -35,11 +32,14 @@ export interface TileRecord {
   at: number
   /** shortened */
   memo: string
-  /** Of a point, degrees; null: of another shape. */
+  /** Position of a point, degrees; null for another shape. */
   lon: number | null
   lat: number | null
-  /** Box of another shape, or of the first part of one on both sides of the antimeridian: west to north. */
-  box: number[] | null
+  /**
+   * Place of another shape on the map (location_x and location_y, migration Tiles); y is null beyond the map.
+   */
+  x: number | null
+  y: number | null
   /** GeoJSON; null where it is drawn as a point. */
   shape: string | null
 }
@@ -71,21 +71,19 @@ export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
     )
   const least = value((360 * LEAST_SHAPE) / EXTENT / 2 ** tile.z)
   return {
+    // An attester chooses the size of geom and geometry: only the box of a shape is read, and the GeoJSON of
+    // those that are drawn, the small ones first.
     text: `WITH found AS MATERIALIZED (
         SELECT id, uid, chain, prover, left(location_type, ${TYPE_INDEXED}) AS location_type, revoked, date_part('epoch', timestamp) * 1000 AS at,
-          left(memo, ${MEMO_CHARACTERS}) AS memo, CASE WHEN longitude IS NULL THEN geom END AS geom, CASE WHEN longitude IS NULL THEN geometry END AS geometry,
-          CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END AS lon, CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END AS lat
-        FROM location_record WHERE ${where.join(' AND ')} LIMIT ${MOST_DRAWN + 1}),
-      shapes AS (
-        SELECT id, geometry, CASE WHEN ST_XMax(geom) - ST_XMin(geom) > 180 THEN ST_GeometryN(geom, 1) ELSE geom END AS part,
-          sum(octet_length(geometry)) OVER (ORDER BY octet_length(geometry), id) <= ${SHAPE_CHARACTERS}
-            AND (ST_XMax(geom) - ST_XMin(geom) >= ${least} OR ST_YMax(geom) - ST_YMin(geom)
-              >= ${least} * cosd(least(85, greatest(abs(ST_YMin(geom)), abs(ST_YMax(geom)))))) AS is_drawn
-        FROM found WHERE geom IS NOT NULL AND (SELECT count(*) FROM found) <= ${MOST_DRAWN})
-      SELECT uid, chain, prover, location_type, revoked, at, memo, lon, lat,
-        CASE WHEN part IS NOT NULL THEN ARRAY[ST_XMin(part), ST_YMin(part), ST_XMax(part), ST_YMax(part)] END AS box,
-        CASE WHEN is_drawn THEN shapes.geometry END AS shape
-      FROM found LEFT JOIN shapes USING (id) ORDER BY at, id`,
+          left(memo, ${MEMO_CHARACTERS}) AS memo, CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END AS lon, CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END AS lat,
+          map_x AS x, map_y AS y, reach, octet_length(geometry) AS size, geometry
+        FROM location_record WHERE ${where.join(' AND ')} LIMIT ${MOST_DRAWN + 1})
+      SELECT uid, chain, prover, location_type, revoked, at, memo, lon, lat, x, y,
+        CASE WHEN is_shape AND sum(size) FILTER (WHERE is_shape) OVER (ORDER BY size, id) <= ${SHAPE_CHARACTERS} THEN geometry END AS shape
+      FROM found, LATERAL (SELECT reach IS NOT NULL AND size <= ${RECORD_CHARACTERS} AND (SELECT count(*) FROM found) <= ${MOST_DRAWN}
+        AND (ST_XMax(reach) - ST_XMin(reach) >= ${least} OR ST_YMax(reach) - ST_YMin(reach)
+          >= ${least} * cosd(least(85, greatest(abs(ST_YMin(reach)), abs(ST_YMax(reach)))))) AS is_shape) AS drawing
+      ORDER BY at, id`,
     values,
   }
 }
@@ -145,19 +143,16 @@ export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
   const { z, x, y } = tile
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
-  const where = conditions(filter, value)
+  // The place of a shape is within its reach.
+  const where = conditions(z === 0 ? filter : { ...filter, shownIn: boxOf(tile) }, value)
   if (z === 0) where.push('geom IS NOT NULL')
-  // The middle of a shape's box is within the box.
-  else {
-    const boxes = boxesOf(boxOf(tile)).map((box) => `geom && ${boxSql(box, value)}`)
-    where.push(`(${boxes.join(' OR ')})`)
-  }
   const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`
   const shift = value(WORLD_BITS - z - CLUSTER_BITS)
   return {
     // OFFSET 0: each place is computed once.
     text: `SELECT (x >> ${shift})::float8 AS x, (y >> ${shift})::float8 AS y, chain, revoked, count(*)::float8 AS total, sum(x)::float8 AS "xSum", sum(y)::float8 AS "ySum"
-      FROM (SELECT chain, revoked, location_x(geom) AS x, location_y(geom) AS y FROM location_record
+      FROM (SELECT chain, revoked, CASE WHEN longitude IS NULL THEN map_x ELSE location_x(geom) END AS x,
+          CASE WHEN longitude IS NULL THEN map_y ELSE location_y(geom) END AS y FROM location_record
         WHERE ${where.join(' AND ')} OFFSET 0) AS placed
       WHERE x ${between(cellsOf(x, z, WORLD_BITS))} AND y ${between(cellsOf(y, z, WORLD_BITS))}
       GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,

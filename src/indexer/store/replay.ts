@@ -54,8 +54,11 @@ export interface LogRepair {
   finalHeight: number
 }
 
-/** Columns that say when a record was written: a replay writes others. */
-const NOT_REPLAYED = ['created_at', 'updated_at']
+/**
+ * Columns that say when a record was written, which a replay writes anew, and those that a trigger fills from
+ * geom.
+ */
+const NOT_REPLAYED = ['created_at', 'updated_at', 'reach', 'map_x', 'map_y']
 /** Columns that a revocation changes, and nothing else. */
 const REVOCATION = ['revoked', 'revocation_time']
 
