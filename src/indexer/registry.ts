@@ -1,5 +1,5 @@
 import type { Logger } from '@subsquid/logger'
-import { zeroPadValue } from 'ethers/utils'
+import { dataSlice, zeroPadValue } from 'ethers/utils'
 import { events, functions } from '../abi/SchemaRegistry'
 import * as eas from '../abi/EAS'
 import { addAnswerAttesters, answerAttesters } from '../answer'
@@ -8,16 +8,19 @@ import type { LogFilter, LogSelection, RpcLog } from '../chain'
 import { schemaUid } from '../eas'
 import {
   addLocationSchemas,
+  dropLocationSchemas,
   isLocationText,
   locationSchemaUids,
   mayBeRead,
   type SchemaPolicy,
 } from '../location'
 import type { Route, Rpc } from '../rpc'
+import { SchemaRoom, SEVERAL } from './schema-room'
 import {
   foundSchemas,
   noteSchemas,
   noteWatched,
+  schemaUses,
   storeSchemas,
   takeAttesters,
   takenAttesters,
@@ -39,7 +42,7 @@ import {
 
 /** In one list of topics: more go into further filters, as providers limit the size of one. */
 const TOPICS_IN_FILTER = 200
-/** The most schemas of a chain that are found and watched, beside those that are listed. */
+/** Maximum number of schemas of a chain that are found and watched, in addition to those that are listed. */
 const MOST_FOUND = 1_000
 /** Calls of getSchema in one request. */
 const CALLS_AT_ONCE = 100
@@ -69,8 +72,8 @@ export class Registry implements LogSelection {
   private readonly attesters = new Map<string, AnswerAttester>()
   /** Those that are known from the start. */
   private readonly own = new Set(locationSchemaUids())
-  /** How many are watched that the limit counts. */
-  private crowd = 0
+  /** Those that are watched and count towards the limit. */
+  private room: SchemaRoom
   private learning: Promise<unknown> = Promise.resolve()
   private readonly route: Route
   private readonly follows: boolean
@@ -84,8 +87,11 @@ export class Registry implements LogSelection {
       log: Logger
       /** Whether this process is the chain's indexer; else a command beside it. */
       isIndexer: boolean
+      /** Default: MOST_FOUND. */
+      most?: number
     },
   ) {
+    this.room = new SchemaRoom(options.most ?? MOST_FOUND)
     this.route = options.rpc.route()
     this.follows = options.policy.found === 'all' || options.policy.listed.size > 0
   }
@@ -93,7 +99,9 @@ export class Registry implements LogSelection {
   /** Takes the schemas that were found before, as the settings are now, and the attesters. */
   async load(): Promise<void> {
     await this.takeKnown()
-    if (this.options.isIndexer) await this.takeNoted()
+    if (!this.options.isIndexer) return
+    this.takeLeftOut()
+    await this.takeNoted()
   }
 
   /**
@@ -103,7 +111,8 @@ export class Registry implements LogSelection {
   async catchUp(watched: readonly string[]): Promise<void> {
     await this.learning
     await this.takeKnown()
-    if (this.watched.length === watched.length)
+    const before = new Set(watched)
+    if (this.watched.every((each) => before.has(each)))
       throw new Error(
         `the indexer of ${this.options.chain.slug} reads more schemas or attesters than this process: give both the same settings`,
       )
@@ -114,10 +123,42 @@ export class Registry implements LogSelection {
     this.take(
       (await takenAttesters(database.query, chain)).filter(({ address }) => !this.attesters.has(address)),
     )
-    for (const schema of await foundSchemas(database.query, chain)) {
-      if (this.found.has(schema.uid)) continue
-      this.seen.add(schema.uid)
-      this.watch({ ...schema, watched: this.isWanted(schema.uid, this.crowd) })
+    const stored = await foundSchemas(database.query, chain)
+    const left = stored.filter(({ uid, watched }) => !watched && this.room.has(uid)).map(({ uid }) => uid)
+    this.unwatch(left)
+    if (left.length) this.version++
+    const fresh = stored.filter(({ uid }) => !this.found.has(uid))
+    for (const { uid, attester } of await schemaUses(
+      database.query,
+      chain,
+      fresh.map(({ uid }) => uid),
+      SEVERAL,
+    ))
+      this.room.use(uid, attester)
+    for (const schema of fresh) {
+      const { uid } = schema
+      this.seen.add(uid)
+      const isOnTop = this.isOnTop(uid)
+      const watched = isOnTop || (schema.watched && mayBeRead(this.options.policy, uid))
+      if (watched && !isOnTop) this.room.put(schema)
+      this.watch({ ...schema, watched })
+    }
+  }
+
+  /**
+   * Gives places to schemas that settings or the limit left out, those first that more accounts attest by;
+   * one without attestations takes no place of another. The audit reads their history.
+   */
+  private takeLeftOut(): void {
+    const leftOut = [...this.found.values()]
+      .filter(({ uid, watched }) => !watched && mayBeRead(this.options.policy, uid))
+      .sort((a, b) => this.room.usersOf(b.uid) - this.room.usersOf(a.uid))
+    for (const schema of leftOut) {
+      const { entered, left } = this.room.usersOf(schema.uid)
+        ? this.room.enter(schema)
+        : { entered: this.room.enterFree(schema), left: undefined }
+      if (left) this.unwatch([left.uid])
+      if (entered) this.watch({ ...schema, watched: true })
     }
   }
 
@@ -152,7 +193,8 @@ export class Registry implements LogSelection {
    */
   async note(fresh: boolean): Promise<string[]> {
     const { chain, database } = this.options
-    await noteWatched(database.query, chain, this.watchedUids())
+    for (const { uid, readFrom } of await noteWatched(database.query, chain, this.watchedUids()))
+      this.found.set(uid, { ...this.found.get(uid)!, readFrom })
     return noteSchemas(database.query, chain, this.watched, fresh)
   }
 
@@ -180,11 +222,19 @@ export class Registry implements LogSelection {
   /** As LogSelection.learn. Schemas are stored before they are watched. */
   async learn(logs: readonly Registration[]): Promise<number> {
     if (!this.follows) return 0
+    // What is read but not stored yet is in use, too.
+    for (const { address, topics } of logs)
+      if (topics[0] === eas.events.Attested.topic && address.toLowerCase() === this.options.chain.eas)
+        this.use(topics[3]!, topics[2]!)
     const fresh = logs.filter((log) => this.isFresh(log))
     if (fresh.length === 0) return 0
     const turn = this.learning.then(() => this.learnNow(fresh.filter((log) => this.isFresh(log))))
     this.learning = turn.catch(() => {})
     return turn
+  }
+
+  private use(uid: string, attester: string): void {
+    if (this.room.has(uid)) this.room.use(uid, dataSlice(attester, 12))
   }
 
   private isFresh({ address, topics }: Registration): boolean {
@@ -206,31 +256,38 @@ export class Registry implements LogSelection {
         throw new Error(`the node's answer is not the schema ${uid}: it hashes to another UID`)
       }
       if (!isLocationText(schema)) continue
-      const block = Number(logs[i]!.blockNumber)
       schemas.push({
-        uid,
-        fields: schema,
-        resolver: resolver.toLowerCase(),
-        revocable,
-        block,
+        ...{ uid, fields: schema, resolver: resolver.toLowerCase(), revocable },
+        registerer: registererOf(logs[i]!),
+        block: Number(logs[i]!.blockNumber),
         watched: false,
       })
     }
     let learned = 0
     if (schemas.length) {
-      let { crowd } = this
+      // Nothing changes here before it is stored.
+      const room = this.room.copy()
+      const left = new Set<string>()
       for (const each of schemas) {
-        each.watched = this.isWanted(each.uid, crowd)
-        if (each.watched && !this.isOnTop(each.uid)) crowd++
+        if (this.isOnTop(each.uid)) each.watched = true
+        else if (mayBeRead(this.options.policy, each.uid)) {
+          // A command beside the indexer takes no place of what the indexer reads.
+          const result = isIndexer ? room.enter(each) : { entered: room.enterFree(each), left: undefined }
+          each.watched = result.entered
+          if (result.left) left.add(result.left.uid)
+        }
       }
+      for (const each of schemas) if (left.delete(each.uid)) each.watched = false
       // Attesters may be taken meanwhile: they are not learned from these logs.
-      for (const stored of await storeSchemas(database, chain, schemas, isIndexer))
-        if (this.watch(stored)) learned++
+      const stored = await storeSchemas(database, chain, schemas, [...left], isIndexer)
+      this.unwatch([...left])
+      this.room = room
+      for (const schema of stored) if (this.watch(schema)) learned++
       log.info(
         {
           chain: chain.slug,
           watched: schemas.filter(({ watched }) => watched).map(({ uid }) => uid),
-          leftOut: schemas.filter(({ watched }) => !watched).map(({ uid }) => uid),
+          leftOut: [...left, ...schemas.filter(({ watched }) => !watched).map(({ uid }) => uid)],
         },
         'location schemas were found in the registry',
       )
@@ -294,20 +351,23 @@ export class Registry implements LogSelection {
     return this.own.has(uid) || this.options.policy.listed.has(uid)
   }
 
-  /** Whether the settings and the limit let a schema be watched, where so many are that the limit counts. */
-  private isWanted(uid: string, crowd: number): boolean {
-    return this.isOnTop(uid) || (mayBeRead(this.options.policy, uid) && crowd < MOST_FOUND)
-  }
-
   /** Whether the schema is watched from now on, and was not before. */
   private watch(schema: FoundSchema): boolean {
     const { uid, watched } = schema
     this.found.set(uid, schema)
     if (!watched || this.own.has(uid)) return false
-    if (!this.isOnTop(uid)) this.crowd++
     addLocationSchemas([schema], this.options.chain.slug)
     this.version++
     return true
+  }
+
+  /** Schemas that leave their place. Filters that have them for a while longer read nothing wrong. */
+  private unwatch(uids: readonly string[]): void {
+    for (const uid of uids) {
+      this.room.leave(uid)
+      this.found.set(uid, { ...this.found.get(uid)!, watched: false })
+    }
+    dropLocationSchemas(uids, this.options.chain.slug)
   }
 
   private watchedUids(): string[] {
@@ -330,4 +390,9 @@ export function attestationFilter(chain: Chain) {
 /** Registered of the chain's SchemaRegistry. */
 export function registrationFilter(chain: Chain) {
   return { address: [chain.schemaRegistry], topic0: [...REGISTERED] }
+}
+
+/** The account that a registration names: EAS 0.26 has it in the data. */
+function registererOf({ topics, data }: Registration): string {
+  return dataSlice(topics[2] ?? data, 12, 32).toLowerCase()
 }

@@ -16,6 +16,7 @@ export {
   LOCATION_SCHEMA,
   LOCATION_SCHEMAS,
   addLocationSchemas,
+  dropLocationSchemas,
   isLocationSchema,
   isLocationText,
   locationSchemaUids,

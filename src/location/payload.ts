@@ -227,6 +227,11 @@ export function addLocationSchemas(added: readonly LocationSchema[], chain?: str
   }
 }
 
+/** Removes schemas of a chain's registry from those that this process reads. */
+export function dropLocationSchemas(uids: readonly string[], chain: string): void {
+  for (const uid of uids) found.get(chain)?.delete(uid)
+}
+
 /** The UIDs of the location schemas of every chain and, with its slug, of one chain's own; lower-case. */
 export function locationSchemaUids(chain?: string): string[] {
   return [...new Set([...everywhere, ...((chain !== undefined && found.get(chain)) || [])])]

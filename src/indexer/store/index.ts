@@ -39,7 +39,7 @@ export {
   snapshotPosition,
   type SnapshotPosition,
 } from './snapshot'
-export { foundSchemas, noteWatched, storeSchemas, type FoundSchema } from './schemas'
+export { foundSchemas, noteWatched, schemaUses, storeSchemas, type FoundSchema } from './schemas'
 export {
   CHANGES_FORGOTTEN_AT_ONCE,
   finalState,

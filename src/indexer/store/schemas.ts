@@ -9,6 +9,8 @@ export interface FoundSchema {
   fields: string
   resolver: string
   revocable: boolean
+  /** Account that registered it, lower-case; null if a database of an older version did not note it. */
+  registerer: string | null
   /** The block that registered it. */
   block: number
   /** Whether its attestations are read. */
@@ -20,29 +22,60 @@ export interface FoundSchema {
 /** All of a chain, in the order of their registration. */
 export function foundSchemas(query: Query, chain: Chain): Promise<FoundSchema[]> {
   return query<FoundSchema>(
-    `SELECT uid, fields, resolver, revocable, block_number AS block, watched, read_from AS "readFrom"
+    `SELECT uid, fields, resolver, revocable, registerer, block_number AS block, watched, read_from AS "readFrom"
      FROM location_schema WHERE chain = $1 ORDER BY block_number, uid`,
     [chain.slug],
   )
 }
 
-/** Notes which of the found schemas are watched from now on. */
-export async function noteWatched(query: Query, chain: Chain, uids: readonly string[]): Promise<void> {
-  await query(
-    'UPDATE location_schema SET watched = NOT watched WHERE chain = $1 AND watched <> (uid = ANY($2))',
+/** Records of a schema that are looked through for its attesters. */
+const USES_READ = 1_000
+
+/** Attesters of the records of each of these schemas, at most `most`, among its first records. */
+export function schemaUses(
+  query: Query,
+  chain: Chain,
+  uids: readonly string[],
+  most: number,
+): Promise<{ uid: string; attester: string }[]> {
+  return query<{ uid: string; attester: string }>(
+    `SELECT given.uid, prover AS attester FROM unnest($2::text[]) AS given (uid), LATERAL (SELECT DISTINCT prover FROM (
+       SELECT prover FROM location_record WHERE schema_uid = given.uid AND chain = $1 ORDER BY timestamp LIMIT ${USES_READ}) AS first
+       LIMIT $3) AS users`,
+    [chain.slug, uids, most],
+  )
+}
+
+/**
+ * Notes which of the found schemas are watched from now on, and answers those that were not before: the
+ * blocks of the chain's copy were read without them, so their attestations there are the audit's to find.
+ */
+export function noteWatched(
+  query: Query,
+  chain: Chain,
+  uids: readonly string[],
+): Promise<Pick<FoundSchema, 'uid' | 'readFrom'>[]> {
+  return query<Pick<FoundSchema, 'uid' | 'readFrom'>>(
+    `WITH changed AS (
+       UPDATE location_schema AS schema SET watched = NOT watched, read_from = CASE WHEN watched THEN read_from ELSE greatest(read_from,
+         (SELECT greatest(indexed_height, head_height) + 1 FROM chain_status WHERE chain_status.chain = schema.chain)) END
+       WHERE chain = $1 AND watched <> (uid = ANY($2)) RETURNING uid, read_from AS "readFrom", watched)
+     SELECT uid, "readFrom" FROM changed WHERE watched`,
     [chain.slug, uids],
   )
 }
 
 /**
- * Stores schemas that were found, and answers them with `readFrom`. `isIndexer`: this process reads them from
- * now on. Blocks of its copy that come after a registration were read without the schema: the audit reads and
- * proves them again. What another process finds, the indexer takes in at its next start, as a new schema.
+ * Stores schemas that were found, and those that `left` for them, and answers the former with `readFrom`.
+ * `isIndexer`: this process reads them from now on. Blocks of its copy that come after a registration were
+ * read without the schema: the audit reads and proves them again. What another process finds, the indexer
+ * takes in at its next start, as a new schema.
  */
 export function storeSchemas(
   database: Database,
   chain: Chain,
   found: readonly Omit<FoundSchema, 'readFrom'>[],
+  left: readonly string[],
   isIndexer: boolean,
 ): Promise<FoundSchema[]> {
   return database.transaction(async (query) => {
@@ -57,21 +90,28 @@ export function storeSchemas(
       readFrom: schema.block <= copied ? status!.last! + 1 : schema.block,
     }))
     await query(
-      `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, block_number, watched, read_from)
-       SELECT $1, uid, fields, resolver, revocable, block, watched, "readFrom"
-       FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, block integer,
-         watched boolean, "readFrom" integer)
+      `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, registerer, block_number, watched, read_from)
+       SELECT $1, uid, fields, resolver, revocable, registerer, block, watched, "readFrom"
+       FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, registerer text,
+         block integer, watched boolean, "readFrom" integer)
        ON CONFLICT (chain, uid) DO UPDATE SET block_number = excluded.block_number, watched = excluded.watched`,
       [chain.slug, JSON.stringify(schemas)],
     )
+    if (left.length)
+      await query('UPDATE location_schema SET watched = false WHERE chain = $1 AND uid = ANY($2)', [
+        chain.slug,
+        left,
+      ])
     if (!isIndexer) return schemas
     const watched = schemas.filter((schema) => schema.watched)
     const late = watched.filter(({ block }) => block <= copied).map(({ block }) => block)
     const kept = late.length ? `* int8multirange(int8range(NULL, ${Math.min(...late)}))` : ''
+    // What left is new again if it ever comes back: the audit then reads its history.
     await query(
-      `UPDATE chain_status SET schemas = schemas || $2::text[], reread = reread ${kept}, proven = proven ${kept}
+      `UPDATE chain_status SET reread = reread ${kept}, proven = proven ${kept},
+         schemas = ARRAY(SELECT uid FROM unnest(schemas || $2::text[]) AS uid WHERE uid <> ALL($3))
        WHERE chain = $1`,
-      [chain.slug, watched.map(({ uid }) => uid)],
+      [chain.slug, watched.map(({ uid }) => uid), left],
     )
     return schemas
   })

@@ -101,10 +101,10 @@ export async function insertSchemas(
   schemas: readonly FoundSchema[],
 ): Promise<void> {
   await query(
-    `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, block_number, watched, read_from)
-     SELECT $1, uid, fields, resolver, revocable, block, watched, "readFrom"
-     FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, block integer,
-       watched boolean, "readFrom" integer)`,
+    `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, registerer, block_number, watched, read_from)
+     SELECT $1, uid, fields, resolver, revocable, registerer, block, watched, "readFrom"
+     FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, registerer text,
+       block integer, watched boolean, "readFrom" integer)`,
     [chain.slug, JSON.stringify(schemas)],
   )
 }

@@ -1,0 +1,1 @@
+ALTER TABLE "location_schema" DROP COLUMN "registerer";

@@ -1,0 +1,216 @@
+import { AbiCoder, Interface, ParamType, ZeroAddress } from 'ethers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attest, mined, request, testAccount, type LocalChain } from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { startTestChain } from '../../test/chains'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { addressOf, insertRecords } from '../../test/records'
+import { SILENT } from '../../test/rpc-proxy'
+import { mine } from '../../test/world'
+import { HistoryReader } from '../chain'
+import { schemaUid } from '../eas'
+import { ALL_SCHEMAS, dropLocationSchemas, locationSchemaUids } from '../location'
+import { Rpc } from '../rpc'
+import { Registry } from './registry'
+import { Database } from './store'
+
+/** Places for schemas that people register on a real chain, in a room of 40: two for each account. */
+const MOST = 40
+const SHARE = 2
+
+let chain: LocalChain
+let database: TestDatabase
+let connection: Database
+let rpc: Rpc
+let registry: Registry
+beforeAll(async () => {
+  ;[chain, database] = await Promise.all([
+    freePort().then((port) => startTestChain({ port })),
+    createMigratedDatabase(),
+  ])
+  connection = new Database(database.url, () => {})
+  rpc = new Rpc({ chain: chain.chain, urls: [chain.url], batchSize: 100, timeoutMs: 60_000, log: SILENT })
+  await rows(database.url, 'INSERT INTO chain_status (chain) VALUES ($1)', [chain.chain.slug])
+  registry = await load(true)
+})
+afterAll(async () => {
+  if (chain) forget()
+  rpc?.close()
+  await connection?.close()
+  await chain?.stop()
+  await database?.drop()
+})
+
+/** What a process that starts knows is what the database says. */
+const forget = () => dropLocationSchemas(locationSchemaUids(chain.chain.slug), chain.chain.slug)
+async function load(isIndexer: boolean, policy = ALL_SCHEMAS): Promise<Registry> {
+  forget()
+  const loaded = new Registry({
+    ...{ chain: chain.chain, rpc, database: connection, policy, log: SILENT },
+    ...{ isIndexer, most: MOST },
+  })
+  await loaded.load()
+  if (isIndexer) await loaded.note(false)
+  return loaded
+}
+
+let made = 0
+const REGISTRY = new Interface(['function register(string schema, address resolver, bool revocable)'])
+/** Registers location schemas by an account that nobody has the key of. */
+async function register(from: string, count = 1): Promise<string[]> {
+  const { provider } = chain
+  await provider.send('anvil_setBalance', [from, '0x8ac7230489e80000'])
+  await provider.send('anvil_impersonateAccount', [from])
+  const uids: string[] = []
+  for (let i = 0; i < count; i++) {
+    const fields = `string srs,string location_type,string location,uint64 field${made++}`
+    const hash = (await provider.send('eth_sendTransaction', [
+      {
+        from,
+        to: chain.chain.schemaRegistry,
+        data: REGISTRY.encodeFunctionData('register', [fields, ZeroAddress, true]),
+        gas: '0x7a120',
+      },
+    ])) as string
+    await mined(chain, hash)
+    uids.push(schemaUid(fields, ZeroAddress, true))
+  }
+  return uids
+}
+const payload = AbiCoder.defaultAbiCoder().encode(
+  ParamType.from('tuple(string srs,string location_type,string location,uint64 field)').components!,
+  ['EPSG:4326', 'wkt', 'POINT(13.4 52.5)', 1],
+)
+const attestBy = (schema: string, account = 0) => attest(chain, request(schema, payload), account)
+
+/** Reads what is new on the chain, as the indexer does; answers the schemas of the attestations. */
+let next = 0
+async function read(by = registry): Promise<string[]> {
+  const { finality, firstBlock, eas } = chain.chain
+  const last = await chain.provider.getBlockNumber()
+  await mine(chain, finality + 1)
+  const reader = new HistoryReader(rpc, { selection: by, finality, log: SILENT })
+  const uids: string[] = []
+  for (next = Math.max(next, firstBlock); next <= last;) {
+    const { blocks, to } = await reader.read(next, last)
+    for (const { logs } of blocks)
+      for (const { address, topics } of logs) if (address.toLowerCase() === eas) uids.push(topics[3]!)
+    next = to + 1
+  }
+  return uids
+}
+const stored = async () =>
+  (
+    await rows<{ uid: string }>(
+      database.url,
+      'SELECT uid FROM location_schema WHERE watched AND registerer IS NOT NULL ORDER BY uid',
+    )
+  ).map(({ uid }) => uid)
+/** UIDs of the registered schemas that a process reads, in order. */
+const watchedBy = (by: Registry) => {
+  const known = new Set(locationSchemaUids())
+  return by.watched.filter((each) => each.length === 66 && !known.has(each)).sort()
+}
+const flood = async (accounts: number) => {
+  const uids: string[] = []
+  for (let i = 0; i < accounts; i++) uids.push(...(await register(addressOf(0x1000 + made), SHARE + 1)))
+  return uids
+}
+
+test('registrations of many accounts close no place to those that come later, and take none that is used', async () => {
+  const someone = testAccount(1).address.toLowerCase()
+  const [used] = await register(someone)
+  await attestBy(used!)
+  expect(await read()).toEqual([used])
+  expect(await rows(database.url, 'SELECT registerer FROM location_schema WHERE uid = $1', [used])).toEqual([
+    { registerer: someone },
+  ])
+  const [waiting] = await register(testAccount(2).address)
+  await read()
+  // The account of the schema that waits has fewer than these.
+  const spam = await flood(25)
+  await read()
+  expect(watchedBy(registry)).toHaveLength(MOST)
+  const after = new Set(watchedBy(registry))
+  expect([after.has(used!), after.has(waiting!)]).toEqual([true, true])
+  expect(spam.filter((uid) => after.has(uid))).toHaveLength(MOST - 2)
+  const [late] = await register(testAccount(3).address)
+  const uids = [await attestBy(late!), await attestBy(used!), await attestBy(waiting!)]
+  expect(uids).toHaveLength(3)
+  expect(await read()).toEqual([late, used, waiting])
+  expect(watchedBy(registry)).toHaveLength(MOST)
+})
+
+test('what leaves is not read any more, in the database and in the filters', async () => {
+  expect(await stored()).toEqual(watchedBy(registry))
+  const [status] = await rows<{ schemas: string[] }>(database.url, 'SELECT schemas FROM chain_status')
+  expect(status!.schemas.filter((uid) => (registry.watched.includes(uid) ? false : true))).toEqual([])
+  const topics = registry.filters.flatMap(({ topic3 }) => topic3 ?? [])
+  expect(topics.sort()).toEqual(registry.watched.filter((each) => each.length === 66).sort())
+  expect(topics.length).toBe(MOST + locationSchemaUids().length)
+})
+
+test('a restart, and a command beside the indexer, read the same schemas', async () => {
+  const before = watchedBy(registry)
+  expect(watchedBy(await load(false))).toEqual(before)
+  registry = await load(true)
+  expect(watchedBy(registry)).toEqual(before)
+  registry = await load(true)
+  expect(watchedBy(registry)).toEqual(before)
+})
+
+let withRecords = ''
+test('a schema whose records are in the database keeps its place after a restart', async () => {
+  const [used] = await register(testAccount(4).address)
+  await read()
+  await insertRecords(database.url, [{ chain: chain.chain.slug, schema: used!, geometry: null }])
+  registry = await load(true)
+  await flood(45)
+  await read()
+  expect(watchedBy(registry)).toContain(used)
+  expect(watchedBy(registry)).toHaveLength(MOST)
+  withRecords = used!
+})
+
+test('a command beside the indexer takes no place of what the indexer reads', async () => {
+  const before = await stored()
+  const command = await load(false)
+  const [hidden] = await register(testAccount(5).address)
+  await read(command)
+  expect(await stored()).toEqual(before)
+  expect(watchedBy(command)).not.toContain(hidden)
+})
+
+test('a command beside the indexer catches up with a schema that left for another one', async () => {
+  const command = await load(false)
+  const [watched, version] = [command.watched, command.version]
+  const before = new Set(await stored())
+  const [late] = await register(testAccount(6).address)
+  await read()
+  const left = [...before].filter((uid) => !registry.watched.includes(uid))
+  expect(left).toHaveLength(1)
+  await command.catchUp(watched)
+  expect(command.watched).toContain(late)
+  expect(command.watched).not.toContain(left[0])
+  // What was read with the filters before is read again.
+  expect(command.version).toBeGreaterThan(version)
+  await expect(command.catchUp(command.watched)).rejects.toThrow('give both the same settings')
+})
+
+test('a schema with records that settings let in again takes the place of an unused one; the audit reads its history', async () => {
+  const uid = withRecords
+  await load(true, { ...ALL_SCHEMAS, excluded: new Set([uid]) })
+  // Another one has its place.
+  expect(await stored()).not.toContain(uid)
+  expect(await stored()).toHaveLength(MOST)
+  const blockNumber = await chain.provider.getBlockNumber()
+  await rows(database.url, 'UPDATE chain_status SET indexed_height = $1', [blockNumber])
+  registry = await load(true)
+  expect(await stored()).toContain(uid)
+  expect(await stored()).toHaveLength(MOST)
+  const event = { schemaUid: uid, attester: ZeroAddress, blockNumber }
+  expect(registry.isHistory(event)).toBe(true)
+  expect(registry.isHistory({ ...event, blockNumber: blockNumber + 1 })).toBe(false)
+  // A restart knows it, too.
+  expect((await load(true)).isHistory(event)).toBe(true)
+})
