@@ -38,7 +38,10 @@ export class InputLookups {
     })
   }
 
-  /** Uses the primary key. */
+  /**
+   * Uses the primary keys. A record whose schema is no longer read is left out: what was revoked since is not
+   * known here.
+   */
   private async run(): Promise<void> {
     this.running++
     // Requests of the same turn of the event loop join this query.
@@ -48,7 +51,8 @@ export class InputLookups {
       if (batch.length === 0) return
       const rows = await this.query(
         `SELECT id, revoked, expiration_time::text AS "expirationTime", block_number AS "blockNumber", CASE WHEN id = ANY($2) THEN geometry END AS geometry, problem
-         FROM location_record WHERE id = ANY($1)`,
+         FROM location_record AS record WHERE id = ANY($1) AND NOT EXISTS (
+           SELECT FROM location_schema AS schema WHERE schema.chain = record.chain AND schema.uid = record.schema_uid AND NOT schema.watched)`,
         [
           [...new Set(batch.map(({ id }) => id))],
           batch.filter(({ withGeometry }) => withGeometry).map(({ id }) => id),

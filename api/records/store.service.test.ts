@@ -314,6 +314,29 @@ test('concurrent look-ups of inputs each get their own row, known or not, with o
   expect(await store.inputByUid(known[0]!.chain, known[1]!.uid, true)).toBeUndefined()
 })
 
+test('an input whose schema is no longer read is not known: its revocation would be missed', async () => {
+  const [record] = await rows<{ chain: string; uid: string; schema: string }>(
+    database.url,
+    'SELECT chain, uid, schema_uid AS schema FROM location_record LIMIT 1',
+  )
+  const { chain, uid, schema } = record!
+  const note = (watched: boolean) =>
+    rows(
+      database.url,
+      `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, block_number, read_from, watched)
+       VALUES ($1, $2, '', '', true, 1, 1, $3) ON CONFLICT (chain, uid) DO UPDATE SET watched = excluded.watched`,
+      [chain, schema, watched],
+    )
+  try {
+    await note(true)
+    expect(await store.inputByUid(chain, uid, false)).toBeDefined()
+    await note(false)
+    expect(await store.inputByUid(chain, uid, false)).toBeUndefined()
+  } finally {
+    await rows(database.url, 'DELETE FROM location_schema')
+  }
+})
+
 // The last test, as it changes the records.
 test('records in a box or without a place: in one order, each by its own index, in pages and counted', async () => {
   await rows(
