@@ -3,6 +3,7 @@ import { LOCAL_CHAIN, attest, locationRequest, type LocalChain } from '../dev/ch
 import { startTestChain } from '../test/chains'
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
+import { UnavailableError } from './http/problems'
 import { buildTestServer } from '../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../test/database'
 import { faults, startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
@@ -248,7 +249,7 @@ test('an endpoint of another chain is not used when the first one fails', async 
   expect((await reader([other.url, chain.url]).attestation(uid))?.uid).toBe(uid)
 })
 
-test('a node whose last block is old is rejected', async () => {
+test('a node whose last block is old, or in the future, is rejected', async () => {
   class Remote extends ChainReader {
     override get local() {
       return false
@@ -262,6 +263,8 @@ test('a node whose last block is old is rejected', async () => {
     ).checkFresh(120)
   await expect(at(119)).resolves.toBeUndefined()
   await expect(at(130)).rejects.toThrow(sentence())
+  await expect(at(-50)).resolves.toBeUndefined()
+  await expect(at(-90)).rejects.toThrow(UnavailableError)
 })
 
 test('two concurrent batches per client', async () => {

@@ -10,6 +10,8 @@ import { UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
 
+/** A block this many seconds in the future means that the clock of this service is behind. */
+const SKEW_SECONDS = 60
 const EAS = new Interface([
   'function getNonce(address account) view returns (uint256)',
   'function getDomainSeparator() view returns (bytes32)',
@@ -382,15 +384,19 @@ export class ChainReader {
   }
 
   /**
-   * Throws an UnavailableError when the node's last block is older than this: its answers are too old, then.
-   * Local chains are exempt, as they make blocks on demand.
+   * Throws an UnavailableError if the node's last block is older than this, as its state is too old then; or if
+   * that block is in the future, as its age is not known then. Local chains are exempt: they make blocks on
+   * demand.
    */
   async checkFresh(maxSeconds: number): Promise<void> {
     if (this.local) return
     const age = Math.round(this.clock() / 1000 - (await this.headTime.get()))
+    const { slug } = this.connected.chain
     if (age > maxSeconds)
+      throw new UnavailableError(`The last block of ${slug} that its node knows is ${age} seconds old.`)
+    if (age < -SKEW_SECONDS)
       throw new UnavailableError(
-        `The last block of ${this.connected.chain.slug} that its node knows is ${age} seconds old.`,
+        `The last block of ${slug} is ${-age} seconds in the future: the clock of this service is behind.`,
       )
   }
 
