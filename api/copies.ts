@@ -16,6 +16,8 @@ interface Question {
   ask: keyof SharedMarks | 'figures'
   key: string
   ms: number
+  /** What a count grows by. */
+  by?: number
 }
 interface Answer {
   id: number
@@ -52,8 +54,8 @@ export async function runCopies(settings: Settings): Promise<void> {
   if (redis) registerRedis(own, redis)
   const allFigures = async () => `${await figures.clusterMetrics()}\n${await own.metrics()}`
   // As undefined goes for what is out of reach, a copy refuses what it cannot tell.
-  const answer = async ({ ask, key, ms }: Question): Promise<Answer['answer']> => {
-    if (ask === 'count') return counter.count(key, ms)
+  const answer = async ({ ask, key, ms, by }: Question): Promise<Answer['answer']> => {
+    if (ask === 'count') return counter.count(key, ms, by)
     return (ask === 'claim' ? nonces.claim(key, ms) : allFigures()).catch(() => undefined)
   }
   cluster.setupPrimary({ exec: path.join(__dirname, 'copy.js') })
@@ -131,8 +133,8 @@ export class PrimaryProcess implements SharedMarks {
     process.on('message', ({ id, answer }: Answer) => this.waiting.get(id)?.(answer))
   }
 
-  async count(key: string, windowMs: number): Promise<Count | undefined> {
-    return (await this.ask('count', key, windowMs)) as Count | undefined
+  async count(key: string, windowMs: number, by?: number): Promise<Count | undefined> {
+    return (await this.ask('count', key, windowMs, by)) as Count | undefined
   }
 
   async claim(key: string, ms: number): Promise<boolean | undefined> {
@@ -146,7 +148,7 @@ export class PrimaryProcess implements SharedMarks {
 
   close(): void {}
 
-  private ask(ask: Question['ask'], key: string, ms: number): Promise<Answer['answer']> {
+  private ask(ask: Question['ask'], key: string, ms: number, by = 1): Promise<Answer['answer']> {
     const id = this.asked++
     return new Promise<Answer['answer']>((resolve) => {
       // An answer may have arrived while this process was busy: it is read before setImmediate runs.
@@ -157,7 +159,7 @@ export class PrimaryProcess implements SharedMarks {
       }
       this.waiting.set(id, settle)
       process.send!(
-        { id, ask, key, ms } satisfies Question,
+        { id, ask, key, ms, by } satisfies Question,
         (error: Error | null) => error && settle(undefined),
       )
     }).finally(() => this.waiting.delete(id))

@@ -7,6 +7,7 @@ import { startRedisProxy } from '../../test/redis-proxy'
 import { RequestCounter, limitRequests } from './limits'
 import { ComputeError, computeErrorHandler } from './problems'
 import { SharedRedis } from './redis'
+import { workOf, type Work } from './work'
 
 const TEST_REDIS_URL = process.env.TEST_REDIS_URL
 const closing: (() => unknown)[] = []
@@ -30,6 +31,70 @@ async function serve(counter: RequestCounter, perHour: number, trustProxy?: stri
   return (headers: Record<string, string> = {}, remoteAddress = '192.0.2.1') =>
     app.inject({ url: '/', headers, remoteAddress })
 }
+
+/** A server whose requests spend what their query says, after the function that it waits for. */
+async function serveWork(
+  counter: RequestCounter,
+  perHour: number,
+  wait: () => Promise<void> = async () => {},
+) {
+  const app = Fastify()
+  closing.push(() => app.close())
+  const works: Work[] = []
+  await app.register(async (scope) => {
+    scope.setErrorHandler(computeErrorHandler('https://x.example'))
+    await limitRequests(scope, {
+      scope: 'test',
+      perHour,
+      counter,
+      tooMany: (limit, after) => new ComputeError('rate-limited', `${limit}, try in ${after}`),
+    })
+    scope.get<{ Querystring: { foreseen?: number; spent?: number } }>('/', async (request) => {
+      const work = workOf(request)
+      works.push(work)
+      work.foresee(Number(request.query.foreseen ?? 0))
+      await wait()
+      work.spend(Number(request.query.spent ?? 0))
+      return 'ok'
+    })
+  })
+  const get = async (query = '') => {
+    const { statusCode, headers } = await app.inject({ url: `/${query}` })
+    return [statusCode, Number(headers['ratelimit-remaining'])]
+  }
+  return { get, works }
+}
+
+describe('work that takes long counts as several requests', () => {
+  test('a tenth of a second is part of the request, each further one counts, and so does what is spent later', async () => {
+    const { get, works } = await serveWork(new RequestCounter(() => 0), 100)
+    expect(await get('?spent=100')).toEqual([200, 99])
+    expect(await get('?spent=101')).toEqual([200, 97])
+    expect(await get('?spent=3400')).toEqual([200, 63])
+    // After its answer, such as by an export.
+    works.at(-1)!.spend(600)
+    expect(await get()).toEqual([200, 56])
+    expect(await get('?spent=9000')).toEqual([200, 0])
+    expect((await get())[0]).toBe(429)
+  })
+
+  test('what is foreseen is reserved until the answer, and refused where it is not left', async () => {
+    let [begun, end] = [0, () => {}]
+    const ended = new Promise<void>((resolve) => (end = resolve))
+    const { get } = await serveWork(new RequestCounter(() => 0), 100, () => (begun++, ended))
+    const waiting = get('?foreseen=5000')
+    await expect.poll(() => begun).toBe(1)
+    // 99 are left, 49 of them reserved: 1 for the request itself, and 49 for what it foresees.
+    expect(await get('?foreseen=6000')).toEqual([429, 49])
+    const second = get('?foreseen=4000')
+    await expect.poll(() => begun).toBe(2)
+    end()
+    expect((await waiting)[0]).toBe(200)
+    expect((await second)[0]).toBe(200)
+    // Nothing was spent: three requests, and this one.
+    expect(await get()).toEqual([200, 96])
+  })
+})
 
 describe('in this process', () => {
   test('the last request within the limit passes, the next gets 429 with all headers, until the hour ends', async () => {
@@ -108,6 +173,15 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     while ((await redis.count('test:ready', 1)) === undefined) await pause(10)
     return redis
   }
+  test('what work costs is shared, too', async () => {
+    const [here, there] = await Promise.all(
+      [0, 1].map(async () => serveWork(new RequestCounter(() => Date.now(), await connect()), 100)),
+    )
+    const before = (await here!.get())[1]!
+    await here!.get('?spent=2000')
+    expect((await there!.get())[1]).toBe(before - 21)
+  })
+
   /** How long an answer is waited for where Redis fails: far longer than anything that should not wait. */
   const TIMEOUT_MS = 1_000
   const flaky = async () => {

@@ -3,10 +3,16 @@ import rateLimit, { normalizeIP, type FastifyRateLimitStore } from '@fastify/rat
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type { Count, SharedMarks } from './redis'
+import { beginWork, type Budget } from './work'
 
 export const HOUR_MS = 3_600_000
 /** Clients that this process remembers; beyond that, it forgets those seen longest ago. */
 const CLIENTS_REMEMBERED = 100_000
+/**
+ * Milliseconds of a database connection or a worker that count as a request; the first are part of the
+ * request itself. With 3,600 requests an hour a client gets a tenth of a core.
+ */
+const UNIT_MS = 100
 
 /**
  * Counts requests by client and window, where copies share the counts, or in this process while that is out
@@ -15,6 +21,7 @@ const CLIENTS_REMEMBERED = 100_000
  */
 export class RequestCounter {
   private readonly local = new Map<string, { current: number; until: number }>()
+  private readonly reserved = new Map<string, number>()
 
   /** @param clock milliseconds */
   constructor(
@@ -22,20 +29,37 @@ export class RequestCounter {
     private readonly shared?: SharedMarks,
   ) {}
 
-  async count(key: string, windowMs: number): Promise<Count> {
+  /** Adds to a count. The result includes what is reserved. */
+  async count(key: string, windowMs: number, by = 1): Promise<Count> {
     const asked = this.clock()
-    const shared = await this.shared?.count(key, windowMs)
-    const local = this.countLocally(key, windowMs)
-    if (!shared || shared.current < local.current) return local
-    this.local.set(key, { current: shared.current, until: asked + shared.ttl })
-    return shared
+    const shared = await this.shared?.count(key, windowMs, by)
+    const local = this.countLocally(key, windowMs, by)
+    const isKnown = !shared || shared.current < local.current
+    if (!isKnown) this.local.set(key, { current: shared.current, until: asked + shared.ttl })
+    const { current, ttl } = isKnown ? local : shared
+    return { current: current + this.reservedOf(key), ttl }
   }
 
-  private countLocally(key: string, windowMs: number): Count {
+  /** Reserves units in this process, for what is under way; the function returned ends it. */
+  reserve(key: string, units: number): () => void {
+    const add = (more: number) => {
+      const all = this.reservedOf(key) + more
+      if (all) this.reserved.set(key, all)
+      else this.reserved.delete(key)
+    }
+    add(units)
+    return () => add(-units)
+  }
+
+  reservedOf(key: string): number {
+    return this.reserved.get(key) ?? 0
+  }
+
+  private countLocally(key: string, windowMs: number, by: number): Count {
     const now = this.clock()
     const known = this.local.get(key)
     const window = known && known.until > now ? known : { current: 0, until: now + windowMs }
-    window.current++
+    window.current += by
     this.local.delete(key)
     this.local.set(key, window)
     if (this.local.size > CLIENTS_REMEMBERED) this.local.delete(this.local.keys().next().value!)
@@ -52,7 +76,9 @@ export interface Tier {
 }
 
 /**
- * Limits this scope, its unknown routes included, to `perHour` requests of a client. Answers have the
+ * Limits this scope, its unknown routes included, to `perHour` requests of a client, and begins the work of
+ * each request (work.ts). Work that takes long counts as several requests: what is foreseen is reserved
+ * before, and what was spent is counted with the answer, or afterwards if it is spent then. Answers have the
  * RateLimit-* headers of the IETF draft, the same as X-RateLimit-*, and Retry-After beyond the limit. A
  * request for which `otherTier` gives a tier is counted there instead.
  */
@@ -65,11 +91,17 @@ export async function limitRequests(
   },
 ): Promise<void> {
   const { scope, perHour, counter, tooMany, otherTier } = options
-  if (perHour === 0 && !otherTier) return
+  if (perHour === 0 && !otherTier) {
+    app.addHook('onRequest', (request, reply, done) => {
+      beginWork(request, reply, clientOf(request))
+      done()
+    })
+    return
+  }
   const tierOf = (request: FastifyRequest): Tier => otherTier?.(request) ?? { scope, perHour }
   class CounterStore implements FastifyRateLimitStore {
     incr(client: string, done: (error: Error | null, result?: Count) => void): void {
-      counter.count(`rate:${client}`, HOUR_MS).then((count) => done(null, count), done)
+      counter.count(keyOf(client), HOUR_MS).then((count) => done(null, count), done)
     }
     child(): CounterStore {
       return this
@@ -86,12 +118,94 @@ export async function limitRequests(
     errorResponseBuilder: (_request, { max, after }) => tooMany(max, after),
   })
   app.addHook('onRequest', app.rateLimit())
+  const bills = new WeakMap<FastifyRequest, Bill>()
+  app.addHook('onRequest', (request, reply, done) => {
+    const client = clientOf(request)
+    const tier = tierOf(request)
+    if (tier.perHour === 0) beginWork(request, reply, client)
+    else {
+      const key = keyOf(`${tier.scope}:${client}`)
+      const bill = new Bill(counter, key, reply, (after) => tooMany(tier.perHour, after))
+      bills.set(request, bill)
+      beginWork(request, reply, client, bill)
+      reply.raw.once('close', () => void bill.settle())
+    }
+    done()
+  })
+  app.addHook('onSend', async (request, reply) => {
+    const count = await bills.get(request)?.settle()
+    if (!count) return
+    tellCount(reply, tierOf(request).perHour, count)
+    // The next request is refused, not this one.
+    if (reply.statusCode < 400) reply.removeHeader('retry-after')
+  })
   app.addHook('onSend', async (_request, reply) => {
     for (const name of ['limit', 'remaining', 'reset']) {
       const value = reply.getHeader(`ratelimit-${name}`)
       if (value !== undefined) reply.header(`x-ratelimit-${name}`, value)
     }
   })
+}
+
+const keyOf = (client: string) => `rate:${client}`
+
+/** How many requests a request counts as, beyond itself, after so many milliseconds of work. */
+function unitsOf(ms: number): number {
+  return Math.max(0, Math.ceil(ms / UNIT_MS) - 1)
+}
+
+/** What one request counts as. */
+class Bill implements Budget {
+  private spentMs = 0
+  private charged = 0
+  private release: (() => void) | undefined
+  /** Requests that the client has left: the headers have its count with what was reserved by then. */
+  private readonly left: number
+
+  /** @param tooMany the refusal where the client does not have as many left as are foreseen */
+  constructor(
+    private readonly counter: RequestCounter,
+    private readonly key: string,
+    private readonly reply: FastifyReply,
+    private readonly tooMany: (after: string) => Error,
+  ) {
+    this.left = Number(reply.getHeader('ratelimit-remaining')) + counter.reservedOf(key)
+  }
+
+  readonly foresee = (ms: number): void => {
+    const units = unitsOf(ms)
+    if (units === 0 || this.release || this.isAnswered) return
+    if (units + this.counter.reservedOf(this.key) > this.left) {
+      const seconds = Number(this.reply.getHeader('ratelimit-reset'))
+      this.reply.header('retry-after', seconds)
+      throw this.tooMany(`${Math.ceil(seconds / 60)} minutes`)
+    }
+    this.release = this.counter.reserve(this.key, units)
+  }
+
+  readonly spend = (ms: number): void => {
+    this.spentMs += ms
+    if (this.isAnswered) void this.charge()
+  }
+
+  /** Counts what was spent; what is spent after the response has begun is counted at once. */
+  settle(): Promise<Count | undefined> {
+    this.release?.()
+    this.release = undefined
+    return this.charge()
+  }
+
+  /** Whether the response has begun, or cannot be sent. */
+  private get isAnswered(): boolean {
+    return this.reply.raw.headersSent || this.reply.raw.destroyed
+  }
+
+  private async charge(): Promise<Count | undefined> {
+    const due = unitsOf(this.spentMs) - this.charged
+    if (due <= 0) return undefined
+    this.charged += due
+    return this.counter.count(this.key, HOUR_MS, due)
+  }
 }
 
 /** Sets the headers of a count; whether it is within `perHour`. */

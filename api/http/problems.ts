@@ -115,10 +115,13 @@ export class UnavailableError extends Error {
 export class RequestError extends Error {
   override readonly name = 'RequestError'
 
-  /** @param statusCode 431 (RFC 6585) is for a head that is too large */
+  /**
+   * @param statusCode 431 (RFC 6585) is for a head that is too large; 499, as of nginx, is for the log only:
+   *   the client has left
+   */
   constructor(
     message: string,
-    readonly statusCode: 400 | 431 = 400,
+    readonly statusCode: 400 | 431 | 499 = 400,
   ) {
     super(message)
   }
@@ -260,7 +263,11 @@ export function recordsErrorHandler(publicBaseUrl: string) {
 }
 
 function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): RecordsError {
-  if (error instanceof RecordsError) return error
+  if (error instanceof RecordsError) {
+    if (error.status === 429 && !reply.hasHeader('retry-after'))
+      reply.header('retry-after', RETRY_AFTER_SECONDS)
+    return error
+  }
   if (error instanceof UnavailableError) {
     request.log.warn({ reason: error.message }, 'a query could not be answered')
     reply.header('retry-after', RETRY_AFTER_SECONDS)

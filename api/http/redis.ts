@@ -18,8 +18,8 @@ export interface Count {
  * Counters and single-use marks that the copies of the API share. Undefined: what they share is out of reach.
  */
 export interface SharedMarks {
-  /** Adds one to the counter `key`, whose window starts with its first request. */
-  count(key: string, windowMs: number): Promise<Count | undefined>
+  /** Adds to the counter `key`, whose window starts with its first request. */
+  count(key: string, windowMs: number, by?: number): Promise<Count | undefined>
   /** Marks `key` for `ms`; true for exactly one caller within that time. */
   claim(key: string, ms: number): Promise<boolean | undefined>
 }
@@ -61,11 +61,11 @@ export class SharedRedis implements SharedMarks {
     this.client.connect().catch(() => {})
   }
 
-  count(key: string, windowMs: number): Promise<Count | undefined> {
+  count(key: string, windowMs: number, by = 1): Promise<Count | undefined> {
     return this.ask(async () => {
       const [current, , ttl] = await this.client
         .multi()
-        .incr(key)
+        .incrBy(key, by)
         .pExpire(key, windowMs, 'NX')
         .pTTL(key)
         .exec()

@@ -1,4 +1,4 @@
-/** The semaphore has no slot, and no place in its queue. */
+/** The semaphore has no slot, and no place in its queue, or none became free in time. */
 export class NoSlotError extends Error {
   override readonly name = 'NoSlotError'
 
@@ -15,6 +15,8 @@ export interface SemaphoreLimits {
   /** Places in the queue: of all clients, and of one. */
   readonly waiting?: number
   readonly waitingEach?: number
+  /** How long work waits for a slot at most, in milliseconds. Default: until its signal aborts. */
+  readonly waitMs?: number
 }
 
 /**
@@ -23,8 +25,10 @@ export interface SemaphoreLimits {
  */
 export class Semaphore {
   private running = 0
+  private waiting = 0
   private readonly runningOf = new Map<string, number>()
-  private readonly queue: { client: string; go: () => void }[] = []
+  /** Work that waits, by client. */
+  private readonly queues = new Map<string, (() => void)[]>()
   /** When each client that waits or has a slot was served last, counted in starts. */
   private readonly servedAt = new Map<string, number>()
   private starts = 0
@@ -33,27 +37,41 @@ export class Semaphore {
 
   /**
    * Resolves when the work may start, with the function that releases the slot. Throws a NoSlotError when the
-   * queue is full, and the signal's reason once it is aborted.
+   * queue is full or the wait too long, and the signal's reason once it is aborted.
    */
   async acquire(client: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
     if (this.isFree(client)) return this.start(client)
-    const { waiting = 0, waitingEach = 0 } = this.limits
-    const own = this.queue.filter((each) => each.client === client).length >= waitingEach
-    if (own || this.queue.length >= waiting) throw new NoSlotError(own)
+    const { waiting = 0, waitingEach = 0, waitMs } = this.limits
+    const queue = this.queues.get(client) ?? []
+    const own = queue.length >= waitingEach
+    if (own || this.waiting >= waiting) throw new NoSlotError(own)
     return new Promise((resolve, reject) => {
-      const giveUp = () => {
-        this.queue.splice(this.queue.indexOf(entry), 1)
-        this.forget(client)
-        reject(signal.reason as Error)
+      const settle = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', abandon)
+        this.waiting--
+        queue.splice(queue.indexOf(go), 1)
+        if (queue.length === 0) this.queues.delete(client)
       }
+      const giveUp = (reason: Error) => {
+        settle()
+        this.forget(client)
+        reject(reason)
+      }
+      const abandon = () => giveUp(signal.reason as Error)
       const go = () => {
-        signal.removeEventListener('abort', giveUp)
+        settle()
         resolve(this.start(client))
       }
-      const entry = { client, go }
-      this.queue.push(entry)
-      signal.addEventListener('abort', giveUp, { once: true })
+      const timer =
+        waitMs === undefined
+          ? undefined
+          : setTimeout(() => giveUp(new NoSlotError(this.isAtLimit(client))), waitMs)
+      this.waiting++
+      queue.push(go)
+      this.queues.set(client, queue)
+      signal.addEventListener('abort', abandon, { once: true })
     })
   }
 
@@ -64,7 +82,7 @@ export class Semaphore {
 
   /** How many have a slot, and how many wait for one. */
   get load(): { running: number; waiting: number } {
-    return { running: this.running, waiting: this.queue.length }
+    return { running: this.running, waiting: this.waiting }
   }
 
   /** Whether a client has as many slots as one client may have. */
@@ -98,17 +116,16 @@ export class Semaphore {
     if (left) this.runningOf.set(client, left)
     else this.runningOf.delete(client)
     this.forget(client)
-    const free = this.queue.filter((each) => this.isFree(each.client))
-    if (free.length === 0) return
-    const servedAt = (each: { client: string }) => this.servedAt.get(each.client) ?? 0
-    const next = free.reduce((first, each) => (servedAt(each) < servedAt(first) ? each : first))
-    this.queue.splice(this.queue.indexOf(next), 1)
-    next.go()
+    let next: { go: () => void; servedAt: number } | undefined
+    for (const [waiting, [go]] of this.queues) {
+      const servedAt = this.servedAt.get(waiting) ?? 0
+      if (this.isFree(waiting) && (!next || servedAt < next.servedAt)) next = { go: go!, servedAt }
+    }
+    next?.go()
   }
 
   /** A client without work and without a place in the queue is forgotten. */
   private forget(client: string): void {
-    if (!this.runningOf.has(client) && !this.queue.some((each) => each.client === client))
-      this.servedAt.delete(client)
+    if (!this.runningOf.has(client) && !this.queues.has(client)) this.servedAt.delete(client)
   }
 }

@@ -1,0 +1,55 @@
+import { setMaxListeners } from 'node:events'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { RequestError } from './problems'
+
+/** What a request costs: milliseconds of database connections and of workers. */
+export interface Budget {
+  /** Sets time aside until the request is answered. Throws if the client does not have that much left. */
+  readonly foresee: (ms: number) => void
+  /** Adds time that was spent. */
+  readonly spend: (ms: number) => void
+}
+
+/** Work for one request in databases and workers: its client's share of the slots, and its end. */
+export interface Work extends Budget {
+  readonly client: string
+  /** Aborted once the request is answered, or its client has left. */
+  readonly signal: AbortSignal
+}
+
+/** Work of the service itself, for no client. */
+export const OWN_WORK: Work = {
+  client: '',
+  signal: new AbortController().signal,
+  foresee: () => {},
+  spend: () => {},
+}
+
+// It never aborts, and all work of the service listens to it.
+setMaxListeners(0, OWN_WORK.signal)
+
+/** The same work for a result that other clients share: it is finished although this client leaves. */
+export function finished(work: Work): Work {
+  return { ...work, signal: OWN_WORK.signal }
+}
+
+const works = new WeakMap<FastifyRequest, Work>()
+
+/** Begins the work of a request, which ends with its response. */
+export function beginWork(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  client: string,
+  budget: Budget = OWN_WORK,
+): void {
+  const abort = new AbortController()
+  const stop = () => abort.abort(new RequestError('The connection was closed before the response.', 499))
+  if (reply.raw.destroyed) stop()
+  else reply.raw.once('close', stop)
+  works.set(request, { ...budget, client, signal: abort.signal })
+}
+
+/** The work of a request in a scope of `limitRequests`. */
+export function workOf(request: FastifyRequest): Work {
+  return works.get(request) ?? OWN_WORK
+}
