@@ -1,4 +1,7 @@
+import type { ServerResponse } from 'node:http'
+import { PassThrough } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
+import Fastify from 'fastify'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
@@ -9,7 +12,10 @@ import { hunt } from '../../test/seed'
 import { insertRecords, uidOf, type GivenRecord } from '../../test/records'
 import { startRedisProxy } from '../../test/redis-proxy'
 import { listen, type SseEvent, type SseListener } from '../../test/sse'
-import { beginning, eventBytes, positionText } from './changes'
+import { OWN_WORK } from '../http/work'
+import { Store } from '../records'
+import { beginning, currentPosition, eventBytes, positionText } from './changes'
+import { LIVE, LiveRecords } from './live'
 import { sentence, testSentences } from '../../test/sentences'
 
 /** Streams of the server in this process, on a real database that tests write to directly. */
@@ -79,6 +85,45 @@ const answered = async (api: TestApi, query: string, headers: Record<string, str
 }
 /** The position before all changes. */
 const BEGINNING = positionText(beginning('latest'))
+
+test('streams of one client that catch up leave a read for those of others', async () => {
+  await insert(...Array.from({ length: 8 }, (_, i) => ({ chain: 'celo', n: i + 1 })))
+  let [open, reads] = [() => {}, 0]
+  const gate = new Promise<void>((resolve) => (open = resolve))
+  /** Replays from the positions of the hostile client do not end before the gate is open. */
+  const held = new Set<number>()
+  class HeldStore extends Store {
+    override async changesAfter(...[finality, after, upTo, limit]: Parameters<Store['changesAfter']>) {
+      if (upTo && held.has(after.celo!)) {
+        reads++
+        await gate
+      }
+      return super.changesAfter(finality, after, upTo, limit)
+    }
+  }
+  const store = new HeldStore(database.url, () => {})
+  const live = new LiveRecords(store, Fastify().log, { ...LIVE, pollMs: 20 })
+  closing.push(
+    () => store.close(),
+    () => live.stop(),
+  )
+  const { epoch, ids } = await currentPosition(store, 'latest')
+  const resume = async (client: string, missed: number) => {
+    const out = new PassThrough()
+    const seen = { text: '' }
+    out.setEncoding('utf8').on('data', (chunk: string) => (seen.text += chunk))
+    const from = { epoch, ids: { celo: ids.celo! - missed } }
+    await live.add('latest', {}, from, { ...OWN_WORK, client }, () => out as unknown as ServerResponse)
+    return seen
+  }
+  for (let missed = 2; missed <= 6; missed++) held.add(ids.celo! - missed)
+  const hostile = await Promise.all([2, 3, 4, 5, 6].map((missed) => resume('hostile', missed)))
+  const victim = await resume('victim', 1)
+  await expect.poll(() => victim.text).toContain('event: new')
+  expect([reads, hostile.filter(({ text }) => text.includes('event: new'))]).toEqual([1, []])
+  open()
+  for (const each of hostile) await expect.poll(() => each.text).toContain('event: new')
+})
 
 describe('events', () => {
   test('new, revoked and reorged records, with the headers, retry time and position that a client needs', async () => {

@@ -17,6 +17,8 @@ import {
   type Position,
 } from './changes'
 import { UnavailableError } from '../http/problems'
+import { Semaphore } from '../http/semaphore'
+import type { Work } from '../http/work'
 import { FINALITIES, type Finality, type Store } from '../records'
 
 export interface LiveOptions {
@@ -48,15 +50,17 @@ export const LIVE: LiveOptions = {
 /** Delay after which a disconnected client reconnects, unless it chooses another one. */
 const RETRY_MS = 3_000
 /**
- * Reads for listeners that catch up, at once. The others wait: thousands that reconnect at the same time must
- * leave database connections for other requests.
+ * Reads for listeners that catch up, at once, of all clients and of one. The others wait: thousands that
+ * reconnect at the same time must leave database connections for other reads, and many streams of one client
+ * must not delay what others have missed.
  */
-const READS_AT_ONCE = 2
+const CATCHING_UP = { all: 2, each: 1, waiting: Infinity, waitingEach: Infinity }
 /** Listeners that are written to before the event loop does other work: some milliseconds. */
 const WRITES_AT_ONCE = 200
 
 interface Listener {
   readonly filter: ChangeFilter
+  readonly work: Work
   readonly out: ServerResponse
   /** Whether it is at the reader's position and gets each page as it is read; else it is catching up. */
   live: boolean
@@ -69,7 +73,9 @@ export class LiveRecords {
   private stopping = false
 
   constructor(store: Store, log: FastifyBaseLogger, options: LiveOptions = LIVE) {
-    const audience = (finality: Finality) => new Audience(store, finality, log.child({ finality }), options)
+    const slots = new Semaphore(CATCHING_UP)
+    const audience = (finality: Finality) =>
+      new Audience(store, finality, log.child({ finality }), options, slots)
     this.audiences = { latest: audience('latest'), final: audience('final') }
     this.maxListeners = options.maxListeners
   }
@@ -88,11 +94,12 @@ export class LiveRecords {
     finality: Finality,
     filter: ChangeFilter,
     from: Position | null | undefined,
+    work: Work,
     open: () => ServerResponse,
   ): Promise<void> {
     if (this.stopping) throw new UnavailableError('The service is stopping.')
     if (this.size >= this.maxListeners) throw new UnavailableError('Too many listen already.')
-    await this.audiences[finality].add(filter, from, open)
+    await this.audiences[finality].add(filter, from, work, open)
   }
 
   /** Ends all connections. Clients reconnect to another copy of the service and miss nothing. */
@@ -119,8 +126,6 @@ class Audience {
   private reader: Promise<void> | undefined
   private stopping = false
   private outage = false
-  private reads = 0
-  private readonly waiting: (() => void)[] = []
   /** Many listeners reconnect at once, most from the same position: what follows it is read once. */
   private readonly pages = new LRUCache<string, Promise<ChangePage>>({ max: 16, ttl: 2_000 })
 
@@ -129,6 +134,7 @@ class Audience {
     private readonly finality: Finality,
     private readonly log: FastifyBaseLogger,
     private readonly options: LiveOptions,
+    private readonly slots: Semaphore,
   ) {}
 
   get size(): number {
@@ -138,13 +144,14 @@ class Audience {
   async add(
     filter: ChangeFilter,
     from: Position | null | undefined,
+    work: Work,
     open: () => ServerResponse,
   ): Promise<void> {
     this.joining++
     try {
       await (this.reader ??= this.startReader())
       if (this.stopping) throw new UnavailableError('The service is stopping.')
-      const listener: Listener = { filter, out: open(), live: false }
+      const listener: Listener = { filter, work, out: open(), live: false }
       const { out } = listener
       this.listeners.add(listener)
       const remove = () => {
@@ -255,8 +262,9 @@ class Audience {
         return this.goLive(listener)
       }
       try {
-        const page = await this.nextPage(position, target)
-        if (unlocated(page, [filter]).length) await this.withSlot(() => locate(this.store, page, [filter]))
+        const page = await this.nextPage(position, target, listener.work)
+        if (unlocated(page, [filter]).length)
+          await this.withSlot(listener.work, () => locate(this.store, page, [filter]))
         write(
           listener,
           eventsOf(page, filter).map(({ bytes }) => bytes),
@@ -271,7 +279,7 @@ class Audience {
         if (error instanceof LostPositionError) {
           position = this.position
           this.reset([listener], error.message)
-        } else {
+        } else if (!out.destroyed) {
           this.note(error as Error)
           await pause(this.options.pollMs, undefined, { ref: false })
         }
@@ -280,27 +288,28 @@ class Audience {
     }
   }
 
-  private nextPage(from: Position, upTo: Position): Promise<ChangePage> {
+  private nextPage(from: Position, upTo: Position, work: Work): Promise<ChangePage> {
     const key = `${positionText(from)} ${positionText(upTo)}`
-    let page = this.pages.get(key)
-    if (!page) {
-      page = this.withSlot(() => changesAfter(this.store, this.finality, from, upTo))
+    const known = () => this.pages.get(key)
+    const read = () => {
+      const page = changesAfter(this.store, this.finality, from, upTo)
       page.catch(() => this.pages.delete(key))
       this.pages.set(key, page)
+      return page
     }
-    return page
+    // Once more when it is its turn: a listener of another client may have read it.
+    return known() ?? this.withSlot(work, () => known() ?? read())
   }
 
-  private async withSlot<T>(work: () => Promise<T>): Promise<T> {
-    if (this.reads >= READS_AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve))
-    else this.reads++
+  private async withSlot<T>(work: Work, read: () => Promise<T>): Promise<T> {
+    const { client, signal, spend } = work
+    const release = this.slots.tryAcquire(client) ?? (await this.slots.acquire(client, signal))
+    const began = performance.now()
     try {
-      return await work()
+      return await read()
     } finally {
-      // The slot passes to the next one.
-      const next = this.waiting.shift()
-      if (next) next()
-      else this.reads--
+      spend(performance.now() - began)
+      release()
     }
   }
 

@@ -1,9 +1,9 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { clientOf } from '../http/limits'
 import { RATE_HEADERS, answer } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
+import { workOf } from '../http/work'
 import {
   FINALITIES,
   RECORDS_ERRORS,
@@ -85,7 +85,8 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
       async (request, reply) => {
         const filter = filterOf(request.query)
         const from = startOf(request.headers['last-event-id'], request.query.last_event_id)
-        const release = semaphore.tryAcquire(clientOf(request))
+        const work = workOf(request)
+        const release = semaphore.tryAcquire(work.client)
         if (!release) {
           void reply.header('retry-after', 60)
           throw new RecordsError(
@@ -95,7 +96,7 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
         }
         reply.raw.once('close', release)
         try {
-          await live.add(request.query.finality ?? 'latest', filter, from, () => open(request, reply))
+          await live.add(request.query.finality ?? 'latest', filter, from, work, () => open(request, reply))
         } catch (error) {
           release()
           throw error
