@@ -7,6 +7,7 @@ import { PlainError, blankSettings } from '../dev/services'
 import type { Bench, Table } from './bench'
 import { compute } from './compute'
 import { exportsOfRecords } from './exports'
+import { fairness } from './fairness'
 import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 import { landing } from './landing'
@@ -24,6 +25,7 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   exports: exportsOfRecords,
   tiles,
   scaling,
+  fairness,
   webhooks,
 }
 /** Interval of progress lines without a terminal. */

@@ -1,0 +1,334 @@
+import { setMaxListeners } from 'node:events'
+import { get, request, type IncomingMessage } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { LOCAL_CHAIN } from '../dev/chain'
+import { freePort } from '../dev/services'
+import { startWorld, waitForHead } from '../dev/world'
+import type { Bench, Table } from './bench'
+import { insertRecordsSql } from './generated-records'
+import { attestPoints } from './ingest'
+import { fill } from './records'
+
+const SIZE = Number(process.env.BENCH_FAIRNESS || 200_000)
+/** Changes that a listener which was long away has missed. */
+const MISSED = Math.min(10_000, SIZE / 2)
+const SECONDS = 20
+const WARM_UP_SECONDS = 3
+/** Pause after each request of the victim, which has one of a kind under way at a time. Milliseconds. */
+const PAUSE_MS = 40
+/** An answer that takes longer is an error. Milliseconds. */
+const LONGEST_MS = 60_000
+/** Bytes of the longest text that a listener waits for. */
+const LONGEST_TEXT = 100
+const LISTS = '/api/v0/location-records'
+const ITEMS = '/ogc/collections/location-records/items'
+const GRAPHQL = JSON.stringify({
+  query: '{ locationRecords(first: 10, filter: { bbox: [-10, 35, 30, 60] }) { nodes { chain uid memo } } }',
+})
+
+/** A request of the victim: resolves when it was answered; throws when it was not, or by an error. */
+type Ask = (number: number) => Promise<unknown>
+/** Sends what one hostile client sends until the signal aborts. Resolves with the statuses it got. */
+type Attack = (signal: AbortSignal) => Promise<Map<number, number>>
+
+/**
+ * What a client notices of another one that takes as much as it gets of one resource: the times and errors of
+ * each kind of request, alone and next to each attack. The limits per hour are off.
+ */
+export async function fairness(bench: Bench): Promise<Table[]> {
+  const databaseUrl = await bench.createDatabase()
+  const [port, chainPort] = await Promise.all([freePort(), freePort()])
+  const world = await startWorld({
+    environment: {
+      ...bench.environment,
+      ...{ DATABASE_URL: databaseUrl, CHAINS: LOCAL_CHAIN.slug, API_PROCESSES: '1' },
+      ...{ RATE_LIMIT_PER_HOUR: '0', RECORDS_RATE_LIMIT_PER_HOUR: '0', TRUST_PROXY: '127.0.0.1/32' },
+      // Else the victim's lists are answered without the database.
+      PAGE_CACHE_MB: '0',
+      ...{ PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort) },
+    },
+    folder: bench.folder,
+    samples: false,
+    keep: false,
+    report: bench.report,
+    progress: bench.progress,
+  })
+  bench.atEnd(() => world.stop())
+  const uids = await attestPoints(world.chain!, 20, bench.progress)
+  await waitForHead(world.settings, world.chain!, bench.progress)
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    await fill(bench, client, 0, SIZE - MISSED)
+    for (let first = SIZE - MISSED + 1; first <= SIZE; first += 1_000)
+      await client.query(insertRecordsSql(), [first, Math.min(SIZE, first + 999)])
+    await client.query('VACUUM (ANALYZE) location_record')
+    const url = `http://127.0.0.1:${port}`
+    const beginning = await positionOf(url)
+    const asks = asksOf(url, uids, client, beginning)
+    const attacks: Record<string, Attack> = {
+      nothing: () => Promise.resolve(new Map<number, number>()),
+      'memo LIKE': attackBy(16, (i) => answered(url, '10.6.6.1', `${ITEMS}?${filterOf(likes(i))}`)),
+      'NOT S_INTERSECTS': attackBy(8, (i) => answered(url, '10.6.6.2', `${ITEMS}?${filterOf(notAt(i))}`)),
+      replays: attackBy(50, (i, signal) => replayed(url, '10.6.6.3', i, beginning, signal)),
+      // Two addresses are allowed four at once: all slots of sorted files.
+      'slow exports': attackBy(10, (i, signal) => slowly(url, `10.6.7.${i % 5}`, signal)),
+    }
+    const rows: Table[number][] = []
+    const quiet = new Map<string, number>()
+    for (const [attack, run] of Object.entries(attacks)) {
+      bench.report(`next to ${attack} ...`)
+      const stop = new AbortController()
+      setMaxListeners(0, stop.signal)
+      const attacking = run(stop.signal)
+      await pause(WARM_UP_SECONDS * 1000)
+      const measured = await Promise.all(
+        Object.entries(asks).map(async ([kind, ask]) => ({ kind, ...(await measure(ask)) })),
+      )
+      stop.abort()
+      const statuses = [...(await attacking)].map(([status, count]) => `${count} of ${status}`)
+      for (const { kind, ...figures } of measured) {
+        const before = quiet.get(kind)
+        if (before === undefined) quiet.set(kind, figures.p99Ms)
+        rows.push({
+          ...{ nextTo: attack, kind, ...figures },
+          ofQuiet: before === undefined ? 1 : Math.round((figures.p99Ms / before) * 10) / 10,
+          attackGot: statuses.join(', ') || 'n/a',
+        })
+      }
+      // What was begun comes to its end.
+      await pause(WARM_UP_SECONDS * 1000)
+    }
+    return [rows]
+  } finally {
+    await client.end()
+  }
+}
+
+/** The victim's requests, each kind from an address of its own. */
+function asksOf(
+  url: string,
+  uids: readonly string[],
+  client: Client,
+  beginning: string,
+): Record<string, Ask> {
+  const at = (i: number) => `${((i * 7) % 300) - 150},${((i * 3) % 80) - 40}`
+  const boxAt = (i: number) => {
+    const [lng, lat] = at(i).split(',').map(Number) as [number, number]
+    return `${lng},${lat},${lng + 1},${lat + 1}`
+  }
+  const plain = (path: (i: number) => string, address: string) => (i: number) => ok(url, address, path(i))
+  let written = SIZE
+  return {
+    list: plain((i) => `${LISTS}?limit=${50 + (i % 50)}`, '10.0.0.1'),
+    'list in a box': plain((i) => `${LISTS}?bbox=${boxAt(i)}`, '10.0.0.2'),
+    'OGC items': plain((i) => `${ITEMS}?limit=10&bbox=${boxAt(i)}`, '10.0.0.3'),
+    tile: plain((i) => `/tiles/location-records/8/${i % 256}/${64 + (i % 128)}.mvt`, '10.0.0.4'),
+    'list at a place': plain((i) => `${LISTS}?near=${at(i)}&radius=20000`, '10.0.0.5'),
+    GraphQL: () => ok(url, '10.0.0.6', '/graphql', GRAPHQL),
+    stats: plain(() => `${LISTS}/stats`, '10.0.0.7'),
+    health: plain(() => '/health', '10.0.0.8'),
+    'compute by UID': (i) =>
+      ok(
+        url,
+        '10.0.0.9',
+        '/compute/v0/distance',
+        JSON.stringify({
+          chainId: LOCAL_CHAIN.id,
+          from: uids[i % uids.length],
+          to: uids[(i * 7 + 1) % uids.length],
+        }),
+      ),
+    'stream event': async () => {
+      const stream = await listen(url, '10.0.0.10')
+      const number = ++written
+      const arrived = stream.until(`"memo":"Place ${number}"`)
+      const began = performance.now()
+      await client.query(insertRecordsSql(), [number, number])
+      await arrived
+      stream.close()
+      return performance.now() - began
+    },
+    'stream resumed': async () => {
+      const stream = await listen(url, '10.0.0.11', beginning)
+      await stream.until('event: new')
+      stream.close()
+    },
+    export: plain((i) => `${LISTS}?format=geoparquet&bbox=${boxAt(i)}`, '10.0.0.12'),
+  }
+}
+
+/** The times of requests that are asked one after the other. */
+async function measure(
+  ask: Ask,
+): Promise<{ requests: number; p50Ms: number; p99Ms: number; failed: number }> {
+  const times: number[] = []
+  let failed = 0
+  const end = performance.now() + SECONDS * 1000
+  for (let i = 0; performance.now() < end; i++) {
+    const began = performance.now()
+    try {
+      const own = await ask(i)
+      times.push(typeof own === 'number' ? own : performance.now() - began)
+    } catch {
+      failed++
+    }
+    await pause(PAUSE_MS)
+  }
+  times.sort((a, b) => a - b)
+  const percentile = (p: number) =>
+    Math.round((times[Math.ceil((times.length * p) / 100) - 1] ?? 0) * 10) / 10
+  return { requests: times.length + failed, p50Ms: percentile(50), p99Ms: percentile(99), failed }
+}
+
+function attackBy(lanes: number, send: (i: number, signal: AbortSignal) => Promise<number>): Attack {
+  return async (signal) => {
+    const statuses = new Map<number, number>()
+    let next = 0
+    const lane = async (): Promise<void> => {
+      while (!signal.aborted) {
+        const status = await send(next++, signal).catch(() => 0)
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        // As clients do that are refused.
+        if (status !== 200) await pause(100)
+      }
+    }
+    await Promise.all(Array.from({ length: lanes }, lane))
+    return statuses
+  }
+}
+
+function filterOf(filter: string): string {
+  return new URLSearchParams({ filter, limit: '10' }).toString()
+}
+
+/** A filter that the database has to read all memos for, 199 times. */
+function likes(i: number): string {
+  return Array.from({ length: 199 }, (_, n) => `memo LIKE '%${i}x${n}%'`).join(' OR ')
+}
+
+/** A filter that workers have to measure many geometries for. */
+function notAt(i: number): string {
+  return Array.from({ length: 8 }, (_, n) => {
+    const [lng, lat] = [-170 + 40 * n + (i % 10), -50 + (i % 7)]
+    const ring = Array.from({ length: 20 }, (_, k) => {
+      const angle = (k / 20) * 2 * Math.PI
+      return `${(lng + 8 * Math.cos(angle)).toFixed(4)} ${(lat + 40 + 40 * Math.sin(angle)).toFixed(4)}`
+    })
+    return `NOT S_INTERSECTS(geometry, POLYGON((${[...ring, ring[0]].join(', ')})))`
+  }).join(' AND ')
+}
+
+async function answered(url: string, address: string, path: string, body?: string): Promise<number> {
+  const response = await fetch(url + path, {
+    headers: {
+      'x-forwarded-for': address,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { method: 'POST', body }),
+    signal: AbortSignal.timeout(LONGEST_MS),
+  })
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function ok(url: string, address: string, path: string, body?: string): Promise<void> {
+  const status = await answered(url, address, path, body)
+  if (status !== 200) throw new Error(`${path} was answered with ${status}`)
+}
+
+interface Listener {
+  status: number
+  /** Resolves when a text was received. */
+  until: (text: string) => Promise<void>
+  close: () => void
+}
+
+function listen(url: string, address: string, from = '', query = ''): Promise<Listener> {
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      `${url}${LISTS}/stream${query}`,
+      { agent: false, headers: { 'x-forwarded-for': address, ...(from && { 'last-event-id': from }) } },
+      (response) => {
+        // Little work for many megabytes: this process measures, too.
+        let last = Buffer.alloc(0)
+        let look = (_: Buffer) => {}
+        response.on('data', (chunk: Buffer) => {
+          look(Buffer.concat([last, chunk.subarray(0, LONGEST_TEXT)]))
+          look(chunk)
+          last = Buffer.from(chunk.subarray(-LONGEST_TEXT))
+        })
+        response.on('error', () => {})
+        resolve({
+          status: response.statusCode!,
+          until: (text) =>
+            new Promise((arrived, late) => {
+              const timer = setTimeout(() => late(new Error('no event')), LONGEST_MS)
+              response.once('close', () => late(new Error('closed')))
+              look = (chunk) => {
+                if (!chunk.includes(text)) return
+                clearTimeout(timer)
+                arrived()
+              }
+              look(last)
+            }),
+          close: () => asked.destroy(),
+        })
+      },
+    )
+    asked.on('error', reject)
+    asked.end()
+  })
+}
+
+/** The place in the changes before those that a listener has missed. */
+async function positionOf(url: string): Promise<string> {
+  const stream = await listen(url, '10.0.0.13')
+  await stream.until('\nid: ')
+  stream.close()
+  return new Promise((resolve, reject) => {
+    get(`${url}${LISTS}/stream`, { agent: false }, (response: IncomingMessage) => {
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        const id = /\nid: ([^\n]+)/.exec(chunk)?.[1]
+        if (id === undefined) return
+        response.destroy()
+        // The same chains, from their first change on.
+        resolve(id.replace(/\.\d+/g, '.0'))
+      })
+    }).once('error', reject)
+  })
+}
+
+/** Everything that was missed, once more, in a box that no other listener has. */
+async function replayed(
+  url: string,
+  address: string,
+  i: number,
+  beginning: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const box = `?bbox=${-180 + (i % 1000) / 1000},-90,180,90`
+  const stream = await listen(url, address, beginning, box)
+  if (stream.status !== 200) return stream.status
+  const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+  // A heartbeat: it has caught up.
+  await Promise.race([ended, stream.until('\n:\nid: ')]).catch(() => {})
+  stream.close()
+  return stream.status
+}
+
+/** A sorted file of which a piece is read each second, some 64 kB. */
+async function slowly(url: string, address: string, signal: AbortSignal): Promise<number> {
+  const response = await fetch(`${url}${LISTS}?format=geoparquet`, {
+    headers: { 'x-forwarded-for': address },
+    signal,
+  })
+  if (response.status !== 200) {
+    await response.arrayBuffer()
+    return response.status
+  }
+  const reader = response.body!.getReader()
+  while (!(await reader.read()).done) await pause(1_000, undefined, { signal })
+  return response.status
+}
