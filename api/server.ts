@@ -221,7 +221,11 @@ function publicRecordsScope(
       scope: 'records',
       perHour: recordsRateLimitPerHour,
       counter,
-      tooMany: (perHour, after) => new RecordsError('rate-limited', tooManyRequests(perHour, after)),
+      tooMany: (perHour, after) =>
+        new RecordsError(
+          'rate-limited',
+          `${tooManyRequests(perHour, after)} A request that takes long counts as several.`,
+        ),
     })
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await routes(scope)

@@ -4,6 +4,7 @@ import { CHAINS } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
+import { workOf, type Work } from '../http/work'
 import {
   chooseFormat,
   csvFile,
@@ -42,10 +43,10 @@ export function answersRoutes(parts: {
   const listAddress = `${publicBaseUrl}/api/v0/answers`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
   /** All that match, `limit` at most, in pages that are read when they are wanted. */
-  async function* pagesOf(query: AnswerQuery): AsyncGenerator<AnswerResult[]> {
+  async function* pagesOf(query: AnswerQuery, work: Work): AsyncGenerator<AnswerResult[]> {
     for (let { from, limit } = query; limit > 0;) {
       const size = Math.min(limit, EXPORTED_AT_ONCE)
-      const rows = await store.run<AnswerResult>(answersQuery({ ...query, from, limit: size }), true)
+      const rows = await store.of(work).run<AnswerResult>(answersQuery({ ...query, from, limit: size }), true)
       if (rows.length) yield rows
       if (rows.length < size) return
       limit -= size
@@ -63,8 +64,14 @@ export function answersRoutes(parts: {
       const { tag, limit, format, ...query } = answersRequest(request.query, request.headers.accept)
       if (await freshness.answers(request, reply, format)) return reply
       if (format !== 'json' && format !== 'html')
-        return fileExports.send(request, reply, pagesOf({ ...query, limit }), FORMATS[format])
-      const rows = await store.run<AnswerResult>(answersQuery({ ...query, limit: limit + 1 }), true)
+        return fileExports.send(
+          request,
+          reply,
+          pagesOf({ ...query, limit }, workOf(request)),
+          FORMATS[format],
+        )
+      const own = store.of(workOf(request))
+      const rows = await own.run<AnswerResult>(answersQuery({ ...query, limit: limit + 1 }), true)
       const page = rows.slice(0, limit)
       const last = rows.length > limit ? page.at(-1) : undefined
       const next = last ? cursorText(positionOf(last), tag) : null
@@ -91,7 +98,8 @@ export function answersRoutes(parts: {
       const find = async () => {
         const slugs = chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]
         const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
-        const [found] = await store.run<AnswerResult>(answersQuery({ ids, limit: 1 }))
+        const own = store.of(workOf(request))
+        const [found] = await own.run<AnswerResult>(answersQuery({ ids, limit: 1 }), true)
         if (!found)
           throw new RecordsError(
             'answer-not-found',

@@ -1051,7 +1051,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await views.close()
   })
 
-  test('a request times out on its own clock; its slot is released when its statements have ended', async () => {
+  test('a request times out on its own clock; its statement is cancelled, and its slot released', async () => {
     const hasty = await serve({ answerMs: 800 })
     await lock()
     const first = ask(SLOW, undefined, { to: hasty })
@@ -1060,14 +1060,12 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
       status: 503,
       errors: [sentence()],
     })
-    expect(await running()).toBe(1)
-    // The client gets no third slot before that.
+    // The lock is still held.
+    await untilRunning(0)
     const more = await Promise.all([ask(SLOW, undefined, { to: hasty }), ask(SLOW, undefined, { to: hasty })])
     expect(more.map(({ status }) => status)).toEqual([503, 503])
-    // On a busy machine the first statement has been cancelled by now.
-    expect([1, 2]).toContain(await running())
-    await release()
     await untilRunning(0)
+    await release()
     expect(await ask(SLOW, undefined, { to: hasty })).toMatchObject({ status: 200, errors: [] })
     await hasty.close()
   })

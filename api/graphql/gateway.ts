@@ -3,10 +3,11 @@ import { GraphQLError, formatError, type ExecutionResult, type GraphQLSchema } f
 import { InvalidQueryError, QueryError, checkQuery, type CheckedQuery, type RowsOf } from './limits'
 import { graphiqlRoutes } from './graphiql'
 import { namesType } from '../http/accept'
-import { clientOf, limitRequests, type RequestCounter } from '../http/limits'
+import { limitRequests, type RequestCounter } from '../http/limits'
 import { graphqlSchemas } from './openapi'
 import { RequestError, UnavailableError } from '../http/problems'
 import { NoSlotError, Semaphore } from '../http/semaphore'
+import { workOf } from '../http/work'
 
 /** What GraphQL over HTTP queries: the published views, or the squid's entities. */
 export interface GraphqlBackend {
@@ -82,7 +83,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       tooMany: (perHour, after) =>
         new GraphqlRequestError(
           429,
-          `More than ${perHour} requests in an hour from your address; try again in ${after}.`,
+          `More than ${perHour} requests in an hour from your address; try again in ${after}. A request that takes long counts as several.`,
         ),
     })
     scope.post(
@@ -126,7 +127,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
     const timer = setTimeout(() => abort.abort(late), answerMs)
     reply.raw.once('close', () => abort.abort(late))
     try {
-      const client = clientOf(request)
+      const { client, spend } = workOf(request)
       const end = await semaphore.acquire(client, abort.signal).catch((error: Error) => {
         if (!(error instanceof NoSlotError)) throw error
         const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
@@ -142,7 +143,11 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
               headers,
             )
       })
-      const running = (async () => backend.run(checked, variables, abort.signal))().finally(end)
+      const began = performance.now()
+      const running = (async () => backend.run(checked, variables, abort.signal))().finally(() => {
+        spend(performance.now() - began)
+        end()
+      })
       // After a time-out nobody awaits it.
       running.catch(() => {})
       return await Promise.race([

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { QueryError } from './limits'
 import { UnavailableError } from '../http/problems'
-import { DatabaseServers, type DatabaseError, isOutage } from '../records'
+import { cancelStatement, DatabaseServers, type DatabaseError, isOutage } from '../records'
 
 /** The schema of the views that raw GraphQL shows, and the role that may read them (migration Graphql). */
 export const PUBLISHED_SCHEMA = 'published'
@@ -131,9 +131,10 @@ export class PublishedViews {
   }
 
   /**
-   * Runs work in a read-only transaction. Starts no statement after the signal is aborted, the time is used
-   * up, or a statement has failed. Throws a QueryError for statements that take too long or answer too much,
-   * an UnavailableError when the database does not answer.
+   * Runs work in a read-only transaction. The statement under way is cancelled when the signal is aborted,
+   * and none starts after that, after the time is used up, or after a statement has failed. Throws a
+   * QueryError for statements that take too long or answer too much, an UnavailableError when the database
+   * does not answer.
    */
   async read<T>(signal: AbortSignal, work: (runner: StatementRunner) => Promise<T>): Promise<T> {
     const client = await this.servers
@@ -149,6 +150,8 @@ export class PublishedViews {
     // The statement under way fails by itself when the connection is lost.
     const ignore = () => {}
     client.on('error', ignore)
+    const cancel = () => cancelStatement(client)
+    signal.addEventListener('abort', cancel)
     let left = REQUEST_TIMEOUT_MS
     let failed = false
     const run = async (text: string, values?: unknown[]): Promise<{ rows: unknown[] }> => {
@@ -194,8 +197,9 @@ export class PublishedViews {
     } finally {
       stream.off('data', count)
       client.off('error', ignore)
-      // A connection whose transaction was not rolled back is not used again.
-      client.release(broken)
+      signal.removeEventListener('abort', cancel)
+      // A connection whose transaction was not rolled back is not used again; nor one that may be cancelled.
+      client.release(broken || signal.aborted)
     }
   }
 }

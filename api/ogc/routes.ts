@@ -70,6 +70,7 @@ import {
 } from './tiles'
 import { type Page, sendPage, type Trail } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
+import { finished, workOf, type Work } from '../http/work'
 
 export interface OgcParts {
   store: Store
@@ -115,8 +116,10 @@ export async function ogcRoutes(
 
   /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
   const counts = new LRUCache<string, ReturnType<RecordSearch['count']>>({ max: 1_000 })
-  const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery) =>
-    remembered(counts, `${etag} ${JSON.stringify(filters)}`, () => records.count({ limit: 0, ...filters }))
+  const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) =>
+    remembered(counts, `${etag} ${JSON.stringify(filters)}`, () =>
+      records.of(finished(work)).count({ limit: 0, ...filters }),
+    )
 
   /** GET and HEAD of an address; any other method is refused. */
   const get = <Query extends DocumentQuery, Params>(
@@ -250,9 +253,10 @@ export async function ogcRoutes(
       const search = searchOf(request.query)
       const format = formatOf(request.query, request.headers.accept)
       if (await freshness.answers(request, reply, variant(format))) return reply
+      const work = workOf(request)
       const [{ rows, next }, { total, exact }] = await Promise.all([
-        records.page(search),
-        countOf(String(reply.getHeader('etag')), search),
+        records.of(work).page(search),
+        countOf(String(reply.getHeader('etag')), search, work),
       ])
       const links = itemsLinks(at, format, given, next && cursorText(next, cursorTag(search.sort)))
       const head = {
@@ -286,17 +290,18 @@ export async function ogcRoutes(
       const { featureId } = request.params
       const format = formatOf(request.query, request.headers.accept)
       const id = parseFeatureId(featureId)
+      const own = store.of(workOf(request))
       const find = async () => {
         const found =
           id &&
-          (await store.recordByUid(id.uid, id.chain, {
+          (await own.recordByUid(id.uid, id.chain, {
             withGeometry: true,
             withProvenance: request.query.include === 'provenance',
           }))
         if (!found)
           throw new RecordsError(
             'record-not-found',
-            (id && (await store.unreadable(id.uid, id.chain))) ??
+            (id && (await own.unreadable(id.uid, id.chain))) ??
               `There is no feature '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`,
           )
         return found

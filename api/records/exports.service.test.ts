@@ -300,6 +300,39 @@ test('a client that reads slowly, or for more than an hour, is disconnected when
   }
 })
 
+test('files in space order that are read too slowly make room for a client that waits for one', async () => {
+  await insertRecords(
+    database.url,
+    Array.from({ length: 2_500 }, () => ({ memo: MEMO.repeat(4) })),
+    200_000,
+  )
+  let now = Date.now()
+  const other = await startApi({
+    ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], clock: () => now },
+    timeouts: { request: 60_000, answer: 600_000 },
+  })
+  const begin = (client: string) => start('?format=flatgeobuf', client, { of: other })
+  try {
+    const slow = await Promise.all([1, 2, 3, 4].map((i) => begin(`203.0.113.${i}`)))
+    expect(slow.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200])
+    const failed: string[] = []
+    for (const response of slow) response.on('error', ({ code }: NodeJS.ErrnoException) => failed.push(code!))
+    await settled()
+    const waiting = begin('203.0.113.5')
+    now += 11_000
+    const file = await waiting
+    expect(file.statusCode).toBe(200)
+    file.destroy()
+    for (const response of slow) response.resume()
+    await expect.poll(() => failed.length).toBeGreaterThan(0)
+    expect(new Set(failed)).toEqual(new Set(['ECONNRESET']))
+  } finally {
+    for (const response of open) response.destroy()
+    await other.close()
+    await rows(database.url, 'DELETE FROM location_record WHERE length(memo) > $1', [MEMO.length])
+  }
+})
+
 test('HEAD reads nothing, and holds no slot', async () => {
   for (let i = 0; i < 20; i++) {
     const response = await start('?format=csv', '192.0.2.6', { method: 'HEAD' })

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { clientOf } from '../http/limits'
 import { RecordsError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
-import type { ColumnarFile, ColumnarFiles } from './columnar/file'
+import { workOf, type Work } from '../http/work'
+import type { ColumnarFile, ColumnarFiles, ColumnarName } from './columnar/file'
 import type { ColumnarFormat, TextFormat } from './formats'
 import type { RecordResult } from './sql'
 
@@ -14,14 +14,17 @@ const EXPORTS_OF_CLIENT = 2
 /** Exports that read from the database at the same moment: lists have the other connections. */
 const READS_AT_ONCE = 2
 const RETRY_AFTER_SECONDS = 5
-const NEVER = new AbortController().signal
 /**
- * While others wait, a client has to read at this pace, in characters a millisecond (6 MB a minute). An
- * export that is behind it for longer than the grace, or older than the age limit, makes room. Milliseconds.
+ * While others wait, a client has to read at this pace, in characters a millisecond: 6 MB a minute. An export
+ * that is behind it for longer than the grace, or older than the age limit, makes room. Files in space order
+ * have a quarter of the slots, and another client waits for one (columnar/file.ts): they are read at 1 MB a
+ * second then, with a grace that is shorter than that wait. Milliseconds.
  */
-const LEAST_PACE = 100
-const GRACE_MS = 60_000
+const LEAST_PACE = { text: 100, columnar: 1_000 }
+const GRACE_MS = { text: 60_000, columnar: 5_000 }
 const MAX_AGE_MS = 3_600_000
+/** Between two looks whether an export makes room for a file that is waited for. */
+const LOOK_MS = 250
 /** Rows that are formatted in one go: some 3 ms of the event loop. */
 const SLICE = 200
 /**
@@ -33,6 +36,8 @@ const SIGN_OF_LIFE_MS = 10_000
 
 /** An export in progress. Times in milliseconds, of the clock. */
 interface Export {
+  readonly work: Work
+  readonly kind: keyof typeof GRACE_MS
   readonly began: number
   /** When it falls, or fell, behind the minimum rate. */
   behindAt: number
@@ -51,7 +56,7 @@ export class Exports {
   private readonly open = new Set<Export>()
   private readonly clients = new Semaphore({ all: Infinity, each: EXPORTS_OF_CLIENT })
   private readonly reads = new Semaphore({
-    ...{ all: READS_AT_ONCE, each: READS_AT_ONCE },
+    ...{ all: READS_AT_ONCE, each: 1 },
     // An export that lost its slot may still wait for its read, so the queue has no limit.
     ...{ waiting: Infinity, waitingEach: Infinity },
   })
@@ -78,7 +83,8 @@ export class Exports {
     if (request.method === 'HEAD')
       return reply.type(format.type).header('content-disposition', format.file).send(Readable.from([]))
     const breakOff = () => void request.raw.socket.resetAndDestroy()
-    const own = this.enter(reply, clientOf(request), breakOff)
+    const kind = 'columnar' in format ? 'columnar' : 'text'
+    const own = this.enter(reply, workOf(request), kind, breakOff)
     try {
       const first = await this.read(pages, own)
       // The client left, or got the answer that this took too long.
@@ -118,7 +124,7 @@ export class Exports {
     own: Export,
     reply: FastifyReply,
   ): Promise<AsyncGenerator<Uint8Array> | undefined> {
-    const file = this.columnarFiles.begin(format.columnar)
+    const file = await this.begin(format.columnar, own)
     let ended = false
     const isWanted = () => !ended && !reply.raw.destroyed
     const filled = this.fill(file, first, pages, own, isWanted)
@@ -142,6 +148,20 @@ export class Exports {
       return undefined
     }
     return this.writeColumnar(file, filled, own, end)
+  }
+
+  /** Begins a file when there is a slot; exports that are behind make room. */
+  private async begin(name: ColumnarName, own: Export): Promise<ColumnarFile> {
+    const asked = this.clock()
+    const timer = setInterval(() => {
+      if (this.columnarFiles.isWaitedFor) this.makeRoom('columnar')
+    }, LOOK_MS)
+    try {
+      return await this.columnarFiles.begin(name, own.work)
+    } finally {
+      clearInterval(timer)
+      this.credit(own, this.clock() - asked)
+    }
   }
 
   private async fill(
@@ -190,10 +210,13 @@ export class Exports {
         sent++
       }
       if (sent < file.magic.length) yield file.magic.subarray(sent)
+      let asked = this.clock()
       for await (const chunk of file.rest(Math.max(sent, file.magic.length))) {
+        this.credit(own, this.clock() - asked)
         yield chunk
-        this.credit(own, chunk.length / LEAST_PACE)
+        this.credit(own, chunk.length / LEAST_PACE.columnar)
         await setImmediate()
+        asked = this.clock()
       }
     } catch (error) {
       own.breakOff()
@@ -218,7 +241,7 @@ export class Exports {
           yield text
           written = true
           // The stream asks for more: the client has read this, but for what is in buffers.
-          this.credit(own, text.length / LEAST_PACE)
+          this.credit(own, text.length / LEAST_PACE.text)
           // A client that reads as fast as we write must not keep the event loop from others.
           await setImmediate()
         }
@@ -233,7 +256,7 @@ export class Exports {
 
   private async read<Row>(pages: AsyncGenerator<Row[]>, own: Export): Promise<IteratorResult<Row[]>> {
     const asked = this.clock()
-    const release = await this.reads.acquire('', NEVER)
+    const release = await this.reads.acquire(own.work.client, own.work.signal)
     try {
       return await pages.next()
     } finally {
@@ -246,12 +269,25 @@ export class Exports {
   /** Moves the deadline of an export: by no more than the grace, ahead or behind. */
   private credit(own: Export, milliseconds: number): void {
     const now = this.clock()
-    own.behindAt = Math.min(Math.max(own.behindAt, now - GRACE_MS) + milliseconds, now + GRACE_MS)
+    const grace = GRACE_MS[own.kind]
+    own.behindAt = Math.min(Math.max(own.behindAt, now - grace) + milliseconds, now + grace)
+  }
+
+  /** Ends the export that is furthest behind; false where none is. */
+  private makeRoom(kind?: Export['kind']): boolean {
+    const endOf = ({ began, behindAt }: Export) => Math.min(behindAt, began + MAX_AGE_MS)
+    const [last] = [...this.open]
+      .filter((each) => kind === undefined || each.kind === kind)
+      .sort((a, b) => endOf(a) - endOf(b))
+    if (!last || endOf(last) >= this.clock()) return false
+    last.leave()
+    last.breakOff()
+    return true
   }
 
   /** Takes a slot. Where none is free, the export that is furthest behind loses its own. */
-  private enter(reply: FastifyReply, client: string, breakOff: () => void): Export {
-    const release = this.clients.tryAcquire(client)
+  private enter(reply: FastifyReply, work: Work, kind: Export['kind'], breakOff: () => void): Export {
+    const release = this.clients.tryAcquire(work.client)
     if (!release) {
       reply.header('retry-after', RETRY_AFTER_SECONDS)
       throw new RecordsError(
@@ -260,18 +296,12 @@ export class Exports {
       )
     }
     const now = this.clock()
-    if (this.open.size >= EXPORTS_AT_ONCE) {
-      const endOf = ({ began, behindAt }: Export) => Math.min(behindAt, began + MAX_AGE_MS)
-      const [last] = [...this.open].sort((a, b) => endOf(a) - endOf(b))
-      if (endOf(last!) >= now) {
-        release()
-        throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
-      }
-      last!.leave()
-      last!.breakOff()
+    if (this.open.size >= EXPORTS_AT_ONCE && !this.makeRoom()) {
+      release()
+      throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
     }
     const entered: Export = {
-      ...{ began: now, behindAt: now + GRACE_MS, breakOff },
+      ...{ work, kind, began: now, behindAt: now + GRACE_MS[kind], breakOff },
       leave: () => {
         this.open.delete(entered)
         release()

@@ -105,5 +105,5 @@ export {
 } from './sql'
 export { type IndexState, Store, translated } from './store'
 export type { InputRow } from './store-inputs'
-export { apiConnections, type DatabaseError, isOutage } from './store-pool'
+export { apiConnections, cancelStatement, type DatabaseError, isOutage } from './store-pool'
 export { DatabaseServers } from './store-servers'

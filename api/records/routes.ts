@@ -7,6 +7,7 @@ import { LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../../src/location'
 import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
+import { workOf, type Work } from '../http/work'
 import { listAbove } from './attested-pages'
 import { cursorText } from './cursor'
 import type { Exports } from './exports'
@@ -47,6 +48,7 @@ export function recordsRoutes(parts: {
   const listAddress = `${publicBaseUrl}/api/v0/location-records`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
   const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
+  const stats = new SharedRead(() => store.stats(new Date(clock())), 0, clock)
 
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = scope.withTypeProvider<TypeBoxTypeProvider>()
@@ -71,21 +73,23 @@ export function recordsRoutes(parts: {
         return fileExports.send(
           request,
           reply,
-          records.pages(isDeep(search) ? { ...asked.search, limit: 0 } : asked.search),
+          records.of(workOf(request)).pages(isDeep(search) ? { ...asked.search, limit: 0 } : asked.search),
           asked.format === 'csv' ? csvFormat(asked.columns) : RECORD_FORMATS[asked.format],
         )
-      return sendList(reply, asked)
+      return sendList(reply, asked, workOf(request))
     })
 
     async function sendList(
       reply: FastifyReply,
       { search, format, columns, byCursor, withTotal, given }: ListRequest & { whole: false },
+      work: Work,
     ): Promise<FastifyReply> {
       const { sort, limit, offset } = search
+      const found = records.of(work)
       // A deep offset that was not refused lies beyond the last record.
       const [{ rows, next }, counted] = await Promise.all([
-        isDeep(search) ? NOTHING : records.page(search),
-        withTotal ? records.count(search) : undefined,
+        isDeep(search) ? NOTHING : found.page(search),
+        withTotal ? found.count(search) : undefined,
       ])
       const nextCursor = next ? cursorText(next, choiceTag(search, sort)) : null
       const addresses = pageAddresses(listAddress, given, { limit, offset, nextCursor, byCursor })
@@ -124,23 +128,24 @@ export function recordsRoutes(parts: {
     }
 
     app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (): Promise<Statistics> => {
-      const now = clock()
-      const [stats, statuses] = await Promise.all([store.stats(new Date(now)), store.chainStatuses()])
+      const [counts, statuses] = await Promise.all([stats.fresh(), store.chainStatuses()])
       return {
-        total: stats.total,
+        total: counts.total,
         // Active chains always, others where they have records: so all of them add up to the total.
         by_chain: {
           ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])),
           ...Object.fromEntries(
-            Object.entries(stats.byChain).filter(([slug, count]) => count > 0 || ACTIVE_SLUGS.includes(slug)),
+            Object.entries(counts.byChain).filter(
+              ([slug, count]) => count > 0 || ACTIVE_SLUGS.includes(slug),
+            ),
           ),
         },
         by_time: {
-          last_24_hours: stats.last24Hours,
-          last_7_days: stats.last7Days,
-          last_30_days: stats.last30Days,
+          last_24_hours: counts.last24Hours,
+          last_7_days: counts.last7Days,
+          last_30_days: counts.last30Days,
         },
-        revoked: stats.revoked,
+        revoked: counts.revoked,
         chains: freshnessOf(statuses, chains, limits),
       }
     })
@@ -150,7 +155,8 @@ export function recordsRoutes(parts: {
       const { chain, include, given } = request.query
       const format = recordFormat(request.query, request.headers.accept)
       const find = async () => {
-        const found = await store.recordByUid(uid.toLowerCase(), chain, {
+        const own = store.of(workOf(request))
+        const found = await own.recordByUid(uid.toLowerCase(), chain, {
           withGeometry: format !== 'json',
           // People want to know where it comes from.
           withProvenance: include === 'provenance' || format === 'html',
@@ -158,7 +164,7 @@ export function recordsRoutes(parts: {
         if (found) return found
         throw new RecordsError(
           'record-not-found',
-          (await store.unreadable(uid, chain)) ??
+          (await own.unreadable(uid, chain)) ??
             `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
         )
       }
@@ -173,8 +179,8 @@ export function recordsRoutes(parts: {
         : reply.type(JSON_TYPE).send(recordText(row))
     })
 
-    app.get('/schemas', { schema: recordsSchemas.schemas }, async (): Promise<SchemaList> => {
-      const data = await store.foundSchemas()
+    app.get('/schemas', { schema: recordsSchemas.schemas }, async (request): Promise<SchemaList> => {
+      const data = await store.of(workOf(request)).foundSchemas()
       return {
         data: data.map((each) => ({ ...each, resolver: checksumAddress(each.resolver) })),
         built_in: LOCATION_SCHEMAS,

@@ -1,4 +1,6 @@
 import { RecordsError } from '../http/problems'
+import { OWN_WORK, type Work } from '../http/work'
+import { costOf } from './cost'
 import type { Condition, DecidedPlace } from './filter'
 import { nearest, type Measured } from './nearest'
 import { Sieve, TASK_CHARACTERS, type Place, type Sifted } from './sieve'
@@ -60,6 +62,7 @@ const COUNT_CAP = 10_000
 /** Finds records for REST, OGC and exports: in pages, to the end, or as a count. */
 export class RecordSearch {
   private readonly sieve: Sieve
+  private readonly work: Work = OWN_WORK
 
   constructor(
     private readonly store: Store,
@@ -71,6 +74,11 @@ export class RecordSearch {
 
   async close(): Promise<void> {
     await this.sieve.close()
+  }
+
+  /** This search for the work of a request, as `Store.of`. */
+  of(work: Work): RecordSearch {
+    return Object.assign(Object.create(this) as RecordSearch, { work, store: this.store.of(work) })
   }
 
   /**
@@ -129,6 +137,7 @@ export class RecordSearch {
           this.sieve.distances(
             records.map(({ geometry }) => geometry),
             at,
+            this.work,
           ),
       },
       MAX_CANDIDATES,
@@ -292,6 +301,7 @@ export class RecordSearch {
     filter: RecordFilter,
   ): Promise<Pick<RecordFilter, 'condition'>> {
     if (!condition) return {}
+    this.work.foresee(costOf(condition, await this.store.size(), MAX_CANDIDATES))
     // What the rest of the filter refuses needs no measuring.
     const others = ('all' in condition ? condition.all : [condition]).filter(isPlaceless)
     const narrow: RecordFilter = others.length > 0 ? { ...filter, condition: { all: others } } : filter
@@ -342,7 +352,7 @@ export class RecordSearch {
     const times = sort?.by === 'distance' ? undefined : sort
     const search = { ...query, reaching: place.reach, ...(times && { sort: times }) }
     for await (const part of this.candidates(search))
-      yield { ...(await this.sieve.sift(part, place)), looked: part.length }
+      yield { ...(await this.sieve.sift(part, place, this.work)), looked: part.length }
   }
 
   /** What passes a filter, in order, in parts that each are one task of the sieve. */

@@ -3,6 +3,7 @@ import { prepareGeometry, reachOf, readGeometry, withEffort, type Box } from '..
 import { distances, type SieveTask, type Verdict } from './sieve-worker'
 import type { RecordResult } from './sql'
 import { Workers, type WorkerLimits } from './workers'
+import type { Work } from '../http/work'
 
 /**
  * Search by exact place: the database gives candidates, workers measure them with the kernel that also signs.
@@ -32,7 +33,9 @@ export const TASK_CHARACTERS = 1_000_000
 const CHARACTERS_HERE = 20_000
 const SHORT_CHARACTERS = 300
 const LIMITS: WorkerLimits = {
-  ...{ threads: 2, waiting: 64, taskMs: 15_000 },
+  // One thread is left for others. Tasks of one client are short: it waits for the longest of another.
+  slots: { all: 2, each: 1, waiting: 256, waitingEach: 32, waitMs: 8_000 },
+  taskMs: 15_000,
   busy: 'Too many searches by exact place wait already.',
   slow: 'Looking at so many geometries took too long.',
 }
@@ -68,34 +71,38 @@ export class Sieve {
   }
 
   /**
-   * The candidates that are at the place, and those that certainly are not. Throws an UnavailableError under
-   * too much load.
+   * The candidates that are at the place, and those that certainly are not. Throws as `Workers.run` does.
    */
-  async sift(candidates: readonly RecordResult[], place: Place): Promise<Sifted> {
+  async sift(candidates: readonly RecordResult[], place: Place, work: Work): Promise<Sifted> {
     if (candidates.length === 0) return { passed: [], failed: [] }
     const { geometry, radiusMeters } = place
-    const verdicts = await this.run<Verdict>('sift', {
+    const task = {
       geometry,
       ...(radiusMeters !== undefined && { radiusMeters }),
       candidates: candidates.map((each) => each.geometry),
-    })
+    }
+    const verdicts = await this.run<Verdict>('sift', task, work)
     const those = (verdict: Verdict) => candidates.filter((_, i) => verdicts[i] === verdict)
     return { passed: those(true), failed: those(false) }
   }
 
   /**
    * Distances of GeoJSON geometries from that of the place in whole centimetres; null where nobody can tell.
-   * Throws an UnavailableError under too much load.
+   * Throws as `Workers.run` does.
    */
-  async distances(candidates: readonly (string | null)[], { geometry }: Place): Promise<(number | null)[]> {
+  async distances(
+    candidates: readonly (string | null)[],
+    { geometry }: Place,
+    work: Work,
+  ): Promise<(number | null)[]> {
     const task = { geometry, candidates }
     const characters = candidates.reduce((sum, each) => sum + (each?.length ?? 0), 0)
     return characters <= CHARACTERS_HERE && !candidates.some(isLong)
       ? distances(task)
-      : this.run<number | null>('distances', task)
+      : this.run<number | null>('distances', task, work)
   }
 
-  private async run<Answer>(name: 'sift' | 'distances', task: SieveTask): Promise<Answer[]> {
-    return (await this.workers.run(name, task)) as Answer[]
+  private async run<Answer>(name: 'sift' | 'distances', task: SieveTask, work: Work): Promise<Answer[]> {
+    return (await this.workers.run(name, task, work)) as Answer[]
   }
 }

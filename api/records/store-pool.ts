@@ -1,4 +1,4 @@
-import { Pool, type PoolConfig } from 'pg'
+import { Connection, Pool, type PoolClient, type PoolConfig } from 'pg'
 
 /** A statement that runs longer is stopped by the database. */
 export const STATEMENT_TIMEOUT_MS = 5_000
@@ -28,6 +28,35 @@ export function apiConnections(max: number, options: PoolConfig): PoolConfig {
     options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
     ...options,
   }
+}
+
+/**
+ * Asks the server to cancel the statement of a connection, by the message of the protocol for it, which
+ * PgBouncer passes on. If that fails, the statement ends by its timeout.
+ */
+export function cancelStatement(client: PoolClient): void {
+  // @types/pg leaves these out.
+  const { host, port, ssl, processID, secretKey } = client as PoolClient & Session
+  if (processID === null) return
+  const connection = new Connection({ ssl }) as Connection & CancelConnection
+  const cancel = () => connection.cancel(processID, secretKey)
+  connection.on('error', () => {})
+  connection.once('connect', () => (ssl ? connection.requestSsl() : cancel()))
+  connection.once('sslconnect', cancel)
+  if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`)
+  else connection.connect(port, host)
+}
+interface Session {
+  host: string
+  port: number
+  ssl: unknown
+  processID: number | null
+  secretKey: number
+}
+interface CancelConnection {
+  requestSsl(): void
+  connect(port: number | string, host?: string): void
+  cancel(processID: number, secretKey: number): void
 }
 
 /** As pg throws them, with Postgres' code. */

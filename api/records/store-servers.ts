@@ -4,7 +4,7 @@ import { findPrimary, hostOf, hostUrls } from '../../src/postgres'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import type { Statement } from './sql'
-import { STATEMENT_TIMEOUT_MS, isLost, openPool, type DatabaseError } from './store-pool'
+import { STATEMENT_TIMEOUT_MS, cancelStatement, isLost, openPool, type DatabaseError } from './store-pool'
 
 /**
  * How far the records of each chain go on a server: when its database was filled, and the number of the last
@@ -75,22 +75,48 @@ class Server {
     return pool
   }
 
-  async query<Row extends object>(config: PoolConfig, { text, values }: Statement): Promise<Row[]> {
-    return (await this.pool(config).query<Row>(text, values)).rows
+  /** @param signal cancels the statement in the database */
+  async query<Row extends object>(
+    config: PoolConfig,
+    { text, values }: Statement,
+    signal?: AbortSignal,
+  ): Promise<Row[]> {
+    const pool = this.pool(config)
+    if (!signal) return (await pool.query<Row>(text, values)).rows
+    const client = await pool.connect()
+    const cancel = () => cancelStatement(client)
+    signal.addEventListener('abort', cancel)
+    let failure: Error | undefined
+    try {
+      signal.throwIfAborted()
+      return (await client.query<Row>(text, values)).rows
+    } catch (error) {
+      failure = error as Error
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      signal.removeEventListener('abort', cancel)
+      // What is cancelled may be over by now: this connection must not run another one.
+      client.release(signal.aborted ? true : failure)
+    }
   }
 
   /** The rows of a statement, and how far the server was, both of one snapshot. */
   async read<Row extends object>(
     config: PoolConfig,
     { text, values }: Statement,
+    signal?: AbortSignal,
   ): Promise<{ rows: Row[]; marks: Marks }> {
     this.reads++
     try {
-      const rows = await this.query<Row & { marksOfServer: Marks | null; isRow: true | null }>(config, {
-        text: `SELECT answer.*, server.marks AS "marksOfServer" FROM (SELECT ${MARKS} AS marks) AS server
+      const rows = await this.query<Row & { marksOfServer: Marks | null; isRow: true | null }>(
+        config,
+        {
+          text: `SELECT answer.*, server.marks AS "marksOfServer" FROM (SELECT ${MARKS} AS marks) AS server
           LEFT JOIN LATERAL (SELECT true AS "isRow", statement.* FROM (${text}) AS statement) AS answer ON true`,
-        values,
-      })
+          values,
+        },
+        signal,
+      )
       return {
         marks: rows[0]?.marksOfServer ?? {},
         rows: rows.flatMap(({ isRow, marksOfServer: _, ...row }) => (isRow ? [row as unknown as Row] : [])),
@@ -190,21 +216,30 @@ export class DatabaseServers {
     return this.onPrimary((server) => server.pool(config).connect())
   }
 
-  /** Rows from the primary. */
-  query<Row extends object>(config: PoolConfig, statement: Statement): Promise<Row[]> {
-    return this.onPrimary((server) => server.query<Row>(config, statement))
+  /** Rows from the primary. Throws the signal's reason once it is aborted. */
+  query<Row extends object>(config: PoolConfig, statement: Statement, signal?: AbortSignal): Promise<Row[]> {
+    return this.onPrimary((server) => server.query<Row>(config, statement, signal))
   }
 
   /** Rows from any server that has all that anybody was shown. */
-  async read<Row extends object>(config: PoolConfig, statement: Statement): Promise<Row[]> {
-    if (this.replicas.length === 0) return this.query(config, statement)
+  async read<Row extends object>(
+    config: PoolConfig,
+    statement: Statement,
+    signal?: AbortSignal,
+  ): Promise<Row[]> {
+    if (this.replicas.length === 0) return this.query(config, statement, signal)
     return this.onReader(
       async (server) => {
-        const { rows, marks } = await server.read<Row>(config, statement)
+        const { rows, marks } = await server.read<Row>(config, statement, signal)
         return { answer: rows, marks, discard: () => Promise.resolve() }
       },
-      () => this.query<Row>(config, statement),
+      () => this.query<Row>(config, statement, signal),
     )
+  }
+
+  /** Servers that reads are spread over. */
+  get readers(): number {
+    return Math.max(1, this.replicas.length)
   }
 
   /**

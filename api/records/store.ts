@@ -1,8 +1,10 @@
 import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
 import { isUnmigrated } from '../../src/postgres'
-import { shownProblem, UnavailableError } from '../http/problems'
+import { RecordsError, shownProblem, UnavailableError } from '../http/problems'
+import { NoSlotError, Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
+import { OWN_WORK, type Work } from '../http/work'
 import {
   boxesQuery,
   changedRecordsQuery,
@@ -124,14 +126,32 @@ export interface FoundSchemaRow {
 
 /** How long the extent of the records is reused: it only decides how the newest of a place are looked for. */
 const EXTENT_SHARED_MS = 10_000
+/** Connections to each server for the reads of clients, and how many of them one client may have. */
+const LISTS = 8
+const LISTS_EACH = 3
+/**
+ * Reads that may wait for one: browsers and GIS send dozens at once, and many people may have one address.
+ * Milliseconds that a read waits: longer than a statement takes, so that each client gets its turn.
+ */
+const WAITING = { waiting: 1_000, waitingEach: 200, waitMs: STATEMENT_TIMEOUT_MS + 1_000 }
 
 /** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
 export class Store {
   readonly servers: DatabaseServers
-  private readonly own: PoolConfig
-  /** For lists and counts, which clients can make slow: everything else has connections of its own. */
+  /** For what operators and computations need: nothing that clients read makes it wait. */
+  private readonly vital: PoolConfig
+  /** For what is read once for all that wait for it. */
+  private readonly shared: PoolConfig
+  /** For the reads of clients, which can be slow: each client has a share of them. */
   private readonly lists: PoolConfig
+  private readonly slots: Semaphore
+  private readonly work: Work = OWN_WORK
   private readonly inputs = new InputLookups((text, values) => this.query(text, values))
+  private readonly pinged = this.readOnce(() =>
+    this.ask({ text: 'SELECT FROM location_record LIMIT 1', values: [] }),
+  )
+  private readonly statuses = this.readOnce(() => this.readStatuses())
+  private readonly states = this.readOnce(() => this.readStates())
   private readonly extent = new SharedRead(
     () => this.readExtent(),
     EXTENT_SHARED_MS,
@@ -149,17 +169,32 @@ export class Store {
     readUrls: readonly string[] = [],
   ) {
     this.servers = new DatabaseServers(databaseUrl, readUrls, onError)
-    this.own = apiConnections(5, options)
-    this.lists = apiConnections(8, options)
+    this.vital = apiConnections(4, options)
+    this.shared = apiConnections(4, options)
+    this.lists = apiConnections(LISTS, options)
+    this.slots = new Semaphore({ all: LISTS * this.servers.readers, each: LISTS_EACH, ...WAITING })
+  }
+
+  /**
+   * This store for the work of a request: its reads take the share of the client, count as its cost, and stop
+   * when the request does.
+   */
+  of(work: Work): Store {
+    return Object.assign(Object.create(this) as Store, { work })
   }
 
   async close(): Promise<void> {
     await this.servers.close()
   }
 
+  /** Connections to each server, and requests that wait for one. Their turn may come at any server. */
+  connections(): [server: string, states: Readonly<Record<string, number>>][] {
+    return [...this.servers.connections(), ['any', { waiting: this.slots.load.waiting }]]
+  }
+
   /** Whether the database answers, to reads at least, and is migrated. */
   async ping(): Promise<boolean> {
-    return this.run({ text: 'SELECT FROM location_record LIMIT 1', values: [] }).then(
+    return this.pinged.fresh().then(
       () => true,
       () => false,
     )
@@ -187,6 +222,11 @@ export class Store {
     return row?.total && row.first && row.last ? (row as Extent) : undefined
   }
 
+  /** About how many records there are. */
+  async size(): Promise<number> {
+    return (await this.extent.get())?.total ?? 0
+  }
+
   /** How many records match, counted up to `cap`. */
   async countRecords(filter: RecordFilter, cap: number): Promise<number> {
     const { text, values } = countQuery(filter, cap)
@@ -211,7 +251,7 @@ export class Store {
     parts: RecordParts,
   ): Promise<NearRecords | undefined> {
     const statement = nearQuery(at, limit, parts)
-    const reading = this.servers.read<{ meters: number; lines: string | null }>(this.lists, statement)
+    const reading = this.inTurn<{ meters: number; lines: string | null }>(statement)
     const [row] = await translated(
       reading.catch((error: DatabaseError) => {
         if (isGivenUp(error)) return []
@@ -246,10 +286,13 @@ export class Store {
 
   /** Why the attestation with this UID has no record; undefined where there is none that cannot be read. */
   async unreadable(uid: string, chain?: string): Promise<string | undefined> {
-    const [row] = await this.run<{ chain: string; problem: string }>({
-      text: `SELECT chain, problem FROM attestation_event WHERE chain = ANY($1) AND uid = $2 AND kind = 'ATTESTED' AND problem IS NOT NULL LIMIT 1`,
-      values: [chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain], uid.toLowerCase()],
-    })
+    const [row] = await this.run<{ chain: string; problem: string }>(
+      {
+        text: `SELECT chain, problem FROM attestation_event WHERE chain = ANY($1) AND uid = $2 AND kind = 'ATTESTED' AND problem IS NOT NULL LIMIT 1`,
+        values: [chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain], uid.toLowerCase()],
+      },
+      true,
+    )
     return (
       row &&
       `Attestation ${uid} on ${row.chain} has no record, as it cannot be read: ${shownProblem(row.problem)}`
@@ -259,7 +302,11 @@ export class Store {
   /**
    * The state of the data, and how many records there are, by chain; kept by the database as records change.
    */
-  async recordStates(): Promise<RecordState[]> {
+  recordStates(): Promise<RecordState[]> {
+    return this.states.fresh()
+  }
+
+  private async readStates(): Promise<RecordState[]> {
     const rows = await this.run<Omit<RecordState, 'revision'> & { revision: string }>({
       text: 'SELECT chain, total::float8 AS total, revoked::float8 AS revoked, revision, since FROM record_state ORDER BY chain',
       values: [],
@@ -282,18 +329,25 @@ export class Store {
 
   /** The location schemas that were found in the chains' registries, in the order of their registration. */
   foundSchemas(): Promise<FoundSchemaRow[]> {
-    return this.run<FoundSchemaRow>({
-      text: `SELECT uid, chain, fields, resolver, revocable, block_number AS block, watched AS indexed
+    return this.run<FoundSchemaRow>(
+      {
+        text: `SELECT uid, chain, fields, resolver, revocable, block_number AS block, watched AS indexed
         FROM location_schema ORDER BY chain, block_number, uid`,
-      values: [],
-    })
+        values: [],
+      },
+      true,
+    )
   }
 
   /** How far the copy of each chain goes. */
   chainStatuses(): Promise<ChainStatusRow[]> {
+    return this.statuses.fresh()
+  }
+
+  private readStatuses(): Promise<ChainStatusRow[]> {
     const blocks = (ranges: string) =>
       `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
-    return this.run<ChainStatusRow>({
+    return this.ask<ChainStatusRow>({
       text: `SELECT chain, ${INDEX_STATE}, ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
          unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", contradictions::float8,
          (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations",
@@ -372,16 +426,53 @@ export class Store {
 
   /**
    * Runs a statement on a server that has all that anybody was shown before.
-   * @param heavy whether clients can make it slow
+   * @param heavy true if it is a client's, which can make it slow; else it is read once for all that wait
    */
   run<Row extends object>(statement: Statement, heavy = false): Promise<Row[]> {
-    return translated(this.servers.read<Row>(heavy ? this.lists : this.own, statement), heavy)
+    return translated(
+      heavy ? this.inTurn<Row>(statement) : this.servers.read<Row>(this.shared, statement),
+      heavy,
+    )
+  }
+
+  /** Runs a client's statement when it is its turn, until its work ends. */
+  private async inTurn<Row extends object>(statement: Statement): Promise<Row[]> {
+    const { client, signal, spend } = this.work
+    const release = await this.slots.acquire(client, signal).catch(noSlot)
+    const began = performance.now()
+    try {
+      return await this.servers.read<Row>(this.lists, statement, signal)
+    } finally {
+      spend(performance.now() - began)
+      release()
+    }
+  }
+
+  /** Runs a statement of the service itself, which nothing that clients read makes wait. */
+  private ask<Row extends object>(statement: Statement): Promise<Row[]> {
+    return translated(this.servers.read<Row>(this.vital, statement), false)
+  }
+
+  /** A read that starts after each call, one at a time for all calls. */
+  private readOnce<T>(read: () => Promise<T>): SharedRead<T> {
+    return new SharedRead(read, 0, () => performance.now())
   }
 
   /** Runs a statement on the primary: what a signature depends on. */
   private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
-    return translated(this.servers.query<Row>(this.own, { text, values }), false)
+    return translated(this.servers.query<Row>(this.vital, { text, values }), false)
   }
+}
+
+/** Throws why a client's work does not get a slot. */
+function noSlot(error: unknown): never {
+  if (!(error instanceof NoSlotError)) throw error
+  throw error.own
+    ? new RecordsError(
+        'rate-limited',
+        'Too many of your requests are answered at the same time; wait for them',
+      )
+    : new UnavailableError('Too many requests wait for the database.')
 }
 
 /**

@@ -1,53 +1,81 @@
 import { Piscina } from 'piscina'
-import { UnavailableError } from '../http/problems'
+import { RecordsError, UnavailableError } from '../http/problems'
+import { NoSlotError, Semaphore, type SemaphoreLimits } from '../http/semaphore'
+import type { Work } from '../http/work'
 
 /** Threads that take tasks from a queue; they start with the first one, and end when nobody asks. */
 
 const IDLE_MS = 60_000
 
 export interface WorkerLimits {
-  threads: number
-  /** Tasks that may wait; and what is said to one more. */
-  waiting: number
+  /** Threads: of all clients, and of one; tasks that may wait, and for how long. */
+  slots: Required<SemaphoreLimits>
+  /** Says that too many tasks wait, or for too long. */
   busy: string
-  /** How long a task may take, waiting included, milliseconds; and what is said of one that takes longer. */
+  /** How long a task may take, in milliseconds, and what is said of one that takes longer. */
   taskMs: number
   slow: string
 }
 
 export class Workers {
   private pool?: Piscina
+  private readonly slots: Semaphore
 
   /** @param file of the functions */
   constructor(
     private readonly file: string,
     private readonly limits: WorkerLimits,
-  ) {}
+  ) {
+    this.slots = new Semaphore(limits.slots)
+  }
 
   async close(): Promise<void> {
     await this.pool?.destroy()
   }
 
-  /** Runs an exported function of the file. Throws its error, and an UnavailableError under too much load. */
-  async run(name: string, input: unknown, transfer?: readonly ArrayBuffer[]): Promise<unknown> {
-    const { threads, waiting, busy, taskMs, slow } = this.limits
+  /**
+   * Runs an exported function of the file in the client's turn; ends it when the work ends. Throws its error,
+   * an UnavailableError under too much load, and a RecordsError (429) where it is the client's own.
+   */
+  async run(
+    name: string,
+    input: unknown,
+    { client, signal, spend }: Work,
+    transfer?: readonly ArrayBuffer[],
+  ): Promise<unknown> {
+    const { slots, busy, taskMs, slow } = this.limits
+    const release = await this.slots.acquire(client, signal).catch((error: Error) => {
+      if (!(error instanceof NoSlotError)) throw error
+      throw error.own
+        ? new RecordsError('rate-limited', `${busy} They are yours.`)
+        : new UnavailableError(busy)
+    })
     this.pool ??= new Piscina({
       filename: this.file,
       minThreads: 0,
-      maxThreads: threads,
+      maxThreads: slots.all,
       idleTimeout: IDLE_MS,
-      maxQueue: waiting,
     })
-    if (this.pool.queueSize >= waiting) throw new UnavailableError(busy)
+    const began = performance.now()
+    const abort = new AbortController()
+    const end = () => abort.abort()
+    const timer = setTimeout(end, taskMs)
+    signal.addEventListener('abort', end)
     try {
       return (await this.pool.run(input, {
         name,
-        signal: AbortSignal.timeout(taskMs),
+        signal: abort.signal,
         ...(transfer && { transferList: transfer }),
       })) as unknown
     } catch (error) {
+      signal.throwIfAborted()
       if ((error as Error).name === 'AbortError') throw new UnavailableError(slow)
       throw error
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      spend(performance.now() - began)
+      release()
     }
   }
 }

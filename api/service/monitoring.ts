@@ -241,7 +241,7 @@ function metricsOfProcess(registry: Registry, { listeners, attesters, store, mea
       registers,
       collect() {
         this.reset()
-        for (const [server, states] of store.servers.connections())
+        for (const [server, states] of store.connections())
           for (const [state, count] of Object.entries(states)) this.inc({ server, state }, count)
       },
     }),

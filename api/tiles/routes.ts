@@ -1,10 +1,10 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { clientOf } from '../http/limits'
-import { recordsErrorHandler, UnavailableError } from '../http/problems'
+import type { FastifyInstance } from 'fastify'
+import { RecordsError, recordsErrorHandler, UnavailableError } from '../http/problems'
 import { NoSlotError, Semaphore } from '../http/semaphore'
+import { workOf, type Work } from '../http/work'
 import { choiceOf, isKnown, readParameters, type RecordSearch, type Store } from '../records'
 import { TILE_TYPE, tileJson } from './documents'
 import { tilesSchemas } from './openapi'
@@ -16,7 +16,7 @@ const decompress = promisify(gunzip)
  * Tiles that are made at once: lists have the other connections. A map asks for some thirty at a time; many
  * may be behind one address.
  */
-const MAKING = { all: 4, each: 3, waiting: 400, waitingEach: 200 }
+const MAKING = { all: 6, each: 3, waiting: 400, waitingEach: 200, waitMs: 20_000 }
 
 /**
  * GET /location-records.json and /location-records/{z}/{x}/{y}.mvt (docs/reference/tiles.md), mounted at
@@ -46,8 +46,12 @@ export async function tilesRoutes(
   })
 
   app.get('/location-records/:z/:x/:y.mvt', { schema: tilesSchemas.tile }, async (request, reply) => {
-    const { etag, compressed } = await tiles.get(tileOf(request.params), choiceOf(request.query), (work) =>
-      inTurn(semaphore, request, work),
+    const work = workOf(request)
+    const { etag, compressed } = await tiles.get(
+      tileOf(request.params),
+      choiceOf(request.query),
+      work,
+      (make) => inTurn(semaphore, work, make),
     )
     if (isKnown(request, reply, etag, 'accept-encoding')) return reply
     void reply.type(TILE_TYPE)
@@ -57,17 +61,16 @@ export async function tilesRoutes(
   })
 }
 
-/** Runs work of a client when it is its turn. Throws an UnavailableError where too many wait. */
-async function inTurn<T>(semaphore: Semaphore, request: FastifyRequest, work: () => Promise<T>): Promise<T> {
-  const release = await semaphore
-    .acquire(clientOf(request), AbortSignal.timeout(20_000))
-    .catch((error: Error) => {
-      if (error instanceof NoSlotError || error.name === 'TimeoutError')
-        throw new UnavailableError('Too many tiles are waited for already.')
-      throw error
-    })
+/** Makes something for a client when it is its turn. Throws where it would wait too long. */
+async function inTurn<T>(semaphore: Semaphore, { client, signal }: Work, make: () => Promise<T>): Promise<T> {
+  const release = await semaphore.acquire(client, signal).catch((error: Error) => {
+    if (!(error instanceof NoSlotError)) throw error
+    throw error.own
+      ? new RecordsError('rate-limited', 'Too many of your tiles are waited for already; wait for them')
+      : new UnavailableError('Too many tiles are waited for already.')
+  })
   try {
-    return await work()
+    return await make()
   } finally {
     release()
   }

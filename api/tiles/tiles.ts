@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
+import { finished, OWN_WORK, type Work } from '../http/work'
 import {
   boxesOf,
   choiceTag,
@@ -78,30 +79,35 @@ export class Tiles {
   }
 
   /**
-   * A tile of the records that a choice names.
-   * @param enter runs what has to be made, when there is room for it
+   * A tile of the records that a choice names, made by the work of a client if nobody has asked for it.
+   * @param enter runs what may have to be made, when there is room for it
    */
   async get(
     tile: Tile,
     choice: RecordChoice,
+    work: Work = OWN_WORK,
     enter: <T>(work: () => Promise<T>) => Promise<T> = (work) => work(),
   ): Promise<MadeTile> {
     await this.changes.follow()
     const key = `${tile.z}/${tile.x}/${tile.y} ${choiceTag(choice, NEWEST_FIRST)}`
-    const known = this.kept.get(key)?.content ?? this.making.get(key)?.content
-    if (known) return known
-    const work: Known<Promise<MadeTile>> = {
+    const known = () => this.kept.get(key)?.content ?? this.making.get(key)?.content
+    // Once more when it is its turn: another client that waits less may have begun to make it.
+    return known() ?? enter(async () => known() ?? this.begin(key, tile, choice, work))
+  }
+
+  private async begin(key: string, tile: Tile, choice: RecordChoice, work: Work): Promise<MadeTile> {
+    const making: Known<Promise<MadeTile>> = {
       boxes: boxesOf(boxOf(tile)),
-      content: enter(() => this.make(tile, choice)),
+      content: this.make(tile, choice, finished(work)),
     }
-    this.making.set(key, work)
+    this.making.set(key, making)
     try {
-      const made = await work.content
+      const made = await making.content
       // A change that came meanwhile has taken it out: what was read may be from before it.
-      if (this.making.get(key) === work) this.kept.set(key, { boxes: work.boxes, content: made })
+      if (this.making.get(key) === making) this.kept.set(key, { boxes: making.boxes, content: made })
       return made
     } finally {
-      if (this.making.get(key) === work) this.making.delete(key)
+      if (this.making.get(key) === making) this.making.delete(key)
     }
   }
 
@@ -113,16 +119,16 @@ export class Tiles {
     for (const [key, known] of this.kept.entries()) if (isConcerned(known)) this.kept.delete(key)
   }
 
-  private async make(tile: Tile, choice: RecordChoice): Promise<MadeTile> {
-    const bytes = await this.encode(tile, choice)
+  private async make(tile: Tile, choice: RecordChoice, work: Work): Promise<MadeTile> {
+    const bytes = await this.encode(tile, choice, work)
     return {
       etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
       compressed: bytes.length ? await compress(bytes, { level: GZIP_LEVEL }) : bytes,
     }
   }
 
-  private async encode(tile: Tile, choice: RecordChoice): Promise<Buffer> {
-    const { store, records } = this.options
+  private async encode(tile: Tile, choice: RecordChoice, work: Work): Promise<Buffer> {
+    const [store, records] = [this.options.store.of(work), this.options.records.of(work)]
     const { place, condition, ...filters } = choice
     const within = { ...filters, shownIn: boxOf(tile) }
     const filter = place

@@ -19,10 +19,10 @@ import {
 } from '../../../test/database'
 import { insertRecords, somePlaces, type Geometry, type GivenRecord } from '../../../test/records'
 import { RECORD_FIELD_LIST } from '../../../src/location'
-import { UnavailableError } from '../../http/problems'
 import { RECORD_COLUMNS } from '../sql'
 import { ColumnarFiles } from './file'
 import { curveKey, LAST_KEY, shapeOf } from './shape'
+import { OWN_WORK } from '../../http/work'
 import { sentence, testSentences } from '../../../test/sentences'
 
 /** GeoParquet and FlatGeobuf, read back with DuckDB, GDAL and flatgeobuf's own reader. */
@@ -412,7 +412,7 @@ describe('GeoParquet', () => {
   })
   test('bytes between the first ones and the row groups, which tell proxies that it goes on, have no meaning', async () => {
     const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
-    const made = makes.begin('geoparquet')
+    const made = await makes.begin('geoparquet', OWN_WORK)
     const [{ uid, chain, text }] = (await rows<{ uid: string; chain: string; text: string }>(
       database.url,
       `SELECT ${RECORD_COLUMNS} FROM location_record LIMIT 1`,
@@ -688,13 +688,18 @@ describe('temporary files', () => {
     expect((await ask('?format=geoparquet&limit=1500')).status).toBe(200)
     vi.unstubAllEnvs()
   })
-  test('four files at once, then 503', async () => {
+  test('a client makes one file at a time, all clients four; the next one waits for a slot', async () => {
     const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
-    const made = Array.from({ length: 4 }, () => makes.begin('flatgeobuf'))
-    expect(() => makes.begin('geoparquet')).toThrow(UnavailableError)
-    await made[0]!.close()
-    await makes.begin('geoparquet').close()
-    for (const each of made.slice(1)) await each.close()
+    const leave = new AbortController()
+    const begin = (client: string) => makes.begin('flatgeobuf', { ...OWN_WORK, client, signal: leave.signal })
+    const made = await Promise.all(['a', 'b', 'c', 'd'].map(begin))
+    const [fifth, second] = [begin('e'), begin('a')]
+    await expect(begin('a')).rejects.toMatchObject({ status: 429, detail: sentence() })
+    await made[1]!.close()
+    await (await fifth).close()
+    leave.abort(new Error('gone'))
+    await expect(second).rejects.toThrow('gone')
+    for (const each of made) await each.close()
     await makes.close()
   })
 })

@@ -1,6 +1,7 @@
 import path from 'node:path'
-import { UnavailableError } from '../../http/problems'
-import { Semaphore } from '../../http/semaphore'
+import { RecordsError, UnavailableError } from '../../http/problems'
+import { NoSlotError, Semaphore } from '../../http/semaphore'
+import type { Work } from '../../http/work'
 import type { RecordResult } from '../sql'
 import { Workers, type WorkerLimits } from '../workers'
 import type { Beginning } from './flatgeobuf'
@@ -17,10 +18,14 @@ import type { Run } from './worker'
 
 export type ColumnarName = 'geoparquet' | 'flatgeobuf'
 
-/** Files that are made at once: each holds some 50 bytes a record in memory. */
-const FILES_AT_ONCE = 4
+/**
+ * Files that are made at once, of all clients and of one: each holds some 50 bytes a record in memory. Others
+ * wait until one is given up that is read too slowly (exports.ts).
+ */
+const FILES = { all: 4, each: 1, waiting: 16, waitingEach: 1, waitMs: 15_000 }
 const LIMITS: WorkerLimits = {
-  ...{ threads: 2, waiting: 64, taskMs: 60_000 },
+  slots: { all: 2, each: 1, waiting: 64, waitingEach: 16, waitMs: 60_000 },
+  taskMs: 60_000,
   busy: 'Too many exports in space order wait already.',
   slow: 'Sorting these records took too long.',
 }
@@ -36,7 +41,7 @@ const [LEAST_READ, MOST_READ] = [8_192, 262_144]
 /** Makes columnar files. */
 export class ColumnarFiles {
   private readonly workers: Workers
-  private readonly slots = new Semaphore({ all: FILES_AT_ONCE, each: FILES_AT_ONCE })
+  private readonly slots = new Semaphore(FILES)
   private readonly budget: DiskBudget
 
   /**
@@ -52,17 +57,31 @@ export class ColumnarFiles {
     await this.workers.close()
   }
 
-  /** A file to fill. Close it in the end. Throws an UnavailableError where too many are made. */
-  begin(name: ColumnarName): ColumnarFile {
-    const release = this.slots.tryAcquire('')
-    if (!release)
-      throw new UnavailableError(
-        `${FILES_AT_ONCE} exports in space order are under way; formats that are not sorted can be had.`,
-      )
+  /** Whether a client waits for a file to begin. */
+  get isWaitedFor(): boolean {
+    return this.slots.load.waiting > 0
+  }
+
+  /**
+   * A file to fill, when it is the client's turn. Close it in the end. Throws an UnavailableError where too
+   * many are made, and a RecordsError where the client makes one already.
+   */
+  async begin(name: ColumnarName, work: Work): Promise<ColumnarFile> {
+    const release = await this.slots.acquire(work.client, work.signal).catch((error: Error) => {
+      if (!(error instanceof NoSlotError)) throw error
+      throw error.own
+        ? new RecordsError(
+            'rate-limited',
+            'An export of yours in space order is under way already; wait for it, or take a format that is not sorted',
+          )
+        : new UnavailableError(
+            `${FILES.all} exports in space order are under way; formats that are not sorted can be had.`,
+          )
+    })
     const Kind = name === 'geoparquet' ? GeoParquetFile : FlatGeobufFile
     return new Kind(
       new Spool(this.budget),
-      ({ name, input, transfer }) => this.workers.run(name, input, transfer),
+      ({ name, input, transfer }) => this.workers.run(name, input, work, transfer),
       release,
     )
   }

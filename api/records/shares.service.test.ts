@@ -1,0 +1,134 @@
+import { setMaxListeners } from 'node:events'
+import { request } from 'node:http'
+import { Client } from 'pg'
+import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from 'vitest'
+import { startApi } from '../../test/api'
+import { TEST_DATABASE_URL, createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { insertRecords } from '../../test/records'
+import { sentence, testSentences } from '../../test/sentences'
+import { OWN_WORK, type Work } from '../http/work'
+import { Store } from './store'
+
+/** Shares of the database, with statements of clients that do not end until the test lets them. */
+
+/** Nothing here times out, however long the test takes. */
+const PATIENT = { statement_timeout: 600_000, query_timeout: 600_000 }
+const HELD = { text: 'SELECT pg_advisory_xact_lock_shared(7)', values: [] }
+let database: TestDatabase
+let store: Store
+/** Holds what the statements of clients wait for. */
+let holder: Client
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  await insertRecords(database.url, [{ memo: 'one' }, { memo: 'two' }])
+})
+beforeEach(async () => {
+  store = new Store(database.url, () => {}, PATIENT)
+  holder = new Client({ connectionString: database.url })
+  await holder.connect()
+  await holder.query('SELECT pg_advisory_lock(7)')
+})
+afterEach(async () => {
+  await holder.end()
+  await store.close()
+})
+afterAll(() => database?.drop())
+
+/** The work of a client, which can leave. */
+function workOf(client: string) {
+  const abort = new AbortController()
+  setMaxListeners(0, abort.signal)
+  let spent = 0
+  const work: Work = { ...OWN_WORK, client, signal: abort.signal, spend: (ms) => (spent += ms) }
+  return { work, leave: () => abort.abort(new Error('gone')), spent: () => spent }
+}
+
+/** Statements of a client that do not end by themselves. */
+function hold(work: Work, count: number): Promise<PromiseSettledResult<unknown>[]> {
+  const own = store.of(work)
+  return Promise.allSettled(Array.from({ length: count }, () => own.run(HELD, true)))
+}
+
+async function held(): Promise<number> {
+  const found = await rows<{ count: number }>(
+    database.url,
+    `SELECT count(*)::int FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  )
+  return found[0]!.count
+}
+
+const memos = async (work: Work) => (await store.of(work).listRecords({ limit: 10 })).length
+
+// The embedded database has one session.
+test.runIf(TEST_DATABASE_URL)(
+  'a client has three connections, and what it asks beyond them makes only itself wait',
+  async () => {
+    const hostile = workOf('hostile')
+    const holding = hold(hostile.work, 20)
+    await expect.poll(held).toBe(3)
+    expect(await memos(workOf('victim').work)).toBe(2)
+    expect(await held()).toBe(3)
+    hostile.leave()
+    expect((await holding).map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
+      Array(20).fill('Error: gone'),
+    )
+    // The lock is still held: the statements were cancelled.
+    await expect.poll(held).toBe(0)
+    expect(hostile.spent()).toBeGreaterThan(0)
+    expect(await memos(workOf('hostile').work)).toBe(2)
+  },
+)
+
+test.runIf(TEST_DATABASE_URL)(
+  'with all connections of clients taken, health, status and inputs of computations are read',
+  async () => {
+    const clients = ['a', 'b', 'c'].map(workOf)
+    const holding = clients.map(({ work }) => hold(work, 3))
+    await expect.poll(held).toBe(8)
+    const waiting = memos(workOf('victim').work)
+    expect(await store.ping()).toBe(true)
+    expect(await store.chainStatuses()).toEqual([])
+    expect(await store.inputByUid('celo', `0x${'0'.repeat(64)}`, true)).toBeUndefined()
+    expect((await store.recordStates()).map(({ total }) => total)).toEqual([2])
+    // The victim is next, before the ninth statement that waits longer.
+    clients[0]!.leave()
+    expect(await waiting).toBe(2)
+    for (const { leave } of clients.slice(1)) leave()
+    await Promise.all(holding)
+  },
+)
+
+test.runIf(TEST_DATABASE_URL)('beyond its places in the queue a client gets 429', async () => {
+  const hostile = workOf('hostile')
+  const holding = hold(hostile.work, 203)
+  await expect.poll(held).toBe(3)
+  await expect(store.of(hostile.work).run(HELD, true)).rejects.toMatchObject({
+    status: 429,
+    detail: sentence(),
+  })
+  hostile.leave()
+  await holding
+})
+
+test.runIf(TEST_DATABASE_URL)('the statement of a client that leaves is cancelled', async () => {
+  const api = await startApi({ databaseUrl: database.url })
+  try {
+    await holder.query('BEGIN')
+    await holder.query('LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
+    const waiting = () =>
+      rows(
+        database.url,
+        `SELECT FROM pg_locks WHERE NOT granted AND relation = 'location_record'::regclass`,
+      ).then(({ length }) => length)
+    const asked = request(`${api.url}/api/v0/location-records?limit=1`).on('error', () => {})
+    asked.end()
+    await expect.poll(waiting).toBe(1)
+    asked.destroy()
+    await expect.poll(waiting).toBe(0)
+  } finally {
+    await holder.query('ROLLBACK')
+    await api.close()
+  }
+})
+
+testSentences()
