@@ -12,6 +12,7 @@ import {
 import { GeometryError, readGeometry } from '../../src/geodesy'
 import { writeLabel, type OperationName } from '../../src/operations'
 import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
+import type { Work } from '../http/work'
 import { sign, signBatch, type Landing, type UnsignedResult } from './answers'
 import { NO_RECIPIENT, proxyRefused, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
@@ -58,12 +59,12 @@ export async function compute(
   parts: ComputeParts,
   name: OperationName,
   request: OperationRequest & { chainId: number },
-  client: string,
+  work: Work,
 ): Promise<ComputeResult> {
   const chain = await servedChain(parts, request.chainId)
   const contract = await contractFor(parts, chain, request.submission)
   const started = performance.now()
-  const unsigned = await computeUnsigned(parts, chain, name, request, client)
+  const unsigned = await computeUnsigned(parts, chain, name, request, work)
   if (performance.now() - started > VALID_FOR_MS) await checkInputsValid(parts, chain, unsigned)
   const answer = await sign(await landingOf(parts, chain, contract, request.include), unsigned)
   // Answers of one turn of the event loop go out together: 3,000 to 3,300 requests/s in place of 2,700.
@@ -75,7 +76,7 @@ export async function compute(
 export async function computeBatch(
   parts: ComputeParts,
   { operations, chainId, submission, include, ...common }: BatchRequest,
-  client: string,
+  work: Work,
 ): Promise<BatchResult> {
   const chain = await servedChain(parts, chainId)
   const contract = await contractFor(parts, chain, submission)
@@ -91,7 +92,7 @@ export async function computeBatch(
       )
     results.push(
       await inPlace(`operations[${i}]`, () =>
-        computeUnsigned(parts, chain, operation, { ...common, ...own }, client, left),
+        computeUnsigned(parts, chain, operation, { ...common, ...own }, work, left),
       ),
     )
   }
@@ -195,7 +196,7 @@ async function computeUnsigned(
   { attester, reader }: ServedChain,
   name: OperationName,
   request: OperationRequest,
-  client: string,
+  work: Work,
   budgetMs?: number,
 ): Promise<UnsignedResult> {
   const operation = OPERATIONS[name]
@@ -208,14 +209,14 @@ async function computeUnsigned(
     Promise.all(
       fields.map((field) =>
         withField([field], () =>
-          parts.resolver.resolve(request[field], field, attester.chain, reader, client),
+          parts.resolver.resolve(request[field], field, attester.chain, reader, work.client),
         ),
       ),
     ),
   ])
   const measurement = await withField(
     fields,
-    () => parts.measurer.measure({ operation: name, inputs, numbers }, client, budgetMs),
+    () => parts.measurer.measure({ operation: name, inputs, numbers }, work, budgetMs),
     inputs,
   )
   const { data, claims } = described(name, operation, numbers, measurement, parts.clock())

@@ -6,6 +6,7 @@ import { GeometryError, readGeometry } from '../../src/geodesy'
 import { MEASURE_WORKER } from '../../test/api'
 import { Measurer, ReadGeometry, referenceOf } from './measure'
 import { ComputeError } from '../http/problems'
+import { OWN_WORK } from '../http/work'
 import { sentence, testSentences } from '../../test/sentences'
 
 const measurers = [new Measurer(60_000, MEASURE_WORKER), new Measurer(300, MEASURE_WORKER)] as const
@@ -25,7 +26,7 @@ describe('measuring', () => {
   test('a worker and the main thread give the same answer and references', async () => {
     const small = await measurers[0].measure(
       { operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] },
-      'a client',
+      { ...OWN_WORK, client: 'a client' },
     )
     // 900 repeated positions make it large, but the polygon stays the same.
     const large = {
@@ -36,7 +37,7 @@ describe('measuring', () => {
     }
     const measured = await measurers[0].measure(
       { operation: 'area', inputs: [input(large)], numbers: [] },
-      'a client',
+      { ...OWN_WORK, client: 'a client' },
     )
     expect(measured.outcome).toBe(small.outcome)
     const here = new Measurer()
@@ -47,9 +48,12 @@ describe('measuring', () => {
           inputs: [input(ring(2_000, 1, 5)), { ref: '0x12', ...input(ring(900, 2)) }],
           numbers: [],
         },
-        'a client',
+        { ...OWN_WORK, client: 'a client' },
       ),
-      here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] }, 'a client'),
+      here.measure(
+        { operation: 'area', inputs: [input(ring(900, 2))], numbers: [] },
+        { ...OWN_WORK, client: 'a client' },
+      ),
     ])
     expect(both[0]).toEqual({ outcome: true, refs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), '0x12'] })
     const alone = await measurers[0].measure(
@@ -66,7 +70,7 @@ describe('measuring', () => {
         ],
         numbers: [],
       },
-      'a client',
+      { ...OWN_WORK, client: 'a client' },
     )
     expect(alone.refs[0]).not.toBe(both[1].refs[0])
   })
@@ -77,7 +81,10 @@ describe('measuring', () => {
       crossed.coordinates[0]![100]!,
     ]
     const error = (await measurers[0]
-      .measure({ operation: 'area', inputs: [input(crossed)], numbers: [] }, 'a client')
+      .measure(
+        { operation: 'area', inputs: [input(crossed)], numbers: [] },
+        { ...OWN_WORK, client: 'a client' },
+      )
       .catch((error: unknown) => error)) as GeometryError
     expect(error).toBeInstanceOf(GeometryError)
     expect(error.message).toEqual(sentence())
@@ -91,7 +98,7 @@ describe('measuring', () => {
     const error = await measurers[1]
       .measure(
         { operation: 'distance', inputs: [parallel(80), parallel(89.9999999)], numbers: [] },
-        'a client',
+        { ...OWN_WORK, client: 'a client' },
       )
       .catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ComputeError)
@@ -108,7 +115,7 @@ describe('measuring', () => {
     const error = await measurers[1]
       .measure(
         { operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] },
-        'a client',
+        { ...OWN_WORK, client: 'a client' },
       )
       .catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ComputeError)
@@ -116,7 +123,7 @@ describe('measuring', () => {
     expect((error as ComputeError).message).toEqual(sentence())
     const next = await measurers[0].measure(
       { operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] },
-      'a client',
+      { ...OWN_WORK, client: 'a client' },
     )
     expect(next.outcome).toBe(true)
   })
@@ -252,7 +259,7 @@ describe('reading bodies in a worker', () => {
           ],
           numbers: [],
         },
-        'a client',
+        { ...OWN_WORK, client: 'a client' },
       )
     const first = await area()
     expect(measurers[0].recall(geometry.input).prepared).toBeDefined()
@@ -293,7 +300,10 @@ describe('one client who floods the workers', () => {
     const done: string[] = []
     const ask = (operation: string, client: string) =>
       flooded
-        .measure({ operation, inputs: [input(ring(1_001, 1))], numbers: gate as unknown as number[] }, client)
+        .measure(
+          { operation, inputs: [input(ring(1_001, 1))], numbers: gate as unknown as number[] },
+          { ...OWN_WORK, client },
+        )
         .then(
           () => void done.push(client),
           (error: ComputeError) => void done.push(`${client} ${error.slug} ${error.retryAfter}`),
@@ -309,6 +319,24 @@ describe('one client who floods the workers', () => {
     Atomics.notify(gate, 0)
     await Promise.all(flood)
     expect(done.filter((client) => client === 'flood')).toHaveLength(18)
+  })
+  test('and leaves, gives its workers back', async () => {
+    const gate = new Int32Array(new SharedArrayBuffer(4))
+    const leave = new AbortController()
+    let spent = 0
+    const work = { ...OWN_WORK, client: 'flood', signal: leave.signal, spend: (ms: number) => (spent += ms) }
+    const ask = (operation: string) =>
+      flooded.measure(
+        { operation, inputs: [input(ring(1_001, 1))], numbers: gate as unknown as number[] },
+        operation === 'hold' ? work : { ...OWN_WORK, client: 'flood' },
+      )
+    const held = Array.from({ length: 4 }, () => ask('hold'))
+    leave.abort(new Error('gone'))
+    expect(await Promise.allSettled(held)).toEqual(
+      Array(4).fill({ status: 'rejected', reason: new Error('gone') }),
+    )
+    expect(spent).toBeGreaterThan(0)
+    expect((await ask('answer')).refs).toEqual(['answer'])
   })
 })
 

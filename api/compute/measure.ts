@@ -15,6 +15,7 @@ import { OPERATIONS, type OperationName, type Outcome } from '../../src/operatio
 import type { BodyRead } from './measure-worker'
 import { ComputeError, RequestError } from '../http/problems'
 import { NoSlotError, Semaphore } from '../http/semaphore'
+import type { Work } from '../http/work'
 
 /** A geometry input. */
 export interface MeasureInput {
@@ -114,7 +115,7 @@ export class Measurer {
       'read',
       pieces,
       [...new Set(owned.map(({ buffer }) => buffer as ArrayBuffer))],
-      client,
+      { client },
       this.budgetMs,
     )
     if (fault !== undefined) throw new RequestError(fault)
@@ -169,9 +170,9 @@ export class Measurer {
 
   /**
    * Throws a GeometryError, and a ComputeError where it takes too long or too many wait.
-   * @param client who asks, for the limits per client
+   * @param work of the request, whose end also ends a worker's
    */
-  async measure(task: MeasureTask, client: string, budgetMs = this.budgetMs): Promise<Measurement> {
+  async measure(task: MeasureTask, work: Work, budgetMs = this.budgetMs): Promise<Measurement> {
     if (positionsToPrepare(task) <= HERE_AT_MOST)
       try {
         return await measureHere(task, HERE_MICROSECONDS)
@@ -183,7 +184,7 @@ export class Measurer {
       'measure',
       { ...task, inputs },
       buffersOf(task),
-      client,
+      work,
       budgetMs,
     )
     if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
@@ -194,14 +195,16 @@ export class Measurer {
     name: 'read' | 'measure',
     task: unknown,
     transferList: ArrayBuffer[],
-    client: string,
+    { client, signal: left, spend }: Pick<Work, 'client'> & Partial<Work>,
     budgetMs: number,
   ): Promise<Answer> {
     // AbortSignal.timeout takes whole milliseconds only.
     const limitMs = Math.max(1, Math.ceil(Math.min(budgetMs, this.budgetMs)))
-    const signal = AbortSignal.timeout(limitMs)
+    const timeout = AbortSignal.timeout(limitMs)
+    const signal = left ? AbortSignal.any([timeout, left]) : timeout
     const asked = performance.now()
     const release = await this.workers.acquire(client, signal).catch((error: Error) => {
+      left?.throwIfAborted()
       throw error instanceof NoSlotError && error.own ? tooManyOfYours() : tooManyLarge()
     })
     const waitedMs = performance.now() - asked
@@ -214,9 +217,11 @@ export class Measurer {
     try {
       return (await this.pool.run(task, { name, transferList, signal })) as Answer
     } catch (error) {
+      left?.throwIfAborted()
       if ((error as Error).name !== 'AbortError') throw error
       throw waitedMs > limitMs / 2 ? tooManyLarge() : tookTooLong(limitMs)
     } finally {
+      spend?.(performance.now() - asked - waitedMs)
       release()
     }
   }

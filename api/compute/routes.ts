@@ -4,6 +4,7 @@ import { clientOf } from '../http/limits'
 import { ComputeError, computeErrorHandler, invalidInput } from '../http/problems'
 import { withTypes } from '../http/schema'
 import { Semaphore } from '../http/semaphore'
+import { workOf } from '../http/work'
 import { compileCheck, rulesOf, type RequestProblem } from '../http/validation'
 import { compute, computeBatch, reference, servedChain, usableChainIds, type ComputeParts } from './compute'
 import { resign, resignBatch, verify } from './earlier'
@@ -23,11 +24,11 @@ export function computeRoutes(parts: ComputeParts) {
     app.setValidatorCompiler(requestValidator(parts))
     for (const [name, operation] of OPERATION_LIST)
       app.post(`/${name}`, { schema: operationRoute(name, operation) }, (request) =>
-        compute(parts, name, request.body, clientOf(request)),
+        compute(parts, name, request.body, workOf(request)),
       )
     const oneOfFewBatches = batchLimiter()
     app.post('/batch', { schema: BATCH_ROUTE }, (request) =>
-      oneOfFewBatches(clientOf(request), () => computeBatch(parts, request.body, clientOf(request))),
+      oneOfFewBatches(clientOf(request), () => computeBatch(parts, request.body, workOf(request))),
     )
     app.post('/resign', { schema: RESIGN_ROUTE }, (request) => {
       const { body } = request
