@@ -221,11 +221,7 @@ function publicRecordsScope(
       scope: 'records',
       perHour: recordsRateLimitPerHour,
       counter,
-      tooMany: (perHour, after) =>
-        new RecordsError(
-          'rate-limited',
-          `${tooManyRequests(perHour, after)} A request that takes long counts as several.`,
-        ),
+      tooMany: (perHour, after) => new RecordsError('rate-limited', tooManyRequests(perHour, after)),
     })
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await routes(scope)
@@ -233,7 +229,7 @@ function publicRecordsScope(
 }
 
 function tooManyRequests(perHour: number, after: string): string {
-  return `More than ${perHour} requests in an hour from your address; try again in ${after}.`
+  return `More than ${perHour} requests in an hour from your address; try again in ${after}. A request that takes long counts as several.`
 }
 
 /** 404 for an unknown path, 405 for a known path with another method. */

@@ -91,3 +91,23 @@ test('waiting clients are served in turn, however many requests each has', async
   await Promise.all(['a', 'a', 'a', 'a', 'a', 'b', 'b', 'c'].map(visit))
   expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a'])
 })
+
+test('a client whose limit has grown gets all of it', async () => {
+  let each = 1
+  const semaphore = new Semaphore({ all: 4, each: () => each, waiting: 8, waitingEach: 8 })
+  const first = await semaphore.acquire('a', never())
+  const others = Array.from({ length: 4 }, () => semaphore.acquire('a', never()))
+  each = 3
+  first()
+  await Promise.all(others.slice(0, 3))
+  expect(semaphore.load).toEqual({ running: 3, waiting: 1 })
+})
+
+test('work that waits too long learns whether its own client is the reason', async () => {
+  const semaphore = new Semaphore({ all: 2, each: 1, waiting: 8, waitingEach: 8, waitMs: 1 })
+  await semaphore.acquire('a', never())
+  await expect(semaphore.acquire('a', never())).rejects.toMatchObject({ own: true })
+  await semaphore.acquire('b', never())
+  await expect(semaphore.acquire('c', never())).rejects.toMatchObject({ own: false })
+  expect(semaphore.load).toEqual({ running: 2, waiting: 0 })
+})

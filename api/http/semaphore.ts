@@ -9,9 +9,9 @@ export class NoSlotError extends Error {
 }
 
 export interface SemaphoreLimits {
-  /** Slots: of all clients, and of one. */
+  /** Slots: of all clients, and of one; the latter may depend on the client, and change. */
   readonly all: number
-  readonly each: number
+  readonly each: number | ((client: string) => number)
   /** Places in the queue: of all clients, and of one. */
   readonly waiting?: number
   readonly waitingEach?: number
@@ -87,7 +87,8 @@ export class Semaphore {
 
   /** Whether a client has as many slots as one client may have. */
   isAtLimit(client: string): boolean {
-    return this.countOf(client) >= this.limits.each
+    const { each } = this.limits
+    return this.countOf(client) >= (typeof each === 'number' ? each : each(client))
   }
 
   private countOf(client: string): number {
@@ -116,12 +117,19 @@ export class Semaphore {
     if (left) this.runningOf.set(client, left)
     else this.runningOf.delete(client)
     this.forget(client)
+    // More than one if the limit of a client has grown.
+    for (let go = this.next(); go; go = this.next()) go()
+  }
+
+  /** Starts the waiting work whose turn it is. */
+  private next(): (() => void) | undefined {
+    if (this.running >= this.limits.all) return undefined
     let next: { go: () => void; servedAt: number } | undefined
-    for (const [waiting, [go]] of this.queues) {
-      const servedAt = this.servedAt.get(waiting) ?? 0
-      if (this.isFree(waiting) && (!next || servedAt < next.servedAt)) next = { go: go!, servedAt }
+    for (const [client, [go]] of this.queues) {
+      const servedAt = this.servedAt.get(client) ?? 0
+      if ((!next || servedAt < next.servedAt) && !this.isAtLimit(client)) next = { go: go!, servedAt }
     }
-    next?.go()
+    return next?.go
   }
 
   /** A client without work and without a place in the queue is forgotten. */

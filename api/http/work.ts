@@ -34,6 +34,8 @@ export function finished(work: Work): Work {
 }
 
 const works = new WeakMap<FastifyRequest, Work>()
+/** Made once: each request ends with it. */
+const CLOSED = new RequestError('The connection was closed before the response.', 499)
 
 /** Begins the work of a request, which ends with its response. */
 export function beginWork(
@@ -43,7 +45,7 @@ export function beginWork(
   budget: Budget = OWN_WORK,
 ): void {
   const abort = new AbortController()
-  const stop = () => abort.abort(new RequestError('The connection was closed before the response.', 499))
+  const stop = () => abort.abort(CLOSED)
   if (reply.raw.destroyed) stop()
   else reply.raw.once('close', stop)
   works.set(request, { ...budget, client, signal: abort.signal })

@@ -124,10 +124,14 @@ export class Exports {
     own: Export,
     reply: FastifyReply,
   ): Promise<AsyncGenerator<Uint8Array> | undefined> {
-    const file = await this.begin(format.columnar, own)
+    // What ends with its first page needs little memory, and so no slot.
+    const second = first.done ? first : await this.read(pages, own)
+    const file = second.done
+      ? this.columnarFiles.small(format.columnar, own.work)
+      : await this.begin(format.columnar, own)
     let ended = false
     const isWanted = () => !ended && !reply.raw.destroyed
-    const filled = this.fill(file, first, pages, own, isWanted)
+    const filled = this.fill(file, [first, second], pages, own, isWanted)
     // Whoever awaits it gets the error, too.
     filled.catch(() => {})
     const end = async () => {
@@ -166,7 +170,7 @@ export class Exports {
 
   private async fill(
     file: ColumnarFile,
-    first: IteratorResult<RecordResult[]>,
+    begun: IteratorResult<RecordResult[]>[],
     pages: AsyncGenerator<RecordResult[]>,
     own: Export,
     isWanted: () => boolean,
@@ -179,7 +183,8 @@ export class Exports {
       this.credit(own, this.clock() - began)
     }
     try {
-      for (let page = first; !page.done && isWanted(); page = await this.read(pages, own)) {
+      const next = async () => begun.shift() ?? (await this.read(pages, own))
+      for (let page = await next(); !page.done && isWanted(); page = await next()) {
         await sorted()
         sorting = file.add(page.value)
         // Thrown where it is awaited.

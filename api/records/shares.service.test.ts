@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { request } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from 'vitest'
 import { startApi } from '../../test/api'
@@ -61,13 +62,13 @@ const memos = async (work: Work) => (await store.of(work).listRecords({ limit: 1
 
 // The embedded database has one session.
 test.runIf(TEST_DATABASE_URL)(
-  'a client has three connections, and what it asks beyond them makes only itself wait',
+  'a client has two connections while its statements take long, and what it asks beyond them makes only itself wait',
   async () => {
     const hostile = workOf('hostile')
     const holding = hold(hostile.work, 20)
-    await expect.poll(held).toBe(3)
+    await expect.poll(held).toBe(2)
     expect(await memos(workOf('victim').work)).toBe(2)
-    expect(await held()).toBe(3)
+    expect(await held()).toBe(2)
     hostile.leave()
     expect((await holding).map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
       Array(20).fill('Error: gone'),
@@ -82,7 +83,7 @@ test.runIf(TEST_DATABASE_URL)(
 test.runIf(TEST_DATABASE_URL)(
   'with all connections of clients taken, health, status and inputs of computations are read',
   async () => {
-    const clients = ['a', 'b', 'c'].map(workOf)
+    const clients = ['a', 'b', 'c', 'd'].map(workOf)
     const holding = clients.map(({ work }) => hold(work, 3))
     await expect.poll(held).toBe(8)
     const waiting = memos(workOf('victim').work)
@@ -90,7 +91,7 @@ test.runIf(TEST_DATABASE_URL)(
     expect(await store.chainStatuses()).toEqual([])
     expect(await store.inputByUid('celo', `0x${'0'.repeat(64)}`, true)).toBeUndefined()
     expect((await store.recordStates()).map(({ total }) => total)).toEqual([2])
-    // The victim is next, before the ninth statement that waits longer.
+    // The victim is next, before statements that wait longer.
     clients[0]!.leave()
     expect(await waiting).toBe(2)
     for (const { leave } of clients.slice(1)) leave()
@@ -98,10 +99,24 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
+test.runIf(TEST_DATABASE_URL)(
+  'a client whose statements were quick has six connections, and leaves two to others',
+  async () => {
+    const hostile = workOf('hostile')
+    await store.of(hostile.work).run({ text: 'SELECT', values: [] }, true)
+    const holding = hold(hostile.work, 20)
+    await expect.poll(held).toBe(6)
+    expect(await memos(workOf('victim').work)).toBe(2)
+    expect(await held()).toBe(6)
+    hostile.leave()
+    await holding
+  },
+)
+
 test.runIf(TEST_DATABASE_URL)('beyond its places in the queue a client gets 429', async () => {
   const hostile = workOf('hostile')
-  const holding = hold(hostile.work, 203)
-  await expect.poll(held).toBe(3)
+  const holding = hold(hostile.work, 202)
+  await expect.poll(held).toBe(2)
   await expect(store.of(hostile.work).run(HELD, true)).rejects.toMatchObject({
     status: 429,
     detail: sentence(),
@@ -110,23 +125,61 @@ test.runIf(TEST_DATABASE_URL)('beyond its places in the queue a client gets 429'
   await holding
 })
 
+const LIST = '/api/v0/location-records'
+const ITEMS = '/ogc/collections/location-records/items'
+/** Statements that wait for the table. */
+const waiting = () =>
+  rows(
+    database.url,
+    `SELECT FROM pg_locks WHERE NOT granted AND relation = 'location_record'::regclass`,
+  ).then(({ length }) => length)
+const lockRecords = () => holder.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
+
 test.runIf(TEST_DATABASE_URL)('the statement of a client that leaves is cancelled', async () => {
   const api = await startApi({ databaseUrl: database.url })
   try {
-    await holder.query('BEGIN')
-    await holder.query('LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
-    const waiting = () =>
-      rows(
-        database.url,
-        `SELECT FROM pg_locks WHERE NOT granted AND relation = 'location_record'::regclass`,
-      ).then(({ length }) => length)
-    const asked = request(`${api.url}/api/v0/location-records?limit=1`).on('error', () => {})
+    await lockRecords()
+    const asked = request(`${api.url}${LIST}?limit=1`).on('error', () => {})
     asked.end()
     await expect.poll(waiting).toBe(1)
     asked.destroy()
     await expect.poll(waiting).toBe(0)
   } finally {
     await holder.query('ROLLBACK')
+    await api.close()
+  }
+})
+
+test.runIf(TEST_DATABASE_URL)('a list that takes long counts as several requests', async () => {
+  const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 1_000 })
+  try {
+    await lockRecords()
+    const asked = fetch(`${api.url}${LIST}?limit=1`)
+    await expect.poll(waiting).toBe(1)
+    await pause(350)
+    await holder.query('ROLLBACK')
+    const { status, headers } = await asked
+    expect(status).toBe(200)
+    expect(Number(headers.get('ratelimit-remaining'))).toBeLessThanOrEqual(1_000 - 4)
+    expect(headers.get('x-ratelimit-remaining')).toBe(headers.get('ratelimit-remaining'))
+  } finally {
+    await api.close()
+  }
+})
+
+test('a filter that no index answers is refused where its client has too little left', async () => {
+  const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 20 })
+  const ask = (filter: string) => fetch(`${api.url}${ITEMS}?${new URLSearchParams({ filter }).toString()}`)
+  try {
+    await rows(database.url, 'UPDATE record_state SET total = 1000000000')
+    expect((await ask("prover = '0x0000000000000000000000000000000000000001'")).status).toBe(200)
+    const refused = await ask("memo LIKE '%a%'")
+    expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, 3600])
+    expect(await refused.json()).toMatchObject({ message: 'Rate limit exceeded', detail: sentence() })
+    // It was not carried out, and counts as one.
+    expect((await ask("chain = 'celo'")).headers.get('ratelimit-remaining')).toBe('17')
+  } finally {
+    await rows(database.url, 'UPDATE record_state SET total = 2')
     await api.close()
   }
 })

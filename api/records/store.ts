@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
 import { isUnmigrated } from '../../src/postgres'
@@ -126,9 +127,19 @@ export interface FoundSchemaRow {
 
 /** How long the extent of the records is reused: it only decides how the newest of a place are looked for. */
 const EXTENT_SHARED_MS = 10_000
-/** Connections to each server for the reads of clients, and how many of them one client may have. */
+/**
+ * Connections to each server for the reads of clients, and how many of them one client may have: most of them
+ * while its statements are quick, as they are free again at once, and a quarter once they take long, or are
+ * not known.
+ */
 const LISTS = 8
-const LISTS_EACH = 3
+const LISTS_EACH = { quick: 6, slow: 2 }
+/** From this mean time of a client's last statements on they are slow, in milliseconds. */
+const SLOW_MS = 100
+/** The weight of the last statement in the mean: one of a second is made up for by some ten quick ones. */
+const NEWEST = 0.2
+/** Clients whose mean is remembered. */
+const MEANS = 10_000
 /**
  * Reads that may wait for one: browsers and GIS send dozens at once, and many people may have one address.
  * Milliseconds that a read waits: longer than a statement takes, so that each client gets its turn.
@@ -145,6 +156,8 @@ export class Store {
   /** For the reads of clients, which can be slow: each client has a share of them. */
   private readonly lists: PoolConfig
   private readonly slots: Semaphore
+  /** Mean time of the last statements, by client. */
+  private readonly means = new LRUCache<string, number>({ max: MEANS })
   private readonly work: Work = OWN_WORK
   private readonly inputs = new InputLookups((text, values) => this.query(text, values))
   private readonly pinged = this.readOnce(() =>
@@ -172,7 +185,11 @@ export class Store {
     this.vital = apiConnections(4, options)
     this.shared = apiConnections(4, options)
     this.lists = apiConnections(LISTS, options)
-    this.slots = new Semaphore({ all: LISTS * this.servers.readers, each: LISTS_EACH, ...WAITING })
+    this.slots = new Semaphore({
+      all: LISTS * this.servers.readers,
+      each: (client) => ((this.means.get(client) ?? SLOW_MS) < SLOW_MS ? LISTS_EACH.quick : LISTS_EACH.slow),
+      ...WAITING,
+    })
   }
 
   /**
@@ -443,7 +460,10 @@ export class Store {
     try {
       return await this.servers.read<Row>(this.lists, statement, signal)
     } finally {
-      spend(performance.now() - began)
+      const ms = performance.now() - began
+      const mean = this.means.get(client) ?? ms
+      this.means.set(client, mean + NEWEST * (ms - mean))
+      spend(ms)
       release()
     }
   }

@@ -78,6 +78,15 @@ export class ColumnarFiles {
             `${FILES.all} exports in space order are under way; formats that are not sorted can be had.`,
           )
     })
+    return this.open(name, work, release)
+  }
+
+  /** A file of one page, which needs no slot. */
+  small(name: ColumnarName, work: Work): ColumnarFile {
+    return this.open(name, work, () => {})
+  }
+
+  private open(name: ColumnarName, work: Work, release: () => void): ColumnarFile {
     const Kind = name === 'geoparquet' ? GeoParquetFile : FlatGeobufFile
     return new Kind(
       new Spool(this.budget),
