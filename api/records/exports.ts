@@ -38,6 +38,8 @@ const SIGN_OF_LIFE_MS = 10_000
 interface Export {
   readonly work: Work
   readonly kind: keyof typeof GRACE_MS
+  /** Whether it has one of the slots of files in space order. */
+  hasFile: boolean
   readonly began: number
   /** When it falls, or fell, behind the minimum rate. */
   behindAt: number
@@ -156,15 +158,18 @@ export class Exports {
 
   /** Begins a file when there is a slot; exports that are behind make room. */
   private async begin(name: ColumnarName, own: Export): Promise<ColumnarFile> {
-    const asked = this.clock()
     const timer = setInterval(() => {
-      if (this.columnarFiles.isWaitedFor) this.makeRoom('columnar')
+      if (this.columnarFiles.isWaitedFor) this.makeRoom(({ hasFile }) => hasFile)
     }, LOOK_MS)
+    // Its client waits for us.
+    own.behindAt = Infinity
     try {
-      return await this.columnarFiles.begin(name, own.work)
+      const file = await this.columnarFiles.begin(name, own.work)
+      own.hasFile = true
+      return file
     } finally {
       clearInterval(timer)
-      this.credit(own, this.clock() - asked)
+      this.credit(own, 0)
     }
   }
 
@@ -278,12 +283,10 @@ export class Exports {
     own.behindAt = Math.min(Math.max(own.behindAt, now - grace) + milliseconds, now + grace)
   }
 
-  /** Ends the export that is furthest behind; false where none is. */
-  private makeRoom(kind?: Export['kind']): boolean {
+  /** Ends the export that is furthest behind, of those that make room; false if none is behind. */
+  private makeRoom(makesRoom: (each: Export) => boolean = () => true): boolean {
     const endOf = ({ began, behindAt }: Export) => Math.min(behindAt, began + MAX_AGE_MS)
-    const [last] = [...this.open]
-      .filter((each) => kind === undefined || each.kind === kind)
-      .sort((a, b) => endOf(a) - endOf(b))
+    const [last] = [...this.open].filter(makesRoom).sort((a, b) => endOf(a) - endOf(b))
     if (!last || endOf(last) >= this.clock()) return false
     last.leave()
     last.breakOff()
@@ -306,7 +309,7 @@ export class Exports {
       throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
     }
     const entered: Export = {
-      ...{ work, kind, began: now, behindAt: now + GRACE_MS[kind], breakOff },
+      ...{ work, kind, hasFile: false, began: now, behindAt: now + GRACE_MS[kind], breakOff },
       leave: () => {
         this.open.delete(entered)
         release()
