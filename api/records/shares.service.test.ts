@@ -132,7 +132,7 @@ const ITEMS = '/ogc/collections/location-records/items'
 const waiting = () =>
   rows(
     database.url,
-    `SELECT FROM pg_locks WHERE NOT granted AND relation = 'location_record'::regclass`,
+    `SELECT FROM pg_locks WHERE NOT granted AND relation IN ('location_record'::regclass, 'answer'::regclass)`,
   ).then(({ length }) => length)
 const lockRecords = () => holder.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
 
@@ -150,6 +150,49 @@ test.runIf(TEST_DATABASE_URL)('the statement of a client that leaves is cancelle
     await api.close()
   }
 })
+
+test.runIf(TEST_DATABASE_URL)(
+  'all kinds of requests that read records take the share of their client',
+  async () => {
+    const api = await startApi({ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'] })
+    const ask = (path: string, client: string) =>
+      fetch(api.url + path, { headers: { 'x-forwarded-for': client } }).then(({ status }) => status)
+    const uid = (digit: number) => `0x${String(digit).repeat(64)}`
+    try {
+      await holder.query('BEGIN; LOCK TABLE location_record, answer IN ACCESS EXCLUSIVE MODE')
+      const asked = [1, 2].flatMap((i) =>
+        [
+          `${LIST}?limit=${i}`,
+          `${LIST}?format=ndjson&limit=${i}`,
+          `${LIST}/${uid(i)}`,
+          `/api/v0/answers?limit=${i}`,
+          `/api/v0/answers/${uid(i)}`,
+          `${ITEMS}?limit=${i}`,
+          `${ITEMS}/celo-${uid(i)}`,
+          `/tiles/location-records/4/${i}/5.mvt`,
+        ].map((path) => ask(path, '192.0.2.1')),
+      )
+      const waitingRequests = async () => {
+        const metrics = await (await fetch(`${api.url}/metrics`)).text()
+        return Number(
+          /^geospatial_database_connections\{server="any",state="waiting"\} (\d+)$/m.exec(metrics)?.[1],
+        )
+      }
+      await expect.poll(waitingRequests).toBe(asked.length - 2)
+      const other = ask(`${LIST}?limit=3`, '192.0.2.2')
+      // Two of the client, and one of the other.
+      await expect.poll(waiting).toBe(3)
+      expect(await waitingRequests()).toBe(asked.length - 2)
+      await holder.query('ROLLBACK')
+      expect(await other).toBe(200)
+      const statuses = await Promise.all(asked)
+      expect(statuses.filter((status) => status === 200 || status === 404)).toHaveLength(asked.length)
+    } finally {
+      await holder.query('ROLLBACK')
+      await api.close()
+    }
+  },
+)
 
 test.runIf(TEST_DATABASE_URL)('a list that takes long counts as several requests', async () => {
   const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 1_000 })
