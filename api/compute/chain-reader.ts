@@ -384,9 +384,9 @@ export class ChainReader {
   }
 
   /**
-   * Throws an UnavailableError if the node's last block is older than this, as its state is too old then; or if
-   * that block is in the future, as its age is not known then. Local chains are exempt: they make blocks on
-   * demand.
+   * Throws an UnavailableError if the node's last block is older than this, as its state is too old then; or
+   * if that block is in the future, as its age is not known then. Local chains are exempt: they make blocks
+   * on demand.
    */
   async checkFresh(maxSeconds: number): Promise<void> {
     if (this.local) return

@@ -2,6 +2,7 @@ import { AbiCoder, Interface, ParamType, ZeroAddress } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, mined, request, testAccount, type LocalChain } from '../../dev/chain'
 import { freePort } from '../../dev/services'
+import { sentence, testSentences } from '../../test/sentences'
 import { startTestChain } from '../../test/chains'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { addressOf, insertRecords } from '../../test/records'
@@ -194,7 +195,7 @@ test('a command beside the indexer catches up with a schema that left for anothe
   expect(command.watched).not.toContain(left[0])
   // What was read with the filters before is read again.
   expect(command.version).toBeGreaterThan(version)
-  await expect(command.catchUp(command.watched)).rejects.toThrow('give both the same settings')
+  await expect(command.catchUp(command.watched)).rejects.toThrow(sentence())
 })
 
 test('a schema with records that settings let in again takes the place of an unused one; the audit reads its history', async () => {
@@ -214,3 +215,5 @@ test('a schema with records that settings let in again takes the place of an unu
   // A restart knows it, too.
   expect((await load(true)).isHistory(event)).toBe(true)
 })
+
+testSentences()
