@@ -37,6 +37,7 @@ beforeEach(async () => {
   await insert(0)
 })
 afterEach(async () => {
+  vi.useRealTimers()
   for (const close of closing.splice(0).reverse()) await close()
 })
 afterAll(async () => {
@@ -344,7 +345,8 @@ test('what many take at once nobody has twice', async () => {
   expect(await webhooks.take('b')).toBe(0)
   await client.query(`UPDATE webhook_holder SET held_until = now() - interval '1 s' WHERE holder = 'a'`)
   expect(await webhooks.take('b')).toBe(0)
-  expect([await webhooks.renew('b', 60_000), await webhooks.renew('a', 60_000)]).toEqual([true, false])
+  expect(await webhooks.renew('b', 60_000)).toBeInstanceOf(Date)
+  expect(await webhooks.renew('a', 60_000)).toBeUndefined()
   const free = versions[0]!.size
   expect([await webhooks.take('b'), await webhooks.take('c')]).toEqual([
     Math.ceil(free / 2),
@@ -394,12 +396,18 @@ test('the receiver of docs/reference/webhooks.md takes what is signed, each mess
 
 describe('failures', () => {
   test('after three days a message becomes a dead letter, those behind it as they come of age; then delivery goes on', async () => {
-    let now = Date.now()
+    let now = performance.now()
     const target = await receiver(() => answers.status(503))
-    await deliver([subscription(target.url)], { clock: () => now })
+    await deliver([subscription(target.url)], { elapsed: () => now })
     await insert(1)
     await target.until(() => target.received.length >= 1)
+    await client.query('BEGIN')
     await insert(2)
+    // It waits behind the first one, and is read once that is given up.
+    await client.query(`UPDATE record_change SET changed_at = now() - interval '4 days' WHERE uid = $1`, [
+      uidOf(2),
+    ])
+    await client.query('COMMIT')
     const failed = async (times: number) => {
       while ((await state(`failures = ${times}`)).length === 0) await pause(10)
     }
@@ -413,10 +421,12 @@ describe('failures', () => {
     now += 3 * 86_400_000
     while ((await letters()).length < 2) await pause(10)
     target.answer = () => answers.ok
-    await client.query('BEGIN')
+    // The deliverer knows the time of the database again once its lease is renewed.
+    const leased = async () =>
+      (await client.query('SELECT held_until FROM webhook_holder')).rows[0]!.held_until
+    const before = await leased()
+    await expect.poll(async () => (await leased()) > before).toBe(true)
     await insert(3)
-    await client.query('UPDATE record_change SET changed_at = $2 WHERE uid = $1', [uidOf(3), new Date(now)])
-    await client.query('COMMIT')
     now += 7 * 3_600_000
     await target.until(() => told(target.received).at(-1) === 'record.new 3')
     const dead = await letters()
@@ -431,6 +441,48 @@ describe('failures', () => {
     await target.until(() => target.received.at(-1)!.id === dead[0]!.message)
     while ((await letters()).length > 1) await pause(10)
     expect(distinct(target.received).filter(({ id }) => id === dead[0]!.message)).toHaveLength(1)
+  })
+  test('a step of the clock neither ends the tries of a message nor puts them off', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const start = Date.now()
+    const target = await receiver(() => answers.status(503))
+    const deliverer = await deliver([subscription(target.url)], KEPT)
+    const failed = async (times: number) => {
+      while ((await state(`failures >= ${times}`)).length === 0) await pause(10)
+    }
+    await insert(1)
+    await failed(1)
+    vi.setSystemTime(start + 10 * 86_400_000)
+    await failed(2)
+    vi.setSystemTime(start - 10 * 86_400_000)
+    await failed(3)
+    // Another process takes over what this one wrote.
+    await deliverer.stop()
+    expect(await state(`failing_since > now() OR next_try > now() + interval '1 hour'`)).toEqual([])
+    vi.setSystemTime(start + 10 * 86_400_000)
+    await deliver(undefined, KEPT)
+    await failed(4)
+    target.answer = () => answers.ok
+    while ((await state('failures = 0')).length === 0) await pause(10)
+    expect([await letters(), distinct(target.received).length]).toEqual([[], 1])
+    // Receivers compare the time of a message with their own.
+    for (const { headers } of target.received)
+      expect(Math.abs(Number(headers['webhook-timestamp']) - start / 1000)).toBeLessThan(600)
+  })
+  test('a step of the clock of the database neither ends the tries of a message nor puts them off', async () => {
+    const target = await receiver(() => answers.status(503))
+    const deliverer = await deliver([subscription(target.url)], KEPT)
+    await insert(1)
+    while ((await state('failures >= 2')).length === 0) await pause(10)
+    await deliverer.stop()
+    // It was ahead by ten days when this was written.
+    await client.query(
+      `UPDATE webhook_subscription SET failing_since = failing_since + interval '10 days', next_try = next_try + interval '10 days'`,
+    )
+    target.answer = () => answers.ok
+    await deliver(undefined, KEPT)
+    while ((await state('failures = 0')).length === 0) await pause(10)
+    expect(await letters()).toEqual([])
   })
   test('410 ends the subscription; a redirect is a failure and is not followed', async () => {
     const elsewhere = await receiver()

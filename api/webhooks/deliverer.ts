@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { MONOTONIC } from '../../src/clock'
 import type { SafeSender } from '../compute'
 import { Semaphore } from '../http/semaphore'
 import type { Store } from '../records'
@@ -22,7 +23,7 @@ import {
   type Position,
   type RecordEvent,
 } from '../stream'
-import { bodyOf, headersOf, messageId, pauseAfter, resetBody, type Message } from './message'
+import { bodyOf, headersOf, LONGEST_WISH_MS, messageId, pauseAfter, resetBody, type Message } from './message'
 import type { DeadLetter, HeldRow, WebhookStore } from './store'
 
 export interface DelivererOptions {
@@ -41,8 +42,8 @@ export interface DelivererOptions {
   giveUpMs: number
   /** Requests at once, of all and to one host: for receivers that work, and for those that have failed. */
   atOnce: { working: { all: number; each: number }; failing: { all: number; each: number } }
-  /** Unix milliseconds */
-  clock: () => number
+  /** Monotonic milliseconds, by which tries, failures and messages age; set in tests. */
+  elapsed: () => number
 }
 const DELIVERY: DelivererOptions = {
   pollMs: 500,
@@ -53,7 +54,7 @@ const DELIVERY: DelivererOptions = {
   firstPauseMs: 5_000,
   giveUpMs: 3 * 86_400_000,
   atOnce: { working: { all: 256, each: 32 }, failing: { all: 64, each: 8 } },
-  clock: () => Date.now(),
+  elapsed: MONOTONIC.now,
 }
 /** Positions that are read from at a look: most subscriptions share one. */
 const POSITIONS_AT_ONCE = 16
@@ -71,6 +72,10 @@ interface Item {
   message: Message
   /** Where the subscription is once it was handled. */
   after: Position
+  /** Since when it waits to be sent, by `elapsed`. */
+  since: number
+  /** True if its change was logged since this process delivers for the subscription. */
+  isNew: boolean
 }
 
 /** How a try ended. `error` says why the message was not taken; undefined: it was. */
@@ -84,14 +89,13 @@ interface Outcome {
 interface Held {
   readonly row: HeldRow
   readonly filter: ChangeFilter
-  /** Since when, Unix milliseconds; a replay begins anew. */
-  readonly since: number
   /** Before the next change that is read. */
   position: Position | undefined
   /** What lies before the position and waits to be sent, in order. */
   queue: Item[]
   reset: { reason: string; at: Date } | undefined
   failures: number
+  /** By `elapsed`, as `nextTry` is; 0: at once. */
   failingSince: number | undefined
   nextTry: number
   lastError: string | null
@@ -116,6 +120,8 @@ export class Deliverer {
   /** Until when the lease is certain, by performance.now(). */
   private leasedUntil = -Infinity
   private lapse: NodeJS.Timeout | undefined
+  /** Unix milliseconds of the database when `elapsed` was 0, as of the last renewal. */
+  private epoch = NaN
   /** Of the requests that are on their way. */
   private readonly requests = new Set<AbortController>()
   private syncAt = -Infinity
@@ -235,13 +241,13 @@ export class Deliverer {
 
   private waitingSeconds(): { working: number; failing: number } {
     const mine = this.mine()
-    const now = this.options.clock()
+    const now = this.options.elapsed()
     // A look that does not end is as bad as a message that does not go.
     let working = mine.length ? performance.now() - this.lookedAt : 0
     let failing = 0
     for (const { failures, failingSince = now, queue } of mine)
       if (failures) failing = Math.max(failing, now - failingSince)
-      else working = Math.max(working, now - (queue[0]?.message.since ?? now))
+      else working = Math.max(working, now - (queue[0]?.since ?? now))
     return { working: working / 1000, failing: failing / 1000 }
   }
 
@@ -285,14 +291,16 @@ export class Deliverer {
   private async renew(): Promise<void> {
     const { leaseMs, syncMs } = this.options
     const began = performance.now()
-    const isKnown = await this.webhooks.renew(this.holder, leaseMs)
-    if (!isKnown) {
+    const renewed = await this.webhooks.renew(this.holder, leaseMs)
+    let time = renewed
+    if (!time) {
       // It is no more, or never was. Nobody has what is written now under a new name.
       await this.keep()
       for (const held of this.held.values()) this.drop(held)
       this.holder = `${hostname()}/${process.pid}/${randomBytes(6).toString('hex')}`
-      await this.webhooks.enter(this.holder, leaseMs)
+      time = await this.webhooks.enter(this.holder, leaseMs)
     }
+    this.epoch = time.getTime() - this.options.elapsed()
     this.leasedUntil = began + leaseMs
     clearTimeout(this.lapse)
     this.lapse = setTimeout(() => {
@@ -301,7 +309,7 @@ export class Deliverer {
       this.cutOff()
     }, this.leasedUntil - performance.now())
     // From the next time on: copies that start together share what there is.
-    const taken = isKnown ? await this.webhooks.take(this.holder) : 0
+    const taken = renewed ? await this.webhooks.take(this.holder) : 0
     if (taken === 0 && performance.now() < this.syncAt) return
     await this.sync()
     this.syncAt = performance.now() + syncMs
@@ -316,7 +324,7 @@ export class Deliverer {
     const unknown = [...versions.keys()].filter((id) => !this.held.has(id))
     if (unknown.length)
       for (const row of await this.webhooks.held(this.holder, unknown))
-        this.held.set(row.id, heldOf(row, this.options.clock()))
+        this.held.set(row.id, heldOf(row, this.options.elapsed()))
     this.counts = await this.webhooks.counts()
     for (const letter of await this.webhooks.wanted(this.holder, WANTED_AT_ONCE)) void this.redeliver(letter)
   }
@@ -385,7 +393,7 @@ export class Deliverer {
       const now = await currentPosition(this.store, finality)
       for (const held of group) {
         held.position = now
-        held.reset = { reason: error.message, at: new Date(this.options.clock()) }
+        held.reset = { reason: error.message, at: this.time }
         this.dirty.add(held)
       }
       return true
@@ -399,9 +407,10 @@ export class Deliverer {
         message: {
           id: messageId(held.row.id, finality, event.chain, event.since, event.change),
           body: bodies.get(event)!,
-          since: event.loggedAt.getTime(),
         },
         after: i === events.length - 1 ? page.end : event.position,
+        since: this.momentOf(event.loggedAt),
+        isNew: event.loggedAt >= held.row.readAt,
       }))
       if (events.length === 0 && positionText(held.position!) !== positionText(page.end)) {
         held.position = page.end
@@ -435,7 +444,7 @@ export class Deliverer {
 
   /** Sends what a subscription has, one message after another, as far as it is taken. */
   private drain(held: Held): void {
-    if (held.busy || held.dropped || held.nextTry > this.options.clock()) return
+    if (held.busy || held.dropped || held.nextTry > this.options.elapsed()) return
     if (held.queue.length === 0 && !held.reset) return
     held.busy = true
     void this.sendAll(held).finally(() => {
@@ -444,7 +453,7 @@ export class Deliverer {
   }
 
   private async sendAll(held: Held): Promise<void> {
-    while (!held.dropped && !held.disabled && held.nextTry <= this.options.clock()) {
+    while (!held.dropped && !held.disabled && held.nextTry <= this.options.elapsed()) {
       const item = this.nextItem(held)
       if (!item) return
       if (held.failures && this.isOverdue(held, item)) {
@@ -462,30 +471,39 @@ export class Deliverer {
   private nextItem({ reset, position, queue, row }: Held): Item | undefined {
     if (!reset) return queue[0]
     const id = messageId(row.id, 'reset', positionText(position!))
-    const message = { id, body: resetBody(reset.reason, reset.at), since: reset.at.getTime() }
-    return { message, after: position! }
+    const message = { id, body: resetBody(reset.reason, reset.at) }
+    return { message, after: position!, since: this.momentOf(reset.at), isNew: false }
   }
 
-  private isOverdue({ failingSince }: Held, { message }: Item): boolean {
-    const waitsSince = Math.max(message.since, failingSince ?? -Infinity)
-    return this.options.clock() - waitsSince >= this.options.giveUpMs
+  private isOverdue({ failingSince }: Held, { since }: Item): boolean {
+    const waitsSince = Math.max(since, failingSince ?? -Infinity)
+    return this.options.elapsed() - waitsSince >= this.options.giveUpMs
+  }
+
+  /** Time of the database, also after a step of this machine's clock. */
+  private get time(): Date {
+    return new Date(this.epoch + this.options.elapsed())
+  }
+
+  /** Converts a time of the database to `elapsed`: now, if it is in the future, as its clock was set back. */
+  private momentOf(time: Date): number {
+    return Math.min(time.getTime() - this.epoch, this.options.elapsed())
   }
 
   /** Takes in how a try went. */
   private settle(held: Held, item: Item, { error, status, retryAfter }: Outcome): void {
-    const now = this.options.clock()
+    const now = this.options.elapsed()
     this.dirty.add(held)
     if (error === undefined) {
       // Not of a replay, nor of what waited for a process to be started.
-      if (held.failures === 0 && item.message.since >= held.since)
-        this.delay?.observe(Math.max(0, now - item.message.since) / 1000)
+      if (held.failures === 0 && item.isNew) this.delay?.observe((now - item.since) / 1000)
       Object.assign(held, { failures: 0, failingSince: undefined, nextTry: 0, lastError: null })
       this.pass(held, item)
     } else {
       held.failures++
       held.failingSince ??= now
       held.lastError = error
-      held.nextTry = now + pauseAfter(held.failures, this.options.firstPauseMs, retryAfter, new Date(now))
+      held.nextTry = now + pauseAfter(held.failures, this.options.firstPauseMs, retryAfter, this.time)
       if (status === 410) held.disabled = 'the receiver answered 410 Gone'
       else if (this.isOverdue(held, item)) this.giveUp(held, item)
     }
@@ -541,7 +559,7 @@ export class Deliverer {
     try {
       const { status, retryAfter } = await this.sender.post(
         row.url,
-        headersOf(message, row.secrets, new Date(this.options.clock())),
+        headersOf(message, row.secrets, this.time),
         message.body,
         request.signal,
       )
@@ -564,7 +582,7 @@ export class Deliverer {
     if (!held || this.redelivering.has(key)) return
     this.redelivering.add(key)
     try {
-      const message = { id: letter.message, body: letter.body, since: 0 }
+      const message = { id: letter.message, body: letter.body }
       const outcome = await this.try(held, message, this.failing)
       if (outcome) await this.webhooks.tried(letter, outcome.error)
     } catch {
@@ -591,6 +609,7 @@ export class Deliverer {
   /** Writes what went on since. What cannot be written is written later. */
   private async keepNow(): Promise<void> {
     const [given, dead] = [[...this.dirty], this.dead]
+    const now = this.options.elapsed()
     if (given.length === 0) return
     this.dirty.clear()
     this.dead = []
@@ -605,8 +624,8 @@ export class Deliverer {
           resetReason: held.reset?.reason ?? null,
           resetAt: held.reset?.at ?? null,
           failures: held.failures,
-          failingSince: held.failingSince === undefined ? null : new Date(held.failingSince),
-          nextTry: held.nextTry ? new Date(held.nextTry) : null,
+          failingMs: held.failingSince === undefined ? null : now - held.failingSince,
+          waitMs: held.nextTry ? held.nextTry - now : null,
           lastError: held.lastError,
           disabled: held.disabled,
         })),
@@ -633,17 +652,21 @@ export class Deliverer {
   }
 }
 
-function heldOf(row: HeldRow, since: number): Held {
+/**
+ * @param now `elapsed`. A failure in the future counts as one of now, and a wait that is longer than any is
+ *   over: the clock of the database was set back
+ */
+function heldOf(row: HeldRow, now: number): Held {
+  const { failingMs, waitMs } = row
   return {
     row,
     filter: filterOfTexts(row.filter),
-    since,
     position: row.position === null ? undefined : parsePosition(row.position),
     queue: [],
     reset: row.resetReason === null ? undefined : { reason: row.resetReason, at: row.resetAt! },
     failures: row.failures,
-    failingSince: row.failingSince?.getTime(),
-    nextTry: row.nextTry?.getTime() ?? 0,
+    failingSince: failingMs === null ? undefined : now - Math.max(0, failingMs),
+    nextTry: waitMs === null || waitMs > LONGEST_WISH_MS ? 0 : now + waitMs,
     lastError: null,
     disabled: null,
     busy: false,

@@ -7,13 +7,11 @@ export interface Message {
   /** Standard Webhooks' webhook-id: the same at every try, another one for each subscription. */
   id: string
   body: string
-  /** Since when it waits to be sent, Unix milliseconds. */
-  since: number
 }
 
 const LONGEST_PAUSE_MS = 6 * 3_600_000
-/** How much a receiver may ask for by Retry-After. */
-const LONGEST_WISH_MS = 24 * 3_600_000
+/** How much a receiver may ask for by Retry-After: the longest pause there is. */
+export const LONGEST_WISH_MS = 24 * 3_600_000
 
 /** The body of the message about an event: JSON of `type`, `timestamp` and `data`. */
 export function bodyOf({ name, loggedAt, data }: RecordEvent): string {

@@ -13,9 +13,12 @@ export interface HeldRow {
   resetReason: string | null
   resetAt: Date | null
   failures: number
-  failingSince: Date | null
-  nextTry: Date | null
+  /** Milliseconds since the first failure, and until the next try, by the clock of the database. */
+  failingMs: number | null
+  waitMs: number | null
   version: string
+  /** Time of the database when it was read. */
+  readAt: Date
 }
 
 /** A subscription as its operator sees it; secrets are not shown. */
@@ -50,7 +53,7 @@ export interface DeadLetterRow {
 /** What a deliverer writes of a subscription. */
 export type Progress = Pick<
   HeldRow,
-  'id' | 'version' | 'position' | 'resetReason' | 'resetAt' | 'failures' | 'failingSince' | 'nextTry'
+  'id' | 'version' | 'position' | 'resetReason' | 'resetAt' | 'failures' | 'failingMs' | 'waitMs'
 > & { lastError: string | null; disabled: string | null }
 
 export interface DeadLetter {
@@ -110,27 +113,30 @@ export class WebhookStore {
     )
   }
 
-  /** Enters a holder, whose lease ends unless it is renewed. */
-  async enter(holder: string, leaseMs: number): Promise<void> {
-    await this.query(
-      'INSERT INTO webhook_holder (holder, held_until) VALUES ($1, now() + make_interval(secs => $2))',
+  /** Enters a holder, whose lease ends unless it is renewed. Returns the time of the database. */
+  async enter(holder: string, leaseMs: number): Promise<Date> {
+    const [row] = await this.query<{ now: Date }>(
+      `INSERT INTO webhook_holder (holder, held_until) VALUES ($1, now() + make_interval(secs => $2))
+       RETURNING now() AS now`,
       [holder, leaseMs / 1000],
     )
+    return row!.now
   }
 
   /**
-   * Renews the lease of a holder, and ends those that were not renewed in time. False: its own was ended, and
-   * what it had may be others' now.
+   * Renews the lease of a holder, and ends those that were not renewed in time. Returns the time of the
+   * database. Undefined: its own lease was ended, and what it had may be others' now.
    */
-  async renew(holder: string, leaseMs: number): Promise<boolean> {
-    const rows = await this.query<{ holder: string }>(
+  async renew(holder: string, leaseMs: number): Promise<Date | undefined> {
+    const [row] = await this.query<{ now: Date }>(
       `WITH lapsed AS (
          DELETE FROM webhook_holder WHERE holder IN (SELECT holder FROM webhook_holder
            WHERE held_until < now() AND holder <> $1 FOR UPDATE SKIP LOCKED))
-       UPDATE webhook_holder SET held_until = now() + make_interval(secs => $2) WHERE holder = $1 RETURNING holder`,
+       UPDATE webhook_holder SET held_until = now() + make_interval(secs => $2) WHERE holder = $1
+       RETURNING now() AS now`,
       [holder, leaseMs / 1000],
     )
-    return rows.length > 0
+    return row?.now
   }
 
   /** Takes its share of the subscriptions that no holder with a lease has; answers how many. */
@@ -178,8 +184,9 @@ export class WebhookStore {
   held(holder: string, ids: readonly string[]): Promise<HeldRow[]> {
     return this.query<HeldRow>(
       `SELECT id, url, finality, filter, CASE WHEN old_until > now() THEN secrets ELSE secrets[1:1] END AS secrets,
-         position, reset_reason AS "resetReason", reset_at AS "resetAt", failures, failing_since AS "failingSince",
-         next_try AS "nextTry", version
+         position, reset_reason AS "resetReason", reset_at AS "resetAt", failures, version, now() AS "readAt",
+         extract(epoch FROM now() - failing_since)::float8 * 1000 AS "failingMs",
+         extract(epoch FROM next_try - now())::float8 * 1000 AS "waitMs"
        FROM webhook_subscription WHERE holder = $1 AND id = ANY($2)`,
       [holder, ids],
     )
@@ -197,12 +204,13 @@ export class WebhookStore {
     const rows = await this.query<{ id: string }>(
       `WITH kept AS (
          UPDATE webhook_subscription AS row SET position = given.position, reset_reason = given."resetReason",
-           reset_at = given."resetAt", failures = given.failures, failing_since = given."failingSince",
-           next_try = given."nextTry", last_error = given."lastError", disabled = given.disabled,
+           reset_at = given."resetAt", failures = given.failures,
+           failing_since = now() - make_interval(secs => given."failingMs" / 1000),
+           next_try = now() + make_interval(secs => given."waitMs" / 1000),
+           last_error = given."lastError", disabled = given.disabled,
            holder = CASE WHEN given.disabled IS NULL THEN row.holder END
          FROM json_to_recordset($2) AS given (id text, version bigint, position text, "resetReason" text,
-           "resetAt" timestamptz, failures integer, "failingSince" timestamptz, "nextTry" timestamptz, "lastError" text,
-           disabled text)
+           "resetAt" timestamptz, failures integer, "failingMs" float8, "waitMs" float8, "lastError" text, disabled text)
          WHERE row.id = given.id AND row.version = given.version AND row.holder = $1 RETURNING row.id
        ), dead AS (
          INSERT INTO webhook_dead_letter (subscription, message, body, attempts, error)
