@@ -37,9 +37,9 @@ var local = !hasAll && /^pre(start|reset|dev)$/.test(process.env.npm_lifecycle_e
 
 if (timeOf('package-lock.json') > timeOf(LIST) || (!hasAll && !local)) {
   say('Installing packages (half a minute or so the first time) ...')
-  var since = Date.now()
+  var since = process.uptime()
   var telling = setInterval(function () {
-    say('  installing packages ... ' + Math.round((Date.now() - since) / 1000) + ' s')
+    say('  installing packages ... ' + Math.round(process.uptime() - since) + ' s')
   }, 2500)
   run(
     npm((fs.existsSync('node_modules') ? ['install', '--no-save'] : ['ci']).concat(local ? LOCAL : [])),

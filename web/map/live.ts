@@ -24,18 +24,18 @@ export function followChanges(
   const { signal: left } = leaving
   let waiting: RecordEvent[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
-  let last = 0
+  let last = -Infinity
   const hand = () => {
     timer = undefined
     if (document.hidden || waiting.length === 0) return
-    last = Date.now()
+    last = performance.now()
     const events = waiting
     waiting = []
     if (events.some(({ kind }) => kind === 'reset')) onReset()
     else onChanges(events)
   }
   const plan = () => {
-    timer ??= setTimeout(hand, Math.max(TILES_LATE_MS, last + PACE_MS - Date.now()))
+    timer ??= setTimeout(hand, Math.max(TILES_LATE_MS, last + PACE_MS - performance.now()))
   }
   document.addEventListener('visibilitychange', plan, { signal: left })
   const follow = async () => {

@@ -202,14 +202,15 @@ export function createGeo(options: GeoOptions | string): Geo {
     refuseUnknown('info', given, { fresh: true, signal: true })
     const { fresh = false, signal } = given
     // Whoever asks at the same time waits for the same answer: a signal ends the waiting, not the request.
-    if (remembered && !fresh && Date.now() < remembered.until) return untilAborted(remembered.asked, signal)
+    if (remembered && !fresh && performance.now() < remembered.until)
+      return untilAborted(remembered.asked, signal)
     // A fresh one has one caller, whose signal ends the request too.
     const init = { headers: { accept: 'application/json' }, ...(fresh && signal && { signal }) }
     const asked = api.GET('/', init).then(({ data }) => {
       if (!Array.isArray(data?.chains) || data.defaultSchemas === undefined) throw notTheService(url)
       return data
     })
-    const latest = { asked, until: Date.now() + REMEMBERED_MS }
+    const latest = { asked, until: performance.now() + REMEMBERED_MS }
     if (!fresh) remembered = latest
     asked.then(
       () => (remembered = latest),

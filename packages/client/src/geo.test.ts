@@ -1,0 +1,21 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import { createGeo } from './geo'
+
+afterEach(() => void vi.useRealTimers())
+
+test('the description of the service is remembered for a minute, though the clock is set back', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+  let asked = 0
+  const geo = createGeo({
+    url: 'https://geo.example',
+    fetch: async () => Response.json({ chains: [], defaultSchemas: {}, asked: ++asked }),
+  })
+  const infos = async () => (await geo.info(), await geo.info(), asked)
+  expect(await infos()).toBe(1)
+  vi.advanceTimersByTime(59_000)
+  vi.setSystemTime(Date.now() + 90_000)
+  expect(await infos()).toBe(1)
+  vi.setSystemTime(Date.now() - 3_600_000)
+  vi.advanceTimersByTime(2_000)
+  expect(await infos()).toBe(2)
+})
