@@ -3,6 +3,7 @@ import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { AggregatorRegistry, Registry } from 'prom-client'
+import { MONOTONIC } from '../src/clock'
 import type { Settings } from '../src/config'
 import { openLog } from '../src/log'
 import { onStop } from '../src/process'
@@ -46,9 +47,8 @@ const ANSWER_MS = { count: 1_000, claim: 1_000, figures: 6_000 }
 export async function runCopies(settings: Settings): Promise<void> {
   const logger = openLog(settings.logLevel)
   const redis = redisOf(settings, logger)
-  const clock = () => Date.now()
-  const counter = new RequestCounter(clock, redis)
-  const nonces = new Nonces(clock, redis)
+  const counter = new RequestCounter(MONOTONIC.now, redis)
+  const nonces = new Nonces(MONOTONIC.now, redis)
   const figures = new AggregatorRegistry()
   const own = new Registry()
   if (redis) registerRedis(own, redis)

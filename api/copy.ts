@@ -4,6 +4,7 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { leaveOutExplorers } from '../src/chains'
+import { MONOTONIC } from '../src/clock'
 import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
 import { retry } from '../src/retry'
@@ -57,11 +58,8 @@ export async function serve(settings: Settings): Promise<void> {
 }
 
 /** The API of these settings. Throws a SettingsError if they cannot be followed. */
-export async function openApi(
-  settings: Settings,
-  logger: Logger,
-  clock: () => number = () => Date.now(),
-): Promise<Api> {
+export async function openApi(settings: Settings, logger: Logger): Promise<Api> {
+  const clock = () => Date.now()
   addLocationSchemas(settings.locationSchemas)
   const localNodes = localNodesOf(settings)
   leaveOutExplorers(Object.keys(localNodes).map(Number))
@@ -81,13 +79,13 @@ export async function openApi(
   const primary = cluster.isWorker ? new PrimaryProcess() : undefined
   const redis = primary ? undefined : redisOf(settings, logger)
   const shared = primary ?? redis
-  const counter = new RequestCounter(clock, shared)
+  const counter = new RequestCounter(MONOTONIC.now, shared)
   const { publicBaseUrl, maxLagSeconds } = settings
   const walletTier =
     settings.wallet &&
     new WalletTier({
       ...settings.wallet,
-      ...{ publicBaseUrl, counter, nonces: new Nonces(clock, shared), clock, maxLagSeconds },
+      ...{ publicBaseUrl, counter, nonces: new Nonces(MONOTONIC.now, shared), clock, maxLagSeconds },
       smartAccounts: new Map(
         settings.smartAccounts ? [...attesters].map(([id, { reader }]) => [id, reader]) : [],
       ),
@@ -204,10 +202,7 @@ async function connectAttesters(settings: Settings, logger: Logger, clock: () =>
   const attesters = new Map(
     settings.chains.map((connected) => {
       const reader = new ChainReader(connected, clock)
-      return [
-        connected.chain.id,
-        { attester: new Attester(identity, connected, reader, clock), reader },
-      ] as const
+      return [connected.chain.id, { attester: new Attester(identity, connected, reader), reader }] as const
     }),
   )
   for (const { attester } of attesters.values()) {

@@ -29,7 +29,7 @@ async function main(): Promise<void> {
   const identity = await loadIdentity(settings)
 
   console.log(`Chain      ${chain.slug} (${chain.id})`)
-  const attester = new Attester(identity, connected, new ChainReader(connected, clock), clock)
+  const attester = new Attester(identity, connected, new ChainReader(connected, clock))
   const refusal = await attester.direct.refusal()
   if (refusal) throw new SettingsError(`${chain.slug} cannot be signed for, as ${refusal}`)
   console.log(`EAS        ${attester.direct.address}`)
@@ -75,7 +75,7 @@ async function main(): Promise<void> {
     if (receipt.status !== 1) throw new Error(`The transaction reverted in block ${receipt.blockNumber}`)
     const proxy = receipt.contractAddress!
     const again = { ...connected, proxy: proxy.toLowerCase() }
-    const reason = await new Attester(identity, again, new ChainReader(again, clock), clock).proxy!.refusal()
+    const reason = await new Attester(identity, again, new ChainReader(again, clock)).proxy!.refusal()
     if (reason) throw new Error(`The proxy at ${proxy} was deployed, but it is not in order: ${reason}`)
     console.log(`Deployed   ${proxy}, in block ${receipt.blockNumber}, for ${receipt.gasUsed} gas`)
     console.log(`\nNow set this for every copy of the API, and start it again:\n\n${setting}=${proxy}`)
@@ -112,11 +112,11 @@ async function confirmed(): Promise<boolean> {
 
 /** The receipt of a transaction, however long it takes; shows for how long it has waited. */
 async function mined(provider: JsonRpcProvider, hash: string) {
-  for (const started = Date.now(); ;) {
+  for (const started = performance.now(); ;) {
     const receipt = await provider.getTransactionReceipt(hash)
     if (receipt) return receipt
     await new Promise((resolve) => setTimeout(resolve, 1_000))
-    const seconds = Math.round((Date.now() - started) / 1000)
+    const seconds = Math.round((performance.now() - started) / 1000)
     if (seconds % 10 === 0) console.log(`           waiting for its block (${seconds} s) ...`)
   }
 }

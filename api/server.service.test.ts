@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { LOCAL_CHAIN, attest, locationRequest, type LocalChain } from '../dev/chain'
 import { startTestChain } from '../test/chains'
 import { freePort } from '../dev/services'
@@ -24,6 +24,7 @@ beforeAll(async () => {
 })
 const closing: (() => unknown)[] = []
 afterEach(async () => {
+  vi.useRealTimers()
   for (const close of closing.splice(0).reverse()) await close()
 })
 afterAll(async () => {
@@ -38,6 +39,7 @@ async function serve(
     fault?: Fault
     databaseUrl?: string
     clock?: () => number
+    elapsed?: () => number
     key?: string
     perHour?: number
     measurer?: Measurer
@@ -114,7 +116,7 @@ describe('outages', () => {
     let broken = true
     let now = 1_700_000_000_000
     const { distance } = await serve({
-      clock: () => now,
+      elapsed: () => now,
       fault: () => (broken ? { error: { code: -32000, message: 'no' } } : undefined),
     })
     const answer = await distance()
@@ -131,7 +133,7 @@ describe('outages', () => {
     let broken = false
     let now = 1_700_000_000_000
     const { distance, get } = await serve({
-      clock: () => now,
+      elapsed: () => now,
       fault: () => (broken ? { error: { code: -32000, message: 'no' } } : undefined),
     })
     const told = async () => (await get('/?format=json')).json().chains[0]
@@ -447,7 +449,7 @@ describe('chains that are not signed for', () => {
     let now = 1_700_000_000_000
     let exchanged = false
     const { distance } = await serve({
-      clock: () => now,
+      elapsed: () => now,
       fault: (call) => (exchanged ? lyingAbout('0x12b11a17', word(2))(call) : undefined),
     })
     expect((await distance()).statusCode).toBe(200)
@@ -491,7 +493,7 @@ describe('nonce and limits', () => {
     expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
   })
   test('429 has the form of its API; unknown paths count, /health and / do not', async () => {
-    const { distance, get } = await serve({ perHour: 2, clock: () => 1_700_000_000_000 })
+    const { distance, get } = await serve({ perHour: 2, elapsed: () => 0 })
     expect((await get('/compute/v0/unknown')).statusCode).toBe(404)
     expect((await distance()).statusCode).toBe(200)
     const refused = await distance()
@@ -517,6 +519,23 @@ describe('nonce and limits', () => {
     })
     for (let i = 0; i < 5; i++)
       expect([(await get('/health')).statusCode, (await get('/')).statusCode]).toEqual([200, 200])
+  })
+  test('a step of the clock neither ends nor prolongs the window of a limit', async () => {
+    let elapsed = 0
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const start = Date.now()
+    const { get } = await serve({ perHour: 1, elapsed: () => elapsed })
+    const asked = async () => {
+      const { statusCode, headers } = await get('/api/v0/config')
+      return [statusCode, Number(headers['retry-after'] ?? 0)]
+    }
+    expect(await asked()).toEqual([200, 0])
+    vi.setSystemTime(start + 7_200_000)
+    expect(await asked()).toEqual([429, 3600])
+    vi.setSystemTime(start - 90_000)
+    expect(await asked()).toEqual([429, 3600])
+    elapsed = 3_600_000
+    expect(await asked()).toEqual([200, 0])
   })
 })
 

@@ -7,6 +7,7 @@ import Fastify, {
   type FastifyRequest,
   type HTTPMethods,
 } from 'fastify'
+import { MONOTONIC } from '../src/clock'
 import { type AboutParts, aboutRoutes, describeRoutes, monitoring, type MonitoringParts } from './service'
 import { answersRoutes } from './answers'
 import { COMPUTE_ENDPOINTS, computeRoutes, type WalletTier } from './compute'
@@ -53,6 +54,8 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   trustProxy: readonly string[]
   /** Unset in tests. */
   logger?: FastifyBaseLogger
+  /** Monotonic milliseconds; set in tests. */
+  elapsed?: () => number
   /** Milliseconds; set in tests. */
   timeouts?: { request: number; answer: number }
   live?: Partial<LiveOptions>
@@ -90,9 +93,9 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
   monitoring(app, { ...parts, listeners: () => live.size })
 
-  const freshness = new Freshness(parts.store, parts.clock, parts.pageCacheBytes ?? PAGE_CACHE_BYTES)
+  const freshness = new Freshness(parts.store, parts.pageCacheBytes ?? PAGE_CACHE_BYTES)
   await app.register(computeScope(parts), { prefix: '/compute' })
-  const fileExports = new Exports(parts.columnarFiles, parts.clock)
+  const fileExports = new Exports(parts.columnarFiles, parts.elapsed ?? MONOTONIC.now)
   await app.register(
     publicRecordsScope(app, parts, async (scope) => {
       await scope.register(recordsRoutes({ ...parts, freshness, fileExports }), { prefix: '/v0' })

@@ -1,5 +1,6 @@
 import '../src/chains-file'
 import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
+import { MONOTONIC } from '../src/clock'
 import { exportDatabaseUrl, processSettings } from '../src/config'
 import { openLog } from '../src/log'
 import { primaryUrl } from '../src/postgres'
@@ -54,7 +55,7 @@ async function main(): Promise<void> {
       graphqlRoutes(scope, {
         backend,
         examples: EXAMPLES,
-        counter: new RequestCounter(() => Date.now()),
+        counter: new RequestCounter(MONOTONIC.now),
         rateLimitPerHour: settings.recordsRateLimitPerHour,
       }),
     { prefix: '/graphql' },

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
  */
 export interface Clock {
   /** Milliseconds since an arbitrary moment. Never decreases. */
-  now(): number
+  readonly now: () => number
   /** Resolves after this many milliseconds. Rejects once the signal aborts. */
   pause(milliseconds: number, signal?: AbortSignal): Promise<void>
 }

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { MONOTONIC } from '../src/clock'
 import { ALL_SCHEMAS } from '../src/location'
 import { connect } from 'node:net'
 import path from 'node:path'
@@ -68,6 +69,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     wallet,
     smartAccounts = true,
     clock = () => Date.now(),
+    elapsed = MONOTONIC.now,
     publicBaseUrl = 'https://x.example',
     measurer = new Measurer(20_000, MEASURE_WORKER),
     columnarFiles = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER),
@@ -78,7 +80,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log, redisTimeoutMs)
   while (redis && (await redis.count('test:ready', 1)) === undefined)
     await new Promise((resolve) => setTimeout(resolve, 5))
-  const counter = new RequestCounter(clock, redis)
+  const counter = new RequestCounter(elapsed, redis)
   const connected = {
     chain: LOCAL_CHAIN,
     rpcUrls: [rpcUrl ?? 'http://127.0.0.1:1'],
@@ -88,13 +90,13 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   }
   const reader = new ChainReader(connected, clock)
   const keyed: Identity = { signer: await keySigner(key), others: [], seals: [sealOf(key)] }
-  const attester = new Attester({ ...keyed, ...identity }, connected, reader, clock)
+  const attester = new Attester({ ...keyed, ...identity }, connected, reader, elapsed)
   const walletTier =
     wallet &&
     new WalletTier({
       ...{ perHour: 0, perHourByAddress: 0, maxSkewSeconds: 300 },
       ...wallet,
-      ...{ publicBaseUrl, counter, clock, nonces: new Nonces(clock, redis), maxLagSeconds: 60 },
+      ...{ publicBaseUrl, counter, clock, nonces: new Nonces(elapsed, redis), maxLagSeconds: 60 },
       smartAccounts: new Map(rpcUrl === undefined || !smartAccounts ? [] : [[LOCAL_CHAIN.id, reader]]),
     })
   const app = await buildServer({
@@ -103,6 +105,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
       records,
       columnarFiles,
       clock,
+      elapsed,
       publicBaseUrl,
       counter,
       measurer,

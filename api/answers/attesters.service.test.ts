@@ -41,7 +41,7 @@ async function served(
   const connected = { chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0, proxy }
   const reader = new ChainReader(connected, () => Date.now())
   const identity = { signer: await keySigner(key), others, seals: [sealOf(key)] as const }
-  return { reader, attester: new Attester(identity, connected, reader, () => Date.now()) }
+  return { reader, attester: new Attester(identity, connected, reader) }
 }
 /** Notes what can be noted, and answers it once so many were refused, with the refusals. */
 async function noted(of: Awaited<ReturnType<typeof served>>, count: number, refused: number) {

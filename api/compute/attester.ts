@@ -81,12 +81,12 @@ export class Attester {
   failures = 0
   private readonly signer: Signer
 
-  /** @param clock milliseconds */
+  /** @param elapsed monotonic milliseconds; set in tests */
   constructor(
     private readonly identity: Identity,
     { chain, proxy }: ConnectedChain,
     private readonly reader: ChainReader,
-    clock: () => number,
+    elapsed?: () => number,
   ) {
     const { signer } = identity
     this.signer = signer
@@ -102,7 +102,7 @@ export class Attester {
           ? verdict
           : { reason: 'the signer is a publicly known test account, which signs on a local chain only' }
       },
-      clock,
+      elapsed,
     )
     this.proxy =
       proxy === undefined
@@ -111,7 +111,7 @@ export class Attester {
             'proxy',
             proxy,
             () => lookAtProxy(chain, reader, proxy, signer.address),
-            clock,
+            elapsed,
           )
   }
 

@@ -150,7 +150,7 @@ export class ChainReader {
   /** The number of blocks whose logs the node last gave in one answer; kept by the searches in landed.ts. */
   logSpan = Infinity
 
-  /** @param clock milliseconds */
+  /** @param clock Unix milliseconds */
   constructor(
     private readonly connected: ConnectedChain,
     private readonly clock: () => number,
@@ -164,8 +164,8 @@ export class ChainReader {
       chainIdValidMs: CHAIN_ID_SHARED_MS,
     })
     this.route = this.rpc.route()
-    this.headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS, clock)
-    this.finalBlocks = new SharedRead(() => this.readFinalBlocks(), HEAD_SHARED_MS, clock)
+    this.headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS)
+    this.finalBlocks = new SharedRead(() => this.readFinalBlocks(), HEAD_SHARED_MS)
   }
 
   close(): void {
@@ -429,7 +429,7 @@ export class ChainReader {
         return value
       }
       const sharedMs = this.local || chain.blockMs < SLOW_BLOCK_MS ? 0 : CURRENT_SHARED_MS
-      this.current.set(key, (read = new SharedRead(call, sharedMs, this.clock)))
+      this.current.set(key, (read = new SharedRead(call, sharedMs)))
     }
     return fresh ? read.fresh() : read.get()
   }

@@ -158,13 +158,10 @@ export class Resolver {
   }
 
   private async indexState({ slug }: Chain): Promise<IndexState | undefined> {
-    const { store, clock } = this.options
+    const { store } = this.options
     let read = this.indexStates.get(slug)
     if (!read)
-      this.indexStates.set(
-        slug,
-        (read = new SharedRead(() => store.indexState(slug), INDEX_STATE_SHARED_MS, clock)),
-      )
+      this.indexStates.set(slug, (read = new SharedRead(() => store.indexState(slug), INDEX_STATE_SHARED_MS)))
     return read.get()
   }
 }

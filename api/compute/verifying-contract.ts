@@ -7,6 +7,7 @@ import {
   type AttestLayout,
 } from '../../src/eas'
 import type { Chain } from '../../src/chains'
+import { MONOTONIC } from '../../src/clock'
 import type { Submission } from '../../src/config'
 import { UnavailableError } from '../http/problems'
 import { NoAnswerError, NoContractError, type ChainReader } from './chain-reader'
@@ -40,13 +41,13 @@ export class VerifyingContract {
 
   /**
    * @param look what the contract is now; throws UnavailableError
-   * @param clock milliseconds
+   * @param elapsed monotonic milliseconds; set in tests
    */
   constructor(
     readonly submission: Submission,
     address: string,
     private readonly look: () => Promise<Verdict>,
-    private readonly clock: () => number,
+    private readonly elapsed: () => number = MONOTONIC.now,
   ) {
     this.address = checksumAddress(address)
   }
@@ -102,7 +103,7 @@ export class VerifyingContract {
   /** The contract was seen to take our signatures no longer: it is refused now, and looked at again later. */
   refuse(reason: string): void {
     const before = this.last && signingOf(this.last)
-    this.last = { state: 'refused', reason, before, at: this.clock() }
+    this.last = { state: 'refused', reason, before, at: this.elapsed() }
     this.probing = Promise.resolve(this.last)
   }
 
@@ -110,9 +111,7 @@ export class VerifyingContract {
     const probing = (this.probing ??= this.ask())
     try {
       const probe = await probing
-      const age = this.clock() - probe.at
-      // Negative after the clock was set back.
-      if (age >= 0 && age <= PROBE_AGAIN_MS[probe.state]) return probe
+      if (this.elapsed() - probe.at <= PROBE_AGAIN_MS[probe.state]) return probe
       // Callers share one probe.
       if (this.probing === probing) this.probing = this.ask(probe)
       return await this.probing
@@ -131,7 +130,7 @@ export class VerifyingContract {
   }
 
   private async seen(before?: Probe): Promise<Probe> {
-    const at = this.clock()
+    const at = this.elapsed()
     try {
       const verdict = await this.look()
       return 'reason' in verdict ? { state: 'refused', ...verdict, at } : { state: 'ready', ...verdict, at }

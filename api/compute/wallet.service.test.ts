@@ -359,7 +359,8 @@ test('switched off, the headers are ignored', async () => {
 })
 test('a nonce is remembered exactly as long as its timestamp is accepted', async () => {
   let seconds = 1_800_000_000
-  const api = await serve({ clock: () => seconds * 1000 })
+  const clock = () => seconds * 1000
+  const api = await serve({ clock, elapsed: clock })
   const wallet = newWallet()
   const early = await sign(wallet, { timestamp: String(seconds + 300) })
   const late = await sign(wallet, { timestamp: String(seconds - 301) })
@@ -380,6 +381,17 @@ test('a nonce is remembered exactly as long as its timestamp is accepted', async
       await sign(wallet, { timestamp: String(seconds), nonce: early.headers['x-wallet-nonce']! }),
     ),
   ).toMatchObject(LET_IN)
+})
+test('a nonce is remembered though the clock is set forward and back', async () => {
+  let seconds = 1_800_000_000
+  const api = await serve({ clock: () => seconds * 1000 })
+  const wallet = newWallet()
+  const sent = await sign(wallet, { timestamp: String(seconds) })
+  expect(await send(api, sent)).toMatchObject(LET_IN)
+  seconds += 3_600
+  expect(await send(api, await sign(wallet, { timestamp: String(seconds) }))).toMatchObject(LET_IN)
+  seconds -= 3_600
+  expect(await send(api, sent)).toMatchObject(refused(sentence('X-Wallet-Nonce')))
 })
 
 for (const [where, redisUrl] of [

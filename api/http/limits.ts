@@ -23,7 +23,7 @@ export class RequestCounter {
   private readonly local = new Map<string, { current: number; until: number }>()
   private readonly reserved = new Map<string, number>()
 
-  /** @param clock milliseconds */
+  /** @param clock monotonic milliseconds */
   constructor(
     private readonly clock: () => number,
     private readonly shared?: SharedMarks,

@@ -9,12 +9,12 @@ const NONCES_REMEMBERED = 1_000_000
 
 /** Used nonces: where copies share them, else in this process. */
 export class Nonces {
-  /** By key: the millisecond at which it may be forgotten; oldest first. */
+  /** By key: when it may be forgotten, by `elapsed`; oldest first. */
   private readonly local = new Map<string, number>()
 
-  /** @param clock milliseconds */
+  /** @param elapsed monotonic milliseconds: a nonce outlives every step of the system's clock */
   constructor(
-    private readonly clock: () => number,
+    private readonly elapsed: () => number,
     private readonly shared?: SharedMarks,
   ) {}
 
@@ -31,7 +31,7 @@ export class Nonces {
   }
 
   private claimLocally(key: string, ms: number): boolean {
-    const now = this.clock()
+    const now = this.elapsed()
     for (const [old, until] of this.local) {
       if (until > now) break
       this.local.delete(old)

@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, expect, test, vi } from 'vitest'
 import { SharedRead } from './shared'
+
+afterEach(() => void vi.useRealTimers())
 
 test('a value is read once within its time, and again after it, after a failure, and when the clock goes back', async () => {
   let now = 1_000_000
@@ -22,6 +25,15 @@ test('a value is read once within its time, and again after it, after a failure,
   await expect(shared.get()).rejects.toThrow('no')
   broken = false
   expect(await shared.get()).toBe(4)
+})
+
+test('a value ages though the clock of the system stands still', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  let reads = 0
+  const shared = new SharedRead(async () => ++reads, 20)
+  await shared.get()
+  await pause(25)
+  expect(await shared.get()).toBe(2)
 })
 
 /** Reads that end when the test says so; each returns its number. */

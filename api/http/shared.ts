@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import { MONOTONIC } from '../../src/clock'
 
 /** How long a new read waits for the one under way. */
 const PATIENCE_MS = 250
@@ -11,12 +12,12 @@ export class SharedRead<T> {
   /**
    * @param milliseconds how old a read may be, counted from its start; 0: callers only get a read that starts
    *   after their call
-   * @param clock milliseconds
+   * @param elapsed monotonic milliseconds; set in tests
    */
   constructor(
     private readonly read: () => Promise<T>,
     private readonly milliseconds: number,
-    private readonly clock: () => number,
+    private readonly elapsed: () => number = MONOTONIC.now,
   ) {}
 
   get(): Promise<T> {
@@ -38,7 +39,7 @@ export class SharedRead<T> {
 
   private start(): Promise<T> {
     const value = this.read()
-    const read: typeof this.last = { at: this.clock(), value, ended: false }
+    const read: typeof this.last = { at: this.elapsed(), value, ended: false }
     this.last = read
     value.then(
       () => (read.ended = true),
@@ -51,7 +52,7 @@ export class SharedRead<T> {
 
   /** Milliseconds since the last read began; Infinity where the clock was set back. */
   private age(): number {
-    const age = this.clock() - this.last!.at
+    const age = this.elapsed() - this.last!.at
     return age < 0 ? Infinity : age
   }
 }

@@ -245,7 +245,7 @@ test('a client that reads slowly, or for more than an hour, is disconnected when
   )
   let now = Date.now()
   const other = await startApi({
-    ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], clock: () => now },
+    ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], elapsed: () => now },
     // Nothing times out here, however long the test takes.
     timeouts: { request: 60_000, answer: 600_000 },
   })

@@ -63,7 +63,7 @@ export class Exports {
     ...{ waiting: Infinity, waitingEach: Infinity },
   })
 
-  /** @param clock milliseconds */
+  /** @param clock monotonic milliseconds */
   constructor(
     private readonly columnarFiles: ColumnarFiles,
     private readonly clock: () => number,

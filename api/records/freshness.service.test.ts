@@ -103,7 +103,7 @@ async function counted(keptBytes: number) {
       return Promise.resolve([{ chain: 'celo', total: 1, revoked: 0, revision, since: new Date(0) }])
     },
   } as unknown as Store
-  const freshness = new Freshness(store, () => performance.now(), keptBytes)
+  const freshness = new Freshness(store, keptBytes)
   const app = Fastify()
   freshness.keepAnswersOf(app)
   app.get<{ Params: { length: string } }>('/:length', async (request, reply) => {

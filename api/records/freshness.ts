@@ -42,8 +42,8 @@ export class Freshness {
   private keptState = ''
 
   /** @param keptBytes of answers that are kept; 0: none */
-  constructor(store: Store, clock: () => number, keptBytes: number) {
-    this.state = new SharedRead(async () => tagOf(await store.recordStates()), 0, clock)
+  constructor(store: Store, keptBytes: number) {
+    this.state = new SharedRead(async () => tagOf(await store.recordStates()), 0)
     this.kept = new LRUCache({
       maxSize: Math.max(1, keptBytes),
       maxEntrySize: Math.max(1, Math.floor(keptBytes * LARGEST_SHARE)),

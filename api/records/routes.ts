@@ -47,8 +47,8 @@ export function recordsRoutes(parts: {
   const { store, records, freshness, clock, publicBaseUrl, chains, limits, fileExports } = parts
   const listAddress = `${publicBaseUrl}/api/v0/location-records`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
-  const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
-  const stats = new SharedRead(() => store.stats(new Date(clock())), 0, clock)
+  const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS)
+  const stats = new SharedRead(() => store.stats(new Date(clock())), 0)
 
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = scope.withTypeProvider<TypeBoxTypeProvider>()

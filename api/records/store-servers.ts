@@ -168,11 +168,7 @@ export class DatabaseServers {
   private neededAt = 0
   private turn = 0
   private lookedAt = -Infinity
-  private readonly newest = new SharedRead(
-    () => this.readNewest(),
-    0,
-    () => performance.now(),
-  )
+  private readonly newest = new SharedRead(() => this.readNewest(), 0)
   private isClosed = false
 
   /**

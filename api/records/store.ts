@@ -165,11 +165,7 @@ export class Store {
   )
   private readonly statuses = this.readOnce(() => this.readStatuses())
   private readonly states = this.readOnce(() => this.readStates())
-  private readonly extent = new SharedRead(
-    () => this.readExtent(),
-    EXTENT_SHARED_MS,
-    () => performance.now(),
-  )
+  private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS)
 
   /**
    * @param onError gets the errors of idle connections, which are replaced, and of servers that are left out
@@ -475,7 +471,7 @@ export class Store {
 
   /** A read that starts after each call, one at a time for all calls. */
   private readOnce<T>(read: () => Promise<T>): SharedRead<T> {
-    return new SharedRead(read, 0, () => performance.now())
+    return new SharedRead(read, 0)
   }
 
   /** Runs a statement on the primary: what a signature depends on. */

@@ -185,7 +185,7 @@ async function serve({
   if (!graphql) await raw.start()
   const { app, close } = await buildTestServer({
     ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw },
-    ...{ clock: () => NOW * 1000, publicBaseUrl, deploymentName: 'staging' },
+    ...{ clock: () => NOW * 1000, elapsed: () => 0, publicBaseUrl, deploymentName: 'staging' },
     ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
     limits: { indexMaxAgeSeconds: 15, maxLagSeconds: 120 },
     resignMaxAgeSeconds: 86_400,

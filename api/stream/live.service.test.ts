@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { ACTIVE_SLUGS } from '../../src/chains'
 import { startApi, type TestApi, type TestApiOptions } from '../../test/api'
@@ -30,6 +30,7 @@ beforeAll(async () => {
 beforeEach(() => client.query('TRUNCATE location_record'))
 const closing: (() => unknown)[] = []
 afterEach(async () => {
+  vi.useRealTimers()
   for (const close of closing.splice(0).reverse()) await close()
 })
 afterAll(async () => {
@@ -295,6 +296,8 @@ describe('resuming', () => {
     expect(told(back)).toEqual(['new celo 4'])
   })
   test('a database restored from a backup: reset, for resumed and open streams', async () => {
+    // Nothing here waits by the clock of the system, which stands still.
+    vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { aheadMs: 200 } })
     await insert({ chain: 'celo', n: 1 }, { chain: 'celo', n: 2 })
     const listener = await follow(api)
@@ -617,6 +620,7 @@ describe('concurrency', () => {
     ])
   })
   test('a client that does not read is disconnected and can resume; other clients are not delayed', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { patienceMs: 5_000 } })
     await insert({ chain: 'celo', n: 0 })
     const [reader, slow] = [await follow(api), await follow(api)]

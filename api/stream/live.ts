@@ -194,8 +194,8 @@ class Audience {
       try {
         const page = await changesAfter(this.store, this.finality, this.position)
         this.note(undefined)
-        ahead = page.ahead ? ahead || Date.now() : 0
-        if (ahead && Date.now() - ahead > this.options.aheadMs)
+        ahead = page.ahead ? ahead || performance.now() : 0
+        if (ahead && performance.now() - ahead > this.options.aheadMs)
           throw new LostPositionError('The database was set back.')
         // Listeners with other boxes may have gone live meanwhile.
         for (let missing; (missing = unlocated(page, this.filters())).length;)
@@ -270,9 +270,9 @@ class Audience {
           eventsOf(page, filter).map(({ bytes }) => bytes),
         )
         // The position is from a copy of the service that is ahead: wait, unless the database was set back.
-        standing = isSamePosition(page.end, position) ? standing || Date.now() : 0
+        standing = isSamePosition(page.end, position) ? standing || performance.now() : 0
         position = page.end
-        if (standing && Date.now() - standing > this.options.aheadMs)
+        if (standing && performance.now() - standing > this.options.aheadMs)
           throw new LostPositionError('The database has not got that far: it was set back.')
       } catch (error) {
         standing = 0
@@ -319,7 +319,10 @@ class Audience {
 
   /** Whether the listener's buffer drained in time. */
   private async drained(listener: Listener): Promise<boolean> {
-    for (const until = Date.now() + this.options.patienceMs; Date.now() < until && !listener.out.destroyed;) {
+    for (
+      const until = performance.now() + this.options.patienceMs;
+      performance.now() < until && !listener.out.destroyed;
+    ) {
       await pause(100, undefined, { ref: false })
       if (!this.isBehind(listener)) return true
     }

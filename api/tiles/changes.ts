@@ -25,10 +25,9 @@ export class Changes {
   constructor(
     private readonly store: Pick<Store, 'run'>,
     private readonly touch: (boxes: readonly Bbox[] | undefined) => void,
-    clock: () => number,
     sharedMs = CHANGES_SHARED_MS,
   ) {
-    this.reading = new SharedRead(() => this.read(), sharedMs, clock)
+    this.reading = new SharedRead(() => this.read(), sharedMs)
   }
 
   /**

@@ -27,7 +27,6 @@ export async function tilesRoutes(
   parts: {
     store: Store
     records: RecordSearch
-    clock: () => number
     publicBaseUrl: string
     tileCacheBytes: number
   },

@@ -364,7 +364,7 @@ const makeTiles = (cacheBytes: number, url = database.url) => {
     await records.close()
     await store.close()
   })
-  return new Tiles({ store, records, clock: () => performance.now(), cacheBytes, sharedMs: 0 })
+  return new Tiles({ store, records, cacheBytes, sharedMs: 0 })
 }
 
 test('an older tile never comes back after a newer one, whatever is under way', async () => {

@@ -47,7 +47,6 @@ interface Known<Content> {
 export interface TilesOptions {
   store: Store
   records: RecordSearch
-  clock: () => number
   /** Bytes of tiles that are kept. */
   cacheBytes: number
   /** How late a change may be seen, milliseconds. Default: 250. */
@@ -64,13 +63,13 @@ export class Tiles {
   private readonly changes: Changes
 
   constructor(private readonly options: TilesOptions) {
-    const { store, clock, cacheBytes, sharedMs } = options
+    const { store, cacheBytes, sharedMs } = options
     this.kept = new LRUCache({
       // 0 keeps nothing: no entry is so small.
       maxSize: Math.max(1, cacheBytes),
       sizeCalculation: ({ content: { compressed } }) => compressed.length + ENTRY_BYTES,
     })
-    this.changes = new Changes(store, (boxes) => this.forget(boxes), clock, sharedMs)
+    this.changes = new Changes(store, (boxes) => this.forget(boxes), sharedMs)
   }
 
   /** Bytes of the tiles that are kept. */
