@@ -227,6 +227,54 @@ test("one place each: SQL, the environment, the key, outgoing calls, the indexer
     ),
   ).toEqual([])
 })
+/** Reads of the clock of the system: Date.now, new Date() and Date(). */
+const WALL_TIME =
+  /\bDate\.now\b|\bnew Date\b(?!\s*\(\s*[^\s)])|(?<!new )\bDate\(\s*\)|\btimeOrigin\b|\bTemporal\b/
+/** Where it is read, as a timestamp: file, code and reason. A duration is measured by src/clock.ts. */
+const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
+  ['src/indexer/store/batch.ts', 'bodies, new Date())', 'when rows are written'],
+  ['src/indexer/store/replay.ts', '      new Date(),\n', 'when rows are written'],
+  ['src/indexer/snapshot.ts', 'taken = new Date().toISOString()', 'when a snapshot is taken'],
+  ['api/copy.ts', 'clock = () => Date.now()', 'deadlines, expiry and timestamps that are signed or shown'],
+  ['api/deploy-proxy.ts', 'clock = () => Date.now()', 'compared with the time of a block'],
+  ['api/compute/landed.ts', 'head.time < Date.now() / 1000', 'compared with the time of a block'],
+  ['api/http/guard.ts', 'new Date().toUTCString()', 'the header Date'],
+  ['packages/cli/src/ask.ts', 'deadline - Date.now() / 1000', 'compared with a deadline'],
+  ['packages/client/src/attest.ts', 'time = Math.floor(Date.now() / 1000)', 'signed'],
+  ['packages/client/src/check.ts', 'now = Date.now() / 1000', 'compared with a deadline'],
+  ['packages/client/src/http.ts', 'String(Math.floor(Date.now() / 1000))', 'signed'],
+  ['packages/client/src/place.ts', '<= Date.now() / 1000', 'compared with an expiry'],
+  ['packages/client/src/place.ts', 'time = new Date()', 'attested'],
+  ['dev/bootstrap.js', 'utimesSync(LIST, new Date(), new Date())', 'times of files'],
+  ['dev/build.mjs', 'started = new Date()', 'times of files'],
+  ['dev/chain.ts', 'Math.floor(Date.now() / 1000) - 40', 'times of blocks'],
+  ['dev/chain.ts', 'Math.floor((Date.now() / 1000', 'times of blocks'],
+  ['dev/chain.ts', "'anvil_setTime', [Date.now()]", 'times of blocks'],
+  ['dev/hunt.mjs', 'date: new Date().toISOString()', 'when a seed was found'],
+  ['dev/lock.ts', 'since: new Date().toISOString()', 'when a world was started'],
+  ['web/explorer/card.tsx', 'expires * 1000 < Date.now()', 'compared with an expiry'],
+  ['web/explorer/filters.tsx', ': Date.now()\n', 'the days of a calendar'],
+  ['web/explorer/filters.tsx', 'first.data ?? Date.now()', 'the days of a calendar'],
+  ['web/explorer/filters.tsx', 'Date.now() / DAY_MS', 'the days of a calendar'],
+]
+test('durations are measured by a monotonic clock: the clock of the system is read for timestamps only', () => {
+  const scripts = readdirSync('dev').filter((file) => /\.m?js$/.test(file))
+  const all = [...files, ...inPackages, ...sourcesIn('web'), ...scripts.map((file) => `dev/${file}`)]
+  const code = new Map(all.map((file) => [file, source(file)]))
+  for (const [file, text] of TIMESTAMPS) {
+    const [before, ...after] = code.get(file)!.split(text)
+    expect([file, text, after.length, WALL_TIME.test(text)]).toEqual([file, text, 1, true])
+    code.set(file, [before, ...after].join(' '))
+  }
+  expect([...code].filter(([, text]) => WALL_TIME.test(text)).map(([file]) => file)).toEqual([])
+  // The one that api/copy.ts hands on: by position only to a reader of blocks, whose times it compares.
+  const handed = holders(/\bnew (?!ChainReader\b)\w+\((?:[^(){}]*, )?(?:parts\.)?clock\b(?!\()/)
+  expect(handed.filter((file) => file.startsWith('api/'))).toEqual([])
+  for (const read of ['Date.now', 'Date.now()', 'new Date', 'new Date( )', 'Date()'])
+    expect([read, WALL_TIME.test(`x = ${read}`)]).toEqual([read, true])
+  for (const other of ['new Date(now)', 'new Date(\n  now)', 'Date.parse(x)', 'anyDate()'])
+    expect([other, WALL_TIME.test(other)]).toEqual([other, false])
+})
 test('optional packages are imported where they are needed, never when a file is loaded', () => {
   const { optionalDependencies } = JSON.parse(readFileSync('ops/optional/package.json', 'utf8')) as {
     optionalDependencies: Record<string, string>
