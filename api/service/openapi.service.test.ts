@@ -187,7 +187,8 @@ async function serve({
     ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw },
     ...{ clock: () => NOW * 1000, elapsed: () => 0, publicBaseUrl, deploymentName: 'staging' },
     ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
-    limits: { indexMaxAgeSeconds: 15, maxLagSeconds: 120 },
+    // The indexer has ended: the machine may be slow.
+    limits: { indexMaxAgeSeconds: 3_600, maxLagSeconds: 3_600 },
     resignMaxAgeSeconds: 86_400,
     ...more,
   })
