@@ -198,12 +198,21 @@ export class Measurer {
     { client, signal: left, spend }: Pick<Work, 'client'> & Partial<Work>,
     budgetMs: number,
   ): Promise<Answer> {
-    // AbortSignal.timeout takes whole milliseconds only.
+    left?.throwIfAborted()
     const limitMs = Math.max(1, Math.ceil(Math.min(budgetMs, this.budgetMs)))
-    const timeout = AbortSignal.timeout(limitMs)
-    const signal = left ? AbortSignal.any([timeout, left]) : timeout
+    // Not AbortSignal.any: it does not keep a timeout's signal from being collected, and then never aborts.
+    const ending = new AbortController()
+    const { signal } = ending
+    const end = () => ending.abort()
+    const timer = setTimeout(end, limitMs)
+    left?.addEventListener('abort', end)
+    const settle = () => {
+      clearTimeout(timer)
+      left?.removeEventListener('abort', end)
+    }
     const asked = performance.now()
     const release = await this.workers.acquire(client, signal).catch((error: Error) => {
+      settle()
       left?.throwIfAborted()
       throw error instanceof NoSlotError && error.own ? tooManyOfYours() : tooManyLarge()
     })
@@ -221,6 +230,7 @@ export class Measurer {
       if ((error as Error).name !== 'AbortError') throw error
       throw waitedMs > limitMs / 2 ? tooManyLarge() : tookTooLong(limitMs)
     } finally {
+      settle()
       spend?.(performance.now() - asked - waitedMs)
       release()
     }
