@@ -26,7 +26,7 @@ const OTHER_CHAIN_PATIENCE_MS = 60_000
 
 export const LATEST = { method: 'eth_getBlockByNumber', params: ['latest', false] }
 
-/** What the last look at the head found, and how it compares with a block of the database. */
+/** Result of the last look at the head, and how it compares with a block of the database. */
 export interface HeadReport {
   /** The newest block that an endpoint has named; timestamp in Unix seconds. */
   readonly number: number
@@ -139,7 +139,7 @@ export class HeadReader {
       await write({ base, blocks: blocks.map(({ block }) => block!), final })
       written = [...written.slice(0, shared + 1), ...blocks].filter(({ height }) => height >= finalHeight)
       // A look that was cut short is continued at once.
-      if (this.seen!.number > tip.height) continue
+      if (this.seen && this.seen.number > tip.height) continue
       await this.clock.pause(pollMs, signal)
     }
   }
@@ -151,14 +151,18 @@ export class HeadReader {
   async report(readTip: () => Promise<BlockRef | undefined>): Promise<HeadReport> {
     const { doubt, pollMs } = this.options
     if (!this.seen || this.clock.now() - this.seen.askedAt > 1.5 * pollMs) await this.look()
+    const tip = await readTip()
     if (!this.seen) throw new Error('no endpoint has a latest block')
     const { number, timestamp, askedAt } = this.seen
-    const tip = await readTip()
+    // Blocks that are known but not written yet count, though an endpoint that lags names an older one.
+    const known = this.chain && number >= this.final.height ? this.chain.tip.block?.header : undefined
+    const isKnown = known !== undefined && Number(known.number) > number
     return {
-      number,
-      timestamp,
+      number: isKnown ? Number(known.number) : number,
+      timestamp: isKnown ? Number(known.timestamp) : timestamp,
       ageMs: this.clock.now() - askedAt,
-      tipHash: tip?.hash,
+      // Before the chain is followed, what was noted stays: it ages.
+      tipHash: this.chain && tip?.hash,
       agreementAgeMs: tip ? this.agreementAge(tip) : Infinity,
       doubt: doubt.reason(),
       contradictions: doubt.takeContradictions(),
@@ -171,6 +175,12 @@ export class HeadReader {
    */
   agreementAge(block: BlockRef): number {
     return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
+  }
+
+  /** Forgets when looks took place: more time has passed than the clock shows. */
+  forgetLooks(): void {
+    this.agreedAt = -Infinity
+    this.seen = undefined
   }
 
   /** The block of this number on the followed chain, if it was read with the filters that apply now. */
@@ -208,7 +218,10 @@ export class HeadReader {
     if (isStalled || ref.height <= tip.height - LONGEST_STEP) blocks.turn()
     if (ref.height < this.final.height) return this.checkFarBelow(chain, ref)
     if (ref.hash === tip.hash) this.agreed(askedAt)
-    if (chain.has(ref)) return
+    if (chain.has(ref)) {
+      this.looksAtOtherChain = 0
+      return
+    }
     if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
   }
 
@@ -319,8 +332,9 @@ export class HeadReader {
     this.otherChainAt ??= now
     if (hashes.includes(final.hash)) this.looksAtOtherChain = 0
     const isConfirmed = other !== undefined && !hashes.includes(final.hash)
-    const areAll = hashes.length === blocks.endpoints || now - this.otherChainAt > OTHER_CHAIN_PATIENCE_MS
-    if (!isConfirmed || !areAll) return
+    const areAll = hashes.filter((hash) => hash !== null).length === blocks.endpoints
+    const isPatient = now - this.otherChainAt <= OTHER_CHAIN_PATIENCE_MS
+    if (!isConfirmed || (!areAll && isPatient)) return
     if (++this.looksAtOtherChain >= LOOKS_AT_OTHER_CHAIN)
       throw otherChain(finality, { block: final, hash: other })
   }

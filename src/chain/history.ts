@@ -89,7 +89,9 @@ export class HistoryReader {
     const heads = await Promise.all(
       [this.route, this.route.opposite].map((route) => route.call<string>('eth_blockNumber')),
     )
-    const head = Math.min(...heads.map(Number))
+    // A node that syncs from nothing names block 0.
+    const known = heads.map(Number).filter((each) => each > 0)
+    const head = known.length > 0 ? Math.min(...known) : 0
     this.final = { height: Math.max(0, head - this.options.finality), readAt: this.clock.now() }
     return this.final.height
   }

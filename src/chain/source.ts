@@ -25,6 +25,8 @@ const LONGEST_PAUSE_MS = 20_000
 const CONTRADICTIONS = 4
 const ASK_AGAIN_MS = 500
 const WAIT_FOR_BLOCK_MS = 2_000
+/** An endpoint that cannot confirm a block for this long is not needed to contradict it. */
+const PATIENCE_MS = 60_000
 
 export interface SourceOptions {
   rpc: Rpc
@@ -49,11 +51,11 @@ export interface SourceOptions {
 }
 
 /**
- * What evm-processor's runner reads a chain from: history in wide ranges of filtered logs (history.ts), then
- * the head (head.ts). Its own source reads every block with every log (270 blocks/s at 100 ms latency, which
- * is days for Arbitrum), knows one endpoint only, ignores a fork that is not longer, and ends on answers that
- * this one requests again. Each block that is written follows the stored one by its parent's hash. If the
- * chain was replaced, the run ends with a SettingsError.
+ * The data source from which evm-processor's runner reads a chain: history in wide ranges of filtered logs
+ * (history.ts), then the head (head.ts). Its own source reads every block with every log (270 blocks/s at 100
+ * ms latency, which is days for Arbitrum), knows one endpoint only, ignores a fork that is not longer, and
+ * ends on answers that this one requests again. Each block that is written follows the stored one by its
+ * parent's hash. If the chain was replaced, the run ends with a SettingsError.
  */
 export class ChainSource implements HotDataSource<ChainBlock, unknown> {
   private readonly history: HistoryReader
@@ -77,6 +79,7 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
   async getBlockHash(height: number): Promise<string> {
     if (this.last?.height === height) return this.last.hash
     const { header } = await this.persist(() => this.history.blockWithoutLogs(height))
+    this.last = { height, hash: header.hash }
     return header.hash
   }
 
@@ -178,6 +181,7 @@ export async function contradiction(
   },
 ): Promise<{ block: BlockRef; hash: string } | undefined> {
   // One endpoint may lag, be on a fork of its own, or lie.
+  const since = clock.now()
   for (let contradicted = 0; ;) {
     const hashes = await blocks.hashesAt(stored.height)
     if (hashes.includes(stored.hash)) return undefined
@@ -186,7 +190,10 @@ export async function contradiction(
       : await lowerOne(blocks, stored, storedAtOrBelow)
     const hash = found?.hashes.find((each) => each !== null)
     const isOther = found && hash && !found.hashes.includes(found.block.hash)
-    if (isOther && ++contradicted === CONTRADICTIONS) return { block: found.block, hash }
+    // An endpoint that lacks the block, or does not answer, may still confirm it.
+    const areAll = found?.hashes.filter((each) => each !== null).length === blocks.endpoints
+    if (isOther && (areAll || clock.now() - since > PATIENCE_MS) && ++contradicted >= CONTRADICTIONS)
+      return { block: found.block, hash }
     if (!isOther)
       log.warn(
         { height: stored.height },

@@ -18,6 +18,7 @@ import { CHANGES_KEPT_DAYS, exportDatabaseUrl, type ConnectedChain, type Setting
 import {
   CHANGES_FORGOTTEN_AT_ONCE,
   Database,
+  completeTip,
   finalState,
   forgetChanges,
   indexedTip,
@@ -38,6 +39,8 @@ import { Registry } from './registry'
 const log = createLogger('indexer')
 const FORGET_EVERY_MS = 3_600_000
 const NOTE_EVERY_MS = 1_000
+/** If the database's clock advances by this much more, this machine was suspended. */
+const SUSPENDED_MS = 3_000
 const CHECK_CONTRACT_EVERY_MS = 60_000
 
 /** An indexer that runs in this process. */
@@ -139,6 +142,7 @@ export function startIndexer(
       rpc.check(),
       bodies.hasMulticall(),
     ])
+    if (stored) await completeTip(database.query, chain)
     await registry.load()
     const added = await registry.note(state === undefined)
     if (added.length)
@@ -153,7 +157,7 @@ export function startIndexer(
     signal.throwIfAborted()
     const auditor = new Auditor({ chain, rpc, registry, bodies, database, log, head, doubt })
     running.push(
-      followHead(database, head, chain, signal),
+      followHead(database, head, chain, clock, signal),
       watchContract(rpc, doubt, signal),
       forgetOldChanges(database, chain, signal),
       auditor.follow(settings.auditCallsPerSecond, signal),
@@ -222,11 +226,27 @@ async function checkSameChain(
 }
 
 /** Notes every second in the database whether it agrees with the chain, for the API. Never throws. */
-function followHead(database: Database, head: HeadReader, chain: Chain, signal: AbortSignal): Promise<void> {
+function followHead(
+  database: Database,
+  head: HeadReader,
+  chain: Chain,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  /** Milliseconds by which the database's clock was ahead of this one. */
+  let ahead: number | undefined
   return repeat(
     signal,
     async () => {
-      await noteHead(database.query, chain, await head.report(() => indexedTip(database.query, chain)))
+      const report = await head.report(async () => {
+        const { tip, now } = await indexedTip(database.query, chain)
+        // A monotonic clock may stand still while the machine is suspended; that of the database does not.
+        const before = ahead
+        ahead = now - clock.now()
+        if (before !== undefined && ahead - before > SUSPENDED_MS) head.forgetLooks()
+        return tip
+      })
+      await noteHead(database.query, chain, report)
       return NOTE_EVERY_MS
     },
     (error) => {

@@ -43,6 +43,7 @@ export { foundSchemas, noteWatched, schemaUses, storeSchemas, type FoundSchema }
 export {
   CHANGES_FORGOTTEN_AT_ONCE,
   finalState,
+  completeTip,
   followsHead,
   indexedTip,
   forgetChanges,

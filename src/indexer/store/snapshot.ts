@@ -123,11 +123,11 @@ export async function endRestore(query: Query, chain: Chain, position: SnapshotP
   ])
   // The time of the last block is not known: that of the last event is earlier.
   await query(
-    `INSERT INTO chain_status (chain, schemas, indexed_height, indexed_timestamp)
-     VALUES ($1, $2, $3, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
+    `INSERT INTO chain_status (chain, schemas, indexed_height, indexed_hash, indexed_timestamp)
+     VALUES ($1, $2, $3, $4, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
      ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas, indexed_height = excluded.indexed_height,
-       indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
-    [chain.slug, position.schemas, position.finalHeight],
+       indexed_hash = excluded.indexed_hash, agreed_at = NULL, indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
+    [chain.slug, position.schemas, position.finalHeight, position.finalHash],
   )
   // Above that of the snapshot, whatever this server's clock says: no ETag and no position comes twice.
   await query(

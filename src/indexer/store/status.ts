@@ -79,25 +79,50 @@ export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock
   )
 }
 
-/** The last block that the database holds, final or not; undefined before the first one. */
-export async function indexedTip(query: Query, chain: Chain): Promise<BlockRef | undefined> {
-  const [row] = await query<BlockRef>(
-    'SELECT indexed_height AS height, indexed_hash AS hash FROM chain_status WHERE chain = $1 AND indexed_hash IS NOT NULL',
+/**
+ * The last block that the database holds, final or not, and the time of the database's clock, in
+ * milliseconds.
+ */
+export async function indexedTip(
+  query: Query,
+  chain: Chain,
+): Promise<{ tip: BlockRef | undefined; now: number }> {
+  const [row] = await query<{ height: number | null; hash: string | null; now: number }>(
+    `SELECT indexed_height AS height, indexed_hash AS hash, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now
+     FROM (SELECT) AS one LEFT JOIN chain_status ON chain = $1`,
     [chain.slug],
   )
-  return row
+  const { height, hash, now } = row!
+  return { tip: height === null || hash === null ? undefined : { height, hash }, now }
 }
 
-/** Notes the chain's head as an endpoint has named it. Ages become times of the database's clock. */
+/**
+ * Completes a row that a version before the migration Agreement has written: it lacks the hash of the last
+ * block.
+ */
+export async function completeTip(query: Query, chain: Chain): Promise<void> {
+  const state = stateSchema(chain)
+  await query(
+    `UPDATE chain_status SET indexed_hash = block.hash
+     FROM (SELECT height, hash FROM ${state}.status UNION ALL SELECT height, hash FROM ${state}.hot_block) AS block
+     WHERE chain = $1 AND indexed_hash IS NULL AND indexed_height = block.height`,
+    [chain.slug],
+  )
+}
+
+/**
+ * Notes the chain's head as an endpoint has named it. Ages become times of the database's clock before the
+ * row is locked: waiting for it makes nothing younger.
+ */
 export async function noteHead(query: Query, chain: Chain, note: HeadReport): Promise<void> {
   await query(
-    `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, doubt, contradictions)
-     VALUES ($1, $2, $3, ${moment('$4')}, $5, $6)
+    `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, doubt, contradictions, agreed_at)
+     VALUES ($1, $2, $3, ${moment('$4')}, $5, $6, ${moment('$8')})
      ON CONFLICT (chain) DO UPDATE
      SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp,
        checked_at = excluded.checked_at, doubt = excluded.doubt,
        contradictions = chain_status.contradictions + excluded.contradictions,
-       agreed_at = CASE WHEN chain_status.indexed_hash = $7 THEN ${moment('$8')} ELSE chain_status.agreed_at END`,
+       agreed_at = CASE WHEN chain_status.indexed_hash = $7 THEN excluded.agreed_at ELSE chain_status.agreed_at END`,
     [
       chain.slug,
       note.number,
