@@ -41,7 +41,7 @@ export class Semaphore {
    */
   async acquire(client: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
-    if (this.isFree(client)) return this.start(client)
+    if (this.isFree(client) && !this.queues.has(client)) return this.start(client)
     const { waiting = 0, waitingEach = 0, waitMs } = this.limits
     const queue = this.queues.get(client) ?? []
     const own = queue.length >= waitingEach

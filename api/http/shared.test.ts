@@ -4,7 +4,7 @@ import { SharedRead } from './shared'
 
 afterEach(() => void vi.useRealTimers())
 
-test('a value is read once within its time, and again after it, after a failure, and when the clock goes back', async () => {
+test('a value is read once within its time, and again after it and after a failure', async () => {
   let now = 1_000_000
   let reads = 0
   let broken = false
@@ -18,13 +18,11 @@ test('a value is read once within its time, and again after it, after a failure,
   expect(await shared.get()).toBe(1)
   now += 1
   expect(await shared.get()).toBe(2)
-  now -= 3_600_000
-  expect(await shared.get()).toBe(3)
   broken = true
   now += 300
   await expect(shared.get()).rejects.toThrow('no')
   broken = false
-  expect(await shared.get()).toBe(4)
+  expect(await shared.get()).toBe(3)
 })
 
 test('a value ages though the clock of the system stands still', async () => {

@@ -50,9 +50,8 @@ export class SharedRead<T> {
     return value
   }
 
-  /** Milliseconds since the last read began; Infinity where the clock was set back. */
+  /** Milliseconds since the last read began. */
   private age(): number {
-    const age = this.elapsed() - this.last!.at
-    return age < 0 ? Infinity : age
+    return this.elapsed() - this.last!.at
   }
 }

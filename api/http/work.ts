@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { RequestError } from './problems'
+import { RecordsError, RequestError } from './problems'
 
-/** What a request costs: milliseconds of database connections and of workers. */
+/** Cost of a request: milliseconds of database connections and of workers. */
 export interface Budget {
   /** Sets time aside until the request is answered. Throws if the client does not have that much left. */
   readonly foresee: (ms: number) => void
@@ -28,9 +28,19 @@ export const OWN_WORK: Work = {
 // It never aborts, and all work of the service listens to it.
 setMaxListeners(0, OWN_WORK.signal)
 
-/** The same work for a result that other clients share: it is finished although this client leaves. */
+/** Work for a result that other clients share: it is finished although this client leaves. */
 export function finished(work: Work): Work {
   return { ...work, signal: OWN_WORK.signal }
+}
+
+/**
+ * A result that another client's request has begun, or this client's own if the other one is at its limit.
+ */
+export function joined<T>(begun: Promise<T>, own: () => Promise<T>): Promise<T> {
+  return begun.catch((error: unknown) => {
+    if (error instanceof RecordsError && error.status === 429) return own()
+    throw error
+  })
 }
 
 const works = new WeakMap<FastifyRequest, Work>()

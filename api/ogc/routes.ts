@@ -70,7 +70,7 @@ import {
 } from './tiles'
 import { type Page, sendPage, type Trail } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
-import { finished, workOf, type Work } from '../http/work'
+import { finished, joined, workOf, type Work } from '../http/work'
 
 export interface OgcParts {
   store: Store
@@ -116,10 +116,13 @@ export async function ogcRoutes(
 
   /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
   const counts = new LRUCache<string, ReturnType<RecordSearch['count']>>({ max: 1_000 })
-  const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) =>
-    remembered(counts, `${etag} ${JSON.stringify(filters)}`, () =>
-      records.of(finished(work)).count({ limit: 0, ...filters }),
-    )
+  const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
+    const key = `${etag} ${JSON.stringify(filters)}`
+    const begun = counts.get(key)
+    const count = () =>
+      remembered(counts, key, () => records.of(finished(work)).count({ limit: 0, ...filters }))
+    return begun ? joined(begun, count) : count()
+  }
 
   /** GET and HEAD of an address; any other method is refused. */
   const get = <Query extends DocumentQuery, Params>(

@@ -62,6 +62,7 @@ export class Workers {
     const timer = setTimeout(end, taskMs)
     signal.addEventListener('abort', end)
     try {
+      signal.throwIfAborted()
       return (await this.pool.run(input, {
         name,
         signal: abort.signal,

@@ -303,7 +303,7 @@ class Audience {
 
   private async withSlot<T>(work: Work, read: () => Promise<T>): Promise<T> {
     const { client, signal, spend } = work
-    const release = this.slots.tryAcquire(client) ?? (await this.slots.acquire(client, signal))
+    const release = await this.slots.acquire(client, signal)
     const began = performance.now()
     try {
       return await read()

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
-import { finished, OWN_WORK, type Work } from '../http/work'
+import { finished, joined, OWN_WORK, type Work } from '../http/work'
 import {
   boxesOf,
   choiceTag,
@@ -91,7 +91,9 @@ export class Tiles {
     const key = `${tile.z}/${tile.x}/${tile.y} ${choiceTag(choice, NEWEST_FIRST)}`
     const known = () => this.kept.get(key)?.content ?? this.making.get(key)?.content
     // Once more when it is its turn: another client that waits less may have begun to make it.
-    return known() ?? enter(async () => known() ?? this.begin(key, tile, choice, work))
+    const begun = known()
+    const begin = () => this.begin(key, tile, choice, work)
+    return begun ? joined(Promise.resolve(begun), () => enter(begin)) : enter(async () => known() ?? begin())
   }
 
   private async begin(key: string, tile: Tile, choice: RecordChoice, work: Work): Promise<MadeTile> {

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest'
+import { RecordsError, UnavailableError } from './problems'
+import { joined } from './work'
+
+const own = () => Promise.resolve('own')
+
+test('a client that joins the work of another one does not get its limit', async () => {
+  expect(await joined(Promise.resolve('shared'), own)).toBe('shared')
+  expect(await joined(Promise.reject(new RecordsError('rate-limited', 'x')), own)).toBe('own')
+  await expect(joined(Promise.reject(new UnavailableError('x')), own)).rejects.toThrow(UnavailableError)
+})
