@@ -1,4 +1,4 @@
-import { RpcProtocolError } from '@subsquid/rpc-client'
+import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { Runner, type HotDatabase, type HotDatabaseState } from '@subsquid/util-internal-processor-tools'
 import { expect, vi } from 'vitest'
 import { doubtAbout, type IndexState } from '../api/records'
@@ -148,6 +148,7 @@ class SimulatedIndexer {
     private readonly database: MemoryDatabase,
     private readonly endpoints: readonly SimulatedEndpoint[],
     private readonly clock: VirtualClock,
+    private readonly random: () => number,
   ) {
     void this.run()
   }
@@ -220,6 +221,8 @@ class SimulatedIndexer {
       requests: [{ range: { from: CHAIN.firstBlock }, request: undefined }],
       prometheus: NO_METRICS,
       process: async (store, batch) => {
+        // As while no endpoint has the attestations of a block yet.
+        if (this.random() < 0.02) throw new DataConsistencyError('a body is missing')
         const read = batch.blocks as ChainBlock[]
         for (const { header, logs } of read)
           store.push({
@@ -295,7 +298,7 @@ async function simulate(random: () => number): Promise<number> {
     expect({ script, at: clock.now(), tip, isShown }).toMatchObject({ isShown: true })
   }
 
-  const indexer = new SimulatedIndexer(database, endpoints, clock)
+  const indexer = new SimulatedIndexer(database, endpoints, clock, random)
   const pass = async (milliseconds: number) => {
     await clock.pass(milliseconds, check)
     for (const { shown } of endpoints) shown.splice(0, Math.max(0, shown.length - 2_000))
@@ -391,7 +394,7 @@ hunt(
     for (let i = 0; i < cases; i++) blocks += await simulate(random)
     vi.useRealTimers()
     expect(
-      failures.filter((error) => !(error instanceof RpcProtocolError)).map(({ stack }) => stack),
+      failures.filter((error) => !(error instanceof DataConsistencyError)).map(({ stack }) => stack),
     ).toEqual([])
     report(
       `${cases} histories, ${blocks} blocks, ${Math.round((1000 * blocks) / (performance.now() - started))} blocks/s; ${JSON.stringify(met)}`,

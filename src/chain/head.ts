@@ -1,4 +1,5 @@
 import type { Logger } from '@subsquid/logger'
+import { isDataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import type { BlockReader, CheckedHeader } from './blocks'
@@ -17,6 +18,8 @@ const HEADERS_AT_ONCE = 10
  * it.
  */
 const STALLED_MS = 15_000
+/** The pause before a batch is written again whose attestations no endpoint has yet. */
+const AGAIN_AFTER_MS = 200
 /** A shorter fork that only one of several endpoints can confirm is followed after this time. */
 const FORK_PATIENCE_MS = 15_000
 /** Looks that must find another block in place of a final one before the indexer ends. */
@@ -135,8 +138,19 @@ export class HeadReader {
       const finalHeight = Math.max(this.final.height, tip.height - finality)
       const final = chain.at(finalHeight)!
       // A look during the write must not leave a block that is final after it.
+      const before = this.final
       this.final = { height: final.height, hash: final.hash }
-      await write({ base, blocks: blocks.map(({ block }) => block!), final })
+      try {
+        await write({ base, blocks: blocks.map(({ block }) => block!), final })
+      } catch (error) {
+        if (!isDataConsistencyError(error)) throw error
+        // Nothing was written: no endpoint has the state of a block yet, or a fork has taken it back.
+        log.info({ reason: error.message.slice(0, 300) }, 'A batch is not complete yet. It is read again.')
+        this.final = before
+        this.options.blocks.turn()
+        await this.clock.pause(AGAIN_AFTER_MS, signal)
+        continue
+      }
       written = [...written.slice(0, shared + 1), ...blocks].filter(({ height }) => height >= finalHeight)
       // A look that was cut short is continued at once.
       if (this.seen && this.seen.number > tip.height) continue
