@@ -190,6 +190,7 @@ test('/ready and /metrics report the progress of each chain', async () => {
           lag_seconds: expect.any(Number),
           head_time: time,
           indexed_time: time,
+          fresh: true,
           doubt: null,
           withheld_attestations: 0,
           location_schemas: 0,
