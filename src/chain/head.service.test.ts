@@ -193,13 +193,19 @@ test('a chain that goes back without a new block is not agreed with', async () =
   expect(agreementAge()).toBeLessThan(60_000)
 })
 
-test.each([0, 1])(
-  'number %i of two endpoints stays on a fork that the chain has left: it is not followed',
-  async (stuck) => {
+test.each([
+  ['the first', [0], 2],
+  ['the second', [1], 2],
+  ['the first and the last', [0, 2], 3],
+])(
+  '%s of the endpoints (%j of %i) stays on a fork that the chain has left: it is not followed',
+  async (_, stuck, count) => {
     const before = await chain.provider.send('evm_snapshot', [])
-    const number = await block()
+    await mine(chain, 1)
+    const number = await headOf(chain)
     const left = (await chain.provider.send('eth_getBlockByNumber', ['latest', false])) as { hash: string }
     await chain.provider.send('evm_revert', [before])
+    await chain.provider.send('evm_increaseTime', [3])
     await mine(chain, 3)
     const ofLeft: Fault = ({ method, params }) =>
       /^eth_getBlockBy/.test(method) &&
@@ -208,15 +214,16 @@ test.each([0, 1])(
         : method === 'eth_getBlockByNumber' && Number(params[0]) > number
           ? { result: null }
           : undefined
-    const { look, tip } = await reader(...[0, 1].map((each) => (each === stuck ? [ofLeft] : [])))
+    const { look, tip } = await reader(...Array.from({ length: count }, () => []))
     await reaches(look, number + 2)
+    for (const each of stuck) proxies[each]!.misbehave(ofLeft)
     const { hash } = tip()
     later = 20_000
     for (let i = 0; i < 12; i++) {
       await look()
       expect(tip().hash).toBe(hash)
     }
-    expect(proxies[stuck]!.met).toBeGreaterThan(0)
+    for (const each of stuck) expect(proxies[each]!.met).toBeGreaterThan(0)
   },
 )
 
