@@ -17,7 +17,7 @@ interface Question {
   ask: keyof SharedMarks | 'figures'
   key: string
   ms: number
-  /** What a count grows by. */
+  /** Amount by which a count grows. */
   by?: number
 }
 interface Answer {

@@ -33,8 +33,8 @@ type Ask = (number: number) => Promise<unknown>
 type Attack = (signal: AbortSignal) => Promise<Map<number, number>>
 
 /**
- * What a client notices of another one that takes as much as it gets of one resource: the times and errors of
- * each kind of request, alone and next to each attack. The limits per hour are off.
+ * The effect of one client that takes as much as it gets of a resource on another one: the times and errors
+ * of each kind of request, alone and next to each attack. The limits per hour are off.
  */
 export async function fairness(bench: Bench): Promise<Table[]> {
   const databaseUrl = await bench.createDatabase()
@@ -97,7 +97,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
           attackGot: statuses.join(', ') || 'n/a',
         })
       }
-      // What was begun comes to its end.
+      // Requests that were begun come to their end.
       await pause(WARM_UP_SECONDS * 1000)
     }
     return [rows]
@@ -293,7 +293,7 @@ async function positionOf(url: string): Promise<string> {
         const id = /\nid: ([^\n]+)/.exec(chunk)?.[1]
         if (id === undefined) return
         response.destroy()
-        // The same chains, from their first change on.
+        // All chains, beginning with their first change.
         resolve(id.replace(/\.\d+/g, '.0'))
       })
     }).once('error', reject)

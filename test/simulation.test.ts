@@ -53,7 +53,7 @@ interface Rows extends BlockRef {
   events: string[]
 }
 
-/** What typeorm-store keeps, and the table chain_status. */
+/** Tables of typeorm-store, and chain_status. */
 class MemoryDatabase implements HotDatabase<Rows[]> {
   readonly supportsHotBlocks = true
   final: BlockRef = { height: -1, hash: '0x' }
@@ -241,7 +241,7 @@ const NO_METRICS = {
   addRunnerMetrics: () => {},
   serve: () => Promise.resolve({ port: 0 }),
 } as unknown as ConstructorParameters<typeof Runner>[0]['prometheus']
-/** What the histories have met, for the report. */
+/** Events of all histories, for the report. */
 const met = { checks: 0, fresh: 0, refused: 0, restarts: 0 }
 /** Errors for which an indexer was restarted. */
 const failures: Error[] = []
@@ -290,7 +290,7 @@ async function simulate(random: () => number): Promise<number> {
     met.checks++
     if (doubtAbout(state, INDEX_MAX_AGE_SECONDS, false) !== undefined) return
     met.fresh++
-    // What is fresh was on a branch that an endpoint has shown.
+    // A fresh copy ends with a block of a branch that an endpoint has shown.
     const since = clock.now() - 1_000 * INDEX_MAX_AGE_SECONDS
     const isShown = endpoints.some(({ shown }) =>
       shown.some(({ at, head }) => at >= since && ancestor(head, block.height) === block),

@@ -153,7 +153,7 @@ export class SimulatedEndpoint {
     private readonly longestRange: number,
   ) {}
 
-  /** The client that an Rpc uses in place of one over HTTP. */
+  /** The client that an Rpc uses instead of one over HTTP. */
   get client(): RpcClient {
     const call = async (method: string, params: unknown[] = []) => {
       await this.clock.pause(this.latencyMs())

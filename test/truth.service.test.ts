@@ -10,8 +10,8 @@ import { faults, startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { mine, startTestWorld, type TestWorld } from './world'
 
 /**
- * What is signed is on the chain: forks, replaced chains, endpoints that leave logs out, and clocks that
- * step.
+ * Answers are signed only about what is on the chain: forks, replaced chains, endpoints that leave logs out,
+ * and clocks that step.
  */
 let world: TestWorld
 const proxies: RpcProxy[] = []

@@ -154,7 +154,7 @@ function unitsOf(ms: number): number {
   return Math.max(0, Math.ceil(ms / UNIT_MS) - 1)
 }
 
-/** What one request counts as. */
+/** Requests that one request counts as. */
 class Bill implements Budget {
   private spentMs = 0
   private charged = 0

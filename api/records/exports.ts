@@ -23,7 +23,7 @@ const RETRY_AFTER_SECONDS = 5
 const LEAST_PACE = { text: 100, columnar: 1_000 }
 const GRACE_MS = { text: 60_000, columnar: 5_000 }
 const MAX_AGE_MS = 3_600_000
-/** Between two looks whether an export makes room for a file that is waited for. */
+/** Milliseconds between two checks whether an export makes room for a queued file. */
 const LOOK_MS = 250
 /** Rows that are formatted in one go: some 3 ms of the event loop. */
 const SLICE = 200
@@ -126,7 +126,7 @@ export class Exports {
     own: Export,
     reply: FastifyReply,
   ): Promise<AsyncGenerator<Uint8Array> | undefined> {
-    // What ends with its first page needs little memory, and so no slot.
+    // A list that ends with its first page needs little memory, and so no slot.
     const second = first.done ? first : await this.read(pages, own)
     const file = second.done
       ? this.columnarFiles.small(format.columnar, own.work)

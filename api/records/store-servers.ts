@@ -95,7 +95,7 @@ class Server {
       throw signal.aborted ? signal.reason : error
     } finally {
       signal.removeEventListener('abort', cancel)
-      // What is cancelled may be over by now: this connection must not run another one.
+      // The cancelled statement may be over by now: this connection must not run another one.
       client.release(signal.aborted ? true : failure)
     }
   }

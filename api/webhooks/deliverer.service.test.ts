@@ -403,7 +403,7 @@ describe('failures', () => {
     await target.until(() => target.received.length >= 1)
     await client.query('BEGIN')
     await insert(2)
-    // It waits behind the first one, and is read once that is given up.
+    // It waits behind the first one, and is read once that is ended.
     await client.query(`UPDATE record_change SET changed_at = now() - interval '4 days' WHERE uid = $1`, [
       uidOf(2),
     ])

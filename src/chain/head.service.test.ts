@@ -227,7 +227,7 @@ test.each([
   },
 )
 
-test('a chain with another block in place of the last final one ends the reader, with a way out', async () => {
+test('a chain with another block instead of the last final one ends the reader, with a way out', async () => {
   const { look, doubt } = await reader([])
   await look()
   const fresh = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })

@@ -22,7 +22,7 @@ const STALLED_MS = 15_000
 const AGAIN_AFTER_MS = 200
 /** A shorter fork that only one of several endpoints can confirm is followed after this time. */
 const FORK_PATIENCE_MS = 15_000
-/** Looks that must find another block in place of a final one before the indexer ends. */
+/** Looks that must find another block instead of a final one before the indexer ends. */
 const LOOKS_AT_OTHER_CHAIN = 4
 /** An endpoint that does not answer for this long is not needed to confirm that. */
 const OTHER_CHAIN_PATIENCE_MS = 60_000
@@ -80,7 +80,7 @@ export interface HeadOptions {
  *   that both chains share. Each is followed once its logs are known (blocks.ts).
  * - Another block at or below the tip: a fork. It is followed as soon as a second look confirms it and no
  *   endpoint has the tip, however long it is.
- * - Another block in place of a final one: the chain was replaced, or the endpoint is of another network. If
+ * - Another block instead of a final one: the chain was replaced, or the endpoint is of another network. If
  *   all endpoints repeat that, the indexer ends.
  */
 export class HeadReader {
@@ -276,7 +276,7 @@ export class HeadReader {
 
   /**
    * These headers, preceded by their ancestors back to a block of the followed chain. None if an ancestor is
-   * missing, or if another block is in place of the last final one.
+   * missing, or if the endpoint has another final block.
    */
   private async linkedToChain(
     chain: FollowedChain,
@@ -365,7 +365,7 @@ export class HeadReader {
       const read = await Promise.all(path.map((each) => this.complete(each)))
       for (const each of read) learned += each?.learned ?? 0
       if (selection.version !== version) continue
-      // What these blocks announce is in no block below them.
+      // No block below these has logs of the schemas that they announce.
       if (version === before + learned) this.chain!.passes(version, before)
       const lacking = read.indexOf(null)
       return (lacking < 0 ? read : read.slice(0, lacking)).map((each) => each!.block)

@@ -137,7 +137,7 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
     return reading
   }
 
-  /** Throws a SettingsError if the endpoints have another block in place of this one. */
+  /** Throws a SettingsError if the endpoints have another block instead of this one. */
   private async checkStored(stored: BlockRef): Promise<void> {
     const other = await contradiction(stored, this.options)
     if (other) throw otherChain(this.options.finality, other)

@@ -42,7 +42,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** What a process that starts knows is what the database says. */
+/** A process that starts knows what the database says. */
 const forget = () => dropLocationSchemas(locationSchemaUids(chain.chain.slug), chain.chain.slug)
 async function load(isIndexer: boolean, policy = ALL_SCHEMAS): Promise<Registry> {
   forget()
@@ -193,7 +193,7 @@ test('a command beside the indexer catches up with a schema that left for anothe
   await command.catchUp(watched)
   expect(command.watched).toContain(late)
   expect(command.watched).not.toContain(left[0])
-  // What was read with the filters before is read again.
+  // Blocks that were read with the filters before are read again.
   expect(command.version).toBeGreaterThan(version)
   await expect(command.catchUp(command.watched)).rejects.toThrow(sentence())
 })

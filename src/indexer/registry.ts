@@ -72,7 +72,7 @@ export class Registry implements LogSelection {
   private readonly attesters = new Map<string, AnswerAttester>()
   /** Those that are known from the start. */
   private readonly own = new Set(locationSchemaUids())
-  /** Those that are watched and count towards the limit. */
+  /** Schemas that are watched and count towards the limit. */
   private room: SchemaRoom
   private learning: Promise<unknown> = Promise.resolve()
   private readonly route: Route
@@ -222,7 +222,7 @@ export class Registry implements LogSelection {
   /** As LogSelection.learn. Schemas are stored before they are watched. */
   async learn(logs: readonly Registration[]): Promise<number> {
     if (!this.follows) return 0
-    // What is read but not stored yet is in use, too.
+    // Attestations that are read but not stored yet are uses, too.
     for (const { address, topics } of logs)
       if (topics[0] === eas.events.Attested.topic && address.toLowerCase() === this.options.chain.eas)
         this.use(topics[3]!, topics[2]!)

@@ -71,7 +71,7 @@ describe('a room of schemas', () => {
     const copy = room.copy()
     expect(copy.enter(schema('another')).left).toBeDefined()
     expect(room.uids).toEqual(before)
-    // What is attested meanwhile counts in both.
+    // Attestations that are read meanwhile count in both.
     for (const uid of before) room.use(uid, 'attester')
     expect(before.map((uid) => copy.usersOf(uid))).toEqual(before.map(() => 1))
   })

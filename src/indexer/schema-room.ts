@@ -31,7 +31,7 @@ export class SchemaRoom {
     this.share = Math.ceil(most / 20)
   }
 
-  /** The same places, to be given away on trial. Attestations are noted in both. */
+  /** A copy of the places, to decide about them on trial. Attestations are noted in both. */
   copy(): SchemaRoom {
     return new SchemaRoom(this.most, new Map(this.tenants), this.attesters)
   }

@@ -20,7 +20,7 @@ export type ColumnarName = 'geoparquet' | 'flatgeobuf'
 
 /**
  * Files that are made at once, of all clients and of one: each holds some 50 bytes a record in memory. Others
- * wait until one is given up that is read too slowly (exports.ts).
+ * wait until one that is read too slowly is ended (exports.ts).
  */
 const FILES = { all: 4, each: 1, waiting: 16, waitingEach: 1, waitMs: 15_000 }
 const LIMITS: WorkerLimits = {

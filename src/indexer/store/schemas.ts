@@ -106,7 +106,7 @@ export function storeSchemas(
     const watched = schemas.filter((schema) => schema.watched)
     const late = watched.filter(({ block }) => block <= copied).map(({ block }) => block)
     const kept = late.length ? `* int8multirange(int8range(NULL, ${Math.min(...late)}))` : ''
-    // What left is new again if it ever comes back: the audit then reads its history.
+    // A schema that left is new again if it ever comes back: the audit then reads its history.
     await query(
       `UPDATE chain_status SET reread = reread ${kept}, proven = proven ${kept},
          schemas = ARRAY(SELECT uid FROM unnest(schemas || $2::text[]) AS uid WHERE uid <> ALL($3))
