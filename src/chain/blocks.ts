@@ -291,7 +291,7 @@ export class BlockReader {
    */
   private isFormKnown(isValid: boolean, wrong: readonly Answered<RpcReceipt[][]>[]): boolean {
     const unknown = wrong.some(({ answer }) => !answer[0]!.every(hasKnownType))
-    return isValid && !unknown ? true : this.receiptsForm.isKnown()
+    return (isValid && !unknown) || this.receiptsForm.isKnown()
   }
 
   private ours(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {

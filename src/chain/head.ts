@@ -344,11 +344,13 @@ export class HeadReader {
     const other = hashes.find((hash) => hash !== null)
     const now = this.clock.now()
     this.otherChainAt ??= now
-    if (hashes.includes(final.hash)) this.looksAtOtherChain = 0
-    const isConfirmed = other !== undefined && !hashes.includes(final.hash)
+    if (hashes.includes(final.hash)) {
+      this.looksAtOtherChain = 0
+      return
+    }
     const areAll = hashes.filter((hash) => hash !== null).length === blocks.endpoints
     const isPatient = now - this.otherChainAt <= OTHER_CHAIN_PATIENCE_MS
-    if (!isConfirmed || (!areAll && isPatient)) return
+    if (other === undefined || (!areAll && isPatient)) return
     if (++this.looksAtOtherChain >= LOOKS_AT_OTHER_CHAIN)
       throw otherChain(finality, { block: final, hash: other })
   }

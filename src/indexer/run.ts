@@ -138,7 +138,7 @@ export function startIndexer(
     const blocks = newReader()
     const state = await finalState(database.query, chain)
     const [stored] = await Promise.all([
-      state && checkSameChain(state, blocks, database, chain, signal),
+      state && checkSameChain(state, blocks, database, chain, storedAtOrBelow, signal),
       rpc.check(),
       bodies.hasMulticall(),
     ])
@@ -202,13 +202,13 @@ async function checkSameChain(
   blocks: BlockReader,
   database: Database,
   chain: Chain,
+  storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>,
   signal: AbortSignal,
 ): Promise<BlockRef | undefined> {
   const stored = { height: state.finalHeight, hash: state.finalHash }
-  const storedAtOrBelow = (height: number) => lastEventBlock(database.query, chain, height)
   const other = await contradiction(stored, { blocks, log, signal, storedAtOrBelow })
   if (other === undefined) return stored
-  const last = await lastEventBlock(database.query, chain, stored.height)
+  const last = await storedAtOrBelow(stored.height)
   const isTrue =
     !last || (last.height < stored.height && (await blocks.hashesAt(last.height)).includes(last.hash))
   if (!isTrue || !(await rewindFinal(database, chain, last))) throw otherChain(chain.finality, other)
