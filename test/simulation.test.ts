@@ -114,6 +114,8 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
   noteIndexed(last: BlockRef & { timestamp: number }, agreementAgeMs: number): void {
     this.indexed = last
     this.agreedAt = this.clock.now() - agreementAgeMs
+    if (this.report && last.height > this.report.number)
+      this.report = { ...this.report, number: last.height, timestamp: last.timestamp / 1000 }
   }
 
   noteHead(report: HeadReport): void {

@@ -67,14 +67,22 @@ export interface IndexedBlock {
   readonly agreementAgeMs: number
 }
 
-/** Notes the last block of a batch. */
+/**
+ * Notes the last block of a batch. It is the head as well where the last look at the head has named an older
+ * block.
+ */
 export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock): Promise<void> {
   await query(
     `INSERT INTO chain_status (chain, indexed_height, indexed_hash, indexed_timestamp, agreed_at)
      VALUES ($1, $2, $3, $4, ${moment('$5')})
      ON CONFLICT (chain) DO UPDATE
      SET indexed_height = excluded.indexed_height, indexed_hash = excluded.indexed_hash,
-       indexed_timestamp = excluded.indexed_timestamp, agreed_at = excluded.agreed_at`,
+       indexed_timestamp = excluded.indexed_timestamp, agreed_at = excluded.agreed_at,
+       (head_height, head_timestamp) = (
+         SELECT height, time
+         FROM (VALUES (chain_status.head_height, chain_status.head_timestamp),
+           (excluded.indexed_height, excluded.indexed_timestamp)) AS block (height, time)
+         ORDER BY height DESC NULLS LAST LIMIT 1)`,
     [chain.slug, last.height, last.hash, new Date(last.timestamp), secondsAgo(last.agreementAgeMs)],
   )
 }
@@ -112,14 +120,20 @@ export async function completeTip(query: Query, chain: Chain): Promise<void> {
 
 /**
  * Notes the chain's head as an endpoint has named it. Ages become times of the database's clock before the
- * row is locked: waiting for it makes nothing younger.
+ * row is locked: waiting for it makes nothing younger. A batch that was written since may end with a newer
+ * block than the endpoint has named.
  */
 export async function noteHead(query: Query, chain: Chain, note: HeadReport): Promise<void> {
   await query(
     `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, doubt, contradictions, agreed_at)
      VALUES ($1, $2, $3, ${moment('$4')}, $5, $6, ${moment('$8')})
      ON CONFLICT (chain) DO UPDATE
-     SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp,
+     SET (head_height, head_timestamp) = (
+         SELECT height, time
+         FROM (VALUES (excluded.head_height, excluded.head_timestamp),
+           (chain_status.indexed_height, chain_status.indexed_timestamp)) AS block (height, time)
+         WHERE height = excluded.head_height OR chain_status.indexed_hash <> $7
+         ORDER BY height DESC LIMIT 1),
        checked_at = excluded.checked_at, doubt = excluded.doubt,
        contradictions = chain_status.contradictions + excluded.contradictions,
        agreed_at = CASE WHEN chain_status.indexed_hash = $7 THEN excluded.agreed_at ELSE chain_status.agreed_at END`,
