@@ -201,7 +201,7 @@ async function connectAttesters(settings: Settings, logger: Logger, clock: () =>
   const identity = await loadIdentity(settings, logger)
   const attesters = new Map(
     settings.chains.map((connected) => {
-      const reader = new ChainReader(connected, clock)
+      const reader = new ChainReader(connected, clock, settings.rpc.batchSize)
       return [connected.chain.id, { attester: new Attester(identity, connected, reader), reader }] as const
     }),
   )

@@ -192,7 +192,7 @@ describe('checks before signing', () => {
     let slow = false
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
-    const { distance } = await serve({
+    const { distance, proxy } = await serve({
       fault: (call) =>
         slow && call.method === 'eth_call' && call.params[0].data.startsWith('0xa3112a64')
           ? { ask: async (ask) => (await held, ask(call.method, call.params)) }
@@ -200,13 +200,18 @@ describe('checks before signing', () => {
     })
     expect((await distance()).statusCode).toBe(200)
     slow = true
-    const unknown = Array.from({ length: 80 }, (_, i) => distance(`0x${String(i).padStart(64, '1')}`))
-    // The first answer is that of a call for which there was no room.
-    await Promise.race(unknown)
+    const unknown: ReturnType<typeof distance>[] = []
+    // One by one: those that come at the same time are one call.
+    for (let i = 0; i < 64; i++) {
+      const { length } = proxy.calls
+      unknown.push(distance(`0x${String(i).padStart(64, '1')}`))
+      await vi.waitUntil(() => proxy.calls.slice(length).some(({ method }) => method === 'eth_call'), 10_000)
+    }
+    expect((await distance(`0x${'2'.repeat(64)}`)).json().detail).toContain('is busy')
     expect((await distance()).statusCode).toBe(200)
     release()
-    const details = (await Promise.all(unknown)).map((answer) => answer.json().detail as string)
-    expect(details.filter((detail) => detail.includes('is busy')).length).toBeGreaterThan(0)
+    for (const answer of await Promise.all(unknown))
+      expect(answer.json().type).toMatch(/attestation-not-found$/)
   })
   test('a schema that does not match its UID is rejected, and so is an answer to another call', async () => {
     const word = (value: string) => value.padStart(64, '0')
@@ -251,12 +256,72 @@ test('an endpoint of another chain is not used when the first one fails', async 
   expect((await reader([other.url, chain.url]).attestation(uid))?.uid).toBe(uid)
 })
 
-test('a node whose last block is old, or in the future, is rejected', async () => {
-  class Remote extends ChainReader {
-    override get local() {
-      return false
-    }
+class Remote extends ChainReader {
+  override get local() {
+    return false
   }
+}
+
+test('attestations that are asked for at the same time are one request, and those that it refuses, one each', async () => {
+  const uids = await Promise.all(
+    [1, 2, 3].map((at) => attest(chain, locationRequest({ type: 'Point', coordinates: [at, at] }))),
+  )
+  const proxy = await startRpcProxy(chain.url)
+  closing.push(() => proxy.close())
+  const reader = new ChainReader(
+    { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 },
+    () => Date.now(),
+  )
+  const read = async () => {
+    const asked = [...uids, uids[0]!, `0x${'9'.repeat(64)}`]
+    const { requests } = proxy
+    const found = await Promise.all(asked.map((uid) => reader.attestation(uid)))
+    expect(found.map((each) => each?.uid)).toEqual([...uids, uids[0], undefined])
+    return proxy.requests - requests
+  }
+  await reader.block('latest') // the chain's id is known from here on
+  expect(await read()).toBe(1)
+  // Of a batch, the second call fails: this node answers only the first of a request.
+  let first: unknown
+  proxy.misbehave(({ id, method }) => {
+    if (method !== 'eth_call') first = undefined
+    const isSecond = method === 'eth_call' && first !== undefined
+    if (method === 'eth_call') first ??= id
+    return isSecond ? { error: { code: -32000, message: 'response too large' } } : undefined
+  })
+  expect(await read()).toBe(1 + 4)
+})
+
+test('an attestation is not read from an endpoint that lags, though another one is fresh', async () => {
+  const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [7, 8] }))
+  const { timestamp } = (await chain.provider.getBlock('latest'))!
+  const isBody = ({ method, params }: RpcCall) =>
+    method === 'eth_call' && params[0].data.startsWith('0xa3112a64')
+  const failing = await startRpcProxy(chain.url, (call) => (isBody(call) ? { status: 500 } : undefined))
+  const lagging = await startRpcProxy(chain.url, ({ method, params }) =>
+    method === 'eth_getBlockByNumber'
+      ? {
+          ask: async (ask) => ({
+            ...(await ask(method, params)),
+            timestamp: `0x${(timestamp - 600).toString(16)}`,
+          }),
+        }
+      : undefined,
+  )
+  closing.push(
+    () => failing.close(),
+    () => lagging.close(),
+  )
+  const reader = (rpcUrls: string[]) =>
+    new Remote(
+      { chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0 },
+      () => timestamp * 1000,
+    )
+  await expect(reader([failing.url, lagging.url]).attestation(uid, 120)).rejects.toThrow(UnavailableError)
+  expect((await reader([failing.url, chain.url]).attestation(uid, 120))?.uid).toBe(uid)
+})
+
+test('a node whose last block is old, or in the future, is rejected', async () => {
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const at = (seconds: number) =>
     new Remote(

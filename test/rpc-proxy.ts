@@ -43,6 +43,8 @@ export interface RpcProxy {
   readonly url: string
   /** Every call received, in order. */
   readonly calls: RpcCall[]
+  /** Number of HTTP requests received. */
+  readonly requests: number
   /** Number of calls that a fault applied to, since the faults were set. */
   readonly met: number
   /**
@@ -58,6 +60,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
   const calls: RpcCall[] = []
   let faults: readonly Fault[] = initial
   let met = 0
+  let requests = 0
   const answer = async (
     call: RpcCall,
     left: readonly Fault[],
@@ -99,6 +102,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
       .then(async (body) => {
         const parsed = JSON.parse(body) as RpcCall | RpcCall[]
         calls.push(...[parsed].flat())
+        requests++
         const mangles: ((answer: any) => unknown)[] = []
         const answers = Array.isArray(parsed)
           ? await Promise.all(parsed.map((call) => answer(call, faults, mangles)))
@@ -119,6 +123,9 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
+    get requests() {
+      return requests
+    },
     get met() {
       return met
     },

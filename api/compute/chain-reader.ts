@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { Interface } from 'ethers/abi'
 import { ZeroHash } from 'ethers/constants'
 import { id } from 'ethers/hash'
@@ -116,10 +117,19 @@ const MAX_CALLS_IN_FLIGHT = 64
 const ACCOUNT_CHECKS = { all: 16, each: 16, waiting: 200, waitingEach: 200 }
 /** The age of a shared time of the last block, and of a shared number of a final one. */
 const HEAD_SHARED_MS = 2_000
+/** Attestations in one request to a node: those of two full batches. */
+const ATTESTATIONS_AT_ONCE = 80
 /** How long an endpoint's chain id is cached. */
 const CHAIN_ID_SHARED_MS = 60_000
 /** Schemas cannot change once registered; this many are remembered. */
 const SCHEMAS_REMEMBERED = 10_000
+
+/** Attestations that are read together. */
+interface Gathering {
+  readonly uids: string[]
+  /** The latest block of the endpoint that answered, as JSON-RPC has it, and what getAttestation answered. */
+  readonly answers: Promise<[block: unknown, ...attestations: unknown[]]>
+}
 
 interface Reading {
   /** Every answer of the API needs it: it is made however many other calls are under way. */
@@ -147,18 +157,23 @@ export class ChainReader {
   private readonly headTime: SharedRead<number>
   private readonly finalBlocks: SharedRead<readonly number[]>
   private readonly accountSlots = new Semaphore(ACCOUNT_CHECKS)
+  private gathering: Gathering | undefined
   /** The number of blocks whose logs the node last gave in one answer; kept by the searches in landed.ts. */
   logSpan = Infinity
 
-  /** @param clock Unix milliseconds */
+  /**
+   * @param clock Unix milliseconds
+   * @param batchSize calls in one HTTP request
+   */
   constructor(
     private readonly connected: ConnectedChain,
     private readonly clock: () => number,
+    batchSize = ATTESTATIONS_AT_ONCE + 1,
   ) {
     this.rpc = new Rpc({
       chain: connected.chain,
       urls: connected.rpcUrls,
-      batchSize: 1,
+      batchSize,
       concurrency: 1_000, // calls are limited here, by MAX_CALLS_IN_FLIGHT
       timeoutMs: CALL_TIMEOUT_MS,
       chainIdValidMs: CHAIN_ID_SHARED_MS,
@@ -228,11 +243,15 @@ export class ChainReader {
     return found
   }
 
-  /** The attestation as it is now, its content proven by its UID; undefined when the contract has none. */
-  async attestation(uid: string): Promise<OnchainAttestation | undefined> {
-    const answer = (await this.call(this.connected.chain.eas, EAS, 'getAttestation', [
-      uid,
-    ])) as OnchainAttestation
+  /**
+   * The attestation as it is now, its content proven by its UID; undefined when the contract has none. All
+   * that are asked for at the same time are one request to one endpoint, together with its latest block, which
+   * must not be older than `maxAgeSeconds` (see checkFresh).
+   */
+  async attestation(uid: string, maxAgeSeconds = Infinity): Promise<OnchainAttestation | undefined> {
+    const { headTime, word } = await this.gather(uid)
+    this.requireFresh(headTime, maxAgeSeconds)
+    const answer = this.decode(EAS, 'getAttestation', word) as OnchainAttestation
     if (answer.uid === ZeroHash) return undefined
     const { schema, time, expirationTime, revocationTime, refUID, revocable, data } = answer
     const attestation = {
@@ -389,15 +408,7 @@ export class ChainReader {
    * on demand.
    */
   async checkFresh(maxSeconds: number): Promise<void> {
-    if (this.local) return
-    const age = Math.round(this.clock() / 1000 - (await this.headTime.get()))
-    const { slug } = this.connected.chain
-    if (age > maxSeconds)
-      throw new UnavailableError(`The last block of ${slug} that its node knows is ${age} seconds old.`)
-    if (age < -SKEW_SECONDS)
-      throw new UnavailableError(
-        `The last block of ${slug} is ${-age} seconds in the future: the clock of this service is behind.`,
-      )
+    if (!this.local) this.requireFresh(await this.headTime.get(), maxSeconds)
   }
 
   /** The name of the node's software, such as `anvil/v1.7.1`. */
@@ -432,6 +443,67 @@ export class ChainReader {
       this.current.set(key, (read = new SharedRead(call, sharedMs)))
     }
     return fresh ? read.fresh() : read.get()
+  }
+
+  private requireFresh(headTime: number, maxSeconds: number): void {
+    if (this.local || maxSeconds === Infinity) return
+    const age = Math.round(this.clock() / 1000 - headTime)
+    const { slug } = this.connected.chain
+    if (age > maxSeconds)
+      throw new UnavailableError(`The last block of ${slug} that its node knows is ${age} seconds old.`)
+    if (age < -SKEW_SECONDS)
+      throw new UnavailableError(
+        `The last block of ${slug} is ${-age} seconds in the future: the clock of this service is behind.`,
+      )
+  }
+
+  /**
+   * What getAttestation answers, and the Unix seconds of the latest block of the endpoint that answered. Reads
+   * that begin in one turn of the event loop are one request.
+   */
+  private async gather(uid: string): Promise<{ headTime: number; word: string }> {
+    if (!this.gathering || this.gathering.uids.length >= ATTESTATIONS_AT_ONCE) {
+      const uids: string[] = []
+      const begin = async () => {
+        await setImmediate()
+        if (this.gathering?.uids === uids) this.gathering = undefined
+        return this.limited(Symbol('attestations'), () => this.sendAttestations(uids))
+      }
+      this.gathering = { uids, answers: begin() }
+    }
+    const { uids, answers } = this.gathering
+    if (!uids.includes(uid)) uids.push(uid)
+    const [block, ...attestations] = await answers
+    const { slug, eas } = this.connected.chain
+    const answer = attestations[uids.indexOf(uid)]
+    if (answer === '0x') throw new NoContractError(`The node of ${slug} has no contract at ${eas}.`)
+    const headTime = timeOf(block)
+    if (typeof answer !== 'string' || Number.isNaN(headTime))
+      throw this.noAnswerOf('getAttestation', 'no text, or no latest block')
+    return { headTime, word: answer }
+  }
+
+  /**
+   * Reads the block first: the state is at least as new. What an endpoint refuses as a whole is read one by
+   * one: it may have limits on requests or responses.
+   */
+  private async sendAttestations(uids: readonly string[]): Promise<[unknown, ...unknown[]]> {
+    const block = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+    const calls = uids.map((uid) => ({
+      method: 'eth_call',
+      params: [
+        { to: this.connected.chain.eas, data: EAS.encodeFunctionData('getAttestation', [uid]) },
+        'latest',
+      ],
+    }))
+    try {
+      return (await this.route.batchCall([block, ...calls], { once: true })) as [unknown, ...unknown[]]
+    } catch (cause) {
+      const isRefused = cause instanceof RpcError || 'response' in (cause as Error)
+      if (!isRefused || uids.length === 1) throw this.noAnswer(cause)
+      const parts = await Promise.all(uids.map((uid) => this.sendAttestations([uid])))
+      return [oldest(parts.map(([each]) => each)), ...parts.map(([, answer]) => answer)]
+    }
   }
 
   private async askAccount(call: object, block: string): Promise<AccountAnswer> {
@@ -475,7 +547,10 @@ export class ChainReader {
     parameters: unknown[],
     how?: Reading,
   ): Promise<unknown> {
-    const answer = await this.ask(to, name, abi.encodeFunctionData(name, parameters), how)
+    return this.decode(abi, name, await this.ask(to, name, abi.encodeFunctionData(name, parameters), how))
+  }
+
+  private decode(abi: Interface, name: string, answer: string): unknown {
     try {
       return abi.decodeFunctionResult(name, answer)[0] as unknown
     } catch (error) {
@@ -502,15 +577,19 @@ export class ChainReader {
     parameters: unknown[],
     { essential, anew }: Reading = {},
   ): Promise<unknown> {
-    if (anew && essential) return this.send(method, parameters)
+    const send = () => this.send(method, parameters)
+    if (anew && essential) return send()
     // A call that must not be shared has a key of its own.
-    const body = anew ? Symbol(method) : JSON.stringify({ method, params: parameters })
-    const running = this.inFlight.get(body)
-    if (running) return running
+    const key = anew ? Symbol(method) : JSON.stringify({ method, params: parameters })
+    return this.inFlight.get(key) ?? this.limited(key, send, essential)
+  }
+
+  /** Sends unless too much is under way. */
+  private limited<T>(key: string | symbol, send: () => Promise<T>, essential = false): Promise<T> {
     if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
       return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
-    const call = this.send(method, parameters).finally(() => this.inFlight.delete(body))
-    this.inFlight.set(body, call)
+    const call = send().finally(() => this.inFlight.delete(key))
+    this.inFlight.set(key, call)
     return call
   }
 
@@ -534,6 +613,16 @@ export class ChainReader {
       cause,
     })
   }
+}
+
+/** Unix seconds of a block as JSON-RPC has it; NaN of anything else. */
+function timeOf(block: unknown): number {
+  return Number((block as { timestamp?: string } | null)?.timestamp)
+}
+
+/** The first of the oldest blocks, or one without a time. */
+function oldest(blocks: readonly unknown[]): unknown {
+  return blocks.reduce((a, b) => (timeOf(a) <= timeOf(b) ? a : b))
 }
 
 /** The address in a word, lower-case; undefined where the word is none. */

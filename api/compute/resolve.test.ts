@@ -52,8 +52,11 @@ async function resolve(given: {
   })
   const reader = {
     local: given.local ?? false,
-    attestation: async () => (asked++, given.onchain === null ? undefined : { ...ONCHAIN, ...given.onchain }),
-    checkFresh: async () => given.stuck && Promise.reject(new UnavailableError('stuck')),
+    attestation: async (_uid: string, maxAgeSeconds: number) => {
+      asked++
+      if (given.stuck && maxAgeSeconds === 120) throw new UnavailableError('stuck')
+      return given.onchain === null ? undefined : { ...ONCHAIN, ...given.onchain }
+    },
     schema: async () => undefined,
   } as unknown as ChainReader
   const { message } = await resolver.resolve(uid, 'from', LOCAL_CHAIN, reader, '').then(

@@ -110,21 +110,24 @@ export class Resolver {
   ): Promise<FoundGeometry> {
     const { store, clock, schemaPolicy, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
     const refuse = (problem: string) => invalidInput(`${path}: attestation ${uid} ${problem}`)
+    const ask = () => reader.attestation(uid, maxLagSeconds)
     // In this order: the row is then at least as new as the state of its index.
     const index = await this.indexState(chain)
-    const row = await store.inputByUid(chain.slug, uid, withGeometry)
-
     const headAge = index?.headAge ?? 0
     if (headAge > maxLagSeconds && !reader.local)
       throw new UnavailableError(
         `The last block of ${chain.slug} that its node knows is ${Math.round(headAge)} seconds old, so what was revoked since is not known.`,
       )
-    // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried.
-    const asked = !row || doubtAbout(index, indexMaxAgeSeconds, reader.local) !== undefined
-    const [attestation] = asked
-      ? await Promise.all([reader.attestation(uid), reader.checkFresh(maxLagSeconds)])
-      : []
-    if (asked && !attestation)
+    // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried. All
+    // inputs of a request are asked for here at the same time: the reader makes one request of them.
+    const isDoubted = doubtAbout(index, indexMaxAgeSeconds, reader.local) !== undefined
+    const [row, queried] = await Promise.all([
+      store.inputByUid(chain.slug, uid, withGeometry),
+      isDoubted ? ask() : undefined,
+    ])
+
+    const attestation = queried ?? (isDoubted || row ? undefined : await ask())
+    if (!attestation && (isDoubted || !row))
       throw new ComputeError(
         'attestation-not-found',
         `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
