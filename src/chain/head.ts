@@ -5,7 +5,8 @@ import { SettingsError } from '../config'
 import type { BlockReader, CheckedHeader } from './blocks'
 import type { Doubt } from './doubt'
 import { FollowedChain, type BlockRef, type HeadBlock } from './followed'
-import { headerByHash, headerCall } from './logs'
+import { LATEST, headerByHash, headerCall } from './logs'
+import { StoredBlockCheck, otherChain } from './replaced'
 
 /**
  * Maximum number of blocks that one look reads, and of headers in one request: some endpoints fail long
@@ -22,12 +23,6 @@ const STALLED_MS = 15_000
 const AGAIN_AFTER_MS = 200
 /** A shorter fork that only one of several endpoints can confirm is followed after this time. */
 const FORK_PATIENCE_MS = 15_000
-/** Looks that must find another block instead of a final one before the indexer ends. */
-const LOOKS_AT_OTHER_CHAIN = 4
-/** An endpoint that does not answer for this long is not needed to confirm that. */
-const OTHER_CHAIN_PATIENCE_MS = 60_000
-
-export const LATEST = { method: 'eth_getBlockByNumber', params: ['latest', false] }
 
 /** Result of the last look at the head, and how it compares with a block of the database. */
 export interface HeadReport {
@@ -97,13 +92,13 @@ export class HeadReader {
   private movedAt = -Infinity
   /** Since when looks have named a fork that is not confirmed. */
   private forkedAt: number | undefined
-  private looksAtOtherChain = 0
-  private otherChainAt: number | undefined
+  private readonly finalCheck: StoredBlockCheck
   private looking: Promise<void> | undefined
   private readonly clock: Clock
 
   constructor(private readonly options: HeadOptions) {
     this.clock = options.clock ?? MONOTONIC
+    this.finalCheck = new StoredBlockCheck(options.blocks, this.clock)
   }
 
   /**
@@ -232,10 +227,7 @@ export class HeadReader {
     if (isStalled || ref.height <= tip.height - LONGEST_STEP) blocks.turn()
     if (ref.height < this.final.height) return this.checkFarBelow(chain, ref)
     if (ref.hash === tip.hash) this.agreed(askedAt)
-    if (chain.has(ref)) {
-      this.looksAtOtherChain = 0
-      return
-    }
+    if (chain.has(ref)) return this.finalCheck.forget()
     if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
   }
 
@@ -339,20 +331,9 @@ export class HeadReader {
   private async checkFinal(final: BlockRef, reason: string): Promise<void> {
     const { blocks, doubt, finality } = this.options
     doubt.contradicted(reason)
-    const hashes = await blocks.hashesAt(final.height)
+    const found = await this.finalCheck.look(final)
     blocks.turn()
-    const other = hashes.find((hash) => hash !== null)
-    const now = this.clock.now()
-    this.otherChainAt ??= now
-    if (hashes.includes(final.hash)) {
-      this.looksAtOtherChain = 0
-      return
-    }
-    const areAll = hashes.filter((hash) => hash !== null).length === blocks.endpoints
-    const isPatient = now - this.otherChainAt <= OTHER_CHAIN_PATIENCE_MS
-    if (other === undefined || (!areAll && isPatient)) return
-    if (++this.looksAtOtherChain >= LOOKS_AT_OTHER_CHAIN)
-      throw otherChain(finality, { block: final, hash: other })
+    if (typeof found === 'object') throw otherChain(finality, found)
   }
 
   /**
@@ -394,25 +375,12 @@ export class HeadReader {
   private agreed(askedAt: number): void {
     this.agreedAt = askedAt
     this.forkedAt = undefined
-    this.looksAtOtherChain = 0
-    this.otherChainAt = undefined
+    this.finalCheck.forget()
   }
 
   private countUnproven(): void {
     this.options.doubt.unprovenAtHead = this.chain?.unproven ?? 0
   }
-}
-
-/** The refusal to index a chain that has another block where the database holds a final one. */
-export function otherChain(
-  finality: number,
-  { block, hash }: { block: BlockRef; hash: string },
-): SettingsError {
-  return new SettingsError(
-    `The database holds block ${block.height} as ${block.hash}, the RPC endpoints have ${hash}. ` +
-      'If an endpoint or the database is of another network, correct RPC_URL_* or DATABASE_URL. ' +
-      `If the chain was replaced, or a reorg went deeper than ${finality} blocks, index it into an empty database.`,
-  )
 }
 
 function refOf({ header }: CheckedHeader): BlockRef {

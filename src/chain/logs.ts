@@ -76,6 +76,9 @@ export function chainBlock({ header, logs }: BlockLogs): ChainBlock {
   }
 }
 
+/** The call for the latest block of an endpoint, without transactions. */
+export const LATEST: RpcCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+
 /** The call of eth_getBlockByNumber, without transactions. */
 export function headerCall(number: number): RpcCall & { params: [string, boolean] } {
   return { method: 'eth_getBlockByNumber', params: [hexNumber(number), false] }

@@ -12,21 +12,17 @@ import type { Rpc } from '../rpc'
 import type { BlockReader } from './blocks'
 import type { Doubt } from './doubt'
 import type { BlockRef } from './followed'
-import { LATEST, otherChain, type HeadReader } from './head'
+import type { HeadReader } from './head'
 import { BrokenLinkError, HistoryReader } from './history'
 import { chainBlock, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
+import { contradiction, otherChain } from './replaced'
 
 type Requests = Parameters<HotDataSource<ChainBlock, unknown>['getFinalizedBlocks']>[0]
 
 /** The pause after history could not be read, in milliseconds. */
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 20_000
-/** Endpoints must contradict the database this often, in a row, before they are believed. */
-const CONTRADICTIONS = 4
-const ASK_AGAIN_MS = 500
 const WAIT_FOR_BLOCK_MS = 2_000
-/** An endpoint that cannot confirm a block for this long is not needed to contradict it. */
-const PATIENCE_MS = 60_000
 
 export interface SourceOptions {
   rpc: Rpc
@@ -157,60 +153,4 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
       },
     })
   }
-}
-
-/**
- * A block of the database, this one or one below it, that the endpoints contradict several times in a row and
- * none confirms, with the hash that they have in its place; undefined once an endpoint confirms it. Waits for
- * an endpoint that has a block of its number.
- */
-export async function contradiction(
-  stored: BlockRef,
-  {
-    blocks,
-    log,
-    signal,
-    storedAtOrBelow,
-    clock = MONOTONIC,
-  }: {
-    blocks: BlockReader
-    log: Logger
-    signal?: AbortSignal
-    storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
-    clock?: Clock
-  },
-): Promise<{ block: BlockRef; hash: string } | undefined> {
-  // One endpoint may lag, be on a fork of its own, or lie.
-  const since = clock.now()
-  for (let contradicted = 0; ;) {
-    const hashes = await blocks.hashesAt(stored.height)
-    if (hashes.includes(stored.hash)) return undefined
-    const found = hashes.some((hash) => hash !== null)
-      ? { block: stored, hashes }
-      : await lowerOne(blocks, stored, storedAtOrBelow)
-    const hash = found?.hashes.find((each) => each !== null)
-    const isOther = found && hash && !found.hashes.includes(found.block.hash)
-    // An endpoint that lacks the block, or does not answer, may still confirm it.
-    const areAll = found?.hashes.filter((each) => each !== null).length === blocks.endpoints
-    if (isOther && (areAll || clock.now() - since > PATIENCE_MS) && ++contradicted >= CONTRADICTIONS)
-      return { block: found.block, hash }
-    if (!isOther)
-      log.warn(
-        { height: stored.height },
-        'No endpoint has the last block of the database. The indexer waits for it.',
-      )
-    await clock.pause(isOther ? ASK_AGAIN_MS : WAIT_FOR_BLOCK_MS, signal)
-  }
-}
-
-/** A block of the database that is not above the head of an endpoint, with the hashes of the endpoints. */
-async function lowerOne(
-  blocks: BlockReader,
-  stored: BlockRef,
-  storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>,
-): Promise<{ block: BlockRef; hashes: (string | null)[] } | undefined> {
-  const [latest] = await blocks.headers([LATEST])
-  const height = latest && Number(latest.header.number)
-  const block = height != null && height < stored.height ? await storedAtOrBelow(height) : undefined
-  return block && { block, hashes: await blocks.hashesAt(block.height) }
 }
