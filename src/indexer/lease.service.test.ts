@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { CHAINS } from '../chains'
 import { Database } from './store'
-import { Lease } from './lease'
+import { Lease, LeaseLostError } from './lease'
 
 /**
  * When a process may replace a writer whose lease is valid: only a process of the same place that is gone.
@@ -97,5 +97,18 @@ test('a process of this place that ends while it is waited for is replaced at on
   child!.kill('SIGKILL')
   await once(child!, 'exit')
   await taken
+  await own.release()
+})
+
+test('a process that has lost its lease writes nothing', async () => {
+  await heldBy(`${place}/${deadPid()}/x`)
+  const { lease: own } = lease()
+  await own.take(() => {})
+  const note = (slug: string) =>
+    own.holding((within) => within('INSERT INTO chain_status (chain) VALUES ($1)', [slug]))
+  await note('celo')
+  await heldBy(`${place}/${livingPid()}/x`)
+  await expect(note('base')).rejects.toThrow(LeaseLostError)
+  expect(await query('SELECT chain FROM chain_status')).toEqual([{ chain: 'celo' }])
   await own.release()
 })

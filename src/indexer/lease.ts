@@ -84,10 +84,22 @@ export class Lease {
     const submit = parts.submit.bind(store)
     parts.submit = (transaction) =>
       submit(async (em) => {
-        const query: Query = (sql, values) => em.query(sql, values)
-        if (!(await holdWriter(query, this.chain, this.writer))) throw this.lost()
+        await this.check((sql, values) => em.query(sql, values))
         await transaction(em)
       })
+  }
+
+  /** Runs statements in a transaction that only the holder of the lease commits. */
+  holding<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    return this.database.transaction(async (query) => {
+      await this.check(query)
+      return work(query)
+    })
+  }
+
+  /** Throws a LeaseLostError unless this process has the lease; then it keeps it to the transaction's end. */
+  private async check(query: Query): Promise<void> {
+    if (!(await holdWriter(query, this.chain, this.writer))) throw this.lost()
   }
 
   /** Gives the lease up, so that the next process need not wait. Never throws; takes a second at most. */

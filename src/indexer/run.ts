@@ -157,7 +157,7 @@ export function startIndexer(
     signal.throwIfAborted()
     const auditor = new Auditor({ chain, rpc, registry, bodies, database, log, head, doubt })
     running.push(
-      followHead(database, head, chain, clock, signal),
+      followHead(database, lease, head, chain, clock, signal),
       watchContract(rpc, doubt, signal),
       forgetOldChanges(database, chain, signal),
       auditor.follow(settings.auditCallsPerSecond, signal),
@@ -228,6 +228,7 @@ async function checkSameChain(
 /** Notes every second in the database whether it agrees with the chain, for the API. Never throws. */
 function followHead(
   database: Database,
+  lease: Lease,
   head: HeadReader,
   chain: Chain,
   clock: Clock,
@@ -246,7 +247,7 @@ function followHead(
         if (before !== undefined && ahead - before > SUSPENDED_MS) head.forgetLooks()
         return tip
       })
-      await noteHead(database.query, chain, report)
+      await lease.holding((query) => noteHead(query, chain, report))
       return NOTE_EVERY_MS
     },
     (error) => {
