@@ -82,7 +82,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   guardRequests(
     app,
     timeouts.answer,
-    (pieces, client) => parts.measurer.read(pieces, client),
+    (pieces, work) => parts.measurer.read(pieces, work),
     (request) => parts.walletTier?.tierOf(request) !== undefined,
   )
   logRequests(app)

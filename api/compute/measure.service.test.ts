@@ -10,6 +10,7 @@ import { OWN_WORK } from '../http/work'
 import { sentence, testSentences } from '../../test/sentences'
 
 const measurers = [new Measurer(60_000, MEASURE_WORKER), new Measurer(300, MEASURE_WORKER)] as const
+const WORK = { ...OWN_WORK, client: 'a client' }
 afterAll(() => Promise.all(measurers.map((measurer) => measurer.close())))
 
 const ring = (vertices: number, radius: number, height?: number) => {
@@ -26,7 +27,7 @@ describe('measuring', () => {
   test('a worker and the main thread give the same answer and references', async () => {
     const small = await measurers[0].measure(
       { operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] },
-      { ...OWN_WORK, client: 'a client' },
+      WORK,
     )
     // 900 repeated positions make it large, but the polygon stays the same.
     const large = {
@@ -37,7 +38,7 @@ describe('measuring', () => {
     }
     const measured = await measurers[0].measure(
       { operation: 'area', inputs: [input(large)], numbers: [] },
-      { ...OWN_WORK, client: 'a client' },
+      WORK,
     )
     expect(measured.outcome).toBe(small.outcome)
     const here = new Measurer()
@@ -48,12 +49,9 @@ describe('measuring', () => {
           inputs: [input(ring(2_000, 1, 5)), { ref: '0x12', ...input(ring(900, 2)) }],
           numbers: [],
         },
-        { ...OWN_WORK, client: 'a client' },
+        WORK,
       ),
-      here.measure(
-        { operation: 'area', inputs: [input(ring(900, 2))], numbers: [] },
-        { ...OWN_WORK, client: 'a client' },
-      ),
+      here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] }, WORK),
     ])
     expect(both[0]).toEqual({ outcome: true, refs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), '0x12'] })
     const alone = await measurers[0].measure(
@@ -70,7 +68,7 @@ describe('measuring', () => {
         ],
         numbers: [],
       },
-      { ...OWN_WORK, client: 'a client' },
+      WORK,
     )
     expect(alone.refs[0]).not.toBe(both[1].refs[0])
   })
@@ -81,10 +79,7 @@ describe('measuring', () => {
       crossed.coordinates[0]![100]!,
     ]
     const error = (await measurers[0]
-      .measure(
-        { operation: 'area', inputs: [input(crossed)], numbers: [] },
-        { ...OWN_WORK, client: 'a client' },
-      )
+      .measure({ operation: 'area', inputs: [input(crossed)], numbers: [] }, WORK)
       .catch((error: unknown) => error)) as GeometryError
     expect(error).toBeInstanceOf(GeometryError)
     expect(error.message).toEqual(sentence())
@@ -96,10 +91,7 @@ describe('measuring', () => {
         coordinates: Array.from({ length: 480 }, (_, i) => [(360 * i) / 480 - 180, lat]),
       })
     const error = await measurers[1]
-      .measure(
-        { operation: 'distance', inputs: [parallel(80), parallel(89.9999999)], numbers: [] },
-        { ...OWN_WORK, client: 'a client' },
-      )
+      .measure({ operation: 'distance', inputs: [parallel(80), parallel(89.9999999)], numbers: [] }, WORK)
       .catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ComputeError)
   })
@@ -113,17 +105,14 @@ describe('measuring', () => {
       ]),
     })
     const error = await measurers[1]
-      .measure(
-        { operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] },
-        { ...OWN_WORK, client: 'a client' },
-      )
+      .measure({ operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] }, WORK)
       .catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ComputeError)
     expect((error as ComputeError).slug).toBe('computation-error')
     expect((error as ComputeError).message).toEqual(sentence())
     const next = await measurers[0].measure(
       { operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] },
-      { ...OWN_WORK, client: 'a client' },
+      WORK,
     )
     expect(next.outcome).toBe(true)
   })
@@ -133,7 +122,7 @@ describe('reading bodies in a worker', () => {
   const read = async (body: unknown) =>
     (await measurers[0].read(
       [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))],
-      'a client',
+      WORK,
     )) as Record<string, unknown>
   const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
   test("geometries of a body and of a batch's operations have the same reading and reference as in the main thread; the rest is unchanged", async () => {
@@ -181,10 +170,15 @@ describe('reading bodies in a worker', () => {
         )
       }
   })
-  test('a body of its own memory moves to the worker, and its geometries come back whole', async () => {
+  test('a body of its own memory moves to the worker, its geometries come back whole, and its time is spent', async () => {
+    let spent = 0
     const body = Buffer.from(JSON.stringify({ geometry: ring(5_000, 1) }))
-    const { geometry } = (await measurers[0].read([body], 'a client')) as { geometry: ReadGeometry }
+    const { geometry } = (await measurers[0].read([body], {
+      ...WORK,
+      spend: (ms) => (spent += ms),
+    })) as { geometry: ReadGeometry }
     expect(body).toHaveLength(0)
+    expect(spent).toBeGreaterThan(0)
     expect(geometry.input.reading).toEqual(readGeometry(ring(5_000, 1), 'geometry'))
   })
   test.each([
@@ -259,7 +253,7 @@ describe('reading bodies in a worker', () => {
           ],
           numbers: [],
         },
-        { ...OWN_WORK, client: 'a client' },
+        WORK,
       )
     const first = await area()
     expect(measurers[0].recall(geometry.input).prepared).toBeDefined()

@@ -108,14 +108,14 @@ export class Measurer {
    * Parses a body, given in pieces, in a worker, which takes over their memory; each geometry becomes a
    * ReadGeometry. Throws the RequestErrors of parseBody, and a ComputeError where too many wait.
    */
-  async read(pieces: readonly Buffer[], client: string): Promise<unknown> {
+  async read(pieces: readonly Buffer[], work: Work): Promise<unknown> {
     // Small buffers share their memory with others, and are copied.
     const owned = pieces.filter(({ buffer, byteLength }) => byteLength === buffer.byteLength)
     const { fault, parsed, geometries } = await this.run<BodyRead>(
       'read',
       pieces,
       [...new Set(owned.map(({ buffer }) => buffer as ArrayBuffer))],
-      { client },
+      work,
       this.budgetMs,
     )
     if (fault !== undefined) throw new RequestError(fault)
@@ -195,25 +195,25 @@ export class Measurer {
     name: 'read' | 'measure',
     task: unknown,
     transferList: ArrayBuffer[],
-    { client, signal: left, spend }: Pick<Work, 'client'> & Partial<Work>,
+    { client, signal: left, spend }: Work,
     budgetMs: number,
   ): Promise<Answer> {
-    left?.throwIfAborted()
+    left.throwIfAborted()
     const limitMs = Math.max(1, Math.ceil(Math.min(budgetMs, this.budgetMs)))
     // Not AbortSignal.any: it does not keep a timeout's signal from being collected, and then never aborts.
     const ending = new AbortController()
     const { signal } = ending
     const end = () => ending.abort()
     const timer = setTimeout(end, limitMs)
-    left?.addEventListener('abort', end)
+    left.addEventListener('abort', end)
     const settle = () => {
       clearTimeout(timer)
-      left?.removeEventListener('abort', end)
+      left.removeEventListener('abort', end)
     }
     const asked = performance.now()
     const release = await this.workers.acquire(client, signal).catch((error: Error) => {
       settle()
-      left?.throwIfAborted()
+      left.throwIfAborted()
       throw error instanceof NoSlotError && error.own ? tooManyOfYours() : tooManyLarge()
     })
     const waitedMs = performance.now() - asked
@@ -226,12 +226,12 @@ export class Measurer {
     try {
       return (await this.pool.run(task, { name, transferList, signal })) as Answer
     } catch (error) {
-      left?.throwIfAborted()
+      left.throwIfAborted()
       if ((error as Error).name !== 'AbortError') throw error
       throw waitedMs > limitMs / 2 ? tooManyLarge() : tookTooLong(limitMs)
     } finally {
       settle()
-      spend?.(performance.now() - asked - waitedMs)
+      spend(performance.now() - asked - waitedMs)
       release()
     }
   }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { parseBody } from './body'
 import { clientOf } from './limits'
+import { workOf, type Work } from './work'
 import { QueryStringError, RequestError, UnavailableError, computeProblem, problemDocument } from './problems'
 
 declare module 'fastify' {
@@ -26,9 +27,9 @@ const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent
 
 /**
  * Parses a body of more than LARGE_BODY bytes, as it came in pieces, off the event loop, and may move their
- * memory there; `client` is for the limits per client.
+ * memory there.
  */
-export type ParseLarge = (pieces: readonly Buffer[], client: string) => Promise<unknown>
+export type ParseLarge = (pieces: readonly Buffer[], work: Work) => Promise<unknown>
 
 /** The last request of each connection. */
 const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyReply }>()
@@ -73,7 +74,7 @@ export function guardRequests(
     const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
     if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
       throw new RequestError('Content-Type: charset must be utf-8.')
-    if (length > LARGE_BODY) return parseLarge(pieces, clientOf(request))
+    if (length > LARGE_BODY) return parseLarge(pieces, { ...workOf(request), client: clientOf(request) })
     return parseBody(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
   }
   app.addContentTypeParser('application/json', (request, payload, done) => {

@@ -1,4 +1,4 @@
-import { AbiCoder, Interface, ParamType, ZeroAddress } from 'ethers'
+import { AbiCoder, Interface, ParamType, ZeroAddress, ZeroHash, zeroPadValue } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, mined, request, testAccount, type LocalChain } from '../../dev/chain'
 import { freePort } from '../../dev/services'
@@ -8,6 +8,7 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../test/data
 import { addressOf, insertRecords } from '../../test/records'
 import { SILENT } from '../../test/rpc-proxy'
 import { mine } from '../../test/world'
+import { events } from '../abi/EAS'
 import { HistoryReader } from '../chain'
 import { schemaUid } from '../eas'
 import { ALL_SCHEMAS, dropLocationSchemas, locationSchemaUids } from '../location'
@@ -44,10 +45,10 @@ afterAll(async () => {
 
 /** A process that starts knows what the database says. */
 const forget = () => dropLocationSchemas(locationSchemaUids(chain.chain.slug), chain.chain.slug)
-async function load(isIndexer: boolean, policy = ALL_SCHEMAS): Promise<Registry> {
+async function load(isIndexer: boolean, policy = ALL_SCHEMAS, database = connection): Promise<Registry> {
   forget()
   const loaded = new Registry({
-    ...{ chain: chain.chain, rpc, database: connection, policy, log: SILENT },
+    ...{ chain: chain.chain, rpc, database, policy, log: SILENT },
     ...{ isIndexer, most: MOST },
   })
   await loaded.load()
@@ -214,6 +215,29 @@ test('a schema with records that settings let in again takes the place of an unu
   expect(registry.isHistory({ ...event, blockNumber: blockNumber + 1 })).toBe(false)
   // A restart knows it, too.
   expect((await load(true)).isHistory(event)).toBe(true)
+})
+
+test('schemas that are used while another one takes the place of one of them stay', async () => {
+  let whileStored = () => Promise.resolve()
+  const slow: Pick<Database, 'query' | 'transaction'> = {
+    query: connection.query,
+    transaction: async (work) => {
+      await whileStored()
+      return connection.transaction(work)
+    },
+  }
+  registry = await load(true, ALL_SCHEMAS, slow as Database)
+  const before = watchedBy(registry)
+  whileStored = async () => {
+    const attested = (uid: string) => [events.Attested.topic, ZeroHash, zeroPadValue(ZeroAddress, 32), uid]
+    await registry.learn(
+      before.map((uid) => ({ address: chain.chain.eas, topics: attested(uid), data: '0x', blockNumber: 1 })),
+    )
+  }
+  await register(testAccount(7).address)
+  await read()
+  expect(watchedBy(registry)).toEqual(before)
+  expect(await stored()).toEqual(before)
 })
 
 testSentences()

@@ -246,7 +246,6 @@ export class Registry implements LogSelection {
   }
 
   private async learnNow(logs: readonly Registration[]): Promise<number> {
-    const { chain, database, log, isIndexer } = this.options
     const contents = await this.contents(logs)
     const schemas: Omit<FoundSchema, 'readFrom'>[] = []
     for (const [i, { uid, schema, resolver, revocable }] of contents.entries()) {
@@ -264,36 +263,54 @@ export class Registry implements LogSelection {
       })
     }
     let learned = 0
-    if (schemas.length) {
-      // Nothing changes here before it is stored.
-      const room = this.room.copy()
-      const left = new Set<string>()
-      for (const each of schemas) {
-        if (this.isOnTop(each.uid)) each.watched = true
-        else if (mayBeRead(this.options.policy, each.uid)) {
-          // A command beside the indexer takes no place of what the indexer reads.
-          const result = isIndexer ? room.enter(each) : { entered: room.enterFree(each), left: undefined }
-          each.watched = result.entered
-          if (result.left) left.add(result.left.uid)
-        }
-      }
-      for (const each of schemas) if (left.delete(each.uid)) each.watched = false
-      // Attesters may be taken meanwhile: they are not learned from these logs.
-      const stored = await storeSchemas(database, chain, schemas, [...left], isIndexer)
-      this.unwatch([...left])
-      this.room = room
-      for (const schema of stored) if (this.watch(schema)) learned++
-      log.info(
-        {
-          chain: chain.slug,
-          watched: schemas.filter(({ watched }) => watched).map(({ uid }) => uid),
-          leftOut: [...left, ...schemas.filter(({ watched }) => !watched).map(({ uid }) => uid)],
-        },
-        'location schemas were found in the registry',
-      )
+    for (let entering = schemas; entering.length;) {
+      const { watched, left } = await this.enter(entering)
+      learned += watched
+      // Logs that were read meanwhile have used these: they are no longer what leaves first.
+      entering = left
+        .filter((uid) => this.room.usersOf(uid) > 0)
+        .map((uid) => ({ ...this.found.get(uid)!, watched: false }))
     }
     for (const { uid } of contents) this.seen.add(uid)
     return learned
+  }
+
+  /**
+   * Gives places to found schemas, and stores which have one. Answers how many are watched that were not, and
+   * the UIDs of those that left for them.
+   */
+  private async enter(
+    schemas: Omit<FoundSchema, 'readFrom'>[],
+  ): Promise<{ watched: number; left: readonly string[] }> {
+    const { chain, database, log, isIndexer, policy } = this.options
+    // Nothing changes here before it is stored.
+    const room = this.room.copy()
+    const left = new Set<string>()
+    for (const each of schemas) {
+      if (this.isOnTop(each.uid)) each.watched = true
+      else if (mayBeRead(policy, each.uid)) {
+        // A command beside the indexer takes no place of what the indexer reads.
+        const result = isIndexer ? room.enter(each) : { entered: room.enterFree(each), left: undefined }
+        each.watched = result.entered
+        if (result.left) left.add(result.left.uid)
+      }
+    }
+    for (const each of schemas) if (left.delete(each.uid)) each.watched = false
+    // Attesters may be taken meanwhile: they are not learned from these logs.
+    const stored = await storeSchemas(database, chain, schemas, [...left], isIndexer)
+    this.unwatch([...left])
+    this.room = room
+    let watched = 0
+    for (const schema of stored) if (this.watch(schema)) watched++
+    log.info(
+      {
+        chain: chain.slug,
+        watched: schemas.filter((each) => each.watched).map(({ uid }) => uid),
+        leftOut: [...left, ...schemas.filter((each) => !each.watched).map(({ uid }) => uid)],
+      },
+      'location schemas were found in the registry',
+    )
+    return { watched, left: [...left] }
   }
 
   /** The records of these registrations, in order: of the log, or of the registry where logs have none. */
