@@ -14,7 +14,7 @@ import {
 import { OPERATIONS, type OperationName, type Outcome } from '../../src/operations'
 import type { BodyRead } from './measure-worker'
 import { ComputeError, RequestError } from '../http/problems'
-import { NoSlotError, Semaphore } from '../http/semaphore'
+import { Semaphore } from '../http/semaphore'
 import type { Work } from '../http/work'
 
 /** A geometry input. */
@@ -88,7 +88,7 @@ const KEPT_UNASKED_MS = 5 * 60_000
  */
 export class Measurer {
   private pool?: Piscina
-  private readonly workers = new Semaphore(WORKERS)
+  private readonly workers = new Semaphore(WORKERS, (isOwn) => (isOwn ? tooManyOfYours() : tooManyLarge()))
   /** By reference: it is a hash of the content. */
   private readonly kept = new LRUCache<string, MeasureInput>({
     maxSize: BYTES_KEPT,
@@ -214,7 +214,7 @@ export class Measurer {
     const release = await this.workers.acquire(client, signal).catch((error: Error) => {
       settle()
       left.throwIfAborted()
-      throw error instanceof NoSlotError && error.own ? tooManyOfYours() : tooManyLarge()
+      throw error instanceof ComputeError ? error : tooManyLarge()
     })
     const waitedMs = performance.now() - asked
     this.pool ??= new Piscina({

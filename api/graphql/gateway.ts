@@ -6,7 +6,7 @@ import { namesType } from '../http/accept'
 import { limitRequests, type RequestCounter } from '../http/limits'
 import { graphqlSchemas } from './openapi'
 import { RequestError, UnavailableError } from '../http/problems'
-import { NoSlotError, Semaphore } from '../http/semaphore'
+import { Semaphore } from '../http/semaphore'
 import { workOf } from '../http/work'
 
 /** What GraphQL over HTTP queries: the published views, or the squid's entities. */
@@ -57,7 +57,20 @@ class GraphqlRequestError extends Error {
  */
 export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): Promise<void> {
   const { backend, counter, rateLimitPerHour, examples, answerMs = ANSWER_MS } = parts
-  const semaphore = new Semaphore(SLOTS)
+  const semaphore = new Semaphore(SLOTS, (isOwn) => {
+    const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
+    return isOwn
+      ? new GraphqlRequestError(
+          429,
+          'Too many of your queries wait for an answer already; wait for one of them.',
+          headers,
+        )
+      : new GraphqlRequestError(
+          503,
+          'Too many queries wait for an answer; try again in a few seconds.',
+          headers,
+        )
+  })
   app.setErrorHandler(errorHandler)
   app.addHook('onRequest', async (_request, reply) => {
     void reply.header('x-content-type-options', 'nosniff')
@@ -128,21 +141,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
     reply.raw.once('close', () => abort.abort(late))
     try {
       const { client, spend } = workOf(request)
-      const end = await semaphore.acquire(client, abort.signal).catch((error: Error) => {
-        if (!(error instanceof NoSlotError)) throw error
-        const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
-        throw error.own
-          ? new GraphqlRequestError(
-              429,
-              'Too many of your queries wait for an answer already; wait for one of them.',
-              headers,
-            )
-          : new GraphqlRequestError(
-              503,
-              'Too many queries wait for an answer; try again in a few seconds.',
-              headers,
-            )
-      })
+      const end = await semaphore.acquire(client, abort.signal)
       const began = performance.now()
       const running = (async () => backend.run(checked, variables, abort.signal))().finally(() => {
         spend(performance.now() - began)

@@ -1,3 +1,5 @@
+import { RecordsError, UnavailableError } from './problems'
+
 /** The semaphore has no slot, and no place in its queue, or none became free in time. */
 export class NoSlotError extends Error {
   override readonly name = 'NoSlotError'
@@ -33,10 +35,14 @@ export class Semaphore {
   private readonly servedAt = new Map<string, number>()
   private starts = 0
 
-  constructor(private readonly limits: SemaphoreLimits) {}
+  /** @param refusal what work that gets no slot throws; `isOwn`: it is the client's own limit */
+  constructor(
+    private readonly limits: SemaphoreLimits,
+    private readonly refusal: (isOwn: boolean) => Error = (isOwn) => new NoSlotError(isOwn),
+  ) {}
 
   /**
-   * Resolves when the work may start, with the function that releases the slot. Throws a NoSlotError when the
+   * Resolves when the work may start, with the function that releases the slot. Throws the refusal when the
    * queue is full or the wait too long, and the signal's reason once it is aborted.
    */
   async acquire(client: string, signal: AbortSignal): Promise<() => void> {
@@ -45,7 +51,7 @@ export class Semaphore {
     const { waiting = 0, waitingEach = 0, waitMs } = this.limits
     const queue = this.queues.get(client) ?? []
     const own = queue.length >= waitingEach
-    if (own || this.waiting >= waiting) throw new NoSlotError(own)
+    if (own || this.waiting >= waiting) throw this.refusal(own)
     return new Promise((resolve, reject) => {
       const settle = () => {
         clearTimeout(timer)
@@ -67,7 +73,7 @@ export class Semaphore {
       const timer =
         waitMs === undefined
           ? undefined
-          : setTimeout(() => giveUp(new NoSlotError(this.isAtLimit(client))), waitMs)
+          : setTimeout(() => giveUp(this.refusal(this.isAtLimit(client))), waitMs)
       this.waiting++
       queue.push(go)
       this.queues.set(client, queue)
@@ -136,4 +142,9 @@ export class Semaphore {
   private forget(client: string): void {
     if (!this.runningOf.has(client) && !this.queues.has(client)) this.servedAt.delete(client)
   }
+}
+
+/** A refusal in the form of /api/v0: 429 where the limit is the client's own, else 503. */
+export function busyWith(own: string, all: string): (isOwn: boolean) => Error {
+  return (isOwn) => (isOwn ? new RecordsError('rate-limited', own) : new UnavailableError(all))
 }

@@ -3,7 +3,7 @@ import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
 import { isUnmigrated } from '../../src/postgres'
 import { RecordsError, shownProblem, UnavailableError } from '../http/problems'
-import { NoSlotError, Semaphore } from '../http/semaphore'
+import { Semaphore, busyWith } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
 import { OWN_WORK, type Work } from '../http/work'
 import {
@@ -181,11 +181,18 @@ export class Store {
     this.vital = apiConnections(4, options)
     this.shared = apiConnections(4, options)
     this.lists = apiConnections(LISTS, options)
-    this.slots = new Semaphore({
-      all: LISTS * this.servers.readers,
-      each: (client) => ((this.means.get(client) ?? SLOW_MS) < SLOW_MS ? LISTS_EACH.quick : LISTS_EACH.slow),
-      ...WAITING,
-    })
+    this.slots = new Semaphore(
+      {
+        all: LISTS * this.servers.readers,
+        each: (client) =>
+          (this.means.get(client) ?? SLOW_MS) < SLOW_MS ? LISTS_EACH.quick : LISTS_EACH.slow,
+        ...WAITING,
+      },
+      busyWith(
+        'Too many of your requests are answered at the same time; wait for them',
+        'Too many requests wait for the database.',
+      ),
+    )
   }
 
   /**
@@ -451,7 +458,7 @@ export class Store {
   /** Runs a client's statement when it is its turn, until its work ends. */
   private async inTurn<Row extends object>(statement: Statement): Promise<Row[]> {
     const { client, signal, spend } = this.work
-    const release = await this.slots.acquire(client, signal).catch(noSlot)
+    const release = await this.slots.acquire(client, signal)
     const began = performance.now()
     try {
       return await this.servers.read<Row>(this.lists, statement, signal)
@@ -478,17 +485,6 @@ export class Store {
   private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
     return translated(this.servers.query<Row>(this.vital, { text, values }), false)
   }
-}
-
-/** Throws why a client's work does not get a slot. */
-function noSlot(error: unknown): never {
-  if (!(error instanceof NoSlotError)) throw error
-  throw error.own
-    ? new RecordsError(
-        'rate-limited',
-        'Too many of your requests are answered at the same time; wait for them',
-      )
-    : new UnavailableError('Too many requests wait for the database.')
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina'
-import { RecordsError, UnavailableError } from '../http/problems'
-import { NoSlotError, Semaphore, type SemaphoreLimits } from '../http/semaphore'
+import { UnavailableError } from '../http/problems'
+import { Semaphore, busyWith, type SemaphoreLimits } from '../http/semaphore'
 import type { Work } from '../http/work'
 
 /** Threads that take tasks from a queue; they start with the first one, and end when nobody asks. */
@@ -26,7 +26,7 @@ export class Workers {
     private readonly file: string,
     private readonly limits: WorkerLimits,
   ) {
-    this.slots = new Semaphore(limits.slots)
+    this.slots = new Semaphore(limits.slots, busyWith(`${limits.busy} They are yours.`, limits.busy))
   }
 
   async close(): Promise<void> {
@@ -43,13 +43,8 @@ export class Workers {
     { client, signal, spend }: Work,
     transfer?: readonly ArrayBuffer[],
   ): Promise<unknown> {
-    const { slots, busy, taskMs, slow } = this.limits
-    const release = await this.slots.acquire(client, signal).catch((error: Error) => {
-      if (!(error instanceof NoSlotError)) throw error
-      throw error.own
-        ? new RecordsError('rate-limited', `${busy} They are yours.`)
-        : new UnavailableError(busy)
-    })
+    const { slots, taskMs, slow } = this.limits
+    const release = await this.slots.acquire(client, signal)
     this.pool ??= new Piscina({
       filename: this.file,
       minThreads: 0,

@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { RecordsError, recordsErrorHandler, UnavailableError } from '../http/problems'
-import { NoSlotError, Semaphore } from '../http/semaphore'
+import { Semaphore, busyWith } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
 import { choiceOf, isKnown, readParameters, type RecordSearch, type Store } from '../records'
 import { TILE_TYPE, tileJson } from './documents'
@@ -36,7 +36,13 @@ export async function tilesRoutes(
   app.setValidatorCompiler(readParameters)
   app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
   const tiles = new Tiles({ ...parts, cacheBytes })
-  const semaphore = new Semaphore(MAKING)
+  const semaphore = new Semaphore(
+    MAKING,
+    busyWith(
+      'Too many of your tiles are waited for already; wait for them',
+      'Too many tiles are waited for already.',
+    ),
+  )
 
   app.get('/location-records.json', { schema: tilesSchemas.tileJson }, (request, reply) => {
     choiceOf(request.query)
@@ -62,12 +68,7 @@ export async function tilesRoutes(
 
 /** Makes something for a client when it is its turn. Throws where it would wait too long. */
 async function inTurn<T>(semaphore: Semaphore, { client, signal }: Work, make: () => Promise<T>): Promise<T> {
-  const release = await semaphore.acquire(client, signal).catch((error: Error) => {
-    if (!(error instanceof NoSlotError)) throw error
-    throw error.own
-      ? new RecordsError('rate-limited', 'Too many of your tiles are waited for already; wait for them')
-      : new UnavailableError('Too many tiles are waited for already.')
-  })
+  const release = await semaphore.acquire(client, signal)
   try {
     return await make()
   } finally {

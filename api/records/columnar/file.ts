@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { RecordsError, UnavailableError } from '../../http/problems'
-import { NoSlotError, Semaphore } from '../../http/semaphore'
+import { Semaphore, busyWith } from '../../http/semaphore'
 import type { Work } from '../../http/work'
 import type { RecordResult } from '../sql'
 import { Workers, type WorkerLimits } from '../workers'
@@ -41,7 +41,13 @@ const [LEAST_READ, MOST_READ] = [8_192, 262_144]
 /** Makes columnar files. */
 export class ColumnarFiles {
   private readonly workers: Workers
-  private readonly slots = new Semaphore(FILES)
+  private readonly slots = new Semaphore(
+    FILES,
+    busyWith(
+      'An export of yours in space order is under way already; wait for it, or take a format that is not sorted',
+      `${FILES.all} exports in space order are under way; formats that are not sorted can be had.`,
+    ),
+  )
   private readonly budget: DiskBudget
 
   /**
@@ -67,18 +73,7 @@ export class ColumnarFiles {
    * many are made, and a RecordsError where the client makes one already.
    */
   async begin(name: ColumnarName, work: Work): Promise<ColumnarFile> {
-    const release = await this.slots.acquire(work.client, work.signal).catch((error: Error) => {
-      if (!(error instanceof NoSlotError)) throw error
-      throw error.own
-        ? new RecordsError(
-            'rate-limited',
-            'An export of yours in space order is under way already; wait for it, or take a format that is not sorted',
-          )
-        : new UnavailableError(
-            `${FILES.all} exports in space order are under way; formats that are not sorted can be had.`,
-          )
-    })
-    return this.open(name, work, release)
+    return this.open(name, work, await this.slots.acquire(work.client, work.signal))
   }
 
   /** A file of one page, which needs no slot. */
