@@ -313,10 +313,7 @@ test('an attestation is not read from an endpoint that lags, though another one 
     () => lagging.close(),
   )
   const reader = (rpcUrls: string[]) =>
-    new Remote(
-      { chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0 },
-      () => timestamp * 1000,
-    )
+    new Remote({ chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, () => timestamp * 1000)
   await expect(reader([failing.url, lagging.url]).attestation(uid, 120)).rejects.toThrow(UnavailableError)
   expect((await reader([failing.url, chain.url]).attestation(uid, 120))?.uid).toBe(uid)
 })

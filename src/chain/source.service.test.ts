@@ -189,3 +189,27 @@ test('history follows the stored block by its hash; a replaced chain ends the ru
   await expect(batches(height + 1)).rejects.toThrow(SettingsError)
   expect(doubt.reason()).toBeDefined()
 })
+
+test('a gateway is believed as far as the endpoints have its blocks', async () => {
+  await start()
+  const header = async (height: number) => ({
+    height,
+    hash: (await chain.provider.getBlock(height))!.hash!,
+  })
+  const good = await header(blocks[1]!)
+  const other = { height: blocks[2]!, hash: good.hash }
+  const confirmed = source.confirmed({
+    getFinalizedHeight: () => Promise.resolve(blocks[2]!),
+    getBlockHash: () => Promise.resolve(good.hash),
+    async *getFinalizedBlocks() {
+      for (const each of [good, other]) yield { blocks: [{ header: each }], isHead: false }
+    },
+  })
+  expect(await confirmed.getFinalizedHeight()).toBe(blocks[2])
+  const read: unknown[] = []
+  const reading = (async () => {
+    for await (const batch of confirmed.getFinalizedBlocks([])) read.push(batch.blocks[0]!.header)
+  })()
+  await expect(reading).rejects.toThrow(SettingsError)
+  expect(read).toEqual([good])
+})

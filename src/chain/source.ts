@@ -1,6 +1,7 @@
 import type { Logger } from '@subsquid/logger'
 import type {
   Batch,
+  DataSource,
   HotDatabaseState,
   HotDataSource,
   HotUpdate,
@@ -116,6 +117,27 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
     )
   }
 
+  /**
+   * What another source has, an external gateway, as far as the endpoints have the last block of each batch,
+   * too.
+   */
+  confirmed<Block extends { header: BlockRef }, Request>(
+    other: DataSource<Block, Request>,
+  ): DataSource<Block, Request> {
+    const confirm = async (batch: Batch<Block>) => {
+      const last = batch.blocks[batch.blocks.length - 1]
+      if (last) await this.persist(() => this.checkStored(last.header))
+      return batch
+    }
+    return {
+      getFinalizedHeight: () => other.getFinalizedHeight(),
+      getBlockHash: (height) => other.getBlockHash(height),
+      async *getFinalizedBlocks(...range) {
+        for await (const batch of other.getFinalizedBlocks(...range)) yield await confirm(batch)
+      },
+    }
+  }
+
   private read(from: number, end: number): ReturnType<HistoryReader['read']> | undefined {
     if (from > end) return undefined
     const parent = this.last?.height === from - 1 ? this.last : undefined
@@ -133,7 +155,7 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
     return reading
   }
 
-  /** Throws a SettingsError if the endpoints have another block instead of this one. */
+  /** Throws a SettingsError if the endpoints have another block instead of this one of the database or gateway. */
   private async checkStored(stored: BlockRef): Promise<void> {
     const other = await contradiction(stored, this.options)
     if (other) throw otherChain(this.options.finality, other)

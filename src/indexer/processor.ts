@@ -1,7 +1,7 @@
 import { EvmBatchProcessor } from '@subsquid/evm-processor'
 import type { Logger } from '@subsquid/logger'
 import type { Store, TypeormDatabase } from '@subsquid/typeorm-store'
-import { Runner, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
+import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
 import type { ChainBlock, ChainSource, HeadReader } from '../chain'
@@ -105,7 +105,7 @@ export function runProcessor(
   return new Runner<unknown, Store>({
     database,
     requests: parts.getBatchRequests(),
-    ...(hasGateway && { archive: parts.getArchiveDataSource() }),
+    ...(hasGateway && { archive: source.confirmed(parts.getArchiveDataSource()) }),
     hotDataSource: source,
     allBlocksAreFinal: false,
     prometheus: parts.getPrometheusServer(),
@@ -118,7 +118,7 @@ export function runProcessor(
 interface ProcessorParts {
   getLogger(): Logger
   getBatchRequests(): RunnerParts['requests']
-  getArchiveDataSource(): NonNullable<RunnerParts['archive']>
+  getArchiveDataSource(): DataSource<ChainBlock, unknown>
   getPrometheusServer(): RunnerParts['prometheus']
 }
 type RunnerParts = RunnerConfig<unknown, Store>

@@ -41,7 +41,7 @@ const FORGET_EVERY_MS = 3_600_000
 const NOTE_EVERY_MS = 1_000
 /** If the database's clock advances by this much more, this machine was suspended. */
 const SUSPENDED_MS = 3_000
-const CHECK_CONTRACT_EVERY_MS = 60_000
+const CHECK_CONTRACT_EVERY_MS = 15_000
 
 /** An indexer that runs in this process. */
 export interface Indexer {
