@@ -1,7 +1,8 @@
 # One image: migrations, indexers and the API differ by their command (docker-compose.yml). The optional packages, which
 # tracing, ipfs:// URIs (IPFS_GATEWAYS) and the squid's GraphQL need, are left out unless OMIT says otherwise:
 #   docker build --build-arg OMIT=--omit=dev .
-FROM node:22-bookworm-slim AS build
+ARG NODE_IMAGE=node:22-bookworm-slim
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages/cli/package.json packages/cli/
@@ -14,7 +15,7 @@ RUN npm ci --omit=dev --no-audit --no-fund
 COPY . .
 RUN npm run build
 
-FROM node:22-bookworm-slim
+FROM ${NODE_IMAGE}
 WORKDIR /app
 ARG OMIT="--omit=dev --omit=optional"
 ENV NODE_ENV=production HOST=0.0.0.0

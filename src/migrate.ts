@@ -4,7 +4,7 @@ import path from 'node:path'
 import { Client } from 'pg'
 import type { DataSource } from 'typeorm'
 import { ACTIVE_SLUGS } from './chains'
-import { exportDatabaseUrl, processSettings } from './config'
+import { exportDatabaseUrl, processSettings, SettingsError } from './config'
 import { primaryUrl } from './postgres'
 import { onStop } from './process'
 
@@ -70,6 +70,6 @@ main().then(
   () => process.exit(0),
   (error: Error) => {
     console.error(error.message)
-    process.exit(1)
+    process.exit(error instanceof SettingsError ? 2 : 1)
   },
 )

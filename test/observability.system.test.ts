@@ -45,6 +45,10 @@ beforeAll(async () => {
   await world.caughtUp()
   const asked = { chainId: world.chain.chain.id, from: uid, to: { type: 'Point', coordinates: [2, 2] } }
   expect((await world.post('/compute/v0/distance', asked)).status).toBe(200)
+  // It is read because of a look at the figures.
+  await expect
+    .poll(async () => await figures(world.url), { timeout: 30_000 })
+    .toMatch(/^geospatial_attester_balance\{chain="base-sepolia"\} \d/m)
 })
 afterAll(() => world?.stop())
 

@@ -7,7 +7,7 @@ import { CHAINS } from '../src/chains'
 
 /** What ops/ and docker-compose.yml name must exist: images, commands, ports, paths, settings. */
 const read = (file: string) => readFileSync(file, 'utf8')
-const UNITS = readdirSync('ops/systemd')
+const UNITS = readdirSync('ops/systemd').filter((file) => file.endsWith('.service'))
 const settings = new Set([...read('.env.example').matchAll(/^([A-Z][A-Z0-9_]+)=/gm)].map(([, name]) => name!))
 /** The programs that an image holds: what is built of these sources. */
 const isProgram = (path: string) =>
@@ -17,6 +17,8 @@ const isProgram = (path: string) =>
       .replace(/^dist\//, '')
       .replace(/\.js$/, '.ts'),
   )
+/** Settings that hold a secret of the API itself; others name a file. */
+const SECRETS = ['SIGNER_PRIVATE_KEY', 'SIGNER_URL', 'ADMIN_KEY']
 const slugs = CHAINS.map(({ slug }) => slug)
 
 const manifests: any[] = readdirSync('ops/kubernetes').flatMap((file) =>
@@ -43,6 +45,7 @@ describe('Kubernetes', () => {
       Service: 'v1',
       HorizontalPodAutoscaler: 'autoscaling/v2',
       PodDisruptionBudget: 'policy/v1',
+      NetworkPolicy: 'networking.k8s.io/v1',
     }
     for (const { kind, apiVersion } of manifests) expect([kind, apiVersion]).toEqual([kind, versions[kind]])
     const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
@@ -91,6 +94,20 @@ describe('Kubernetes', () => {
       of('PodDisruptionBudget')[0].spec.minAvailable,
     )
   })
+  test('only the API gets its secrets, and requests', () => {
+    for (const { name, containers, labels } of pods) {
+      const isApi = name === 'geo-api'
+      const secrets = containers[0].envFrom.map(({ secretRef }: any) => secretRef.name)
+      expect([name, secrets]).toEqual([name, isApi ? ['geo-settings', 'geo-api'] : ['geo-settings']])
+      const policies = of('NetworkPolicy').filter(({ spec }) =>
+        Object.entries(spec.podSelector.matchLabels).every(([label, value]) => labels[label] === value),
+      )
+      const ports = policies.flatMap(({ spec }) => spec.ingress.flatMap((each: any) => each.ports))
+      expect([name, ports.map(({ port }) => port)]).toEqual([name, isApi ? ['http'] : []])
+      // A policy that lists only one direction leaves the other one open.
+      for (const { spec } of policies) expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
+    }
+  })
   test('every chain has its indexer, with a spare', () => {
     const indexers = of('Deployment').filter(({ metadata }) => metadata.labels.part === 'indexer')
     expect(indexers.map(({ spec }) => spec.template.spec.containers[0].command[2])).toEqual(slugs)
@@ -106,6 +123,12 @@ test('docker-compose.yml: every service restarts and has a health check; command
     if (service.build)
       for (const setting of Object.keys(service.environment))
         expect(settings.has(setting), setting).toBe(true)
+    // `env_file` gives all settings to all services: an empty one takes it away again.
+    if (service.build)
+      expect([name, SECRETS.filter((secret) => service.environment[secret] !== '')]).toEqual([
+        name,
+        name === 'api' ? SECRETS : [],
+      ])
   }
 })
 test('the image warms the compile cache with programs that it holds', () => {
@@ -119,11 +142,20 @@ describe('systemd', () => {
   test.each(UNITS)('%s runs a program of ours, without rights', (unit) => {
     const text = read(`ops/systemd/${unit}`)
     expect(isProgram(/^ExecStart=\/usr\/bin\/node (\S+)/m.exec(text)![1]!)).toBe(true)
+    expect(text.includes(`UnsetEnvironment=${SECRETS.join(' ')}\n`)).toBe(unit !== 'geo-api.service')
+    // What is required ends, and is started again, with what requires it.
+    expect(text).not.toContain('Requires=')
     for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'User=geo'])
       expect(text.split('\n')).toContain(line)
     // NODE_* are Node's own.
     for (const [, name] of text.matchAll(/\b((?!NODE_)[A-Z]+(?:_[A-Z]+)+)=/g))
       expect(settings.has(name!), name).toBe(true)
+  })
+  test('geo-run has the settings without the secrets of the API', () => {
+    const text = read('ops/systemd/geo-run')
+    expect(isProgram(/\/usr\/bin\/node (\S+)/.exec(text)![1]!)).toBe(true)
+    expect(text).toContain('EnvironmentFile=/etc/geo/settings.env')
+    expect(text).toContain(`UnsetEnvironment=${SECRETS.join(' ')}'`)
   })
   test.skipIf(!existsSync('/usr/bin/systemd-analyze'))(
     'systemd-analyze finds nothing (needs systemd)',
@@ -132,6 +164,7 @@ describe('systemd', () => {
         'systemd-analyze',
         [
           'verify',
+          'ops/systemd/geo-snapshot.timer',
           ...UNITS.map((unit) => `ops/systemd/${unit.replace('@.', '@celo.')}`.replace('@celo.', '@.')),
         ],
         { encoding: 'utf8' },

@@ -10,10 +10,13 @@ import {
   type Signer,
 } from '../../src/eas'
 import { invalidInput, type ComputeError } from '../http/problems'
+import { SharedRead } from '../http/shared'
 import type { ChainReader } from './chain-reader'
 import type { Identity } from './signers'
 import { VerifyingContract, lookAtEas, lookAtProxy, ownedBy } from './verifying-contract'
 
+/** The age of the attester's balance at which it is read again. */
+const BALANCE_SHARED_MS = 5 * 60_000
 /** The recipient of an attestation that is for nobody in particular. */
 export const NO_RECIPIENT = ZeroAddress
 
@@ -77,6 +80,11 @@ export class Attester {
   readonly signatures: Record<Submission, number> = { direct: 0, proxy: 0 }
   /** The nonce as it was last read; undefined before. */
   lastNonce: number | undefined
+  private lastBalance: number | undefined
+  private readonly balanceRead = new SharedRead(
+    () => this.reader.balance(this.signer.address),
+    BALANCE_SHARED_MS,
+  )
   /** How many the signer failed to make. */
   failures = 0
   private readonly signer: Signer
@@ -129,6 +137,18 @@ export class Attester {
       throw proxyRefused(this.chain, reason)
     }
     return (this.lastNonce = await this.nonceOf(this.signer.address, fresh))
+  }
+
+  /**
+   * What the attester has of the chain's coin, as it was last read; undefined before. It is read again if that
+   * was minutes ago.
+   */
+  get balance(): number | undefined {
+    this.balanceRead.get().then(
+      (balance) => (this.lastBalance = Number(balance) / 1e18),
+      () => {}, // the endpoints' failures have figures of their own
+    )
+    return this.lastBalance
   }
 
   /** The nonce of an attester in EAS. Throws UnavailableError. */

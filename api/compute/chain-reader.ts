@@ -200,6 +200,11 @@ export class ChainReader {
     return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], BigInt, fresh)
   }
 
+  /** What this account has of the chain's coin, in its smallest unit. */
+  async balance(account: string): Promise<bigint> {
+    return BigInt((await this.request('eth_getBalance', [account, 'latest'])) as string)
+  }
+
   /**
    * A final block up to which this account has attested nothing, neither by signatures (its nonce in EAS) nor
    * in transactions of its own; undefined where it may have. Both are of one block, whichever endpoint

@@ -265,6 +265,19 @@ function metricsOfProcess(registry: Registry, { listeners, attesters, store, mea
           if (attester.lastNonce !== undefined) this.set({ chain: attester.chain.slug }, attester.lastNonce)
       },
     }),
+    balance: new Gauge({
+      name: 'geospatial_attester_balance',
+      help: "What the attester has of the chain's coin, as it was last read: signing needs none, landing does",
+      labelNames: ['chain'],
+      registers,
+      aggregator: 'max',
+      collect() {
+        for (const { attester } of attesters.values()) {
+          const { balance } = attester
+          if (balance !== undefined) this.set({ chain: attester.chain.slug }, balance)
+        }
+      },
+    }),
     listeners: new Gauge({
       name: 'geospatial_stream_listeners',
       help: 'How many follow the records',
