@@ -90,7 +90,7 @@ export function missingNodeBinary(): string | undefined {
   }
 }
 
-function nodeBinary(): string {
+export function nodeBinary(): string {
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch
   const file = process.platform === 'win32' ? 'anvil.exe' : 'anvil'
   return require.resolve(`@foundry-rs/anvil-${process.platform}-${architecture}/bin/${file}`)

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { attest, locationRequest } from '../dev/chain'
 import { freePort } from '../dev/services'
@@ -46,9 +46,8 @@ beforeAll(async () => {
   const asked = { chainId: world.chain.chain.id, from: uid, to: { type: 'Point', coordinates: [2, 2] } }
   expect((await world.post('/compute/v0/distance', asked)).status).toBe(200)
   // It is read because of a look at the figures.
-  await expect
-    .poll(async () => await figures(world.url), { timeout: 30_000 })
-    .toMatch(/^geospatial_attester_balance\{chain="base-sepolia"\} \d/m)
+  const balance = /^geospatial_attester_balance\{chain="base-sepolia"\} \d/m
+  await vi.waitUntil(async () => balance.test(await figures(world.url)), 30_000)
 })
 afterAll(() => world?.stop())
 
