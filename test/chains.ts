@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { LOCAL_CHAIN, startLocalChain, type LocalChain, type LocalChainOptions } from '../dev/chain'
 import { freePort } from '../dev/services'
@@ -23,6 +23,8 @@ const key = () => {
   for (const file of SOURCES) hash.update(readFileSync(file))
   return hash.digest('hex').slice(0, 16)
 }
+/** States of other sources are removed after a week. */
+const OLD_MS = 7 * 86_400_000
 const FOLDER = path.join('node_modules/.cache/chains', key())
 /** The state that a chain begins with; undefined for a chain whose contracts are deployed each time. */
 export function preparedState({ slug }: Chain): string | undefined {
@@ -33,6 +35,10 @@ export function preparedState({ slug }: Chain): string | undefined {
 /** Makes the states that do not exist yet. */
 export async function prepareChains(): Promise<void> {
   mkdirSync(FOLDER, { recursive: true })
+  const parent = path.dirname(FOLDER)
+  for (const name of readdirSync(parent))
+    if (Date.now() - statSync(path.join(parent, name)).mtimeMs > OLD_MS)
+      rmSync(path.join(parent, name), { recursive: true, force: true })
   await Promise.all(
     PREPARED.filter((chain) => !preparedState(chain)).map(async (chain) => {
       const made = path.resolve(FOLDER, `${chain.slug}.${process.pid}`)

@@ -205,6 +205,11 @@ test('a gateway is believed as far as the endpoints have its blocks', async () =
       for (const each of [good, other]) yield { blocks: [{ header: each }], isHead: false }
     },
   })
+  const silent = source.confirmed({
+    getFinalizedHeight: () => new Promise<number>(() => {}),
+    getBlockHash: () => Promise.resolve(good.hash),
+    getFinalizedBlocks: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) }),
+  })
   expect(await confirmed.getFinalizedHeight()).toBe(blocks[2])
   const read: unknown[] = []
   const reading = (async () => {
@@ -212,4 +217,8 @@ test('a gateway is believed as far as the endpoints have its blocks', async () =
   })()
   await expect(reading).rejects.toThrow(SettingsError)
   expect(read).toEqual([good])
+  const waiting = silent.getFinalizedBlocks([])[Symbol.asyncIterator]().next()
+  stopping.abort(new Error('stopped'))
+  await expect(waiting).rejects.toBe(stopping.signal.reason)
+  await expect(silent.getFinalizedHeight()).rejects.toBe(stopping.signal.reason)
 })

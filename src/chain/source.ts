@@ -119,21 +119,32 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
 
   /**
    * What another source has, an external gateway, as far as the endpoints have the last block of each batch,
-   * too.
+   * too. Ends when the signal aborts, though that source may wait for ever.
    */
   confirmed<Block extends { header: BlockRef }, Request>(
     other: DataSource<Block, Request>,
   ): DataSource<Block, Request> {
-    const confirm = async (batch: Batch<Block>) => {
-      const last = batch.blocks[batch.blocks.length - 1]
+    const { signal } = this.options
+    const ended = new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason as Error)),
+    )
+    ended.catch(() => {}) // thrown where it is raced
+    const orEnd = <T>(answer: Promise<T>) => Promise.race([answer, ended])
+    const confirm = async ({ blocks }: Batch<Block>) => {
+      const last = blocks[blocks.length - 1]
       if (last) await this.persist(() => this.checkStored(last.header))
-      return batch
     }
     return {
-      getFinalizedHeight: () => other.getFinalizedHeight(),
-      getBlockHash: (height) => other.getBlockHash(height),
+      getFinalizedHeight: () => orEnd(other.getFinalizedHeight()),
+      getBlockHash: (height) => orEnd(other.getBlockHash(height)),
       async *getFinalizedBlocks(...range) {
-        for await (const batch of other.getFinalizedBlocks(...range)) yield await confirm(batch)
+        const batches = other.getFinalizedBlocks(...range)[Symbol.asyncIterator]()
+        for (;;) {
+          const { done, value } = await orEnd(batches.next())
+          if (done) return
+          await confirm(value)
+          yield value
+        }
       },
     }
   }
