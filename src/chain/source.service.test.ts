@@ -208,7 +208,9 @@ test('a gateway is believed as far as the endpoints have its blocks', async () =
   const silent = source.confirmed({
     getFinalizedHeight: () => new Promise<number>(() => {}),
     getBlockHash: () => Promise.resolve(good.hash),
-    getFinalizedBlocks: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) }),
+    getFinalizedBlocks: () => ({
+      [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }),
+    }),
   })
   expect(await confirmed.getFinalizedHeight()).toBe(blocks[2])
   const read: unknown[] = []
