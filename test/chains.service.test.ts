@@ -13,6 +13,7 @@ import { ACTIVE_SLUGS, chainBySlug } from '../src/chains'
 import { NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { expectInvariants } from './invariants'
 import { mine, startTestWorld, type TestWorld } from './world'
+import { sentence, testSentences } from './sentences'
 
 /**
  * All active chains at once, each with its own EAS version and indexer, in one database. The invariants hold
@@ -95,7 +96,7 @@ test('the same UID on all chains is a record on each; a revocation on one chain 
   expect((await world.get('/api/v0/location-records/stats')).body.revoked).toBe(1)
   expect((await distanceFrom(uid, 'sepolia')).body).toMatchObject({
     status: 400,
-    detail: `from: attestation ${uid} is revoked`,
+    detail: sentence('from', uid),
   })
   for (const slug of ['base-sepolia', 'arbitrum', 'celo'])
     expect((await distanceFrom(uid, slug)).body).toMatchObject({
@@ -193,3 +194,5 @@ test.each(ACTIVE_SLUGS)(
     ])
   },
 )
+
+testSentences()

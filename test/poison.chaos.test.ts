@@ -11,6 +11,7 @@ import type { ChainEvent } from '../src/indexer/project'
 import { createMigratedDatabase, rows, type TestDatabase } from './database'
 import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
 import { hunt } from './seed'
+import { sentence, testSentences } from './sentences'
 
 /**
  * Nothing that an attester chooses stops the indexer: batches through the real BatchWriter into a real
@@ -122,7 +123,7 @@ test('rows that Postgres refuses are withheld and marked; the rest of the batch,
   expect((await withheld()).map(({ uid, hasBody }) => [uid, hasBody])).toEqual(
     guilty.map(({ event }) => [event.uid, true]),
   )
-  expect((await withheld())[0]!.problem).toMatch(/^it could not be stored: .*"refused"/)
+  expect((await withheld())[0]!.problem).toEqual(sentence('', 'refused'))
   const stored = await sql<{ uid: string; revoked: boolean }>(
     'SELECT uid, revoked FROM location_record WHERE uid = ANY($1)',
     [batch.map(({ event }) => event.uid)],
@@ -151,7 +152,7 @@ test('an event whose body cannot be stored is stored without it; a replay gives 
   const [guilty, healthy] = [place('poison'), place('healthy')]
   expect(await write([guilty, healthy])).toMatchObject({ withheld: 1, records: 1 })
   expect(await withheld()).toEqual([
-    { uid: guilty.event.uid, problem: 'it could not be stored: no poison', hasBody: false },
+    { uid: guilty.event.uid, problem: sentence('', 'no poison'), hasBody: false },
   ])
   expect(await replay()).toEqual([])
   await sql('ALTER TABLE attestation_event DROP CONSTRAINT refused')
@@ -224,3 +225,5 @@ hunt(
     expect(await replay()).toEqual([])
   },
 )
+
+testSentences()

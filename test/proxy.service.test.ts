@@ -11,6 +11,7 @@ import { blankSettings, freePort } from '../dev/services'
 import { CHAINS } from '../src/chains'
 import { startApi } from './api'
 import { startTestWorld, type TestWorld } from './world'
+import { sentence, testSentences } from './sentences'
 
 /**
  * Answers for the proxy, on every chain with the real contracts of its version: EAS's
@@ -355,7 +356,7 @@ describe('refused', () => {
       (await compute('distance', { chainId: 84532, from: GATE, to: TOWER, submission: 'relay' })).body,
     ).toMatchObject({
       status: 400,
-      detail: 'submission: expected one of direct, proxy',
+      detail: sentence('submission'),
     })
     for (const include of ['transaction', ['data'], [{}]])
       expect(
@@ -404,7 +405,7 @@ describe('refused', () => {
         expect(await ask('proxy')).toEqual([
           400,
           expect.objectContaining({
-            detail: `submission: the proxy of base-sepolia takes no signature of ours, as ${reason}; use direct`,
+            detail: sentence('submission', reason),
           }),
         ])
       expect((await ask('direct'))[0]).toBe(200)
@@ -500,3 +501,5 @@ test('the metrics count the signatures by chain and submission', async () => {
   await asked('base-sepolia', { submission: 'direct' })
   expect(await counts()).toEqual([direct + 1, proxy + 2])
 })
+
+testSentences()

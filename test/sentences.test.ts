@@ -26,12 +26,8 @@ const LEFT: Record<string, number> = {
   'api/compute/fetch/fetcher.service.test.ts': 19,
   'api/http/limits.service.test.ts': 1,
   'api/http/semaphore.test.ts': 1,
-  'api/records/filter.service.test.ts': 1,
-  'api/records/nearest.service.test.ts': 1,
   'api/records/routes.service.test.ts': 2,
-  'api/records/store.service.test.ts': 1,
   'api/service/openapi.service.test.ts': 6,
-  'api/stream/final.service.test.ts': 1,
   'api/tiles/tiles.service.test.ts': 1,
   'packages/cli/test/batch.service.test.ts': 2,
   'packages/cli/test/cli.service.test.ts': 1,
@@ -46,15 +42,7 @@ const LEFT: Record<string, number> = {
   'packages/client/test/refused-places.service.test.ts': 2,
   'packages/mcp/test/mcp.service.test.ts': 2,
   'src/geodesy/hostile.test.ts': 7,
-  'test/chains.service.test.ts': 1,
   'test/embedded.system.test.ts': 3,
-  'test/http.service.test.ts': 1,
-  'test/keys.system.test.ts': 5,
-  'test/landing.service.test.ts': 10,
-  'test/poison.chaos.test.ts': 2,
-  'test/proxy.service.test.ts': 2,
-  'test/reorgs.chaos.test.ts': 1,
-  'test/stream.chaos.test.ts': 1,
 }
 
 test('no test asserts an error by its words', () => {

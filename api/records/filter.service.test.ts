@@ -464,9 +464,7 @@ test('what would measure more than 20,000 records is refused, all places of a fi
   const [one, other] = ['POINT(1 2)', 'POINT(3 4)'].map((at) => `NOT S_INTERSECTS(geometry, ${at})`)
   expect(await decided(one!)).toMatchObject({ condition: { not: true } })
   await expect(decided(`${one!} OR ${other!}`)).rejects.toMatchObject({
-    detail: expect.stringMatching(
-      /^More than 20000 records would have to be measured to answer this/,
-    ) as string,
+    detail: sentence() as string,
   })
   await records.close()
   await store.close()

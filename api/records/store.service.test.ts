@@ -11,6 +11,7 @@ import {
 import { UnavailableError } from '../http/problems'
 import { Store } from './store'
 import { countQuery, listQuery, type Bbox, type RecordQuery, type RecordResult, type Statement } from './sql'
+import { sentence, testSentences } from '../../test/sentences'
 
 const COUNT = 50_000
 let database: TestDatabase
@@ -277,9 +278,7 @@ test('a lost database gives UnavailableError, not an internal error', async () =
 test('a database without our tables gives an error that says so', async () => {
   const empty = await createDatabase()
   const unmigrated = new Store(empty.url, () => {})
-  await expect(unmigrated.listRecords({ limit: 100 })).rejects.toThrow(
-    new UnavailableError('The database is not migrated yet.'),
-  )
+  await expect(unmigrated.listRecords({ limit: 100 })).rejects.toThrow(sentence())
   await unmigrated.close()
   await empty.drop()
 })
@@ -377,3 +376,5 @@ test('records in a box or without a place: in one order, each by its own index, 
     await explained(listQuery({ bbox: boxRound(cities[40]!, 0.02), nowhere: 'too', limit: 101 })),
   ).toMatch(/location_record_geom[^]*location_record_nowhere/)
 })
+
+testSentences()

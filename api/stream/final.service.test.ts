@@ -10,6 +10,7 @@ import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
 import { listen, type SseListener } from '../../test/sse'
+import { sentence, testSentences } from '../../test/sentences'
 
 /** Streams of final changes, on a real database with the state that evm-processor keeps of hot blocks. */
 const CELO = chainBySlug('celo')!
@@ -210,6 +211,8 @@ test('filters, and the documented values', async () => {
   const refused = await fetch(`${api.url}${PATH}?finality=safe`)
   expect([refused.status, await refused.json()]).toEqual([
     400,
-    { status: 'error', message: 'Invalid finality parameter', detail: 'Expected latest or final' },
+    { status: 'error', message: 'Invalid finality parameter', detail: sentence() },
   ])
 })
+
+testSentences()
