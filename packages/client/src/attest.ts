@@ -111,7 +111,8 @@ export async function attestPlaces(
     ...{ chain: true, offchain: true, schema: true, registerSchema: true, refUID: true, unchecked: true },
     ...{ signal: true, onStep: true },
   })
-  const several = Array.isArray(given)
+  // A list of numbers is a position.
+  const several = Array.isArray(given) && typeof given[0] !== 'number'
   const places = (several ? given : [given]) as readonly Place[]
   if (places.length === 0) throw invalidPlace('places', 'expected at least one')
   const wallet = walletOf(signer)

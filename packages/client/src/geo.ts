@@ -3,11 +3,13 @@ import { answersOf, type Answers } from './answers'
 import type { Attested, AttestedOffchain, AttestOptions } from './attest'
 import { AlteredAnswerError, invalidInput, messageOf, refuseUnknown, ServiceVersionError } from './errors'
 import { notTheService, requireJson, sender, type HttpOptions } from './http'
+import { answersInParts, inPart, joined, partsOf } from './batch'
 import type { Checked, CheckOptions } from './check'
 import type { Landed, LandOptions } from './land'
 import type { OffchainSource } from './offchain'
 import type { paths } from './openapi'
 import type { Place } from './place'
+import { positionAsPoint } from './position'
 import { recordsOf, type Records } from './records'
 import { same } from './says'
 import type { Claim, Recomputed, RecomputeInput } from './kernel'
@@ -75,7 +77,7 @@ export interface Geo {
   area(geometry: Input, options?: AskOptions): Promise<Answer<'area'>>
   /** Metres along a LineString or MultiLineString. */
   length(geometry: Input, options?: AskOptions): Promise<Answer<'length'>>
-  /** Up to 20 questions whose answers land in one transaction. */
+  /** Questions whose answers land together: 20 in each request, and in each transaction. */
   batch(questions: readonly Question[], options?: AskOptions): Promise<BatchAnswer>
   /** The same answer, signed anew: at a fresh nonce, until a later deadline, or for the other submission. */
   resign<A extends Answer | BatchAnswer>(
@@ -92,7 +94,10 @@ export interface Geo {
    * or that the contract would refuse, is not sent; one whose nonce was used up is signed anew.
    */
   land(answer: Answer, signer: Signer, options?: LandOptions): Promise<Landed>
-  /** The same for a batch: one transaction, the attestations in the order of the questions. */
+  /**
+   * Lands a batch: a transaction for each 20 answers, the attestations in the order of the questions. If one
+   * of several fails, land the same batch again: answers that have landed are not sent twice.
+   */
   land(answer: BatchAnswer, signer: Signer, options?: LandOptions): Promise<Landed[]>
   /** The gas that landing would use now. Throws a LandingError when the contract would refuse the answer. */
   estimate(answer: Answer | BatchAnswer, signer: Signer): Promise<bigint>
@@ -253,7 +258,7 @@ export function createGeo(options: GeoOptions | string): Geo {
     const chainId = await idOf(which)
     const signed = await post<Answer | BatchAnswer>(
       operation,
-      { chainId, ...question, ...rest },
+      { chainId, ...withPoints(question), ...rest },
       signal,
       chainId,
     )
@@ -277,7 +282,13 @@ export function createGeo(options: GeoOptions | string): Geo {
   const resign: Geo['resign'] = async (answer, given = {}) => {
     refuseUnknown('resign', given, { submission: true, signal: true })
     const { submission, signal } = given
-    return post('resign', { ...answer, ...(submission && { submission }) }, signal, answer.chainId)
+    const sign = <A extends object>(part: A) =>
+      post<A>('resign', { ...part, ...(submission && { submission }) }, signal, answer.chainId)
+    const parts = 'results' in answer ? answersInParts(answer) : []
+    if (parts.length <= 1) return sign(answer)
+    const signed: BatchAnswer[] = []
+    for (const [i, part] of parts.entries()) signed.push(await inPart(i, () => sign(part)))
+    return joined(signed) as typeof answer
   }
   const verify: Geo['verify'] = async (answer, given = {}) => {
     refuseUnknown('verify', given, SIGNAL_ONLY)
@@ -304,11 +315,18 @@ export function createGeo(options: GeoOptions | string): Geo {
     intersects: (geometry1, geometry2, options) => ask('intersects', { geometry1, geometry2 }, options),
     area: (geometry, options) => ask('area', { geometry }, options),
     length: (geometry, options) => ask('length', { geometry }, options),
-    batch: (operations, options) => ask('batch', { operations }, options),
+    batch: async (questions, options) => {
+      const answers: BatchAnswer[] = []
+      for (const [i, part] of partsOf(questions).entries())
+        answers.push(
+          await inPart(i, () => ask<BatchAnswer>('batch', { operations: part.map(withPoints) }, options)),
+        )
+      return joined(answers)
+    },
     ...{ resign, verify },
     reference: async (geometry, given = {}) => {
       refuseUnknown('reference', given, SIGNAL_ONLY)
-      return (await post<{ inputRef: string }>('reference', { geometry }, given.signal)).inputRef
+      return (await post<{ inputRef: string }>('reference', withPoints({ geometry }), given.signal)).inputRef
     },
 
     // Each is loaded when it is needed: most pages only ask.
@@ -358,6 +376,13 @@ function baseOf(url: string): string {
       `'${url}' is no address of a service: expected one such as https://geo.example.org or http://127.0.0.1:3000`,
     )
   return base.href.replace(/\/+$/, '')
+}
+
+/** A question whose inputs that are positions are points. */
+function withPoints(question: object): object {
+  return Object.fromEntries(
+    Object.entries(question).map(([name, value]) => [name, positionAsPoint(value as unknown)]),
+  )
 }
 
 /**

@@ -1,12 +1,11 @@
-import type { Feature, FeatureCollection, Geometry } from 'geojson'
+import type { Geometry } from 'geojson'
 import { InvalidInputError } from './errors'
+import { positionAsPoint } from './position'
 
 /**
  * The form of GeoJSON (RFC 7946), as far as it can be checked without the kernel: names, nesting, numbers,
  * ranges, rings. Whether a polygon has a certain inside is for the service to say.
  */
-
-export type GeoJson = Geometry | Feature | FeatureCollection
 
 /** How deep positions are nested in `coordinates`; and what the lists of positions in it are. */
 const TYPES: Readonly<Record<string, { depth: number; list?: 'line' | 'ring' }>> = {
@@ -31,10 +30,14 @@ export function invalidPlace(path: string, problem: string): InvalidInputError {
 }
 
 /**
- * The geometry of a geometry object, a Feature, or a FeatureCollection of one feature, with nothing else in
- * it. Throws an InvalidInputError that names the place in it, which begins with `path`.
+ * The geometry of a position, a geometry object, a Feature, or a FeatureCollection of one feature, with
+ * nothing else in it. Throws an InvalidInputError that names the place in it, which begins with `path`.
  */
 export function geometryOf(value: unknown, path: string, nesting = 0): Geometry {
+  if (nesting === 0 && Array.isArray(value)) {
+    position(value, path)
+    value = positionAsPoint(value)
+  }
   const { type, geometry, features, geometries, coordinates, crs } = object(value, path)
   if (nesting > MAX_NESTING) throw invalidPlace(path, `nested deeper than ${MAX_NESTING} levels`)
   const { properties } = (crs ?? {}) as { properties?: { name?: unknown } }

@@ -10,6 +10,7 @@ export { checkSigned, decodeClaims, expectedAttester, getAttestation, type Oncha
 export type { AnswerListOptions, AnswerPageOptions, Answers } from './answers'
 export type { Attested, AttestedOffchain, AttestOptions, AttestStep } from './attest'
 export type { Place, PlaceDetails } from './place'
+export { point, type GeoJson, type Position } from './position'
 export type { Revoked, RevokeOptions } from './revoke'
 export { privatePlace, type PrivatePlace } from './private'
 export { type Landed, type LandingStep, type LandOptions } from './land'

@@ -1,3 +1,4 @@
+import { answersInParts, joined } from './batch'
 import {
   attestCall,
   checkSigned,
@@ -72,6 +73,8 @@ export async function landAnswer(
   options: LandOptions = {},
 ): Promise<Landed | Landed[]> {
   refuseUnknown('land', options, { signal: true, resigns: true, onStep: true })
+  const parts = 'results' in answer ? answersInParts(answer) : []
+  if (parts.length > 1) return landParts(context, parts, signer, options)
   const { signal, resigns = RESIGNS, onStep = () => {} } = options
   const wallet = walletOf(signer)
   const reader = wallet.reader()
@@ -130,12 +133,40 @@ export async function landAnswer(
   }
 }
 
+/** Lands the parts of a batch one after the other. Steps show the whole batch, as it is signed then. */
+async function landParts(
+  context: Context,
+  parts: BatchAnswer[],
+  signer: Signer,
+  { onStep = () => {}, ...options }: LandOptions,
+): Promise<Landed[]> {
+  const landed: Landed[] = []
+  for (const [i, part] of [...parts].entries()) {
+    const told = (step: LandingStep) => {
+      if (step.step !== 'signed anew') return onStep(step)
+      parts[i] = step.answer as BatchAnswer
+      const whole = parts.map((each) => ({
+        ...each,
+        multiAttestByDelegation: groupsOf(each.results as Answer[]) as BatchAnswer['multiAttestByDelegation'],
+      }))
+      return onStep({ ...step, answer: joined(whole) })
+    }
+    landed.push(...((await landAnswer(context, part, signer, { ...options, onStep: told })) as Landed[]))
+  }
+  return landed
+}
+
 /** See `Geo.estimate`. */
 export async function estimateGas(
   context: Context,
   answer: Answer | BatchAnswer,
   signer: Signer,
 ): Promise<bigint> {
+  const parts = 'results' in answer ? answersInParts(answer) : []
+  if (parts.length > 1) {
+    const gas = await Promise.all(parts.map((part) => estimateGas(context, part, signer)))
+    return gas.reduce((sum, each) => sum + each)
+  }
   const wallet = walletOf(signer)
   const chain = await context.chain(chainIdOf(answer))
   await sameChain(wallet.reader(), chain)

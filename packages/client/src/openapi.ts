@@ -3207,6 +3207,11 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /**
+                     * @description Accepted as in the requests of answers. A geometry has the same reference on every chain.
+                     * @example 84532
+                     */
+                    chainId?: number;
                     /** @description A GeoJSON geometry, or a Feature or FeatureCollection of one; with a salt or without. */
                     geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"] | {
                         geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"];

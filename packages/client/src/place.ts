@@ -1,14 +1,15 @@
 import { encodeAbiParameters, isAddress, isHex, toHex } from 'viem'
 import { ZERO_ADDRESS, ZERO_HASH, schemaUid, type AttestationData, type Schema } from './eas'
-import { describe, geometryOf, invalidPlace, type GeoJson } from './geojson'
+import { describe, geometryOf, invalidPlace } from './geojson'
+import type { GeoJson, Position } from './position'
 import type { Hex } from './signer'
 
 /** What is attested of a place, and its encoding by a location schema (docs/spec/facts.md 2). */
 
 /** A place, and what is said of it. */
 export interface PlaceDetails {
-  /** GeoJSON, of which the geometry is attested; or text of another location type */
-  location: GeoJson | string
+  /** GeoJSON, of which the geometry is attested; a position; or text of another location type */
+  location: GeoJson | Position | string
   /** what a text is: `wkt`, `h3`, `geohash`, `coordinate-decimal+lon-lat`, `scaledCoordinates`, ... */
   locationType?: string
   memo?: string
@@ -25,8 +26,8 @@ export interface PlaceDetails {
   /** whether its attester may revoke it; what the schema allows, by default */
   revocable?: boolean
 }
-/** What `geo.attest` attests: GeoJSON of one geometry, or an object with more. */
-export type Place = GeoJson | PlaceDetails
+/** What `geo.attest` attests: GeoJSON of one geometry, a position, or an object with more. */
+export type Place = GeoJson | Position | PlaceDetails
 
 /** Names of the two schemas that are in use; any other one by its UID or its text. */
 const NAMED: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { toHex } from 'viem'
-import type { GeoJson } from './geojson'
+import { positionAsPoint, type GeoJson, type Position } from './position'
 import type { Hex } from './signer'
 
 /**
@@ -12,9 +12,9 @@ export interface PrivatePlace {
 }
 
 /**
- * GeoJSON with a fresh salt. Keep what it gives: without it nobody can prove what an answer about the place
+ * GeoJSON, or a position, with a fresh salt. Keep what it gives: without it nobody can prove what an answer about the place
  * is about. A salt is good for one place.
  */
-export function privatePlace(geometry: GeoJson): PrivatePlace {
-  return { geometry, salt: toHex(crypto.getRandomValues(new Uint8Array(32))) }
+export function privatePlace(geometry: GeoJson | Position): PrivatePlace {
+  return { geometry: positionAsPoint(geometry), salt: toHex(crypto.getRandomValues(new Uint8Array(32))) }
 }

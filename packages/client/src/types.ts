@@ -1,5 +1,5 @@
-import type { Feature, FeatureCollection, Geometry } from 'geojson'
 import type { components, operations } from './openapi'
+import type { GeoJson, Position } from './position'
 import type { PrivatePlace } from './private'
 
 /** Types of the service's own OpenAPI document, under the names that callers use. */
@@ -8,7 +8,7 @@ type Schemas = components['schemas']
 /** An offchain attestation as EAS's explorer and library write it, as JSON. */
 export type OffchainAttestation = Schemas['OffchainAttestation']
 /**
- * A geometry: the UID of an attestation on the chain of the question, GeoJSON, GeoJSON with a salt
+ * A geometry: the UID of an attestation on the chain of the question, GeoJSON, a position, GeoJSON with a salt
  * (`privatePlace`), an offchain attestation behind a URI, or one itself (`geo.offchain`).
  */
 export type Input =
@@ -16,9 +16,8 @@ export type Input =
   | { uid: string }
   | { uid: string; uri: string }
   | { attestation: OffchainAttestation }
-  | Geometry
-  | Feature
-  | FeatureCollection
+  | GeoJson
+  | Position
   | PrivatePlace
 
 /** The names of the six operations. */

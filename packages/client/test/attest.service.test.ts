@@ -3,6 +3,7 @@ import {
   InvalidInputError,
   PartlyAttestedError,
   createGeo,
+  point,
   type AttestStep,
   type Geo,
   type LocationRecord,
@@ -100,6 +101,21 @@ const DETAILS: PlaceDetails = {
   recipient: testAccount(7).address,
   expiration: new Date('2099-01-01T00:00:00Z'),
 }
+
+test('attests positions, by themselves and in lists', async () => {
+  const geo = geoOf('base-sepolia')
+  const signer = ethersOf('base-sepolia')
+  const one = await geo.attest([13.3777, 52.5163], signer)
+  const places = [[13.3777, 52.5163], { location: [13.3777, 52.5163], memo: 'gate' }, point(13.3777, 52.5163)]
+  const several = await geo.attest(places, signer)
+  for (const place of [one, ...several])
+    expect(await place.indexed()).toMatchObject({
+      ...{ location: JSON.stringify(GATE), location_type: 'geojson-point' },
+    })
+  expect((await several[1]!.indexed()).memo).toBe('gate')
+  for (const wrong of [[1, 91], [1]]) await expect(geo.attest(wrong, signer)).rejects.toThrow(/\bplace\b/)
+  await expect(geo.attest([GATE, [181, 1]], signer)).rejects.toThrow(/\bplaces\[1\]/)
+})
 
 describe.each(SLUGS)('on %s', (slug) => {
   test.each(SIGNER_KINDS)('%s attests a place, and the record shows what was attested', async (kind) => {

@@ -12,6 +12,8 @@ import {
   UnavailableError,
   VerificationFailedError,
   createGeo,
+  point,
+  privatePlace,
   queriesOf,
   type Geo,
   type GeoOptions,
@@ -79,6 +81,54 @@ describe('questions', () => {
         const { inputRefs } = await geo.distance({ uid: place.uid }, input, { chain })
         expect(inputRefs).toEqual([place.uid, await geo.reference(GATE)])
       }
+  })
+
+  test('takes places as TypeScript infers them, readonly, as positions, and of point()', async () => {
+    const inferred = { type: 'Point', coordinates: [2.2945, 48.8584] }
+    const constant = { type: 'Point', coordinates: [2.2945, 48.8584] } as const
+    const feature = { type: 'Feature', properties: {}, geometry: inferred }
+    const position = [2.2945, 48.8584]
+    const pair = [2.2945, 48.8584] as const
+    const all = { type: 'GeometryCollection', geometries: [inferred] }
+    const ref = await geo.reference(TOWER)
+    for (const input of [inferred, constant, feature, position, pair, point(2.2945, 48.8584)]) {
+      expect(await geo.reference(input)).toBe(ref)
+      const answer = await geo.distance(input, GATE)
+      expect(answer.inputRefs[0]).toBe(ref)
+      expect((await geo.recompute(answer, [input, GATE])).verdict).toBe('equal')
+      const { results } = await geo.batch([{ operation: 'within', geometry: GATE, target: input, radius: 1 }])
+      expect(results[0]!.inputRefs[1]).toBe(ref)
+      const hidden = privatePlace(input)
+      const secret = await geo.distance(hidden, GATE)
+      expect((await geo.recompute(secret, [hidden, GATE])).verdict).toBe('equal')
+    }
+    expect((await geo.intersects(all, position)).result).toBe(true)
+    const high: [number, number, number] = [2.2945, 48.8584, 300]
+    expect(await geo.reference(high)).toBe(await geo.reference({ type: 'Point', coordinates: high }))
+    const ring = PARK.coordinates[0]!.map(([longitude, latitude]) => [longitude!, latitude!] as const)
+    const park = { type: 'Polygon', coordinates: [ring] } as const
+    expect((await geo.contains(park, [13.3777, 52.5163])).result).toBe(true)
+    const wrong = [[], [2.2945], [200, 0], [2.2945, Number.NaN], [1, 2, 3, 4]]
+    for (const input of wrong) expect(await caught(geo.reference(input))).toBeInstanceOf(InvalidInputError)
+  })
+
+  test('splits a batch of more than 20, and names a wrong question by its place in the whole', async () => {
+    const questions = Array.from({ length: 45 }, (_, i) => ({
+      ...{ operation: 'within' as const, geometry: TOWER, target: GATE, radius: i + 1 },
+    }))
+    const operations = questions.map(({ radius }) => `within:${radius}00`)
+    const batch = await geo.batch(questions)
+    expect(batch.results.map(({ operation }) => operation)).toEqual(operations)
+    const signed = batch.multiAttestByDelegation.flatMap(({ data }) => data)
+    expect(signed.map(({ data }) => data)).toEqual(batch.results.map(({ attestation }) => attestation.data))
+    const again = await geo.resign(batch, { submission: 'proxy' })
+    expect(again.results.map(({ operation }) => operation)).toEqual(operations)
+    const error = await caught(geo.batch(questions.with(41, { ...questions[41]!, radius: -1 })))
+    expect(error).toBeInstanceOf(InvalidInputError)
+    expect(error!.detail).toMatch(/\boperations\[41\]/)
+    const altered = batch.results.map((each, i) => (i === 33 ? { ...each, result: !each.result } : each))
+    expect((await caught(geo.resign({ ...batch, results: altered })))!.detail).toMatch(/\bresults\[33\]/)
+    expect(await caught(geo.batch([]))).toBeInstanceOf(InvalidInputError)
   })
 
   test('batch, resign and verify', async () => {

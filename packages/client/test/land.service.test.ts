@@ -12,6 +12,7 @@ import {
   SignerError,
   createGeo,
   type Answer,
+  type BatchAnswer,
   type Eip1193Provider,
   type Geo,
   type LandingStep,
@@ -93,6 +94,30 @@ describe.each(SLUGS)('on %s', (slug) => {
       expect(new Set(landed.map(({ transactionHash }) => transactionHash)).size).toBe(1)
     }
   })
+
+  test.each(['direct', 'proxy'] as const)(
+    '%s: a batch of more than 20 lands in several transactions, in order, once',
+    async (submission) => {
+      const geo = geoOf(slug)
+      const radii = Array.from({ length: 42 }, (_, i) => 10 * (i + 1))
+      const batch = await geo.batch(
+        radii.map((radius) => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius })),
+        { submission },
+      )
+      expect(await geo.estimate(batch, viemSigner(slug))).toBeGreaterThan(42n * 100_000n)
+      const stored: (Answer | BatchAnswer)[] = [batch]
+      const onStep = (step: LandingStep) => step.step === 'signed anew' && stored.push(step.answer)
+      const landed = await geo.land(batch, viemSigner(slug), { onStep })
+      expect(landed.map(({ says }) => says.operation)).toEqual(radii.map((radius) => `within:${radius}00`))
+      expect(new Set(landed.map(({ transactionHash }) => transactionHash)).size).toBe(3)
+      expect(landed.map(({ already }) => already)).not.toContain(true)
+      // What was stored at any step can be landed again, and lands nothing twice.
+      const last = stored.at(-1) as BatchAnswer
+      expect(last.multiAttestByDelegation.flatMap(({ data }) => data).length).toBe(42)
+      const again = await geo.land(last, viemSigner(slug))
+      expect(again.map(({ uid, already }) => [uid, already])).toEqual(landed.map(({ uid }) => [uid, true]))
+    },
+  )
 })
 const AROUND = {
   type: 'Polygon' as const,

@@ -1,4 +1,4 @@
-import type { Feature, FeatureCollection, Geometry } from 'geojson'
+import type { Geometry } from 'geojson'
 import { getAddress, hexToBytes, keccak256, recoverAddress, stringToBytes, toHex } from 'viem'
 import {
   MAX_BUMP,
@@ -21,6 +21,7 @@ import {
 } from '../../../../src/location/payload'
 import { ZERO_ADDRESS, keccakDigits, schemaUid, type Schema } from '../eas'
 import { InvalidInputError, messageOf } from '../errors'
+import { positionAsPoint, type GeoJson, type Position } from '../position'
 import type { PrivatePlace } from '../private'
 import type { Hex } from '../signer'
 import { loadH3 } from './h3'
@@ -41,14 +42,13 @@ export interface AttestationContent {
 }
 
 /**
- * What an answer was computed from: GeoJSON, with the salt that it was given with; an offchain attestation,
+ * What an answer was computed from: GeoJSON or a position, with the salt that it was given with; an offchain attestation,
  * as questions have it; or an attestation on the answer's chain, by its content, or by its UID (`{ uid }` may
  * be a record), which is looked up.
  */
 export type RecomputeInput =
-  | Geometry
-  | Feature
-  | FeatureCollection
+  | GeoJson
+  | Position
   | { attestation: object }
   | { sig: object; signer: string }
   | AttestationContent
@@ -106,6 +106,7 @@ export async function readInput(
     ...(got !== undefined && { got }),
   })
   if (typeof input === 'string') return readUid(input)
+  input = positionAsPoint(input)
   if (typeof input !== 'object' || input === null) throw invalid(place, EXPECTED)
   // ethers' results have their fields by name only where these are asked for.
   const given = input as Partial<
@@ -208,7 +209,7 @@ export async function readInput(
 }
 
 const EXPECTED =
-  'expected GeoJSON, { geometry, salt }, { attestation } (an offchain one), the content of an attestation with its schema and data, or a UID'
+  'expected GeoJSON, [longitude, latitude], { geometry, salt }, { attestation } (an offchain one), the content of an attestation with its schema and data, or a UID'
 
 export function invalid(place: string, problem: string): InvalidInputError {
   return new InvalidInputError({ status: 400, title: 'Invalid Input', detail: `${place}: ${problem}.` })
