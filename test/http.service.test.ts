@@ -572,6 +572,17 @@ describe('the six operations', () => {
         .body,
     ).toMatchObject({ status: 400, detail: sentence() })
   })
+  test('a reference is the same with and without a chain ID, which must be one', async () => {
+    const ask = (body: object) => world.post('/compute/v0/reference', { geometry: point, ...body })
+    const { body } = await ask({})
+    expect(body.inputRef).toMatch(/^0x[0-9a-f]{64}$/)
+    expect((await ask({ chainId: 84532 })).body).toEqual(body)
+    for (const chainId of ['84532', 1.5, null])
+      expect((await ask({ chainId })).body, String(chainId)).toMatchObject({
+        status: 400,
+        detail: sentence(),
+      })
+  })
   test('GeoJSON with a salt has the reference of both, in small and large bodies and in batches', async () => {
     const salt = `0x${'5a'.repeat(32)}`
     const plainOf = async (geometry: unknown) =>

@@ -624,6 +624,9 @@ export type Landed = NonNullable<Verification['landed']>
 
 const ReferenceRequest = Type.Object(
   {
+    chainId: Type.Optional(
+      chainId('Accepted as in the requests of answers. A geometry has the same reference on every chain.'),
+    ),
     geometry: withRules(
       unchecked({
         description: 'A GeoJSON geometry, or a Feature or FeatureCollection of one; with a salt or without.',

@@ -359,7 +359,7 @@ async function record(): Promise<Example[]> {
   )
   await asked('reference', 'place', 'The hash that pins a place', {
     ...post('reference', {}),
-    payload: { geometry: PARK },
+    payload: { chainId: 84532, geometry: PARK },
   })
   await asked(
     'batch',
