@@ -17,6 +17,7 @@ import {
 } from './documents'
 import type { Block } from './documents'
 import { listen } from './sse'
+import { compilePrograms } from './typescript'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
@@ -34,6 +35,16 @@ const ELSEWHERE = /^(npm|npx|ogrinfo|ogr2ogr|docker|git|cp) /
 /** Commands of a page that uses `geo`: each is run by sh, in a folder of the page, with what it exported. */
 const SHELL = /^\(?(geo|export|echo|umask|cut)\b/
 const ANSWERS = ['json', 'jsonc', 'csv', 'text']
+/** Programs in TypeScript by page and line, and what they compile to. */
+const programs = new Map(
+  PAGES.flatMap((page) =>
+    blocksOf(page).flatMap((block, i, blocks): [string, string][] =>
+      block.language === 'ts' && blocks[i + 1]?.language === 'text'
+        ? [[`${page}:${block.line}`, block.text]]
+        : [],
+    ),
+  ),
+)
 const STREAM_WAIT_MS = 600_000
 /** A comment that keeps a quiet stream open. */
 const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
@@ -41,6 +52,9 @@ const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
 let world: TestWorld
 let folder: string
 beforeAll(async () => {
+  const names = [...programs.keys()]
+  const compiled = compilePrograms(names.map((name) => ({ name, source: programs.get(name)! })))
+  for (const [i, name] of names.entries()) programs.set(name, compiled[i]!)
   folder = temporaryFolder()
   world = await startTestWorld(
     {
@@ -96,6 +110,13 @@ describe.each(PAGES)('%s', (page) => {
       return [{ name: `${block.line}: GraphQL`, run: () => runQuery(block.text, answer) }]
     if (block.language === 'js' && answer?.language === 'text')
       return [{ name: `${block.line}: a program`, run: () => runProgram(block.text, answer) }]
+    if (block.language === 'ts' && answer?.language === 'text')
+      return [
+        {
+          name: `${block.line}: a program in TypeScript`,
+          run: () => runProgram(programs.get(`${page}:${block.line}`)!, answer),
+        },
+      ]
     return []
   })
 

@@ -1,16 +1,15 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Geometry, LineString, Polygon, Position } from 'geojson'
 import solc from 'solc'
-import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { measurable } from '@geospatial-attestation/client/kernel'
 import { LOCAL_CHAIN, attest, locationRequest, testAccount } from '../dev/chain'
 import { drawGeometry, drawMeasured } from '../web/map/shapes'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
 import { insertRecords } from './records'
+import { compilePrograms } from './typescript'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -511,23 +510,8 @@ async function answerOfCurl(command: string): Promise<unknown> {
 
 /** What the program prints; its types are checked first. */
 async function outputOfTypescript(source: string): Promise<string> {
-  // In the project, whose packages the program imports.
-  mkdirSync('.local', { recursive: true })
-  const folder = mkdtempSync(path.resolve('.local/snippet-'))
-  try {
-    const file = path.join(folder, 'snippet.mts')
-    writeFileSync(file, source)
-    const program = ts.createProgram([file], {
-      ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, strict: true, outDir: folder },
-      ...{ skipLibCheck: true, types: ['node'] },
-    })
-    const wrong = ts.getPreEmitDiagnostics(program)
-    expect(wrong.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))).toEqual([])
-    program.emit()
-    return (await run(process.execPath, [path.join(folder, 'snippet.mjs')])).stdout
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  const [program] = compilePrograms([{ name: 'snippet', source }])
+  return (await run(process.execPath, ['--input-type=module', '-e', program!])).stdout
 }
 
 function solidityErrors(source: string): string[] {
