@@ -3,11 +3,12 @@ pragma solidity ^0.8.24;
 
 import {GeoAnswers} from "@geospatial-attestation/contracts/src/GeoAnswers.sol";
 import {GeoInputs} from "@geospatial-attestation/contracts/src/GeoInputs.sol";
-import {IEAS} from "@geospatial-attestation/contracts/src/eas/IEAS.sol";
+import {Attestation, IEAS} from "@geospatial-attestation/contracts/src/eas/IEAS.sol";
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 /// @title DeliveryEscrow
-/// @notice Holds a payment until the delivery is attested inside the agreed zone, or until its deadline. The question is
+/// @notice Holds a payment for a delivery inside the agreed zone that is observed and attested by the deadline. If there is
+/// none, the buyer gets the payment back, once the courier had time to settle a delivery of the last minute. The question is
 /// contains(container: the zone, geometry: the delivery attestation), the answer's recipient is the courier. The
 /// delivery's recipient is an address of the order, so that it is the delivery of this order and of no other.
 contract DeliveryEscrow {
@@ -22,11 +23,15 @@ contract DeliveryEscrow {
         /// The reference of the zone, a polygon that both know.
         bytes32 zone;
         uint64 placed;
+        /// The last second in which the delivery may be observed and attested.
         uint64 deadline;
         uint256 amount;
     }
 
     uint256 public constant ANSWER_MAX_AGE = 1 hours;
+    /// @notice How long after the deadline the courier has to land an answer and settle before anybody can refund: the
+    /// service may be down for hours.
+    uint256 public constant SETTLING_TIME = 1 days;
 
     IEAS private immutable _eas;
     address private immutable _signer;
@@ -43,7 +48,10 @@ contract DeliveryEscrow {
     event Refunded(uint256 indexed number);
 
     error NoSuchOrder(uint256 number);
-    error NotYet(uint256 deadline);
+    /// @notice The delivery was attested after the deadline.
+    error DeliveredLate(uint64 time, uint64 deadline);
+    /// @notice The last second in which the courier alone decides; `refund` works after it.
+    error NotYet(uint256 settleBy);
 
     constructor(IEAS eas, address signer, address proxy, bytes32 answerSchema, bytes32 locationSchema) {
         _eas = eas;
@@ -71,19 +79,21 @@ contract DeliveryEscrow {
         return address(uint160(uint256(keccak256(abi.encode(block.chainid, address(this), number)))));
     }
 
-    /// @notice Pays the courier. Anybody may call it.
+    /// @notice Pays the courier, also after the deadline, until the order is refunded. Anybody may call it.
     /// @param delivery UID of the delivery attestation.
     /// @param answer UID of the service's answer.
     function settle(uint256 number, bytes32 delivery, bytes32 answer) external {
         Order memory order = _close(number);
         // Attested since the order was placed.
-        GeoInputs.requireAttestation(
+        Attestation memory delivered = GeoInputs.requireAttestation(
             _eas,
             delivery,
             GeoInputs.Source(
                 _locationSchema, order.witness, recipientOf(number), block.timestamp - order.placed
             )
         );
+        if (delivered.time > order.deadline) revert DeliveredLate(delivered.time, order.deadline);
+        GeoInputs.requireObserved(delivered, order.placed, order.deadline);
         GeoAnswers.Terms memory terms =
             GeoAnswers.Terms(_answerSchema, _signer, _proxy, order.courier, ANSWER_MAX_AGE);
         GeoAnswers.readBoolean(_eas, answer, terms).requireContains(order.zone, delivery);
@@ -91,10 +101,11 @@ contract DeliveryEscrow {
         Address.sendValue(payable(order.courier), order.amount);
     }
 
-    /// @notice Gives the payment back after the deadline. Anybody may call it.
+    /// @notice Gives the payment back, SETTLING_TIME after the deadline. Anybody may call it.
     function refund(uint256 number) external {
         Order memory order = _close(number);
-        if (block.timestamp <= order.deadline) revert NotYet(order.deadline);
+        uint256 settleBy = order.deadline + SETTLING_TIME;
+        if (block.timestamp <= settleBy) revert NotYet(settleBy);
         emit Refunded(number);
         Address.sendValue(payable(order.buyer), order.amount);
     }

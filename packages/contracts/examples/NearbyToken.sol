@@ -41,9 +41,10 @@ contract NearbyToken is ERC721, BooleanGeoResolver {
         address account = attestation.recipient;
         bytes32 whereabouts = answer.inputRefs[0];
         answer.requireWithin(whereabouts, place, RADIUS);
-        GeoInputs.requireAttestation(
+        Attestation memory seen = GeoInputs.requireAttestation(
             _eas, whereabouts, GeoInputs.Source(locationSchema, prover, account, PLACE_MAX_AGE)
         );
+        GeoInputs.requireObserved(seen, block.timestamp - PLACE_MAX_AGE, block.timestamp);
         _mint(account, ++minted);
     }
 }

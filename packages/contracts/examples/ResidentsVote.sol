@@ -3,7 +3,7 @@ pragma solidity ^0.8.24;
 
 import {GeoAnswers} from "@geospatial-attestation/contracts/src/GeoAnswers.sol";
 import {GeoInputs} from "@geospatial-attestation/contracts/src/GeoInputs.sol";
-import {IEAS} from "@geospatial-attestation/contracts/src/eas/IEAS.sol";
+import {Attestation, IEAS} from "@geospatial-attestation/contracts/src/eas/IEAS.sol";
 
 /// @title ResidentsVote
 /// @notice A vote of those who live in an area, once per person. A registrar attests homes, one account per person; the
@@ -22,6 +22,7 @@ contract ResidentsVote {
     }
 
     uint256 public constant ANSWER_MAX_AGE = 1 days;
+    /// @notice Within which the registrar has seen that somebody lives there, and has attested it.
     uint256 public constant HOME_MAX_AGE = 365 days;
 
     IEAS private immutable _eas;
@@ -64,9 +65,10 @@ contract ResidentsVote {
         if (choice >= ballot.choices) revert NoSuchChoice(choice, ballot.choices);
         if (voted[msg.sender]) revert VotedBefore(msg.sender);
         voted[msg.sender] = true;
-        GeoInputs.requireAttestation(
+        Attestation memory registered = GeoInputs.requireAttestation(
             _eas, home, GeoInputs.Source(_locationSchema, ballot.registrar, msg.sender, HOME_MAX_AGE)
         );
+        GeoInputs.requireObserved(registered, block.timestamp - HOME_MAX_AGE, block.timestamp);
         GeoAnswers.Terms memory terms =
             GeoAnswers.Terms(_answerSchema, _signer, _proxy, msg.sender, ANSWER_MAX_AGE);
         GeoAnswers.readBoolean(_eas, answer, terms).requireContains(ballot.area, home);

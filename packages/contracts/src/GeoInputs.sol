@@ -10,6 +10,8 @@ import {Attestation, IEAS} from "./eas/IEAS.sol";
 ///   JSON (`point`, or the `inputRefs` of any answer of the service about it).
 /// - A place that changes, such as where a user is now, is the UID of an attestation. The contract takes it from the
 ///   answer's `inputRefs` and reads who attested it, to whom, under which schema and when (`requireAttestation`).
+/// - **Attested is not observed.** An attestation made now may report where somebody was 400 days ago: its event time
+///   says when. A contract that cares when something happened checks both (`requireObserved`).
 ///
 /// **A raw GeoJSON input is whatever the asker typed.** A reference that is neither pinned nor read says nothing.
 library GeoInputs {
@@ -25,6 +27,20 @@ library GeoInputs {
         uint256 maxAge;
     }
 
+    /// @notice The UID of the location schema v0.1, whose first field is the event time. Every chain has the same UIDs.
+    bytes32 internal constant LOCATION_SCHEMA =
+        0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2;
+    /// @notice The UID of the Location Protocol's schema of four strings, which has no event time. Those that follow have
+    /// a space after each comma, or a number as `lp_version`.
+    bytes32 internal constant LOCATION_PROTOCOL_SCHEMA =
+        0x3902cc7b8e415eb1ed9ac496431c31c88023cdbde0821cbb81195a8bcf74fffd;
+    bytes32 private constant _LOCATION_PROTOCOL_SPACED =
+        0xe7341faf6cbe6ecdd9ede7581eee7f9a97c9fd9d6b6e059e11f6651b0df781b8;
+    bytes32 private constant _LOCATION_PROTOCOL_NUMBERED =
+        0x787e10fd6d121e506524ccdf6fce785e84222a451a4aadccfd325db69e342cf0;
+    bytes32 private constant _LOCATION_PROTOCOL_NUMBERED_SPACED =
+        0x7e642593617c8b6eeec1d0a5d1e25dce9c8e2fd05d8d4b461eeeea461194f55f;
+
     bytes10 private constant DIGITS = "0123456789";
 
     error UnknownPlace(bytes32 uid);
@@ -35,6 +51,12 @@ library GeoInputs {
     error PlaceExpired(uint64 expirationTime);
     /// @notice The place was attested at `time`; `oldest` is the oldest time that is accepted (Unix seconds).
     error PlaceTooOld(uint64 time, uint256 oldest);
+    /// @notice This contract does not know where a place under this schema has its event time.
+    error UnknownEventTime(bytes32 schema);
+    /// @notice The place was observed at `time`, which is before `from` (Unix seconds).
+    error ObservedTooEarly(uint256 time, uint256 from);
+    /// @notice The place was observed at `time`, which is after `to` (Unix seconds).
+    error ObservedTooLate(uint256 time, uint256 to);
     /// @notice In 1e-7 degrees: the longitude from -180e7 to 180e7, the latitude from -90e7 to 90e7.
     error InvalidPosition(int256 longitudeE7, int256 latitudeE7);
 
@@ -43,7 +65,8 @@ library GeoInputs {
     /// Reverts with UnknownPlace, WrongPlaceSchema, WrongProver, WrongPlaceRecipient, PlaceRevoked, PlaceExpired or
     /// PlaceTooOld.
     /// @param eas The EAS contract of this chain: a constant of the calling contract, never a caller's parameter.
-    /// @dev The prover chooses the shape, too: a polygon of half the world is within 500 m of everything. Trust a prover
+    /// @dev `maxAge` limits when the place was attested, not when somebody was there: see `requireObserved`.
+    /// The prover chooses the shape, too: a polygon of half the world is within 500 m of everything. Trust a prover
     /// that attests points, or ask `contains` with the pinned area as container.
     function requireAttestation(IEAS eas, bytes32 uid, Source memory source)
         internal
@@ -65,6 +88,39 @@ library GeoInputs {
         if (block.timestamp - place.time > source.maxAge) {
             revert PlaceTooOld(place.time, block.timestamp - source.maxAge);
         }
+    }
+
+    /// @notice The time that a place was observed at, as its attester states it: Unix seconds by the schema, but any number
+    /// can be attested, such as 0 or milliseconds. The time of the attestation for the Location Protocol's schemas, which
+    /// have no event time, as in the service's records. Reverts with UnknownEventTime for other schemas, whose `data` the
+    /// calling contract decodes itself, and for data that is shorter than the time.
+    /// @param place The attestation that `requireAttestation` returned.
+    function eventTime(Attestation memory place) internal pure returns (uint256 time) {
+        bytes32 schema = place.schema;
+        if (schema == LOCATION_SCHEMA && place.data.length >= 32) {
+            // The first word of the data; the texts after it need not be decoded.
+            bytes memory data = place.data;
+            assembly ("memory-safe") {
+                time := mload(add(data, 32))
+            }
+        } else if (
+            schema == LOCATION_PROTOCOL_SCHEMA || schema == _LOCATION_PROTOCOL_SPACED
+                || schema == _LOCATION_PROTOCOL_NUMBERED || schema == _LOCATION_PROTOCOL_NUMBERED_SPACED
+        ) {
+            time = place.time;
+        } else {
+            revert UnknownEventTime(schema);
+        }
+    }
+
+    /// @notice Checks that a place was observed from `from` to `to`, both included (Unix seconds).
+    /// Reverts with UnknownEventTime, ObservedTooEarly or ObservedTooLate.
+    /// @param place The attestation that `requireAttestation` returned.
+    /// @param to At most `block.timestamp`, or a place of the future passes that nobody has observed.
+    function requireObserved(Attestation memory place, uint256 from, uint256 to) internal pure {
+        uint256 time = eventTime(place);
+        if (time < from) revert ObservedTooEarly(time, from);
+        if (time > to) revert ObservedTooLate(time, to);
     }
 
     /// @notice The reference of a raw GeoJSON point: keccak256 of `{"coordinates":[longitude,latitude],"type":"Point"}`

@@ -28,14 +28,18 @@ contract ExamplesTest is World {
             locationSchema,
             ResidentsVote.Ballot(ref("zone"), prover, uint64(block.timestamp + 1 days), 2)
         );
-        beforeDelivery = eas.getAttestation(ref("delivered")).time - 1;
+        beforeDelivery = uint64(GeoInputs.eventTime(eas.getAttestation(ref("delivered")))) - 1;
     }
 
     function order(uint64 placed) private returns (uint256) {
-        uint64 present = uint64(block.timestamp);
+        return order(placed, uint64(block.timestamp + 1 hours));
+    }
+
+    function order(uint64 placed, uint64 deadline) private returns (uint256) {
+        uint256 present = block.timestamp;
         vm.warp(placed);
         vm.deal(address(this), 1 ether);
-        uint256 number = escrow.place{value: 1 ether}(account, prover, ref("zone"), present + 1 hours);
+        uint256 number = escrow.place{value: 1 ether}(account, prover, ref("zone"), deadline);
         vm.warp(present);
         return number;
     }
@@ -87,11 +91,49 @@ contract ExamplesTest is World {
 
     function test_DoesNotPayForADeliveryFromBeforeTheOrder() public {
         bytes32 answered = land("delivered");
-        uint256 number = order(beforeDelivery + 2);
-        vm.expectRevert(
-            abi.encodeWithSelector(GeoInputs.PlaceTooOld.selector, beforeDelivery + 1, beforeDelivery + 2)
-        );
+        uint64 attested = eas.getAttestation(ref("delivered")).time;
+        uint256 number = order(attested + 1);
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.PlaceTooOld.selector, attested, attested + 1));
         escrow.settle(number, ref("delivered"), answered);
+    }
+
+    /// @dev Attested since the order, to its address.
+    function test_DoesNotPayForADeliveryObservedBeforeTheOrderOrInTheFuture() public {
+        (bytes32 stale, bytes32 foretold) = (ref("deliveredStale"), ref("deliveredForetold"));
+        bytes32 answered = land("deliveredStale");
+        uint256 number = order(beforeDelivery, uint64(block.timestamp));
+        uint256 observed = GeoInputs.eventTime(eas.getAttestation(stale));
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.ObservedTooEarly.selector, observed, beforeDelivery));
+        escrow.settle(number, stale, answered);
+        answered = landByProxy("deliveredForetold");
+        observed = GeoInputs.eventTime(eas.getAttestation(foretold));
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.ObservedTooLate.selector, observed, block.timestamp));
+        escrow.settle(number, foretold, answered);
+    }
+
+    function test_DoesNotPayForADeliveryAfterTheDeadline() public {
+        bytes32 answered = land("delivered");
+        uint64 attested = eas.getAttestation(ref("delivered")).time;
+        uint256 late = order(beforeDelivery, attested - 1);
+        // recipientOf(1) is the address that the delivery was attested to.
+        vm.assertEq(late, 1);
+        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.DeliveredLate.selector, attested, attested - 1));
+        escrow.settle(late, ref("delivered"), answered);
+    }
+
+    /// @dev Observed and attested in the last second; the answer lands, and is settled, a day later.
+    function test_PaysForADeliveryOfTheLastMinute() public {
+        uint64 attested = eas.getAttestation(ref("delivered")).time;
+        uint256 number = order(beforeDelivery, attested);
+        uint256 settleBy = attested + 1 days;
+        vm.warp(settleBy);
+        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NotYet.selector, settleBy));
+        escrow.refund(number);
+        bytes memory data = answer("delivered", "signature").data.data;
+        GeoAnswers.BooleanAnswer memory given = GeoAnswers.decodeBoolean(data);
+        data = abi.encode(given.result, given.inputRefs, settleBy, given.operation);
+        escrow.settle(number, ref("delivered"), attestAs(signer, booleanSchema, account, 0, data));
+        vm.assertEq(account.balance, 1 ether);
     }
 
     function test_DoesNotPayForWhatTheCourierAttested() public {
@@ -117,11 +159,13 @@ contract ExamplesTest is World {
         escrow.settle(number, ref("deliveredFar"), answered);
     }
 
-    function test_GivesBackAfterTheDeadline() public {
+    function test_GivesBackADayAfterTheDeadline() public {
         uint256 number = order(beforeDelivery);
-        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NotYet.selector, block.timestamp + 1 hours));
+        uint256 settleBy = block.timestamp + 1 hours + 1 days;
+        vm.warp(settleBy);
+        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NotYet.selector, settleBy));
         escrow.refund(number);
-        vm.warp(block.timestamp + 1 hours + 1);
+        vm.warp(settleBy + 1);
         escrow.refund(number);
         vm.assertEq(address(this).balance, 1 ether);
         vm.assertEq(address(escrow).balance, 0);
@@ -167,6 +211,22 @@ contract ExamplesTest is World {
         vm.prank(account);
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongResult.selector, false, true));
         ballot.vote(0, ref("far"), answered);
+    }
+
+    function test_DoesNotCountAHomeOfAnotherTime() public {
+        bytes32 answered = land("containsStale");
+        uint256 time = GeoInputs.eventTime(eas.getAttestation(ref("stale")));
+        bytes memory reason = abi.encodeWithSelector(
+            GeoInputs.ObservedTooEarly.selector, time, block.timestamp - ballot.HOME_MAX_AGE()
+        );
+        vm.prank(account);
+        vm.expectRevert(reason);
+        ballot.vote(0, ref("stale"), answered);
+        answered = landByProxy("containsForetold");
+        time = GeoInputs.eventTime(eas.getAttestation(ref("foretold")));
+        vm.prank(account);
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.ObservedTooLate.selector, time, block.timestamp));
+        ballot.vote(0, ref("foretold"), answered);
     }
 
     function test_DoesNotCountARevokedHome() public {

@@ -5,6 +5,7 @@ import {DeliveryEscrow} from "../examples/DeliveryEscrow.sol";
 import {NearbyToken} from "../examples/NearbyToken.sol";
 import {ResidentsVote} from "../examples/ResidentsVote.sol";
 import {GeoAnswers} from "../src/GeoAnswers.sol";
+import {GeoInputs} from "../src/GeoInputs.sol";
 import {GeoResolver} from "../src/GeoResolver.sol";
 import {NaiveResolver, Reader} from "./Harness.sol";
 import {DelegatedRequest, World} from "./World.sol";
@@ -125,7 +126,7 @@ contract GasTest is World {
         (bytes32 zone, bytes32 delivered) = (ref("zone"), ref("delivered"));
         bytes32 uid = land("delivered");
         uint64 present = uint64(block.timestamp);
-        vm.warp(eas.getAttestation(delivered).time);
+        vm.warp(GeoInputs.eventTime(eas.getAttestation(delivered)));
         uint256 number = escrow.place{value: 1}(account, prover, zone, present);
         vm.warp(present);
         cold(address(escrow));

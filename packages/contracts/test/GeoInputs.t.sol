@@ -74,6 +74,77 @@ contract GeoInputsTest is World {
         reader.place(0, GeoInputs.Source(0, address(0), address(0), type(uint256).max));
     }
 
+    function test_RefusesAPlaceOfAnotherTime() public {
+        // Attested at this moment, so that every other check passes.
+        reader.place(ref("stale"), source());
+        reader.place(ref("foretold"), source());
+        (uint256 from, uint256 to) = (block.timestamp - 10 minutes, block.timestamp);
+        reader.observed(ref("near"), source(), from, to);
+        uint256 time = reader.eventTime(ref("stale"));
+        vm.assertTrue(time < block.timestamp - 399 days);
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.ObservedTooEarly.selector, time, from));
+        reader.observed(ref("stale"), source(), from, to);
+        time = reader.eventTime(ref("foretold"));
+        vm.assertTrue(time > block.timestamp + 29 days);
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.ObservedTooLate.selector, time, to));
+        reader.observed(ref("foretold"), source(), from, to);
+    }
+
+    /// @dev Any number can be attested: 0, milliseconds, the largest.
+    function testFuzz_ReadsTheEventTime(uint256 time, string memory memo) public {
+        vm.prank(prover);
+        bytes32 uid = direct.attest(requestOf(locationSchema, located(time, memo)));
+        vm.assertEq(reader.eventTime(uid), time);
+        reader.observed(uid, source(), time, time);
+        reader.observed(uid, source(), 0, type(uint256).max);
+        if (time < type(uint256).max) {
+            vm.expectRevert(abi.encodeWithSelector(GeoInputs.ObservedTooEarly.selector, time, time + 1));
+            reader.observed(uid, source(), time + 1, type(uint256).max);
+        }
+        if (time > 0) {
+            vm.expectRevert(abi.encodeWithSelector(GeoInputs.ObservedTooLate.selector, time, time - 1));
+            reader.observed(uid, source(), 0, time - 1);
+        }
+    }
+
+    function test_ReadsTheTimeOfAnAttestationWithoutEventTime() public {
+        string[] memory fields = vm.parseJsonStringArray(json, ".untimedFields");
+        vm.assertEq(fields.length, 4);
+        for (uint256 i = 0; i < fields.length; ++i) {
+            // A first word that would be read as the event time, if any were.
+            vm.warp(block.timestamp + 1);
+            bytes32 uid = attestAs(prover, register(fields[i], address(0)), account, 0, located(1, ""));
+            vm.assertEq(reader.eventTime(uid), block.timestamp);
+        }
+    }
+
+    function test_KnowsNoEventTimeOfOtherSchemasAndShortData() public {
+        bytes32 other = register("uint256 eventTimestamp,string location", address(0));
+        bytes32 uid = attestAs(prover, other, account, 0, located(block.timestamp, ""));
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.UnknownEventTime.selector, other));
+        reader.eventTime(uid);
+        uid = attestAs(prover, locationSchema, account, 0, new bytes(31));
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.UnknownEventTime.selector, locationSchema));
+        reader.eventTime(uid);
+        uid = attestAs(prover, locationSchema, account, 0, "");
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.UnknownEventTime.selector, locationSchema));
+        reader.eventTime(uid);
+    }
+
+    function located(uint256 time, string memory memo) private pure returns (bytes memory) {
+        return abi.encode(
+            time,
+            "EPSG:4326",
+            "geojson-point",
+            '{"type":"Point","coordinates":[2.2987,48.8561]}',
+            new string[](0),
+            new bytes[](0),
+            new string[](0),
+            new string[](0),
+            memo
+        );
+    }
+
     function test_PointsAreHashedAsTheServiceDoes() public view {
         int256[] memory longitudes = vm.parseJsonIntArray(json, ".points.longitudes");
         int256[] memory latitudes = vm.parseJsonIntArray(json, ".points.latitudes");

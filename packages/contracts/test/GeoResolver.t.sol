@@ -252,6 +252,22 @@ contract GeoResolverTest is World {
         direct.attest(requestOf(tokenSchema, data));
     }
 
+    /// @dev Attested a moment ago, by the prover, to the account: it says where the account was 400 days ago, or where it
+    /// shall be.
+    function test_RefusesAPlaceOfAnotherTime() public {
+        uint256 time = GeoInputs.eventTime(eas.getAttestation(ref("stale")));
+        refuses(
+            "tokenStale",
+            abi.encodeWithSelector(
+                GeoInputs.ObservedTooEarly.selector, time, block.timestamp - token.PLACE_MAX_AGE()
+            )
+        );
+        time = GeoInputs.eventTime(eas.getAttestation(ref("foretold")));
+        refuses(
+            "tokenForetold", abi.encodeWithSelector(GeoInputs.ObservedTooLate.selector, time, block.timestamp)
+        );
+    }
+
     function test_RefusesARevokedPlace() public {
         revoke(locationSchema, ref("near"), prover);
         refuses("token", abi.encodeWithSelector(GeoInputs.PlaceRevoked.selector, block.timestamp));

@@ -110,6 +110,14 @@ contract Reader {
         GeoInputs.requireAttestation(_eas, uid, source);
     }
 
+    function eventTime(bytes32 uid) external view returns (uint256) {
+        return GeoInputs.eventTime(_eas.getAttestation(uid));
+    }
+
+    function observed(bytes32 uid, GeoInputs.Source memory source, uint256 from, uint256 to) external view {
+        GeoInputs.requireObserved(GeoInputs.requireAttestation(_eas, uid, source), from, to);
+    }
+
     function point(int256 longitudeE7, int256 latitudeE7) external pure returns (bytes32) {
         return GeoInputs.point(longitudeE7, latitudeE7);
     }

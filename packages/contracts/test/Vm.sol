@@ -34,6 +34,10 @@ interface Vm {
         returns (int256[] memory);
     function parseJsonKeys(string calldata json, string calldata key) external pure returns (string[] memory);
     function parseJsonString(string calldata json, string calldata key) external pure returns (string memory);
+    function parseJsonStringArray(string calldata json, string calldata key)
+        external
+        pure
+        returns (string[] memory);
     function parseJsonUint(string calldata json, string calldata key) external pure returns (uint256);
     function prank(address sender) external;
     function readFile(string calldata path) external view returns (string memory);

@@ -9,11 +9,12 @@ import {
   type LocalChain,
 } from '../../../dev/chain'
 import { BOOLEAN_RESULT_FIELDS } from '../../../src/eas'
-import { LOCATION_SCHEMA } from '../../../src/location'
+import { LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../../../src/location'
 import type { TestWorld } from '../../../test/world'
 import { artifact } from './forge'
 import { PROXY_CODE, proxySignature } from './proxy'
-import { ATTESTED, ESCROW, QUESTIONS, TYPED, type Place, type Role, type Schema } from './questions'
+import { ATTESTED, ESCROW, QUESTIONS, TYPED } from './questions'
+import type { Attested, Place, Role, Schema } from './questions'
 import { ACCOUNTS, Use, addressOf, ask, deploy, settings, type Json } from './submitting'
 
 /** The types of a boolean answer under other names: one could take it for its contrary. */
@@ -36,10 +37,12 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
   const { proxy } = chain
   const refs: Record<string, string> = {}
   const places: Record<string, object> = {}
-  for (const [name, { by, to, geometry }] of Object.entries(ATTESTED)) {
+  for (const [name, { by, to, geometry, observed = 0 }] of Object.entries<Attested>(ATTESTED)) {
     const expirationTime = name === 'expiring' ? start + EXPIRES_AFTER : 0
     const recipient = to === 'order' ? orderRecipient(chain) : addressOf(to)
-    const wanted = locationRequest(geometry, { recipient, expirationTime })
+    // Blocks go on between the two, by some seconds.
+    const eventTimestamp = (await chain.provider.getBlock('latest'))!.timestamp + observed
+    const wanted = locationRequest(geometry, { recipient, expirationTime, eventTimestamp })
     const uid = await attest(chain, wanted, ACCOUNTS[by])
     const { time } = await (await chain.eas()).getFunction('getAttestation').staticCall(uid)
     places[name] = {
@@ -91,6 +94,7 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
     ...{ proxy, proxyName: LOCAL_PROXY_NAME, proxyCode: `../../${PROXY_CODE}` },
     ...Object.fromEntries(Object.keys(ACCOUNTS).map((role) => [role, addressOf(role as Role)])),
     ...{ locationFields: LOCATION_SCHEMA.fields, deniedFields: DENIED_FIELDS },
+    untimedFields: LOCATION_SCHEMAS.filter((each) => each !== LOCATION_SCHEMA).map(({ fields }) => fields),
     ...{ token: await token.getAddress(), parcels: await parcels.getAddress() },
     ...{ places, refs, answers, escrow: ESCROW, points: await points(world, chain) },
     ...hashes(other, elsewhere),

@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { promisify } from 'node:util'
 import { Interface, type InterfaceAbi } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mineOn, type LocalChain } from '../../../dev/chain'
 import { LOCATION_SCHEMA } from '../../../src/location'
+import { removeFolder, temporaryFolder } from '../../../test/database'
 import { blocksOf, isLike, shellCommands } from '../../../test/documents'
+import { compilePrograms } from '../../../test/typescript'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { recordAnswers } from './answers'
 import { artifact, forge, missingForge } from './forge'
@@ -66,13 +69,40 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     expect(await forge(['test'], { ANSWERS })).toMatch(/\d+ tests passed, 0 failed, 0 skipped/)
   })
 
+  test('the template is a project that forge accepts, in its place and as a copy', async () => {
+    const folder = temporaryFolder()
+    try {
+      const kit = path.resolve('packages/contracts')
+      cpSync(path.join(kit, 'template'), folder, {
+        recursive: true,
+        filter: (file) => !/[/\\](cache|out|node_modules)$/.test(file),
+      })
+      // What the registry serves stays out: no test needs it.
+      await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: folder })
+      const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts']
+      await run('npm', ['install', ...quiet, kit], { cwd: folder })
+      for (const root of [path.join(kit, 'template'), folder]) {
+        await forge(['build', '--force', '--root', root])
+        expect(await forge(['test', '--root', root])).toMatch(/[1-9]\d* tests passed, 0 failed, 0 skipped/)
+        await forge(['fmt', '--check', '--root', root])
+      }
+      await forge(['lint', '--deny', 'warnings', '--root', folder])
+    } finally {
+      removeFolder(folder)
+    }
+  })
+
   describe.each(SLUGS)('on %s', (slug) => {
-    const place = (name: keyof typeof ATTESTED, to: Role, by: Role = 'prover') =>
-      attest(
-        local(slug),
-        locationRequest(ATTESTED[name].geometry, { recipient: addressOf(to) }),
-        ACCOUNTS[by],
-      )
+    /** Attests a place that is observed now, by default; `observed` seconds from now otherwise. */
+    const placeOf = async (
+      name: keyof typeof ATTESTED,
+      recipient: string,
+      { by = 'prover', observed = 0 }: { by?: Role; observed?: number } = {},
+    ) => {
+      const { timestamp } = (await local(slug).provider.getBlock('latest'))!
+      const wanted = { recipient, eventTimestamp: timestamp + observed }
+      return attest(local(slug), locationRequest(ATTESTED[name].geometry, wanted), ACCOUNTS[by])
+    }
 
     test('a token is minted for who is near, directly and by the proxy, once each', async () => {
       const chain = local(slug)
@@ -85,9 +115,9 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
         ...[inputRefs[0], addressOf('prover'), LOCATION_SCHEMA.uid],
       )
       const schema: string = await token.getFunction('schema').staticCall()
-      const near = async (name: keyof typeof ATTESTED, to: Role, by?: Role) =>
+      const near = async (name: keyof typeof ATTESTED, to: Role, how?: Parameters<typeof placeOf>[2]) =>
         ask(world, chain, 'within', {
-          ...{ geometry: await place(name, to, by), target: TYPED.tower, radius: 500 },
+          ...{ geometry: await placeOf(name, addressOf(to), how), target: TYPED.tower, radius: 500 },
           ...{ schema, recipient: addressOf(to) },
         })
       await submit(world, chain, await near('near', 'account'))
@@ -99,9 +129,13 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       await expect(submit(world, chain, await near('far', 'mallory'))).rejects.toThrow(
         'WrongResult(false,true)',
       )
-      await expect(submit(world, chain, await near('claimed', 'mallory', 'mallory'))).rejects.toThrow(
+      await expect(submit(world, chain, await near('claimed', 'mallory', { by: 'mallory' }))).rejects.toThrow(
         `WrongProver(${addressOf('mallory')},${addressOf('prover')})`,
       )
+      // Attested now; observed 400 days ago.
+      await expect(
+        submit(world, chain, await near('near', 'mallory', { observed: -400 * 86_400 })),
+      ).rejects.toThrow('ObservedTooEarly')
       expect(await token.getFunction('minted').staticCall()).toBe(2n)
     })
 
@@ -113,11 +147,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       await call(chain, escrow, ACCOUNTS.second, 'place', order, { value: 1n })
       const recipient: string = await escrow.getFunction('recipientOf').staticCall(1)
       const delivered = async (name: 'near' | 'far') => {
-        const delivery = await attest(
-          chain,
-          locationRequest(ATTESTED[name].geometry, { recipient }),
-          ACCOUNTS.prover,
-        )
+        const delivery = await placeOf(name, recipient)
         return [delivery, await submit(world, chain, await answer(delivery))] as const
       }
       await expect(call(chain, escrow, 0, 'settle', [1, ...(await delivered('far'))])).rejects.toThrow(
@@ -133,7 +163,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     test('a resident votes once, by the proxy', async () => {
       const chain = local(slug)
       const { ballot, answer } = await readers(chain)
-      const home = await place('near', 'account')
+      const home = await placeOf('near', addressOf('account'))
       const uid = await submitByProxy(world, chain, await answer(home))
       const vote = (role: Role, choice: number) =>
         call(chain, ballot, ACCOUNTS[role], 'vote', [choice, home, uid])
@@ -180,15 +210,22 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
         examples.some((example) => example.includes(text)),
         `${page}:${line}`,
       ).toBe(true)
-    const commands = blocksIn('sh').flatMap(({ text }) => shellCommands(text))
-    expect(commands).toEqual(['npm run build --workspace packages/contracts'])
-    for (const command of commands) await run('npm', command.split(' ').slice(1))
+    const [build, ...project] = blocksIn('sh').flatMap(({ text }) => shellCommands(text))
+    expect(build).toBe('npm run build --workspace packages/contracts')
+    await run('npm', build!.split(' ').slice(1))
+    expect(project).toEqual([
+      'cp -r packages/contracts/template ../my-resolver',
+      'cd ../my-resolver',
+      'npm install ../geospatial-attestation-service/packages/contracts',
+      'npx forge build',
+      'npx forge test',
+    ])
     // Its fragments are one program.
-    const program = blocksIn('js').map(({ text }) => text)
+    const source = blocksIn('ts').map(({ text }) => text)
+    const [program] = compilePrograms([{ name: page, source: source.join('\n') }])
     const { stdout } = await run(process.execPath, [
       ...['--input-type=module', '-e'],
-      program
-        .join('\n')
+      program!
         .replaceAll('http://127.0.0.1:3000', world.url)
         .replaceAll('http://127.0.0.1:8545', local('base-sepolia').url),
     ])

@@ -32,12 +32,19 @@ export const TYPED = {
 
 /** Who is who among the accounts that are attested by, or to. */
 export type Role = 'prover' | 'account' | 'second' | 'mallory'
+export interface Attested {
+  by: Role
+  to: Role | 'order'
+  geometry: Geometry
+  observed?: number
+}
 /** Where forge's tests have the escrow, whose first order has an address that deliveries are attested to. */
 export const ESCROW = '0xe5c0000000000000000000000000000000000001'
 
 /**
  * Places that are attested: by whom, to whom. The prover's are believed; Mallory claims to be near, and that
- * a polygon of half of Europe is a place. `near` is 390 m from the tower.
+ * a polygon of half of Europe is a place. `near` is 390 m from the tower. All are observed when they are
+ * attested, but for those with `observed`: seconds after that.
  */
 export const ATTESTED = {
   near: { by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
@@ -48,14 +55,30 @@ export const ATTESTED = {
   half: { by: 'prover', to: 'account', geometry: box([2.3, 48.85], [2.5, 48.87]) },
   claimed: { by: 'mallory', to: 'mallory', geometry: { type: 'Point', coordinates: [2.2944, 48.8584] } },
   vast: { by: 'mallory', to: 'mallory', geometry: box([-5, 42], [20, 55]) },
+  stale: {
+    ...{ by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
+    observed: -400 * 86_400,
+  },
+  foretold: {
+    ...{ by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
+    observed: 30 * 86_400,
+  },
   delivered: { by: 'prover', to: 'order', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
+  deliveredStale: {
+    ...{ by: 'prover', to: 'order', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
+    observed: -400 * 86_400,
+  },
+  deliveredForetold: {
+    ...{ by: 'prover', to: 'order', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
+    observed: 30 * 86_400,
+  },
   deliveredFar: { by: 'prover', to: 'order', geometry: { type: 'Point', coordinates: [13.3777, 52.5163] } },
   deliveredClaimed: {
     by: 'mallory',
     to: 'order',
     geometry: { type: 'Point', coordinates: [2.2944, 48.8584] },
   },
-} satisfies Record<string, { by: Role; to: Role | 'order'; geometry: Geometry }>
+} satisfies Record<string, Attested>
 
 export type Place = keyof typeof TYPED | keyof typeof ATTESTED
 /** Schemas that answers are asked under; without one, the service's own. */
@@ -98,6 +121,10 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   containsVast: contains('vastTyped', 'far'),
   containsSwapped: contains('vast', 'zone'),
   delivered: contains('zone', 'delivered'),
+  containsStale: contains('zone', 'stale'),
+  containsForetold: contains('zone', 'foretold'),
+  deliveredStale: contains('zone', 'deliveredStale'),
+  deliveredForetold: contains('zone', 'deliveredForetold'),
   deliveredFar: contains('zone', 'deliveredFar'),
   deliveredClaimed: contains('zone', 'deliveredClaimed'),
   deliveredVast: contains('vastTyped', 'deliveredFar'),
@@ -119,6 +146,8 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   tokenSwapped: { ...within('tower', 'near'), schema: 'token' },
   tokenTyped: { ...within('tower', 'tower'), schema: 'token' },
   tokenClaimed: { ...within('claimed', 'tower'), schema: 'token', to: 'mallory' },
+  tokenStale: { ...within('stale', 'tower'), schema: 'token' },
+  tokenForetold: { ...within('foretold', 'tower'), schema: 'token' },
   tokenFar: { ...within('far', 'tower'), schema: 'token' },
   parcel: { ...about('area', 'parcel'), schema: 'parcels' },
   parcelMallory: { ...about('area', 'parcel'), schema: 'parcels', to: 'mallory' },
