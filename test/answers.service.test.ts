@@ -199,7 +199,11 @@ describe('the list', () => {
         detail: sentence('', none),
       },
     })
-    expect((await world.get(`/api/v0/answers/${landed.far!.uid}?chain=base-sepolia`)).status).toBe(404)
+    const elsewhere = await world.get(`/api/v0/answers/${landed.far!.uid}?chain=base-sepolia`)
+    expect([elsewhere.status, elsewhere.body.detail]).toEqual([
+      404,
+      expect.stringMatching(/\bit is on celo$/),
+    ])
     expect((await world.get('/api/v0/answers/0x12')).status).toBe(400)
   })
 })

@@ -126,7 +126,13 @@ test('a reorg on one chain removes the record of that chain and leaves the other
   ).toEqual([404, 404, 200])
   expect((await record(shared, 'celo')).status).toBe(200)
   expect((await world.get(`/api/v0/location-records/${shared}`)).body.chain).toBe('celo')
-  expect((await distanceFrom(shared, 'arbitrum')).status).toBe(404)
+  // Both refusals name the chain that has it, and only that one.
+  for (const { status, body } of [await distanceFrom(shared, 'arbitrum'), await record(shared, 'arbitrum')])
+    expect([status, body.detail]).toEqual([404, expect.stringMatching(/\bon arbitrum\b.*\bit is on celo\b/)])
+  for (const { status, body } of [await distanceFrom(onlyThere, 'celo'), await record(onlyThere, 'arbitrum')])
+    expect([status, body.detail]).toEqual([404, expect.not.stringContaining('it is on')])
+  const { body } = await distanceFrom(replacement, 'celo')
+  expect(body.detail).toMatch(/\bit is on arbitrum \(chain 42161\)/)
   expect(await Promise.all(others.map(recordsOf))).toEqual(untouched)
 })
 

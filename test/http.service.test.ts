@@ -147,7 +147,7 @@ describe('records', () => {
       200,
     )
     expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=celo`)).body.detail).toEqual(
-      sentence('', uids.greenwich!, 'celo'),
+      sentence('', uids.greenwich!, 'celo', 'base-sepolia'),
     )
   })
   test('statistics, configuration, health, information', async () => {

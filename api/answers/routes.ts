@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { CHAINS } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import { sendPage } from '../http/pages'
-import { RecordsError, recordsErrorHandler } from '../http/problems'
+import { RecordsError, itIsOn, recordsErrorHandler } from '../http/problems'
 import { workOf, type Work } from '../http/work'
 import {
   chooseFormat,
@@ -96,16 +96,19 @@ export function answersRoutes(parts: {
       const { chain, given } = request.query
       const format = chooseFormat(request.query.format, request.headers.accept, ANSWER_FORMATS)
       const find = async () => {
-        const slugs = chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]
-        const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
         const own = store.of(workOf(request))
-        const [found] = await own.run<AnswerResult>(answersQuery({ ids, limit: 1 }), true)
-        if (!found)
-          throw new RecordsError(
-            'answer-not-found',
-            `No answer of this service with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
-          )
-        return found
+        const on = async (slugs: readonly string[]) => {
+          const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
+          return (await own.run<AnswerResult>(answersQuery({ ids, limit: 1 }), true))[0]
+        }
+        const all = CHAINS.map(({ slug }) => slug)
+        const found = await on(chain === undefined ? all : [chain])
+        if (found) return found
+        const elsewhere = chain === undefined ? undefined : await on(all)
+        throw new RecordsError(
+          'answer-not-found',
+          `No answer of this service with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}${itIsOn(elsewhere ? [elsewhere.chain] : [])}`,
+        )
       }
       const row = await freshness.find(request, reply, find, format)
       if (!row) return reply

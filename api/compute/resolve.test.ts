@@ -35,12 +35,15 @@ async function resolve(given: {
   onchain?: Partial<OnchainAttestation> | null
   local?: boolean
   stuck?: boolean
+  /** the chains whose copy has the attestation */
+  copies?: string[]
   minConfirmations?: number
 }) {
   let asked = 0
   const resolver = new Resolver({
     store: {
       inputByUid: async () => (given.row === null ? undefined : { ...ROW, ...given.row }),
+      chainsOf: async () => given.copies ?? [],
       indexState: async () => ({ ...INDEX, ...given.index }),
     } as unknown as Store,
     measurer: new Measurer(),
@@ -83,6 +86,19 @@ test('an up-to-date index is used without a call; else the chain is asked', asyn
     { agreedAge: 14, headBlock: 111, headTime: new Date(1_700_000_001_000) },
   ]
   for (const index of ask) expect([index, await resolve({ index })]).toEqual([index, ['resolved', 1]])
+})
+
+test('a UID that another chain has names that chain, and never its own', async () => {
+  const missing = { row: null, onchain: null }
+  const [unknown] = await resolve(missing)
+  const own = LOCAL_CHAIN.slug
+  // Its own chain asked said no: the copy has an attestation that a reorg dropped.
+  expect(await resolve({ ...missing, copies: [own] })).toEqual([unknown, 1])
+  const [elsewhere] = await resolve({ ...missing, copies: ['sepolia', own, 'celo'] })
+  expect(String(elsewhere).slice(String(unknown).length)).toMatch(
+    /\bsepolia \(chain 11155111\).*\bcelo \(chain 42220\)/,
+  )
+  expect(elsewhere).toContain(unknown)
 })
 
 test('an attestation without a geometry is refused with the reason, truncated and without invisible characters', async () => {

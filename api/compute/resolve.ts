@@ -1,4 +1,4 @@
-import type { Chain } from '../../src/chains'
+import { chainBySlug, type Chain } from '../../src/chains'
 import { PayloadError, parseUid } from '../../src/eas'
 import { describe, readGeometry } from '../../src/geodesy'
 import { decodeLocation, isLocationSchema, type SchemaPolicy } from '../../src/location'
@@ -7,7 +7,7 @@ import { learnSchema } from './location-schemas'
 import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
 import { isSalted, resolveSalted } from './salted'
 import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
-import { ComputeError, UnavailableError, invalidInput, noGeometry } from '../http/problems'
+import { ComputeError, UnavailableError, invalidInput, itIsOn, noGeometry } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { doubtAbout, type IndexState, type InputRow, type Store } from '../records'
 
@@ -127,11 +127,15 @@ export class Resolver {
     ])
 
     const attestation = queried ?? (isDoubted || row ? undefined : await ask())
-    if (!attestation && (isDoubted || !row))
+    if (!attestation && (isDoubted || !row)) {
+      const elsewhere = (await store.chainsOf(uid))
+        .filter((slug) => slug !== chain.slug)
+        .map((slug) => `${slug} (chain ${chainBySlug(slug)!.id})`)
       throw new ComputeError(
         'attestation-not-found',
-        `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
+        `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})${itIsOn(elsewhere)}`,
       )
+    }
     if (row?.revoked || (attestation && attestation.revocationTime !== 0n)) throw refuse('is revoked')
     const { expirationTime } = (attestation ?? row)!
     if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000)))

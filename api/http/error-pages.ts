@@ -31,7 +31,7 @@ export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
     meaning:
       'There is no attestation with this UID on the chain that chainId names. The chain itself was asked, not only the index.',
     causes: [
-      'The attestation lies on another chain. The same UID is not looked for elsewhere.',
+      'The attestation lies on another chain. `detail` names it if this service has read the attestation there.',
       'Its transaction is not mined yet, or was dropped by a reorganisation of the chain.',
       'The UID is that of an offchain attestation: those must be handed over, or be linked to.',
     ],

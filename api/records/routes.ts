@@ -5,7 +5,7 @@ import type { ConnectedChain } from '../../src/config'
 import { checksumAddress } from '../../src/eas'
 import { LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../../src/location'
 import { sendPage } from '../http/pages'
-import { RecordsError, recordsErrorHandler } from '../http/problems'
+import { RecordsError, itIsOn, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { workOf, type Work } from '../http/work'
 import { listAbove } from './attested-pages'
@@ -162,10 +162,13 @@ export function recordsRoutes(parts: {
           withProvenance: include === 'provenance' || format === 'html',
         })
         if (found) return found
+        const unreadable = await own.unreadable(uid, chain)
+        if (unreadable !== undefined || chain === undefined)
+          throw new RecordsError('record-not-found', unreadable ?? `No attestation with UID ${uid} found`)
+        const elsewhere = await own.recordByUid(uid.toLowerCase())
         throw new RecordsError(
           'record-not-found',
-          (await own.unreadable(uid, chain)) ??
-            `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
+          `No attestation with UID ${uid} found on ${given.chain}${itIsOn(elsewhere ? [elsewhere.chain] : [])}`,
         )
       }
       const row = await freshness.find(request, reply, find, format)

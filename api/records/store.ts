@@ -304,6 +304,16 @@ export class Store {
     return (await this.listRecords({ ids, limit: 1, ...wanted }))[0]
   }
 
+  /** The slugs of the chains on which an attestation with this UID was read, in the order of the table. */
+  async chainsOf(uid: string): Promise<string[]> {
+    const slugs = CHAINS.map(({ slug }) => slug)
+    const rows = await this.query<{ chain: string }>(
+      `SELECT DISTINCT chain FROM attestation_event WHERE chain = ANY($1) AND uid = $2 AND kind = 'ATTESTED'`,
+      [slugs, uid.toLowerCase()],
+    )
+    return slugs.filter((slug) => rows.some(({ chain }) => chain === slug))
+  }
+
   /** Why the attestation with this UID has no record; undefined where there is none that cannot be read. */
   async unreadable(uid: string, chain?: string): Promise<string | undefined> {
     const [row] = await this.run<{ chain: string; problem: string }>(
