@@ -612,13 +612,21 @@ describe('the six operations', () => {
     const refusals: [unknown, unknown][] = [
       [{ ...point, salt }, sentence('from')],
       [{ ...line, salt }, sentence('from')],
+      [{ type: 'Feature', properties: { salt }, geometry: point }, sentence('from.properties')],
+      [{ type: 'Feature', properties: {}, geometry: { ...line, salt } }, sentence('from.geometry')],
+      [{ geometry: { ...line, salt }, salt }, sentence('from.geometry')],
       [{ geometry: point, salt: '0x5a' }, sentence('from.salt')],
+      [{ geometry: point, salt: `0x${'0'.repeat(64)}` }, sentence('from.salt')],
       [{ geometry: point, salt, uid: uids.quito }, sentence('from')],
       [{ salt }, sentence('from.geometry')],
       [{ geometry: { ...line, type: 'Line' }, salt }, sentence('from.geometry.type')],
     ]
     for (const [from, detail] of refusals)
       expect((await ask(from)).body).toMatchObject({ status: 400, detail })
+    expect(
+      (await world.post('/compute/v0/reference', { geometry: { type: 'Feature', salt, geometry: point } }))
+        .body,
+    ).toMatchObject({ status: 400, detail: sentence('geometry') })
   })
   test('area and length of a geometry that has none are refused', async () => {
     expect(

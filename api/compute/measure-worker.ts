@@ -20,7 +20,7 @@ import {
   type MeasureTask,
   type WorkerProblem,
 } from './measure'
-import { MISPLACED_SALT } from './salted'
+import { refuseSalts } from './salted'
 import { RequestError } from '../http/problems'
 
 /** What worker threads do, behind the event loop: it answers all other requests on the same cores. */
@@ -149,11 +149,7 @@ async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
       if (geometries.length === MAX_GEOMETRIES)
         throw new RequestError(`The body has more than ${MAX_GEOMETRIES} geometries, which no request takes.`)
       const place = 'salt' in object ? [...holder.slice(-1), field].join('.') : field
-      geometries.push({
-        ...{ holder, field },
-        geometry:
-          'salt' in value ? { path: place, problem: MISPLACED_SALT } : await readOne(value, place, reader),
-      })
+      geometries.push({ holder, field, geometry: await readOne(value, place, reader) })
       object[field] = null
     }
   if (hasMoreValues(parsed, MAX_VALUES))
@@ -206,6 +202,7 @@ async function readOne(
   reader: Reader,
 ): Promise<{ reading: Reading; ref: string } | WorkerProblem> {
   try {
+    refuseSalts(value, field)
     const { reading, json } = reader(value, field)
     return { reading, ref: await knownReference(reading, json) }
   } catch (error) {

@@ -13,10 +13,8 @@ export interface Salted {
   salt: unknown
 }
 
-const SALT = /^0x[0-9a-fA-F]{64}$/
-export const MISPLACED_SALT =
-  'a salt stands beside the geometry, not in it: {"geometry": {...}, "salt": "0x..."}'
-
+const SALT = /^0x(?!0{64}$)[0-9a-fA-F]{64}$/
+const MISPLACED_SALT = 'a salt stands beside the geometry, not in it: {"geometry": {...}, "salt": "0x..."}'
 const MISSING_SALT =
   'expected a salt beside the geometry: {"geometry": {...}, "salt": "0x..."}; without one the geometry itself is the input'
 
@@ -25,13 +23,31 @@ const MISSING_SALT =
  * count there, and where a geometry stands by itself in an object.
  */
 export function isSalted(input: object, path: string): input is Salted {
-  if (!Object.hasOwn(input, 'salt')) {
-    if (Object.hasOwn(input, 'geometry') && !Object.hasOwn(input, 'type'))
-      throw new GeometryError(path, MISSING_SALT)
-    return false
+  if (Object.hasOwn(input, 'salt') && !Object.hasOwn(input, 'type')) return true
+  if (Object.hasOwn(input, 'geometry') && !Object.hasOwn(input, 'type'))
+    throw new GeometryError(path, MISSING_SALT)
+  refuseSalts(input, path)
+  return false
+}
+
+/**
+ * Throws a GeometryError where any object in GeoJSON has a member `salt`: its writer meant the reference to
+ * be salted, and would get the plain one.
+ */
+export function refuseSalts(geojson: unknown, path: string): void {
+  const open: [value: unknown, path: string][] = [[geojson, path]]
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [value, at] = next
+    if (typeof value !== 'object' || value === null || value instanceof ReadGeometry) continue
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length; i++) open.push([value[i], `${at}[${i}]`])
+      continue
+    }
+    if (Object.hasOwn(value, 'salt')) throw new GeometryError(at, MISPLACED_SALT)
+    // Coordinates are read by the kernel, which takes no objects in them.
+    for (const [name, inner] of Object.entries(value))
+      if (name !== 'coordinates' || !('type' in value)) open.push([inner, `${at}.${name.slice(0, 40)}`])
   }
-  if (Object.hasOwn(input, 'type')) throw new GeometryError(path, MISPLACED_SALT)
-  return true
 }
 
 /**
@@ -44,7 +60,8 @@ export async function resolveSalted(
   measurer: Measurer,
 ): Promise<MeasureInput & { ref: string }> {
   if (typeof salt !== 'string' || !SALT.test(salt))
-    throw invalidInput(`${path}.salt: expected 32 random bytes in hex, 0x and 64 digits`)
+    throw invalidInput(`${path}.salt: expected 32 random bytes in hex, 0x and 64 digits, not all of them 0`)
+  refuseSalts(geometry, `${path}.geometry`)
   const input =
     geometry instanceof ReadGeometry
       ? measurer.recall(geometry.input)

@@ -73,7 +73,10 @@ const SALTED = object(
     geometry: {
       anyOf: ['Geometry', 'Feature', 'FeatureCollection'].map(refByName),
     } as unknown as TSchema,
-    salt: Type.String({ description: '32 random bytes.', pattern: '^0x[0-9a-fA-F]{64}$' }),
+    salt: Type.String({
+      description: '32 random bytes; not zeros.',
+      pattern: '^0x(?!0{64}$)[0-9a-fA-F]{64}$',
+    }),
   },
 )
 

@@ -879,7 +879,7 @@ export interface components {
             uid: string;
         } | components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"] | {
             geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"];
-            /** @description 32 random bytes. */
+            /** @description 32 random bytes; not zeros. */
             salt: string;
         } | {
             /** @description Its UID, which the document must have. */
@@ -3215,7 +3215,7 @@ export interface operations {
                     /** @description A GeoJSON geometry, or a Feature or FeatureCollection of one; with a salt or without. */
                     geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"] | {
                         geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"];
-                        /** @description 32 random bytes. */
+                        /** @description 32 random bytes; not zeros. */
                         salt: string;
                     };
                 };
