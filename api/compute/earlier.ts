@@ -2,7 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { ZeroHash } from 'ethers/constants'
 import type { Claims } from '../../src/answer'
 import type { Submission } from '../../src/config'
-import { attestCalldata, delegationError, parseChecksumAddress, type DelegatedRequest } from '../../src/eas'
+import {
+  attestCalldata,
+  delegationError,
+  expandSignature,
+  parseChecksumAddress,
+  type DelegatedRequest,
+} from '../../src/eas'
 import { invalidInput, verificationFailed } from '../http/problems'
 import {
   claimsOf,
@@ -49,13 +55,15 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
   const { submission = 'direct', nonce, deadline } = delegated
   if (submission === 'direct' && nonce === undefined)
     throw invalidInput('delegatedAttestation.nonce: expected a whole number')
-  const { schema, recipient, revocable, data, signature, attester, refUID = ZeroHash } = attestation
+  const { schema, recipient, revocable, data, attester, refUID = ZeroHash } = attestation
+  const signature = expandSignature(attestation.signature)
   const { expirationTime = 0 } = attestation
   const differs = (['signature', 'attester'] as const).find((field) => {
     const again = delegated[field]
     return (
       again !== undefined &&
-      (typeof again !== 'string' || again.toLowerCase() !== attestation[field].toLowerCase())
+      (typeof again !== 'string' ||
+        expandSignature(again).toLowerCase() !== expandSignature(attestation[field]).toLowerCase())
     )
   })
   return {

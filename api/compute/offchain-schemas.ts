@@ -73,9 +73,15 @@ const TYPED_DATA = {
         },
         'r, s and v',
       ),
+      open(
+        'In the two parts of EIP-2098; `vs` is taken for `yParityAndS`.',
+        { r: uid('32 bytes in hex'), yParityAndS: uid('32 bytes in hex') },
+        'r and yParityAndS',
+      ),
       Type.String({
         title: 'Bytes',
-        description: 'Whole, in hex: at most 4,096 bytes.',
+        description:
+          "Whole, in hex: a key's 65 bytes, or the 64 of EIP-2098; of an account at most 4,096 bytes.",
         pattern: '^0x([0-9a-fA-F]{2})+$',
         maxLength: 8_194,
       }),

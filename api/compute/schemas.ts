@@ -445,7 +445,7 @@ const EarlierAttestation = named(
         test: (text) => (parseChecksumAddress(text) === undefined ? 'its checksum is wrong' : undefined),
       }),
       data: hexBytes('160,2048', 'The ABI-encoded result.', 'the payload of a result, in hex'),
-      signature: hexBytes('65', 'As it was answered.', '65 bytes in hex'),
+      signature: hexBytes('64,65', 'As it was answered; or in the 64 bytes of EIP-2098.', '65 bytes in hex'),
       revocable: withRules(Attestation.properties.revocable, { type: 'expected true or false' }),
       refUID: Type.Optional(unchecked(Attestation.properties.refUID)),
       expirationTime: Type.Optional(withRules(EXPIRATION, WHOLE_NUMBER)),

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 import { hashMessage } from 'ethers/hash'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { MAX_SIGNATURE_BYTES, isCanonicalSignature, parseChecksumAddress, recoverSigner } from '../../src/eas'
+import {
+  MAX_SIGNATURE_BYTES,
+  expandSignature,
+  isCanonicalSignature,
+  parseChecksumAddress,
+  recoverSigner,
+} from '../../src/eas'
 import { HOUR_MS, tellCount, type RequestCounter, type Tier } from '../http/limits'
 import { ComputeError, verificationFailed } from '../http/problems'
 import type { Nonces } from '../http/nonces'
@@ -134,9 +140,9 @@ export class WalletTier {
       )
     const chain = this.readChain(request)
     const signature = given('signature')
-    if (chain === undefined && !isCanonicalSignature(signature))
+    if (chain === undefined && !isCanonicalSignature(expandSignature(signature)))
       throw verificationFailed(
-        "X-Signature: expected 65 bytes in hex: r, s in the lower half of the curve's order, v 27 or 28",
+        "X-Signature: expected 65 bytes in hex: r, s in the lower half of the curve's order, v 27 or 28; or the 64 of EIP-2098",
       )
     if (!isAccountSignature(signature))
       throw verificationFailed(`X-Signature: expected 1 to ${MAX_SIGNATURE_BYTES} bytes in hex`)
@@ -187,7 +193,7 @@ export class WalletTier {
       chain,
     })
     const digest = hashMessage(text)
-    const byKey = (await recoverSigner(digest, signature)) === address
+    const byKey = (await recoverSigner(digest, expandSignature(signature))) === address
     const problem = byKey ? undefined : await this.problemOf(chain, { account: address, digest, signature })
     if (problem !== undefined)
       throw verificationFailed(

@@ -30,6 +30,7 @@ import {
   hashesToUid,
   attestTypedData,
   canonicalSignature,
+  expandSignature,
   keySigner,
   layoutOfTypeHash,
   multiAttestCalldata,
@@ -95,6 +96,20 @@ describe('signatures', () => {
       for (const other of others)
         expect([other, await recoverSigner(digest, other, curve)]).toEqual([other, undefined])
     expect(await recoverSigner(digest, signature.toUpperCase().replace('0X', '0x'))).toBe(signer.address)
+  })
+  hunt('in the 64 bytes of EIP-2098 are expanded to those of ethers', 20, async ({ random, cases }) => {
+    const bytes = () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256))
+    for (let i = 0; i < cases; i++) {
+      const wallet = new Wallet(bytes())
+      const digest = bytes()
+      const { serialized, compactSerialized } = wallet.signingKey.sign(digest)
+      expect(expandSignature(compactSerialized)).toBe(serialized)
+      expect(expandSignature(serialized)).toBe(serialized)
+      const rs = Buffer.from(compactSerialized.slice(2), 'hex')
+      expect(await canonicalSignature(digest, rs, wallet.address.toLowerCase())).toBe(serialized)
+    }
+    for (const other of ['', '0x', `0x${'1'.repeat(127)}`, `0x${'g'.repeat(128)}`, '1'.repeat(128)])
+      expect(expandSignature(other)).toBe(other)
   })
   test('a library that signs otherwise than ethers is refused before it signs', async () => {
     const other: Curve = {

@@ -6,6 +6,7 @@
  * The indexer reads payloads (decode.ts) and proves UIDs (uid.ts). The API encodes results (payload.ts),
  * signs them (delegated.ts, signature.ts) and verifies offchain attestations (offchain.ts).
  */
+export { expandSignature } from './compact'
 export { PayloadError, fieldTypes } from './decode'
 export { ADDRESS_PATTERN, checksumAddress, parseAddress, parseChecksumAddress } from './address'
 export { UID_PATTERN, attestationUid, hashesToUid, parseUid, schemaUid } from './uid'

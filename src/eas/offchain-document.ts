@@ -82,7 +82,7 @@ export interface Document {
   signer: string
   domain: Domain & { name: string }
   message: Message
-  /** A key's, in its parts; or any bytes in hex, which only the signer's contract can judge */
+  /** A key's, in its parts or as 64 (EIP-2098) or 65 bytes in hex; or any bytes, for the signer's contract */
   signature: { r: string; s: string; v: number } | string
 }
 
@@ -91,7 +91,7 @@ export const MAX_SIGNATURE_BYTES = 4_096
 
 /**
  * Reads the fields of a document, hex in lower-case. Unsigned extra fields are ignored. `ofAccounts`: the
- * signature may be one text.
+ * signature may be of another length than a key's.
  */
 export function readDocument(document: unknown, ofAccounts: boolean): Document {
   const outer = object(document, 'the attestation')
@@ -133,13 +133,18 @@ export function readDocument(document: unknown, ofAccounts: boolean): Document {
 }
 
 function readSignature(value: unknown, path: string, ofAccounts: boolean): Document['signature'] {
-  if (ofAccounts && typeof value === 'string') {
+  const isOfKey = typeof value === 'string' && /^0x([0-9a-f]{128}|[0-9a-f]{130})$/i.test(value)
+  if (typeof value === 'string' && (ofAccounts || isOfKey)) {
     const bytes = (value.length - 2) / 2
     if (bytes < 1 || bytes > MAX_SIGNATURE_BYTES || !/^0x([0-9a-f]{2})*$/i.test(value))
       throw malformed(path, `expected r, s and v, or 1 to ${MAX_SIGNATURE_BYTES} bytes in hex`)
     return value.toLowerCase()
   }
   const signature = object(value, path)
+  // EIP-2098, as viem and ethers name its parts.
+  const compact = ['yParityAndS', 'vs'].find((name) => Object.hasOwn(signature, name))
+  if (compact !== undefined && !Object.hasOwn(signature, 'v'))
+    return `${hex(signature.r, 32, `${path}.r`)}${hex(signature[compact], 32, `${path}.${compact}`).slice(2)}`
   return {
     r: hex(signature.r, 32, `${path}.r`),
     s: hex(signature.s, 32, `${path}.s`),

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { Signature } from 'ethers'
 import { describe, expect, test } from 'vitest'
 import { OffchainError, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from '.'
 import { hunt } from '../../test/seed'
@@ -107,6 +108,28 @@ describe('rules of this project', () => {
       verify((document) => (document.signer = signer), { accounts: true, now: 0n }),
     ).rejects.toThrow(sentence())
   })
+  test.each([false, true])(
+    'a signature of its key may be in the forms of EIP-2098, whole or in parts; accounts: %s',
+    async (accounts) => {
+      const { r, s, v } = base.document.sig.signature
+      const { serialized, compactSerialized, yParityAndS } = Signature.from({ r, s, v })
+      const flipped = Signature.from({ r, s, v: v === 27 ? 28 : 27 })
+      const signed = (signature: unknown) => verify(({ sig }) => (sig.signature = signature), { accounts })
+      for (const signature of [serialized, compactSerialized, { r, yParityAndS }, { r, vs: yParityAndS }])
+        expect(await signed(signature)).toEqual(await verify(() => {}))
+      for (const signature of [flipped.compactSerialized, { r, yParityAndS: flipped.yParityAndS }])
+        if (accounts)
+          // As the account gets them: its contract may know the short form.
+          expect(await signed(signature)).toMatchObject({ claim: { signature: flipped.compactSerialized } })
+        else await expect(signed(signature)).rejects.toMatchObject({ slug: 'verification-failed' })
+      for (const signature of [`${serialized}00`, '0x', { r, yParityAndS: '0x1' }, { yParityAndS }])
+        if (!accounts || typeof signature === 'object')
+          await expect(signed(signature)).rejects.toMatchObject({
+            slug: 'invalid-input',
+            message: sentence(),
+          })
+    },
+  )
   test("the library's own object with the signer in it is read, too", async () => {
     const { sig, signer } = base.document
     expect(await verifyOffchain({ ...sig, signer }, expectationOf(base))).toMatchObject({

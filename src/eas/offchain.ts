@@ -1,3 +1,4 @@
+import { expandSignature } from './compact'
 import { hasher } from './keccak'
 import { failed, readDocument, type Document } from './offchain-document'
 import { DOMAIN_NAME, offchainDigest, offchainUid } from './offchain-hash'
@@ -130,7 +131,7 @@ async function claimOf(
   signature: Document['signature'],
 ): Promise<OffchainClaim | undefined> {
   const bytes = typeof signature === 'string' ? signature : packed(signature)
-  const recovered = bytes && (await recoverSigner(digest, bytes))
+  const recovered = bytes && (await recoverSigner(digest, expandSignature(bytes)))
   if (recovered === signer) return undefined
   const problem = recovered
     ? `its signature is not that of its signer, but recovers to ${recovered}`

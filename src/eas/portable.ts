@@ -2,6 +2,7 @@
  * The part of this room that runs wherever JavaScript does: forms and encodings, without hashing, signing or
  * anything of Node. packages/client is built from it.
  */
+export { expandSignature } from './compact'
 export { PayloadError, Tuple, decodeFields, parseSchema } from './decode'
 export type { FieldValue, SchemaField } from './decode'
 export { MAX_BUMP, packUid } from './uid-fields'

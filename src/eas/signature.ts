@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto'
+import { expandSignature } from './compact'
 import { CURVE, ETHERS_CURVE, type Curve } from './curve'
 import type { AttestTypedData } from './delegated'
 import { hex } from './words'
@@ -114,7 +115,8 @@ export async function recoverSigner(
 
 /**
  * The canonical form of a signature by this address that a signer outside gave: r and s, 64 bytes, with
- * either s. Undefined when it is of another digest or key.
+ * either s, or with the parity of y in its first bit (EIP-2098). Undefined when it is of another digest or
+ * key.
  */
 export async function canonicalSignature(
   digest: string,
@@ -126,10 +128,12 @@ export async function canonicalSignature(
   const given = Buffer.from(rs).toString('hex')
   const s = given.slice(64)
   const low = s <= HALF_ORDER ? s : (ORDER - BigInt(`0x${s}`)).toString(16).padStart(64, '0')
-  for (const v of ['1b', '1c']) {
-    const signature = `0x${given.slice(0, 64)}${low}${v}`
+  for (const signature of [
+    `0x${given.slice(0, 64)}${low}1b`,
+    `0x${given.slice(0, 64)}${low}1c`,
+    expandSignature(`0x${given}`),
+  ])
     if ((await recoverSigner(digest, signature, curve)) === address) return signature
-  }
   return undefined
 }
 

@@ -77,7 +77,7 @@ class RemoteDevice implements Device {
 }
 
 function readSignature(answer: unknown): Uint8Array {
-  if (typeof answer !== 'string' || !/^(0x)?[0-9a-f]{130}$/i.test(answer))
+  if (typeof answer !== 'string' || !/^(0x)?[0-9a-f]{128}([0-9a-f]{2})?$/i.test(answer))
     throw new WrongSignature('it answered with something else than a signature')
   return Buffer.from(answer.replace(/^0x/, ''), 'hex').subarray(0, 64)
 }

@@ -1,5 +1,5 @@
 import { hashTypedData, recoverAddress } from 'viem'
-import { DOMAIN_NAME, FIELDS, offchainUid } from '../../../src/eas/portable'
+import { DOMAIN_NAME, FIELDS, expandSignature, offchainUid } from '../../../src/eas/portable'
 import { ZERO_ADDRESS, ZERO_HASH, keccakDigits, type AttestationData } from './eas'
 import { same } from './says'
 import { invalidInput, SignerError, messageOf } from './errors'
@@ -42,7 +42,7 @@ interface Signed {
   domain: object
   types: Record<string, unknown>
   message: object
-  signature: { r: Hex; s: Hex; v: number | string } | Hex
+  signature: { r: Hex; s: Hex; v: number | string } | { r: Hex; yParityAndS: Hex } | Hex
 }
 
 async function recovered({ domain, types, message, signature }: Signed): Promise<string> {
@@ -51,11 +51,14 @@ async function recovered({ domain, types, message, signature }: Signed): Promise
       'The signature is one text, as of a smart account: name who signed, as in geo.offchain(attestation, address).',
     )
   try {
-    const { r, s, v } = signature
+    const { r, s, v } =
+      'yParityAndS' in signature
+        ? partsOf(expandSignature(`${signature.r}${signature.yParityAndS.slice(2)}`))
+        : signature
     return await recoverAddress({
       // The only type is what was signed: files of version 0 have another name as their primaryType.
       hash: hashTypedData({ domain, types, primaryType: Object.keys(types)[0]!, message } as never),
-      signature: { r, s, v: BigInt(v) },
+      signature: { r: r as Hex, s: s as Hex, v: BigInt(v) },
     })
   } catch {
     throw invalidInput('No signer can be recovered from the signature of this attestation: is it whole?')
@@ -75,7 +78,7 @@ function withoutBigints(source: OffchainSource): Record<string, unknown> {
                 ? Number(value)
                 : String(value),
           )
-    const parsed: unknown = JSON.parse(text)
+    const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''))
     if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>
   } catch {
     // said below
@@ -152,13 +155,14 @@ export async function signOffchain(
     ...{ domain, primaryType: 'Attest', types: { Attest: [...FIELDS[2]] } },
     message: { version: 2, schema, ...fields, salt },
   }
-  const bytes = await wallet.signTypedData(typed).catch((error: unknown) => {
+  const signature = await wallet.signTypedData(typed).catch((error: unknown) => {
     throw new SignerError(`The wallet did not sign the attestation: ${messageOf(error)}.`, { cause: error })
   })
   const uid = offchainUid(
     { version: 2, type: 'Attest', schema: schema.toLowerCase(), ...fields, salt },
     keccakDigits,
   ) as Hex
+  const bytes = expandSignature(signature) as Hex
   const byKey = await recoverAddress({ hash: hashTypedData(typed as never), signature: bytes }).catch(
     () => '',
   )
@@ -166,12 +170,12 @@ export async function signOffchain(
     ...{ version: 2, uid, ...typed, domain: { ...domain, chainId: String(id) } },
     message: { ...typed.message, time: String(time), expirationTime: String(expirationTime) },
     // What the account's key did not make is a smart account's, which only its contract can judge.
-    signature: same(byKey, signer) && bytes.length === 132 ? partsOf(bytes) : bytes,
+    signature: same(byKey, signer) && bytes.length === 132 ? partsOf(bytes) : signature,
   }
   return { uid, attestation: { sig, signer } as OffchainFile }
 }
 
-function partsOf(bytes: Hex): { v: number; r: string; s: string } {
+function partsOf(bytes: string): { v: number; r: string; s: string } {
   const v = Number(`0x${bytes.slice(130)}`)
   return { v: v < 27 ? v + 27 : v, r: bytes.slice(0, 66), s: `0x${bytes.slice(66, 130)}` }
 }

@@ -793,6 +793,11 @@ export interface components {
                     r: string;
                     /** @description 32 bytes in hex */
                     s: string;
+                } | {
+                    /** @description 32 bytes in hex */
+                    r: string;
+                    /** @description 32 bytes in hex */
+                    yParityAndS: string;
                 } | string;
             };
             /** @description Who signed it. */
@@ -867,6 +872,11 @@ export interface components {
                 r: string;
                 /** @description 32 bytes in hex */
                 s: string;
+            } | {
+                /** @description 32 bytes in hex */
+                r: string;
+                /** @description 32 bytes in hex */
+                yParityAndS: string;
             } | string;
             /** @description Who signed it. */
             signer: string;
@@ -1057,7 +1067,7 @@ export interface components {
             recipient: string;
             /** @description The ABI-encoded result. */
             data: string;
-            /** @description As it was answered. */
+            /** @description As it was answered; or in the 64 bytes of EIP-2098. */
             signature: string;
             /** @description The schema's own flag; EAS refuses another. */
             revocable: boolean;

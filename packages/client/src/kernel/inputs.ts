@@ -4,6 +4,7 @@ import {
   MAX_BUMP,
   OffchainError,
   PayloadError,
+  expandSignature,
   offchainDigest,
   offchainUid,
   packUid,
@@ -288,7 +289,9 @@ async function signerOf(document: Document): Promise<string | undefined> {
   // A key's signature has v 0, 1, 27 or 28.
   if (typeof given === 'object' && given.v > 255) return undefined
   const signature =
-    typeof given === 'string' ? given : `${given.r}${given.s.slice(2)}${toHex(given.v, { size: 1 }).slice(2)}`
+    typeof given === 'string'
+      ? expandSignature(given)
+      : `${given.r}${given.s.slice(2)}${toHex(given.v, { size: 1 }).slice(2)}`
   if (!/^0x[0-9a-f]{128}(00|01|1b|1c)$/.test(signature) || signature.slice(66, 130) > HALF_ORDER)
     return undefined
   const hash = offchainDigest(document, keccakDigits) as Hex
