@@ -639,6 +639,15 @@ describe.each(SLUGS)('on %s', (slug) => {
       says: null,
       landed: null,
     })
+    for (const token of ['x', answer.delegatedAttestation.resignToken.replace(/^\w+/, 'geojson')])
+      expect(
+        await compute('verify', {
+          ...{ chainId: id, ...changed(({ delegatedAttestation: d }) => (d.resignToken = token)) },
+        }),
+      ).toMatchObject({
+        ours: false,
+        reasons: [expect.stringMatching(/^delegatedAttestation\.resignToken: /)],
+      })
     expect(await compute('verify', { chainId: id, ...answer, result: 1 })).toMatchObject({
       ours: false,
       submittable: false,

@@ -176,12 +176,22 @@ const MAX_TOKEN_LENGTH = 2 * MAX_SOURCE_LENGTH + 50
  * The kinds of an earlier answer's inputs. Throws a ComputeError unless the token belongs to the statement.
  */
 export function sourcesOf(attester: Attester, statement: Statement, token: string): string[] {
-  const [, kinds, seal] = (token.length > MAX_TOKEN_LENGTH ? undefined : TOKEN.exec(token)) ?? []
-  if (kinds === undefined || !attester.isSeal(sealedText(statement, kinds), seal!))
-    throw verificationFailed(
-      'delegatedAttestation.resignToken: not the one that was given with this attestation',
-    )
+  const kinds = sealedKinds(attester, statement, token)
+  if (kinds === undefined) throw verificationFailed(WRONG_TOKEN)
   return kinds.split(',')
+}
+
+export const WRONG_TOKEN =
+  'delegatedAttestation.resignToken: not the one that was given with this attestation'
+
+/** True if a token was given with the answer of this statement. */
+export function isToken(attester: Attester, statement: Statement, token: string): boolean {
+  return sealedKinds(attester, statement, token) !== undefined
+}
+
+function sealedKinds(attester: Attester, statement: Statement, token: string): string | undefined {
+  const [, kinds, seal] = (token.length > MAX_TOKEN_LENGTH ? undefined : TOKEN.exec(token)) ?? []
+  return kinds !== undefined && attester.isSeal(sealedText(statement, kinds), seal!) ? kinds : undefined
 }
 
 /** What a payload claims, in the answer's units. Throws a ComputeError for one that no operation gives. */

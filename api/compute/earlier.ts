@@ -18,6 +18,8 @@ import {
   sign,
   signBatch,
   sourcesOf,
+  isToken,
+  WRONG_TOKEN,
   transactionOf,
   type UnsignedResult,
 } from './answers'
@@ -236,6 +238,10 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
     ? otherThanSigned(claims, answer.claims).map((field) => `${field} is not what was signed`)
     : [NOT_OURS]
   if (answer.contradiction) reasons.unshift(answer.contradiction)
+  // It is no part of what was signed, but one that is not ours would be refused by resign.
+  const wrongToken =
+    signer && answer.token !== undefined && !isToken(attester, answer.statement, answer.token)
+  if (wrongToken) reasons.push(WRONG_TOKEN)
   const by = signer ?? attester.address
   // A signature that is not ours may be none.
   const call = claims && delegatedRequest(answer.statement, answer.signature, by, answer.terms)
