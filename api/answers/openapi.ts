@@ -5,6 +5,8 @@ import { parseUid } from '../../src/eas'
 import { OPERATIONS, readLabel } from '../../src/operations'
 import { HTML, UID, recordsError, ref, text, type Schema } from '../http/openapi-components'
 import {
+  BOM,
+  checkBom,
   choiceReader,
   chooseFormat,
   DEFAULT_LIMIT,
@@ -125,6 +127,7 @@ const LIST_QUERY = queryOf({
     },
     readText,
   ),
+  bom: BOM,
 })
 const ANSWER_QUERY = queryOf({
   chain: parameter(
@@ -138,10 +141,11 @@ const ANSWER_QUERY = queryOf({
 export function answersRequest(
   query: typeof LIST_QUERY.static,
   accept: string | undefined,
-): AnswerQuery & { tag: string; format: (typeof LIST_FORMATS)[number] } {
+): AnswerQuery & { tag: string; format: (typeof LIST_FORMATS)[number]; bom: boolean } {
   const { fromTimestamp: after, toTimestamp: before, sort, limit, cursor, given: _, ...rest } = query
-  const { format: wanted, ...filters } = rest
+  const { format: wanted, bom = false, ...filters } = rest
   const format = chooseFormat(wanted, accept, LIST_FORMATS)
+  checkBom(bom, format)
   const filter: AnswerFilter = { ...filters, ...(after && { after }), ...(before && { before }) }
   const ascending = sort === 'timestamp'
   const tag = listTag(['answers', ascending, Object.entries(filter).sort()])
@@ -150,6 +154,7 @@ export function answersRequest(
     ascending,
     tag,
     format,
+    bom,
     limit:
       format === 'json' || format === 'html'
         ? Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT)

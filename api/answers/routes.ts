@@ -14,6 +14,7 @@ import {
   pageAddresses,
   provenanceText,
   readParameters,
+  withMark,
   type Exports,
   type Freshness,
   type Store,
@@ -61,14 +62,14 @@ export function answersRoutes(parts: {
     freshness.keepAnswersOf(app)
 
     app.get('/answers', { schema: answersSchemas.list }, async (request, reply) => {
-      const { tag, limit, format, ...query } = answersRequest(request.query, request.headers.accept)
+      const { tag, limit, format, bom, ...query } = answersRequest(request.query, request.headers.accept)
       if (await freshness.answers(request, reply, format)) return reply
       if (format !== 'json' && format !== 'html')
         return fileExports.send(
           request,
           reply,
           pagesOf({ ...query, limit }, workOf(request)),
-          FORMATS[format],
+          bom ? withMark(FORMATS.csv) : FORMATS[format],
         )
       const own = store.of(workOf(request))
       const rows = await own.run<AnswerResult>(answersQuery({ ...query, limit: limit + 1 }), true)

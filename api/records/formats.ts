@@ -119,14 +119,20 @@ export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFor
 }
 
 /** CSV with further columns: of the provenance, `distance_meters`, and `geometry`, which is WKT. */
-export function csvFormat(more: readonly string[]): TextFormat {
-  return csvFile('location-records', [...CSV_COLUMNS, ...more], (rows: readonly RecordResult[]) => {
+export function csvFormat(more: readonly string[], bom = false): TextFormat {
+  const file = csvFile('location-records', [...CSV_COLUMNS, ...more], (rows: readonly RecordResult[]) => {
     const records = recordTexts(rows)
     return rows.map(({ geometry }, i) => ({
       ...(JSON.parse(records[i]!) as object),
       ...(more.includes('geometry') && { geometry: geometry && writeWkt(JSON.parse(geometry) as Geometry) }),
     }))
   })
+  return bom ? withMark(file) : file
+}
+
+/** The same with a byte order mark, by which spreadsheets recognize UTF-8. */
+export function withMark<Row>(format: TextFormat<Row>): TextFormat<Row> {
+  return { ...format, head: `\ufeff${format.head}` }
 }
 
 /** A file of JSON, a row a line; `linesOf` gives the lines of rows, each with its end. */

@@ -26,7 +26,7 @@ export {
 } from './attested-pages'
 export { ColumnarFiles } from './columnar/file'
 export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
-export { chooseFormat, csvFile, featureText, featureTexts, ndjsonFile, recordText } from './formats'
+export { chooseFormat, csvFile, featureText, featureTexts, ndjsonFile, recordText, withMark } from './formats'
 export { Exports } from './exports'
 export { Freshness, isKnown } from './freshness'
 export { instantOf } from './iso-8601'
@@ -41,6 +41,8 @@ export {
 } from './openapi'
 export { type Feature, featureBody, headline, titleOf } from './pages'
 export {
+  BOM,
+  checkBom,
   choiceOf,
   choiceTag,
   CQL2_FILTER,

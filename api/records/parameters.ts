@@ -220,6 +220,16 @@ export const CQL2_FILTER = {
   ),
 }
 
+/** A parameter of lists that have CSV. */
+export const BOM = parameter(
+  {
+    type: 'boolean',
+    default: false,
+    description: 'A byte order mark before CSV, by which Excel recognizes UTF-8.',
+  },
+  readBoolean,
+)
+
 export const LIST_QUERY = queryOf({
   ...FILTERS,
   sort: parameter(
@@ -275,6 +285,7 @@ export const LIST_QUERY = queryOf({
     },
     choiceReader(GEOMETRY_COLUMNS),
   ),
+  bom: BOM,
 })
 
 export const RECORD_QUERY = queryOf({
@@ -365,6 +376,8 @@ type FileFormat = Exclude<FormatName, 'json' | 'html'>
 interface ListOptions {
   /** Of CSV, beyond those of the record. */
   columns: readonly string[]
+  /** Of CSV. */
+  bom: boolean
   byCursor: boolean
   withTotal: boolean
   given: GivenQuery
@@ -376,7 +389,7 @@ interface ListOptions {
  * other.
  */
 export function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined): ListRequest {
-  const { limit, total, given, include, geometry, sort = NEWEST_FIRST } = query
+  const { limit, total, given, include, geometry, bom = false, sort = NEWEST_FIRST } = query
   const choice = choiceOf(query)
   const format = chooseFormat(query.format, accept, LIST_FORMATS)
   if (query.cursor !== undefined && query.offset !== undefined)
@@ -385,6 +398,7 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
   const paged = format === 'json' || format === 'html'
   if (total && !paged) throw invalid('total', 'It is told in JSON only')
   if (geometry && format !== 'csv') throw invalid('geometry', 'It is a column of format=csv')
+  checkBom(bom, format)
   if (include && isColumnar(format))
     throw invalid('include', 'GeoParquet and FlatGeobuf have the fields of the record: take another format')
   const whole = isColumnar(format) || (!paged && !(limit !== undefined && limit <= MAX_LIMIT))
@@ -413,12 +427,18 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
       ...(sort.by === 'distance' ? ['distance_meters'] : []),
       ...(geometry ? ['geometry'] : []),
     ],
+    bom,
     byCursor: from !== undefined,
     // HTML pages show the total. All are near a place that no radius bounds: they would all be measured.
     withTotal:
       total === true || (format === 'html' && !(sort.by === 'distance' && query.radius === undefined)),
     given,
   }
+}
+
+/** Throws a RecordsError for a byte order mark in another format than CSV: RFC 8259 allows none in JSON. */
+export function checkBom(bom: boolean | undefined, format: string): void {
+  if (bom && format !== 'csv') throw invalid('bom', 'It belongs to format=csv')
 }
 
 /** The format of one record. */

@@ -74,14 +74,14 @@ export function recordsRoutes(parts: {
           request,
           reply,
           records.of(workOf(request)).pages(isDeep(search) ? { ...asked.search, limit: 0 } : asked.search),
-          asked.format === 'csv' ? csvFormat(asked.columns) : RECORD_FORMATS[asked.format],
+          asked.format === 'csv' ? csvFormat(asked.columns, asked.bom) : RECORD_FORMATS[asked.format],
         )
       return sendList(reply, asked, workOf(request))
     })
 
     async function sendList(
       reply: FastifyReply,
-      { search, format, columns, byCursor, withTotal, given }: ListRequest & { whole: false },
+      { search, format, columns, bom, byCursor, withTotal, given }: ListRequest & { whole: false },
       work: Work,
     ): Promise<FastifyReply> {
       const { sort, limit, offset } = search
@@ -107,7 +107,8 @@ export function recordsRoutes(parts: {
           `These records are so large that a page ends after ${rows.length}, and where to go on does not fit into a Link header: give limit=${rows.length} or less, leave it out to get them all, or take JSON`,
         )
       if (format !== 'json') {
-        const { type, file, head, write, tail } = format === 'csv' ? csvFormat(columns) : TEXT_FORMATS[format]
+        const { type, file, head, write, tail } =
+          format === 'csv' ? csvFormat(columns, bom) : TEXT_FORMATS[format]
         return reply
           .type(type)
           .header('content-disposition', file)

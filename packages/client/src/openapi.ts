@@ -3508,6 +3508,8 @@ export interface operations {
                 include?: "provenance";
                 /** @description A column `geometry` in CSV: Well-Known Text, longitude first. */
                 geometry?: "wkt";
+                /** @description A byte order mark before CSV, by which Excel recognizes UTF-8. */
+                bom?: boolean;
             };
             header?: never;
             path?: never;
@@ -4040,6 +4042,8 @@ export interface operations {
                 format?: "json" | "ndjson" | "csv" | "html";
                 /** @description `next_cursor` of the page before, with the same filters and sort. */
                 cursor?: string;
+                /** @description A byte order mark before CSV, by which Excel recognizes UTF-8. */
+                bom?: boolean;
             };
             header?: never;
             path?: never;
