@@ -95,27 +95,44 @@ describe('measuring', () => {
       .catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ComputeError)
   })
-  test('a measurement that takes too long is ended with an error, and the next one runs', async () => {
-    // Two interleaved combs with long teeth: every pair of their edges is close.
-    const comb = (shift: number) => ({
-      type: 'MultiLineString',
-      coordinates: Array.from({ length: 50_000 }, (_, i) => [
-        [i / 1e6 + shift, 0],
-        [i / 1e6 + shift + 1, 1],
-      ]),
-    })
-    const error = await measurers[1]
-      .measure({ operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] }, WORK)
-      .catch((error: unknown) => error)
-    expect(error).toBeInstanceOf(ComputeError)
-    expect((error as ComputeError).slug).toBe('computation-error')
-    expect((error as ComputeError).message).toEqual(sentence())
-    const next = await measurers[0].measure(
-      { operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] },
-      WORK,
-    )
-    expect(next.outcome).toBe(true)
+  // Two interleaved combs with long teeth: every pair of their edges is close.
+  const comb = (shift: number) => ({
+    type: 'MultiLineString',
+    coordinates: Array.from({ length: 50_000 }, (_, i) => [
+      [i / 1e6 + shift, 0],
+      [i / 1e6 + shift + 1, 1],
+    ]),
   })
+  test.each<[share: number, budgetMs: number | undefined, names: RegExp]>([
+    [1, undefined, /give fewer positions/],
+    [1, 200, /operations before this one/],
+    [0.6, undefined, /give fewer positions/],
+    [0.4, undefined, /machine/],
+    [0, 200, /machine/],
+  ])(
+    'a measurement that takes too long at %d of a processor is ended with an error that names why, and the next one runs',
+    async (share, budgetMs, names) => {
+      let calls = 0
+      // The second call is at the end.
+      const measurer = new Measurer(300, MEASURE_WORKER, () => 1_000 * share * (budgetMs ?? 300) * calls++)
+      const error = await measurer
+        .measure(
+          { operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] },
+          WORK,
+          budgetMs,
+        )
+        .catch((error: unknown) => error)
+      await measurer.close()
+      expect(error).toBeInstanceOf(ComputeError)
+      expect((error as ComputeError).slug).toBe('computation-error')
+      expect((error as ComputeError).message).toEqual(sentence('', names))
+      const next = await measurers[0].measure(
+        { operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] },
+        WORK,
+      )
+      expect(next.outcome).toBe(true)
+    },
+  )
 })
 
 describe('reading bodies in a worker', () => {

@@ -13,6 +13,7 @@ import {
 } from '../../src/geodesy'
 import { OPERATIONS, type OperationName, type Outcome } from '../../src/operations'
 import type { BodyRead } from './measure-worker'
+import { isStarved, processorTime } from '../http/load'
 import { ComputeError, RequestError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import type { Work } from '../http/work'
@@ -102,6 +103,7 @@ export class Measurer {
   constructor(
     private readonly budgetMs = BUDGET_MS,
     private readonly workerFile = path.join(__dirname, 'measure-worker.js'),
+    private readonly spent = processorTime,
   ) {}
 
   /**
@@ -217,6 +219,7 @@ export class Measurer {
       throw error instanceof ComputeError ? error : tooManyLarge()
     })
     const waitedMs = performance.now() - asked
+    const spentBefore = this.spent()
     this.pool ??= new Piscina({
       filename: this.workerFile,
       minThreads: 0,
@@ -228,7 +231,10 @@ export class Measurer {
     } catch (error) {
       left.throwIfAborted()
       if ((error as Error).name !== 'AbortError') throw error
-      throw waitedMs > limitMs / 2 ? tooManyLarge() : tookTooLong(limitMs)
+      if (waitedMs > limitMs / 2) throw tooManyLarge()
+      if (isStarved(this.spent() - spentBefore, limitMs - waitedMs, this.workers.load.running))
+        throw machineBusy(limitMs)
+      throw limitMs < this.budgetMs ? nothingLeft(limitMs) : tookTooLong(limitMs)
     } finally {
       settle()
       spend(performance.now() - asked - waitedMs)
@@ -272,10 +278,30 @@ function tooManyLarge(): ComputeError {
   )
 }
 
+function machineBusy(milliseconds: number): ComputeError {
+  return new ComputeError(
+    'computation-error',
+    `The machine of this service has too much other work: in the ${seconds(milliseconds)} that measuring may take it got less than half of a processor. Nothing was signed, and the geometries are not at fault; try again in a minute.`,
+    60,
+  )
+}
+
+/** The limit of an operation of a batch is what the others have left. */
+function nothingLeft(milliseconds: number): ComputeError {
+  return new ComputeError(
+    'computation-error',
+    `The operations before this one took so long that ${seconds(milliseconds)} were left for it, which was not enough. Nothing was signed; give fewer operations, or smaller geometries.`,
+  )
+}
+
+function seconds(milliseconds: number): string {
+  return `${Math.round(milliseconds / 100) / 10} seconds`
+}
+
 function tookTooLong(milliseconds: number): ComputeError {
   return new ComputeError(
     'computation-error',
-    `Measuring these geometries took more than ${Math.round(milliseconds / 100) / 10} seconds, so it was ended. Nothing was signed; give fewer positions.`,
+    `Measuring these geometries took more than ${seconds(milliseconds)}, so it was ended. Nothing was signed; give fewer positions.`,
   )
 }
 

@@ -1,4 +1,5 @@
 import { Piscina } from 'piscina'
+import { isStarved, processorTime } from '../http/load'
 import { UnavailableError } from '../http/problems'
 import { Semaphore, busyWith, type SemaphoreLimits } from '../http/semaphore'
 import type { Work } from '../http/work'
@@ -6,6 +7,7 @@ import type { Work } from '../http/work'
 /** Threads that take tasks from a queue; they start with the first one, and end when nobody asks. */
 
 const IDLE_MS = 60_000
+const MACHINE_BUSY = 'The machine of this service has too much other work to do this in time.'
 
 export interface WorkerLimits {
   /** Threads: of all clients, and of one; tasks that may wait, and for how long. */
@@ -51,7 +53,7 @@ export class Workers {
       maxThreads: slots.all,
       idleTimeout: IDLE_MS,
     })
-    const began = performance.now()
+    const [began, spentBefore] = [performance.now(), processorTime()]
     const abort = new AbortController()
     const end = () => abort.abort()
     const timer = setTimeout(end, taskMs)
@@ -65,8 +67,9 @@ export class Workers {
       })) as unknown
     } catch (error) {
       signal.throwIfAborted()
-      if ((error as Error).name === 'AbortError') throw new UnavailableError(slow)
-      throw error
+      if ((error as Error).name !== 'AbortError') throw error
+      const starved = isStarved(processorTime() - spentBefore, taskMs, this.slots.load.running)
+      throw new UnavailableError(starved ? MACHINE_BUSY : slow)
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', end)
