@@ -159,15 +159,22 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
   }
 }
 
-/** Who sends changes to subscribers. Throws a SettingsError where their file is wrong. */
+/** Who sends changes to subscribers. Throws a SettingsError where their file is not a list. */
 function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
   const rows = new WebhookStore(store.servers)
   if (!webhooks) return { start: () => warnOfSilence(rows, logger) }
   const sender = new SafeSender(new Set(webhooks.privateHosts))
-  const given = webhooks.file === undefined ? [] : readWebhooksFile(webhooks.file, sender)
+  const { subscriptions, refused } =
+    webhooks.file === undefined ? { subscriptions: [], refused: [] } : readWebhooksFile(webhooks.file, sender)
+  for (const { id, problem } of refused)
+    logger.error(
+      { subscription: id, problem },
+      'an entry of WEBHOOKS_FILE is wrong; its subscription stays as it was',
+    )
+  const kept = refused.flatMap(({ id }) => id ?? [])
   const deliverer = new Deliverer(store, rows, sender, logger)
   const start = () =>
-    retry(() => rows.setFile(given), {
+    retry(() => rows.setFile(subscriptions, kept), {
       ...UNTIL_ANSWERED,
       onFailure: ({ message }, attempt) => {
         if (attempt === 1)

@@ -69,8 +69,8 @@ export function readSchemaUid(text: string, name: string): string {
 }
 
 export function readLocationType(text: string, name: string): string {
-  // Postgres refuses NUL, and no name has another control character.
-  if (text === '' || text.length > MAX_LOCATION_TYPE_LENGTH || /[\0-\x1f\x7f]/.test(text))
+  // Postgres refuses NUL and half a surrogate pair, and no name has another control character.
+  if (text === '' || text.length > MAX_LOCATION_TYPE_LENGTH || /[\0-\x1f\x7f\p{Surrogate}]/u.test(text))
     throw invalid(
       name,
       `Expected the name of a location type such as geojson-point, at most ${MAX_LOCATION_TYPE_LENGTH} characters`,
@@ -79,8 +79,13 @@ export function readLocationType(text: string, name: string): string {
 }
 
 export function readMemoWords(text: string, name: string): string {
-  // Postgres refuses NUL, and has no word of ASCII's marks alone (db/migrations, MemoWords).
-  if (text.length > MAX_MEMO_WORDS_LENGTH || text.includes('\0') || !/[^\0-/:-@[-`{-\x7f]/.test(text))
+  // Postgres refuses NUL and half a surrogate pair, and has no word of ASCII's marks alone (db/migrations,
+  // MemoWords).
+  if (
+    text.length > MAX_MEMO_WORDS_LENGTH ||
+    /[\0\p{Surrogate}]/u.test(text) ||
+    !/[^\0-/:-@[-`{-\x7f]/.test(text)
+  )
     throw invalid(name, `Expected words of the memo, at most ${MAX_MEMO_WORDS_LENGTH} characters`)
   return text
 }

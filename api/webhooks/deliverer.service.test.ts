@@ -180,6 +180,20 @@ hunt(
   },
 )
 
+test('an entry of the file that is wrong leaves its subscription as it was; one that is gone is deleted', async () => {
+  const store = new Store(database.url, () => {})
+  const webhooks = new WebhookStore(store.servers)
+  const [one, two, three] = ['one', 'two', 'three'].map((id) => subscription('https://maps.example', { id }))
+  await webhooks.setFile([one!, two!, three!])
+  const before = await state(`id = 'two'`)
+  await webhooks.setFile([one!], ['two'])
+  expect((await state()).map(({ id }) => id)).toEqual(['one', 'two'])
+  expect(await state(`id = 'two'`)).toEqual(before)
+  await webhooks.setFile([one!])
+  expect((await state()).map(({ id }) => id)).toEqual(['one'])
+  await store.close()
+})
+
 /** Whose database is out of reach from some moment on, but not its receivers. */
 async function deliverUntilCut(
   given: readonly GivenSubscription[],

@@ -94,13 +94,16 @@ export class WebhookStore {
     return translated(this.servers.query<Row>(this.config, { text, values }), false)
   }
 
-  /** Makes the subscriptions of the settings file what it says; one whose finality changes begins anew. */
-  async setFile(given: readonly GivenSubscription[]): Promise<void> {
+  /**
+   * Makes the subscriptions of the settings file what it says; one whose finality changes begins anew.
+   * @param kept ids of those that stay as they are, as their entries are wrong
+   */
+  async setFile(given: readonly GivenSubscription[], kept: readonly string[] = []): Promise<void> {
     await this.query(
       `WITH given AS (
          SELECT * FROM json_to_recordset($1) AS given (id text, url text, finality text, filter jsonb, secrets text[])
        ), gone AS (
-         DELETE FROM webhook_subscription WHERE source = 'file' AND id NOT IN (SELECT id FROM given))
+         DELETE FROM webhook_subscription WHERE source = 'file' AND id NOT IN (SELECT id FROM given) AND id <> ALL($2))
        INSERT INTO webhook_subscription AS old (id, source, url, finality, filter, secrets, old_until)
        SELECT id, 'file', url, finality, filter, secrets, 'infinity' FROM given ORDER BY id
        ON CONFLICT (id) DO UPDATE SET source = 'file', url = excluded.url, finality = excluded.finality,
@@ -109,7 +112,7 @@ export class WebhookStore {
          position = CASE WHEN old.finality = excluded.finality THEN old.position END
        WHERE (old.source, old.url, old.finality, old.filter, old.secrets)
          IS DISTINCT FROM ('file', excluded.url, excluded.finality, excluded.filter, excluded.secrets)`,
-      [JSON.stringify(given)],
+      [JSON.stringify(given), kept],
     )
   }
 

@@ -23,10 +23,13 @@ function read(value: unknown) {
   writeFileSync(file, JSON.stringify(value))
   return readWebhooksFile(file, sender)
 }
+const OTHER = { ...ROW, id: 'other' }
 
 test('what is left out has its default; the newest secret is the first', () => {
   const oldSecret = `whsec_${'B'.repeat(32)}`
-  expect(read([ROW, { ...ROW, id: 'other', url: 'http://hooks.internal:8080/x', oldSecret }])).toEqual([
+  const { subscriptions, refused } = read([ROW, { ...OTHER, url: 'http://hooks.internal:8080/x', oldSecret }])
+  expect(refused).toEqual([])
+  expect(subscriptions).toEqual([
     { id: 'maps', url: ROW.url, finality: 'final', filter: {}, secrets: [ROW.secret] },
     {
       ...{ id: 'other', url: 'http://hooks.internal:8080/x', finality: 'final', filter: {} },
@@ -35,25 +38,35 @@ test('what is left out has its default; the newest secret is the first', () => {
   ])
 })
 
-test.each<[string, unknown, string]>([
-  ['no list', ROW, sentence()],
-  ['an id with a space', [{ ...ROW, id: 'my maps' }], sentence('', '/0/id')],
-  ['one id twice', [ROW, ROW], sentence()],
-  ['a finality of another API', [{ ...ROW, finality: 'safe' }], sentence('', '/0/finality')],
-  ['a short secret', [{ ...ROW, secret: 'whsec_x' }], sentence('', '/0/secret')],
-  ['nothing of it', [{}], sentence('', '/0/id')],
-  ['no url', [{ ...ROW, url: undefined }], '/0/url: missing; expected string'],
-  ['no secret', [{ ...ROW, secret: undefined }], sentence('', '/0/secret')],
-  ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour: unexpected property'],
-  ['a filter that there is not', [{ ...ROW, filter: { limit: '3' } }], 'maps: filter: '],
+test('what is no list is refused as a whole', () => {
+  expect(() => read(ROW)).toThrow(sentence())
+})
+
+test.each<[string, unknown, string, string?]>([
+  ['an id with a space', { ...ROW, id: 'my maps' }, sentence('', '/id'), 'my maps'],
+  ['the id of another one', OTHER, sentence('', 'other'), 'other'],
+  ['a finality of another API', { ...ROW, finality: 'safe' }, sentence('', '/finality'), 'maps'],
+  ['a short secret', { ...ROW, secret: 'whsec_x' }, sentence('', '/secret'), 'maps'],
+  ['nothing of it', {}, sentence('', '/id')],
+  ['null', null, sentence()],
+  ['an id that is no text', { ...ROW, id: 5 }, sentence('', '/id')],
+  ['no url', { ...ROW, url: undefined }, sentence('', '/url: missing; expected string'), 'maps'],
+  ['no secret', { ...ROW, secret: undefined }, sentence('', '/secret'), 'maps'],
+  ['an unknown field', { ...ROW, colour: 'red' }, sentence('', '/colour: unexpected property'), 'maps'],
+  ['a filter that there is not', { ...ROW, filter: { limit: '3' } }, sentence('', 'filter: '), 'maps'],
   [
-    'a private host that no setting names',
-    [{ ...ROW, url: 'http://hooks.internal/' }],
-    sentence('maps: url'),
+    'half a surrogate pair',
+    { ...ROW, filter: { location_type: '\ud83d' } },
+    sentence('', 'filter: '),
+    'maps',
   ],
-  ['a password', [{ ...ROW, url: 'https://u:p@maps.example/' }], sentence('url')],
-])('%s is refused', (_, value, message) => {
-  expect(() => read(value)).toThrow(message)
+  ['a private host', { ...ROW, url: 'http://hooks.internal/' }, sentence('', 'url: '), 'maps'],
+  ['a password', { ...ROW, url: 'https://u:p@maps.example/' }, sentence('', 'url: '), 'maps'],
+])('an entry with %s is refused, and the others are read', (_, entry, problem, id) => {
+  const { subscriptions, refused } = read([OTHER, entry, { ...ROW, id: 'last' }])
+  expect(subscriptions.map((each) => each.id)).toEqual(['other', 'last'])
+  expect(refused).toEqual([{ id, problem }])
+  expect(refused[0]!.problem).toMatch(/^\[1\]: /)
 })
 
 testSentences()

@@ -38,7 +38,6 @@ const ROW = Type.Object(
   },
   { additionalProperties: false },
 )
-const ROWS = Type.Array(ROW, { maxItems: MOST_SUBSCRIPTIONS })
 
 /** A subscription as it is asked for; secrets with the newest first. */
 export interface GivenSubscription {
@@ -49,24 +48,45 @@ export interface GivenSubscription {
   secrets: readonly string[]
 }
 
-/** The subscriptions of WEBHOOKS_FILE. Throws a SettingsError that names each place. */
-export function readWebhooksFile(file: string, sender: SafeSender): GivenSubscription[] {
+/** The content of WEBHOOKS_FILE. */
+export interface WebhooksFile {
+  subscriptions: GivenSubscription[]
+  /** Entries that are not read: why, and the id of the subscription that then stays as it was, if it has one. */
+  refused: { id: string | undefined; problem: string }[]
+}
+
+/**
+ * Reads WEBHOOKS_FILE. An entry that is wrong is refused by itself. Throws a SettingsError if the file is not
+ * a list at all.
+ */
+export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile {
   let value: unknown
   try {
     value = parseSettingsFile(readFileSync(file, 'utf8'))
   } catch (error) {
     throw wrong(file, (error as Error).message)
   }
-  if (!Value.Check(ROWS, value))
-    throw wrong(file, `expected a list of subscriptions; ${schemaProblems(ROWS, value)}`)
-  const twice = value.find(({ id }, i) => value.findIndex((each) => each.id === id) !== i)
-  if (twice) throw wrong(file, `two subscriptions have the id ${twice.id}`)
-  return value.map((row) => {
-    const problem = problemOf(row, sender)
-    if (problem) throw wrong(file, `${row.id}: ${problem}`)
-    const { id, url, finality = 'final', filter = {}, secret, oldSecret } = row
-    return { id, url, finality, filter, secrets: oldSecret === undefined ? [secret] : [secret, oldSecret] }
-  })
+  if (!Array.isArray(value) || value.length > MOST_SUBSCRIPTIONS)
+    throw wrong(file, `expected a list of at most ${MOST_SUBSCRIPTIONS} subscriptions`)
+  const subscriptions = new Map<string, GivenSubscription>()
+  const refused: WebhooksFile['refused'] = []
+  for (const [i, row] of (value as unknown[]).entries()) {
+    const isRow = Value.Check(ROW, row)
+    const problem = !isRow
+      ? schemaProblems(ROW, row)
+      : subscriptions.has(row.id)
+        ? `another subscription before it has the id ${row.id}`
+        : problemOf(row, sender)
+    if (isRow && problem === undefined) {
+      const { id, url, finality = 'final', filter = {}, secret, oldSecret } = row
+      const secrets = oldSecret === undefined ? [secret] : [secret, oldSecret]
+      subscriptions.set(id, { id, url, finality, filter, secrets })
+    } else {
+      const { id } = (row ?? {}) as { id?: unknown }
+      refused.push({ id: typeof id === 'string' ? id : undefined, problem: `[${i}]: ${problem}` })
+    }
+  }
+  return { subscriptions: [...subscriptions.values()], refused }
 }
 
 /** What is wrong with an address or a filter; undefined: nothing. */
