@@ -1,10 +1,11 @@
+import { CID, linkOf } from './media-link'
+
 /** Media of a record: attested, so hostile until shown otherwise. Nothing is loaded from elsewhere. */
 
 /** Pictures that browsers show without running anything. */
 const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/i
 const DATA_URL = /^data:(image\/[a-z]+);base64,([A-Za-z0-9+/=\s]+)$/i
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}$/
-const CID = /^(Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{50,})(\/.*)?$/
 /** Characters of a picture; of larger ones only the size is said. */
 const MOST = 8_000_000
 const SHOWN = 300
@@ -53,14 +54,5 @@ function pictureOf(type: string, data: string): string | undefined {
   if (ownType) return PICTURES.test(ownType) ? `data:${ownType};base64,${base64}` : undefined
   return PICTURES.test(type) && data.length > 40 && !CID.test(data) && BASE64.test(data)
     ? `data:${type};base64,${data}`
-    : undefined
-}
-
-/** Where a link leads; IPFS by a public gateway. */
-function linkOf(data: string): string | undefined {
-  const path = data.startsWith('ipfs://') ? data.slice('ipfs://'.length) : data
-  if (CID.test(path)) return `https://ipfs.io/ipfs/${encodeURI(path)}`
-  return /^https?:\/\//i.test(data) && data.length < 2_000 && URL.canParse(data)
-    ? new URL(data).href
     : undefined
 }
