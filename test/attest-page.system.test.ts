@@ -127,6 +127,36 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(others(complaints)).toEqual([])
   })
 
+  test('a form that a link filled says so, and its whole memo is seen before it is signed', async () => {
+    const memo = `Lovely tower${'\n'.repeat(60)}I sell it for nothing\u202e\u200b`
+    await using browser = await open({ place: '2.2945, 48.8584', memo })
+    const { page, complaints } = browser
+    const note = page.getByRole('note')
+    await note.waitFor()
+    const shown = page.locator('[data-memo]')
+    expect(await shown.textContent()).toBe(
+      'Lovely tower\n[60 line breaks]\nI sell it for nothing[U+202E][U+200B]',
+    )
+    // No part of it can be scrolled out of sight within its box.
+    expect(await shown.evaluate((box) => box.scrollHeight <= box.clientHeight)).toBe(true)
+    await button(browser, 'Attest it with a test account').scrollIntoViewIfNeeded()
+    await browser.picture('attest-linked')
+    expect(await browser.barriers()).toEqual([])
+    // Its own words are no one else's.
+    await page.getByLabel('Memo', { exact: true }).fill('Mine')
+    await note.waitFor()
+    await page.getByLabel('Place', { exact: true }).fill('2, 48')
+    await note.waitFor({ state: 'detached' })
+    expect(await shown.textContent()).toBe('Mine')
+    expect(complaints).toEqual([])
+  })
+  test('a form that nobody filled says nothing of a link', async () => {
+    await using browser = await open({ chain: LOCAL_CHAIN.slug })
+    expect(await browser.page.getByRole('note').count()).toBe(0)
+    await browser.page.getByLabel('Memo').fill('Mine')
+    expect(await browser.page.getByRole('note').count()).toBe(0)
+  })
+
   test('the address never holds a private place that is pasted, nor one that is no JSON any more', async () => {
     await using browser = await open({ place: '2.2945, 48.8584' })
     const { page, complaints } = browser

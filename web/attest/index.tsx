@@ -43,6 +43,10 @@ export default function Attest() {
   const { parameters } = here.value
   const [text, setText] = useState(parameters.get('place') ?? '')
   const [memo, setMemo] = useState(parameters.get('memo') ?? '')
+  /** What the address filled in when the page was opened: whoever made the link wrote it. */
+  const [linked] = useState({ text, memo })
+  const isLinked =
+    (linked.text !== '' && text === linked.text) || (linked.memo !== '' && memo === linked.memo)
   const [time, setTime] = useState('')
   const [media, setMedia] = useState<readonly Medium[]>([])
   const [recipient, setRecipient] = useState('')
@@ -168,6 +172,12 @@ export default function Attest() {
           A signed statement about a place, on a chain: everyone can read it, for ever. You can revoke it, but
           not remove it.
         </p>
+        {isLinked && (
+          <p class="from-link" role="note">
+            The address of this page filled the form. If you follow a link, its author chose place and memo:
+            read both before you sign.
+          </p>
+        )}
         <GeometryField
           index={0}
           label="Place"
@@ -246,6 +256,14 @@ export default function Attest() {
           }}
         />
       </form>
+      {memo && !attested && (
+        <section class="whole-memo" aria-label="What everyone will read">
+          <p class="soft">
+            The whole memo, as everyone will read it ({[...memo].length.toLocaleString('en')} characters):
+          </p>
+          <bdi data-memo>{visibleText(memo)}</bdi>
+        </section>
+      )}
       {chain && !attested && <WithSigner chain={chain} verb="Attest it" prepare={prepare} act={attest} />}
       <ol ref={progress} class="steps" aria-live="polite">
         {steps.map((each) => (
@@ -276,6 +294,19 @@ export default function Attest() {
       )}
     </MapWithPanel>
   )
+}
+
+/**
+ * The text with what may hide parts of it made visible: invisible characters as their code points, and how
+ * many line breaks follow each other.
+ */
+function visibleText(text: string): string {
+  return text
+    .replace(
+      /(?![\n\t ])[\p{C}\p{Z}\p{Variation_Selector}]/gu,
+      (character) => `[U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
+    )
+    .replace(/\n{4,}/g, (breaks) => `\n[${breaks.length} line breaks]\n`)
 }
 
 /** Keeps a text in the address, to be shared, where it fits. */
