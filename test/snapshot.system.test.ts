@@ -4,7 +4,7 @@ import path from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { AbiCoder, ParamType, ZeroAddress } from 'ethers'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_CHAIN, attest, locationRequest, mined, request, revoke } from '../dev/chain'
+import { LOCAL_CHAIN, attest, locationRequest, mined, request, revoke, testAccount } from '../dev/chain'
 import { schemaUid } from '../src/eas'
 import { startApi } from './api'
 import {
@@ -111,6 +111,10 @@ describe('a restored service', () => {
       0,
       expect.stringContaining(`${SLUG}: ${final} events restored`),
     ])
+    // Nothing proves whose answers are the service's own.
+    expect(restored.output).toContain(
+      `${SLUG}: the snapshot names ${testAccount(ANSWERER).address.toLowerCase()}, whose attestations`,
+    )
     expect(await count(other, 'attestation_event')).toBe(final)
     // Records are those of the log as of then: the revocation that was not final is not in them.
     const columns = `uid, schema_uid, memo, geometry, geom::text, attributes, problem, block_hash`

@@ -272,6 +272,11 @@ async function restore(database: Database, settings: Settings, folder: string): 
   )
   for (const { chain, finalHeight, events } of manifest.chains)
     progress.line(`${chain}: ${events.lines} events restored, up to block ${finalHeight}`)
+  for (const { chain, attesters } of manifest.chains)
+    if (attesters.length)
+      progress.line(
+        `${chain}: the snapshot names ${attesters.map(({ address }) => address).join(', ')}, whose attestations are now listed as answers of this service. Nothing proves it: compare with the attester and the proxy that GET / names, and with OTHER_ATTESTERS`,
+      )
   progress.line(
     `${uids} attestations are restored as the snapshot has them. Start the indexers: they go on from there, and the audit holds all of it against the chains`,
   )
