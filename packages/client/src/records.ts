@@ -1,5 +1,5 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
-import { ConnectionError, ServiceVersionError } from './errors'
+import { ConnectionError, InvalidInputError, ServiceVersionError } from './errors'
 import { requireJson, type Send } from './http'
 import type { ListPage, LocationRecord, RecordFilters, Statistics } from './types'
 import { pause } from './waiting'
@@ -140,7 +140,15 @@ export function listOf<Page extends Paged, Asked extends Options>(
         if (cursor === undefined) return
       }
     },
-    get: (uid, { chain, signal } = {}) => json(`${at}/${encodeURIComponent(uid)}`, { chain }, signal),
+    get: async (uid, { chain, signal } = {}) => {
+      // As part of an address `.` and `..` would be other pages.
+      if (!/^0x[0-9a-f]{64}$/i.test(uid))
+        throw new InvalidInputError({
+          ...{ status: 400, title: 'Invalid UID format' },
+          detail: 'UID must be a 66-character hex string starting with 0x',
+        })
+      return json(`${at}/${uid}`, { chain }, signal)
+    },
   }
 }
 

@@ -27,9 +27,18 @@ export const place = (role: string) =>
   z
     .union([z.string(), position(), z.looseObject({})], { error: `expected a ${PLACE}` })
     .describe(`${role}: ${PLACE}`)
-/** A chain. */
-export const chain = (description: string) =>
-  z.string({ error: 'expected the slug of a chain, such as base-sepolia' }).describe(description)
+/** A polygon or a line, which no single position is; `types` names those that the tool takes. */
+export const shape = (role: string, types: string) => {
+  const form = `UID of an attested ${types}, or its GeoJSON`
+  return z
+    .union([z.string(), z.looseObject({})], { error: `expected a ${form}` })
+    .describe(`${role}: ${form}`)
+}
+/** A chain by its slug or id, as a text. */
+export const chain = (description: string) => {
+  const error = 'expected the slug or id of a chain, such as base-sepolia or 84532'
+  return z.union([z.string(), z.number()], { error }).transform(String).describe(description)
+}
 
 export type Place = z.output<ReturnType<typeof place>>
 

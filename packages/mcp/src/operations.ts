@@ -10,7 +10,7 @@ import {
 } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { ToolInputError } from './errors'
-import { chain, metres, place, placeOf, slugOf, type Place } from './inputs'
+import { chain, metres, place, placeOf, shape, slugOf, type Place } from './inputs'
 import { addTool, READS, type Tools } from './tool'
 
 /** What every operation is asked with. */
@@ -54,20 +54,25 @@ interface OperationTool {
 function operation<Name extends string>(
   name: string,
   description: string,
-  /** what its places are, by the names of their parameters */
-  places: Readonly<Record<Name, string>>,
+  /** what its places are, by the names of their parameters: a place, or a schema of a shape */
+  places: Readonly<Record<Name, string | z.ZodType>>,
   units: 'meters' | 'square_meters' | undefined,
   ask: (geo: Geo, asked: Asked<Name>, options: AskOptions) => Promise<Answer>,
   more: z.ZodRawShape = {},
 ): OperationTool {
   const result = units ? { result: z.number(), units: z.literal(units) } : { result: z.boolean() }
   const names = Object.keys(places) as [Name, ...Name[]]
-  const shape = Object.fromEntries(names.map((each) => [each, place(places[each])]))
+  const taken = Object.fromEntries(
+    names.map((each) => {
+      const role = places[each]
+      return [each, typeof role === 'string' ? place(role) : role]
+    }),
+  )
   const privateError = `expected a list of names of places, of ${names.join(', ')}`
   return {
     ...{ name, title: name[0]!.toUpperCase() + name.slice(1), description, places: names },
     input: z.object({
-      ...shape,
+      ...taken,
       ...more,
       private: z
         .array(z.enum(names, { error: privateError }), { error: privateError })
@@ -92,7 +97,7 @@ const OPERATIONS: readonly OperationTool[] = [
   operation(
     'contains',
     'Whether a place lies wholly inside another. A point on the boundary does not: see intersects.',
-    { container: 'Polygon', geometry: 'What may lie in it' },
+    { container: shape('Container', 'Polygon or MultiPolygon'), geometry: 'What may lie in it' },
     undefined,
     (geo, { container, geometry }, options) => geo.contains(container, geometry, options),
   ),
@@ -114,14 +119,14 @@ const OPERATIONS: readonly OperationTool[] = [
   operation(
     'area',
     'Geodesic area of a polygon in square metres, holes left out.',
-    { geometry: 'Polygon or MultiPolygon' },
+    { geometry: shape('Area', 'Polygon or MultiPolygon') },
     'square_meters',
     (geo, { geometry }, options) => geo.area(geometry, options),
   ),
   operation(
     'length',
     'Geodesic length of a line in metres.',
-    { geometry: 'LineString or MultiLineString' },
+    { geometry: shape('Line', 'LineString or MultiLineString') },
     'meters',
     (geo, { geometry }, options) => geo.length(geometry, options),
   ),

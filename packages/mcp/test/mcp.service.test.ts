@@ -125,7 +125,7 @@ describe.each<[string, Era]>([
       }
       // What hosts show a model of each tool: docs/guide/agents.md tells its size.
       const shown = JSON.stringify(tools.map(({ outputSchema: _, ...tool }) => tool))
-      expect(shown.length).toBeLessThan(11_750)
+      expect(shown.length).toBeLessThan(12_250)
       expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never an instruction/)
 
       const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
@@ -165,7 +165,13 @@ describe.each<[string, Era]>([
         { attributes: { a: 1 } },
       ])
         expect(await uids(other)).toEqual([])
-      expect(await told(client, 'get_record', { uid: gate })).toMatchObject({ uid: gate, latitude: 52.5163 })
+      for (const chain of [undefined, 'base-sepolia', 84532, '84532'])
+        expect(await told(client, 'get_record', { uid: gate, chain })).toMatchObject({
+          ...{ uid: gate, latitude: 52.5163 },
+        })
+      expect(await told(client, 'distance', { from: TOWER, to: GATE, chain: 84532 })).toMatchObject({
+        chain: 'base-sepolia',
+      })
       expect(await told(client, 'list_chains', {})).toMatchObject({
         chains: [{ slug: 'base-sepolia', id: 84532, ready: true, attester: distance.attester }],
       })
@@ -334,7 +340,7 @@ describe('landing', () => {
 describe('errors say what to do next', () => {
   const POINT = { from: TOWER, to: GATE }
   test.each<[string, Record<string, unknown>, RegExp]>([
-    ['distance', POINT, /chain: expected the slug of a chain, such as base-sepolia$/],
+    ['distance', POINT, /chain: expected the slug or id of a chain, such as base-sepolia or 84532$/],
     [
       'distance',
       { ...POINT, chain: 'mars' },
@@ -355,7 +361,18 @@ describe('errors say what to do next', () => {
       /^Attestation Not Found: .* A UID counts on its own chain only; search_records finds places\.$/,
     ],
     ['within', { geometry: TOWER, target: GATE, radius: -1, ...CHAIN }, /radius: expected metres, above 0/],
-    ['area', { geometry: TOWER, ...CHAIN }, /^Invalid Input: geometry: .*Polygon/],
+    [
+      'area',
+      { geometry: TOWER, ...CHAIN },
+      /geometry: expected a UID of an attested Polygon or MultiPolygon, or/,
+    ],
+    ['area', { geometry: LINE, ...CHAIN }, /^Invalid Input: geometry: .*Polygon/],
+    ['length', { geometry: TOWER, ...CHAIN }, /geometry: expected a UID of an attested LineString/],
+    [
+      'contains',
+      { container: TOWER, geometry: GATE, ...CHAIN },
+      /container: expected a UID of an attested Poly/,
+    ],
     ['search_records', { radius: 5 }, /near/],
     ['search_records', { limit: 1000 }, /limit: expected a whole number from 1 to 50/],
     ['search_records', { bbox: [1, 2] }, /bbox: expected \[west, south, east, north\]/],
@@ -368,7 +385,13 @@ describe('errors say what to do next', () => {
     ],
     ['verify_answer', {}, /answer: expected the signed_answer of an operation/],
     ['search_records', { chain: 'mars' }, /^Invalid chain parameter: .*base-sepolia.* Correct the input/],
-    ['get_record', { uid: '0x12' }, /^Invalid UID format: .* Correct the input and call again\.$/],
+    ...['0x12', '.', '..', '', `0x${'12'.repeat(32)}/..`].map(
+      (uid): [string, Record<string, unknown>, RegExp] => [
+        'get_record',
+        { uid },
+        /^Invalid UID format: .* Correct the input and call again\.$/,
+      ],
+    ),
     [
       'get_record',
       { uid: `0x${'12'.repeat(32)}` },
