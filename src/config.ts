@@ -6,7 +6,7 @@ import { bool, customCleanEnv, makeValidator, port, str } from 'envalid'
 import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
 import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from './eas'
 import { locationSchema, type LocationSchema, type SchemaPolicy } from './location'
-import { faultPosition, parseStrictJson } from './strict-json'
+import { faultPosition, parseStrictJson, withoutMark } from './strict-json'
 
 /**
  * How an answer lands: `direct`, in EAS at the attester's nonce; or `proxy`, through EAS's
@@ -160,7 +160,8 @@ export class SettingsError extends Error {
  * Parses a settings file. Throws an Error that says where it is no JSON; not what stands there, which may be
  * a part of a secret, and which JSON.parse would show.
  */
-export function parseSettingsFile(text: string): unknown {
+export function parseSettingsFile(marked: string): unknown {
+  const text = withoutMark(marked)
   try {
     JSON.parse(text)
   } catch (error) {

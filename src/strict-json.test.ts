@@ -13,6 +13,7 @@ hunt('valid JSON is read as by JSON.parse', 50, ({ seed, cases }) => {
         const text = JSON.stringify(value, null, space)
         fc.pre(!text.includes('__proto__'))
         expect(parseStrictJson(text)).toEqual(JSON.parse(text))
+        expect(parseStrictJson(`\ufeff${text}`)).toEqual(JSON.parse(text))
       },
     ),
     { seed, numRuns: cases },
@@ -33,6 +34,8 @@ test('equal keys in different objects, and strings that look like keys, are acce
 describe('refuses', () => {
   test.each([
     ['{"a":1,"a":1}'],
+    ['\ufeff\ufeff1'],
+    ['\ufeff'],
     ['{"a":{"b":[{}]},"c":2,"a" \n:1}'],
     ['[{"x":1},{"\\u0061":1,"a":2}]'],
     ['{"":1,"":2}'],

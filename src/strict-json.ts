@@ -1,12 +1,18 @@
 /** Deepest nesting that is accepted; real documents and geometries have a fifth of it. */
 const MAX_DEPTH = 64
 
+/** The text without the byte order mark that some editors and programs write before JSON (RFC 8259, 8.1). */
+export function withoutMark(text: string): string {
+  return text.startsWith('\ufeff') ? text.slice(1) : text
+}
+
 /**
- * Parses JSON that every parser understands alike. Refuses a repeated key in an object, as some parsers take
+ * Parses JSON that every parser understands alike; a byte order mark may precede it. Refuses a repeated key in an object, as some parsers take
  * the first value and some the last; the key __proto__; and nesting beyond 64 levels. Linear in the text,
  * without recursion. Throws a SyntaxError.
  */
-export function parseStrictJson(text: string): unknown {
+export function parseStrictJson(marked: string): unknown {
+  const text = withoutMark(marked)
   const value: unknown = JSON.parse(text)
   // The text is valid JSON: a quote only begins or ends a string, and a string before a colon is a key.
   const open: (Set<string> | undefined)[] = []

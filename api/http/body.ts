@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import secureJson from 'secure-json-parse'
-import { faultPosition } from '../../src/strict-json'
+import { faultPosition, withoutMark } from '../../src/strict-json'
 import { RequestError } from './problems'
 
 /**
@@ -21,7 +21,7 @@ export function parseBody(body: Buffer): unknown {
   try {
     return secureJson.parse(text, { protoAction: 'error', constructorAction: 'error' })
   } catch {
-    const fault = jsonFault(text)
+    const fault = jsonFault(withoutMark(text))
     throw new RequestError(
       fault === undefined
         ? 'The body must not hold __proto__, nor a constructor with a prototype.'

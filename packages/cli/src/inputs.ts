@@ -38,18 +38,19 @@ export async function readInput(argument: string, { stdin, at }: Sources): Promi
   return inputOfJson(await readText(given, at, FORMS), `'${given}'`)
 }
 
-/** The text of a file. Throws a UsageError; `otherwise` says what else would be right. */
+/** The text of a file, without a byte order mark. Throws a UsageError; `otherwise` says what else would be right. */
 export async function readText(
   file: string,
   at: Files['at'],
   otherwise = 'Name one that there is',
 ): Promise<string> {
-  return readFile(at(file), 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const text = await readFile(at(file), 'utf8').catch((error: NodeJS.ErrnoException) => {
     const named = fileNamed(file.slice(0, 200))
     if (error.code === 'ENOENT' || error.code === 'ENAMETOOLONG')
       throw new UsageError(`There is no file ${named}. ${otherwise}.`)
     throw new UsageError(`The file ${named} cannot be read (${error.code}).`)
   })
+  return text.replace(/^\ufeff/, '')
 }
 
 /**
@@ -88,7 +89,7 @@ export function written(text: string): string | { type: 'Point'; coordinates: nu
 async function inputOfJson(content: string, from: string): Promise<Input> {
   let value: unknown
   try {
-    value = JSON.parse(content.replace(/^\ufeff/, ''))
+    value = JSON.parse(content)
   } catch {
     // said below
   }

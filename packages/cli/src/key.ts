@@ -76,7 +76,7 @@ async function readSecret(file: string, option: string, { at }: KeySurroundings)
       throw new KeyError(
         `Others can use '${file}' (its rights are ${(mode & 0o777).toString(8)}): run chmod 600 ${quoted(file)} and try again. Nothing was signed.`,
       )
-    return await handle.readFile('utf8')
+    return (await handle.readFile('utf8')).replace(/^\ufeff/, '')
   } catch (error) {
     if (error instanceof KeyError) throw error
     throw new KeyError(

@@ -205,7 +205,7 @@ function locationOf(
 
 function parsed(json: string, path: string): unknown {
   try {
-    return JSON.parse(json)
+    return JSON.parse(json.replace(/^\ufeff/, ''))
   } catch {
     throw invalidPlace(path, 'expected JSON')
   }
