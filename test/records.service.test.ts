@@ -95,6 +95,8 @@ describe('the known defects of the public records service', () => {
       // The type does not say which number comes first, and both can be a latitude.
       ['coordinate-decimal', '[30.5, 60.25]', [null, null]],
       ['DecimalDegrees', '30.5, 60.25', [null, null]],
+      // All public writers have the longitude first (docs/spec/facts.md 2).
+      ['DecimalDegrees<string>', '30.5, 60.25', [30.5, 60.25]],
       // An impossible latitude is no reason to swap.
       ['geojson-point', '{"type":"Point","coordinates":[30.5,120.25]}', [null, null]],
     ]
@@ -110,7 +112,22 @@ describe('the known defects of the public records service', () => {
         longitude,
         latitude,
       })
-    expect(await found('?bbox=30,60,31,61')).toEqual(new Set([uids[0], uids[1]]))
+    expect(await found('?bbox=30,60,31,61')).toEqual(new Set([uids[0], uids[1], uids[4]]))
+  })
+  test('an event time in milliseconds: no record, and no answer about a place that is certain', async () => {
+    const { chain } = world
+    const uid = await attest(chain, locationRequest(point(-33, 44), { eventTimestamp: 1_700_000_000_000 }), 1)
+    await world.caughtUp()
+    const { body } = await world.get(`${LIST}/${uid}`)
+    expect(body).toMatchObject({
+      ...{ longitude: -33, latitude: 44, event_timestamp: body.timestamp },
+      problem: sentence('', 1_700_000_000_000),
+    })
+    expect(await uidsOf('?bbox=-34,43,-32,45')).toEqual([uid])
+    const page = await (await fetch(`${world.url}${LIST}?format=html&bbox=-34,43,-32,45`)).text()
+    expect(page).not.toContain('no geometry')
+    const asked = { chainId: 84532, from: uid, to: { type: 'Point', coordinates: [-33, 44] } }
+    expect((await world.post('/compute/v0/distance', asked)).body).toMatchObject({ result: 0 })
   })
   test('revocations never applied', async () => {
     const [uid] = await attested(point(100, 1))

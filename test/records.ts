@@ -128,7 +128,7 @@ function rowOf(record: StoredRecord, { media, columns }: GivenRecord): RecordRow
       blockTime: new Date(record.timestamp),
       now: WRITTEN,
       location: {
-        eventTimestamp: undefined,
+        ...{ eventTimestamp: undefined, timeProblem: null },
         srs: 'EPSG:4326',
         locationType: record.locationType,
         location: record.location,

@@ -74,7 +74,10 @@ const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/loc
  * Doors beside a room's index: the squid's GraphQL loads packages that the API does not need; the others
  * lead to what also runs in browsers.
  */
-const PORTABLE = ['src/geodesy', 'src/operations', 'src/eas/portable', 'src/location/payload']
+const PORTABLE = [
+  ...['src/geodesy', 'src/geodesy/degrees', 'src/operations', 'src/eas/portable'],
+  ...['src/location/names', 'src/location/payload'],
+]
 const SIDE_DOORS = ['api/graphql/squid', ...PORTABLE]
 const roomOf = (file: string) =>
   Object.keys(ARROWS).find((room) => file === room || file.startsWith(`${room}/`))
@@ -129,11 +132,14 @@ test('the kernel and the signing code import nothing of ours', () => {
     ),
   ).toEqual(new Set(['ethers', 'hash-wasm', 'node:crypto', 'secp256k1/bindings']))
 })
-test('the pages take the client, and of src the table of chains', () => {
+test('the pages take the client, and of src what depends on nothing', () => {
   const pages = sourcesIn('web')
   expect(pages.length).toBeGreaterThan(10)
   const outside = pages.flatMap(imports).filter((target) => /^(src|api|dev|packages)\//.test(target))
-  expect([...new Set(outside)]).toEqual(['src/chains'])
+  expect([...new Set(outside)].sort()).toEqual([
+    ...['src/chains', 'src/geodesy/degrees', 'src/location/event-time'],
+  ])
+  expect(['src/geodesy/degrees.ts', 'src/location/event-time.ts'].flatMap(imports)).toEqual([])
 })
 /** The file that an import names; undefined for a package. */
 const fileOf = (target: string, among: readonly string[]) =>

@@ -9,7 +9,7 @@ import {
   type OffchainAttestation,
 } from '../../src/eas'
 import { readGeometry } from '../../src/geodesy'
-import { decodeLocation, isLocationSchema, plainLocationType, type SchemaPolicy } from '../../src/location'
+import { decodeLocation, isLocationSchema, promisedType, type SchemaPolicy } from '../../src/location'
 import { parseStrictJson } from '../../src/strict-json'
 import type { ChainReader } from './chain-reader'
 import { learnSchema } from './location-schemas'
@@ -220,11 +220,8 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
     const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
     if (!geometry) throw refused(path, 'invalid-input', `it ${noGeometry(geometryProblem)}`)
     const value = JSON.parse(geometry.json) as { type: string }
-    const promised = PROMISED_TYPES.get(
-      plainLocationType(locationType)
-        .toLowerCase()
-        .replace(/^(geojson|wkt)[-.]/, ''),
-    )
+    // On a chain the content decides, as anyone may see both; here nobody but the requester has seen either.
+    const promised = promisedType(locationType)
     if (promised && promised !== value.type)
       throw refused(
         path,
@@ -238,23 +235,6 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
     throw error
   }
 }
-
-/**
- * Location types that name a geometry, after geojson- or wkt-. On a chain the content decides, as anyone may
- * see both; here nobody but the requester has seen either.
- */
-const PROMISED_TYPES = new Map([
-  ['line', 'LineString'],
-  ...[
-    'Point',
-    'LineString',
-    'Polygon',
-    'MultiPoint',
-    'MultiLineString',
-    'MultiPolygon',
-    'GeometryCollection',
-  ].map((type) => [type.toLowerCase(), type] as const),
-])
 
 function refused(path: string, slug: 'invalid-input' | 'verification-failed', problem: string): ComputeError {
   return new ComputeError(slug, `${path}: offchain attestation refused: ${problem}`)

@@ -16,7 +16,7 @@ import { RecordsError } from '../http/problems'
 import {
   type Bbox,
   boxesOf,
-  isBbox,
+  boxFrom,
   instantOf as millisecondsOf,
   readAttributes,
   readMemoWords,
@@ -314,10 +314,10 @@ function textOf(field: string, value: unknown, read: (text: string, name: string
 }
 
 function readBbox(value: unknown): Bbox {
-  const numbers: unknown[] = Array.isArray(value) ? value : []
-  if (!isBbox(numbers))
+  const box = boxFrom(Array.isArray(value) ? value : [])
+  if (!box)
     throw new QueryError(
       'filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat.',
     )
-  return numbers
+  return box
 }

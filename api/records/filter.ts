@@ -3,7 +3,7 @@ import { EffortError, GeometryError } from '../../src/geodesy'
 import { instantOf } from './iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
 import { invalid } from './query'
-import { isBbox } from './readers'
+import { boxFrom } from './readers'
 import { placeOf, type Place } from './sieve'
 import type { Bbox } from './sql-places'
 
@@ -354,11 +354,11 @@ function textOf(at: string, value: Scalar, type: 'text' | 'lower', property = 't
 
 function boxOf(at: string, numbers: readonly number[]): Bbox {
   const [west, south, a, b, north] = numbers as [number, number, number, number, number]
-  const flat = numbers.length === 6 ? [west, south, b, north] : numbers
-  if (!isBbox(flat) || (numbers.length === 6 && !(a <= numbers[5]!)))
+  const box = boxFrom(numbers.length === 6 ? [west, south, b, north] : numbers)
+  if (!box || (numbers.length === 6 && !(a <= numbers[5]!)))
     throw new Cql2Error(
       at,
       'expected BBOX(west, south, east, north) in degrees, longitudes from -180 to 180, latitudes from -90 to 90, south not above north; or six numbers, the third and the last of them heights',
     )
-  return flat
+  return box
 }

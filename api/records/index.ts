@@ -60,10 +60,10 @@ export { QUERYABLES } from './queryables'
 export { type GivenQuery, invalid, knownTexts, parameter, pathOf, queryOf, readParameters } from './query'
 export {
   bboxOf,
+  boxFrom,
   choiceReader,
   CRS84,
   CRS84H,
-  isBbox,
   numbersOf,
   readAddress,
   readAttributes,

@@ -1,6 +1,7 @@
 import { drawMap, type Geometry } from './map'
 import { type Html, html, joined, trusted } from '../http/html'
 import { anchor, definitions, type Page, page, type Trail } from '../http/pages'
+import { lacksGeometry } from '../../src/location'
 import { noGeometry } from '../http/problems'
 import {
   attestedListPage,
@@ -123,7 +124,7 @@ function tableRow(record: Record<string, unknown>, url: string, given: GivenQuer
     prover,
     revoked,
   } = record as Record<string, string>
-  const none = record.problem === null ? '' : ', no geometry'
+  const none = lacksGeometry(record.problem as string | null) ? ', no geometry' : ''
   const where =
     longitude === null
       ? html`<span class="note"><bdi>${shortened(type!, 40)}</bdi>${none}</span>`

@@ -1,6 +1,6 @@
 import { ACTIVE_SLUGS, chainNamed } from '../../src/chains'
 import { parseAddress, parseUid } from '../../src/eas'
-import { EffortError, GeometryError } from '../../src/geodesy'
+import { EffortError, GeometryError, inRange, longitudeProblem } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
 import { isPortableJson, parseStrictJson } from '../../src/strict-json'
 import { RecordsError } from '../http/problems'
@@ -159,29 +159,33 @@ export function readBbox(text: string): Bbox {
   return bboxOf(numbersOf(text))
 }
 
-/** Whether these are a box: four numbers, finite and in range, minLat not above maxLat. */
-export function isBbox(numbers: readonly unknown[]): numbers is Bbox {
-  const [minLng, minLat, maxLng, maxLat] = numbers as unknown as Bbox
-  return (
-    numbers.length === 4 &&
-    numbers.every((each) => typeof each === 'number') &&
-    isPosition(minLng, minLat) &&
-    isPosition(maxLng, maxLat) &&
-    minLat <= maxLat
-  )
+/**
+ * The box of these numbers: four, finite and in range, minLat not above maxLat; undefined for others. What is
+ * beyond its range by rounding only is at its end.
+ */
+export function boxFrom(numbers: readonly unknown[]): Bbox | undefined {
+  if (numbers.length !== 4 || !numbers.every((each) => typeof each === 'number')) return undefined
+  const [west, south, east, north] = numbers
+  const [[minLng, minLat], [maxLng, maxLat]] = [positionFrom(west!, south!), positionFrom(east!, north!)]
+  return isPosition(minLng, minLat) && isPosition(maxLng, maxLat) && minLat <= maxLat
+    ? [minLng, minLat, maxLng, maxLat]
+    : undefined
 }
 
 /** A box of these numbers. Throws a RecordsError when they are none. */
 export function bboxOf(numbers: readonly number[]): Bbox {
-  if (!isBbox(numbers))
-    throw new RecordsError(
-      'invalid-bbox',
-      'Expected format: minLng,minLat,maxLng,maxLat' +
-        (numbers.length === 4
-          ? ' (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)'
-          : ''),
-    )
-  return numbers
+  const box = boxFrom(numbers)
+  if (box) return box
+  const beyond = [numbers[0], numbers[2]].find(
+    (lng) => lng !== undefined && Math.abs(inRange(lng, 180)) > 180,
+  )
+  const rules =
+    ' (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)' +
+    (beyond === undefined ? '' : `; ${longitudeProblem(beyond)}`)
+  throw new RecordsError(
+    'invalid-bbox',
+    `Expected format: minLng,minLat,maxLng,maxLat${numbers.length === 4 ? rules : ''}`,
+  )
 }
 
 export function readTimeSort(text: string, name: string, known: readonly string[] = TIME_SORTS): TimeSort {
@@ -196,7 +200,7 @@ export function readSort(text: string, name: string): Sort {
 
 export function readPoint(text: string, name: string): readonly [number, number] {
   const coordinates = numbersOf(text)
-  const [lng, lat] = coordinates as [number, number]
+  const [lng, lat] = positionFrom(coordinates[0] ?? NaN, coordinates[1] ?? NaN)
   if (coordinates.length !== 2 || !isPosition(lng, lat))
     throw invalid(
       name,
@@ -232,6 +236,10 @@ export function numbersOf(text: string): number[] {
   return text
     .split(',', 8)
     .map((part) => (part.length <= MAX_NUMBER_LENGTH && NUMBER.test(part) ? Number(part) : NaN))
+}
+
+function positionFrom(lng: number, lat: number): [number, number] {
+  return [inRange(lng, 180), inRange(lat, 90)]
 }
 
 function isPosition(lng: number, lat: number): boolean {

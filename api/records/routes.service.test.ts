@@ -763,6 +763,45 @@ describe('formats', () => {
     expect((await ask('?geometry=wkt')).body.detail).toEqual(sentence())
     expect((await ask('?geometry=wkb&format=csv')).body.detail).toBe('Expected wkt')
   })
+  test.each([
+    [-180, -90, 180, 90],
+    [-180, -10, 180, 10],
+    [0, -10, 180, 10],
+    [-120, -90, 120, 90],
+  ])('the refusal of a box from %d, %d to %d, %d names bbox', async (west, south, east, north) => {
+    const corners = [west, south, east, south, east, north, west, north, west, south]
+    const wkt = `POLYGON((${corners
+      .map((each, i) => `${each}${i % 2 ? ',' : ' '}`)
+      .join('')
+      .slice(0, -1)}))`
+    const { status, body } = await ask(`?intersects=${encodeURIComponent(wkt)}`)
+    expect([status, body.detail]).toEqual([400, sentence('', `bbox=${[west, south, east, north].join()}`)])
+  })
+  test('positions beyond 180 by rounding only are at 180, in every parameter', async () => {
+    const at = (lng: string) => [
+      `?bbox=170,-18,${lng},-16`,
+      `?near=${lng},-17&radius=100000`,
+      `?intersects=POINT(${lng} -17)`,
+    ]
+    for (const [i, query] of at('180.00000000000023').entries())
+      expect(await names(query)).toEqual(await names(at('180')[i]!))
+    for (const query of at('181')) expect((await ask(query)).body.detail).toEqual(sentence())
+  })
+  test('CSV has a byte order mark where that is asked for, as a page and as a file', async () => {
+    const bytes = async (query: string) => {
+      const response = await fetch(`${api.url}${LIST}?${query}`)
+      return Buffer.from(await response.arrayBuffer())
+    }
+    const mark = Buffer.from([0xef, 0xbb, 0xbf])
+    for (const query of ['format=csv&limit=5', 'format=csv'])
+      expect(await bytes(`${query}&bom=true`)).toEqual(Buffer.concat([mark, await bytes(query)]))
+    expect(await bytes('format=csv&limit=1&bom=false')).toEqual(await bytes('format=csv&limit=1'))
+    for (const other of ['json', 'geojson', 'ndjson', 'geoparquet'])
+      expect((await ask(`?format=${other}&bom=true`)).body).toMatchObject({
+        message: 'Invalid bom parameter',
+        detail: sentence(),
+      })
+  })
   test('every format gives the reason why a record has no geometry', async () => {
     const { uid, id } = named.nowhere!
     const problem = named.nowhere!.problem!

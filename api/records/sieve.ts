@@ -1,5 +1,13 @@
 import path from 'node:path'
-import { prepareGeometry, reachOf, readGeometry, withEffort, type Box } from '../../src/geodesy'
+import {
+  GeometryError,
+  prepareGeometry,
+  reachOf,
+  readGeometry,
+  withEffort,
+  type Box,
+  type Reading,
+} from '../../src/geodesy'
 import { distances, type SieveTask, type Verdict } from './sieve-worker'
 import type { RecordResult } from './sql'
 import { Workers, type WorkerLimits } from './workers'
@@ -46,12 +54,35 @@ const LIMITS: WorkerLimits = {
  */
 export function placeOf(geojson: unknown, name: string, radiusMeters?: number): Place {
   const reading = readGeometry(geojson, name)
-  withEffort(100_000, () => prepareGeometry(reading))
+  try {
+    withEffort(100_000, () => prepareGeometry(reading))
+  } catch (error) {
+    if (error instanceof GeometryError)
+      throw new GeometryError(error.path, error.problem + wideBoxHint(reading))
+    throw error
+  }
   return {
     geometry: JSON.stringify(geojson),
     ...(radiusMeters !== undefined && { radiusMeters }),
     reach: reachOf(reading, radiusMeters),
   }
+}
+
+/**
+ * What to add to the refusal of a polygon that is a box at least 180 degrees wide, as maps write their view:
+ * edges take the shorter way around. (One of 179 to -179 is a box across the antimeridian, and is accepted.)
+ */
+function wideBoxHint({ layout, chains, lon, lat }: Reading): string {
+  if (layout.type !== 'Polygon' || chains.length > 1 || lon.length !== 5) return ''
+  const [west, east] = [Math.min(...lon), Math.max(...lon)]
+  const [south, north] = [Math.min(...lat), Math.max(...lat)]
+  const isCorner = (i: number) =>
+    (lon[i] === west || lon[i] === east) &&
+    (lat[i] === south || lat[i] === north) &&
+    (lon[i] === lon[i + 1]) !== (lat[i] === lat[i + 1])
+  return east - west >= 180 && [0, 1, 2, 3].every(isCorner)
+    ? `; the edges of a box of ${east - west} degrees take the shorter way around the world: for such a box give bbox=${[west, south, east, north].join()}`
+    : ''
 }
 
 function isLong(geometry: string | null): boolean {

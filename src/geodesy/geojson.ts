@@ -1,4 +1,5 @@
 import type { Position } from 'geojson'
+import { inRange, longitudeProblem } from './degrees'
 import { GeometryError } from './error'
 import { Positions, positionAt, type Numbers } from './positions'
 import { Run, type CoordinateList, type Lifted } from './scan'
@@ -215,7 +216,11 @@ class Reader {
         throw new GeometryError(pathOf(i), TOO_MANY)
       if (i === 0) this.positions.reserve(given.length)
       const numbers = position as Position
-      this.positions.add(numbers[0]!, numbers[1]!, numbers.length === 3 ? numbers[2]! : NaN)
+      this.positions.add(
+        inRange(numbers[0]!, 180),
+        inRange(numbers[1]!, 90),
+        numbers.length === 3 ? numbers[2]! : NaN,
+      )
     }
   }
 }
@@ -232,8 +237,8 @@ function positionProblem(value: unknown): string | undefined {
     if (typeof value[i] !== 'number' || !Number.isFinite(value[i]))
       return `expected finite numbers [longitude, latitude], got ${describe(value[i])} among them`
   const [longitude, latitude] = value as [number, number]
-  if (Math.abs(longitude) > 180) return `longitude must be from -180 to 180, got ${longitude}`
-  if (Math.abs(latitude) > 90)
+  if (Math.abs(inRange(longitude, 180)) > 180) return longitudeProblem(longitude)
+  if (Math.abs(inRange(latitude, 90)) > 90)
     return `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`
   return undefined
 }
@@ -251,7 +256,7 @@ function checkClosed(positions: Positions, start: number, path: string): void {
   if (first[0] !== last[0] || first[1] !== last[1])
     throw new GeometryError(
       path,
-      `a ring must end where it starts: the last position must equal the first, ${JSON.stringify(first.slice(0, 2))}`,
+      `a ring must end where it starts: the last position must equal the first, ${JSON.stringify(first.slice(0, 2))}, got ${JSON.stringify(last.slice(0, 2))}`,
     )
 }
 

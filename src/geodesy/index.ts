@@ -20,6 +20,7 @@ import { normalLongitude } from './vertices'
  */
 export { EffortError, withEffort } from './effort'
 export { GeometryError } from './error'
+export { inRange, longitudeProblem } from './degrees'
 export { canonicalJson, describe, Kind, readGeometry, readLifted, type Reading } from './geojson'
 export { reachOf, type Box } from './reach'
 export { liftCoordinates } from './scan'

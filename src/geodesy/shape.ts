@@ -223,6 +223,8 @@ class Builder implements Vertices {
   }
 
   chain({ lon, lat }: Reading, start: number, end: number, kind: Kind, path: string, chain: number): void {
+    if (kind === Kind.Ring && isOneMeridian(lon.subarray(start, end)))
+      throw new GeometryError(path, ONE_MERIDIAN)
     // Indices of the input's positions without repetitions; the closing position of a ring stays.
     let previous = start
     let distinct = 1
@@ -393,6 +395,19 @@ function samePlace(lonA: number, latA: number, lonB: number, latB: number): bool
   return (
     Math.abs(latA - latB) < SAME &&
     (Math.abs(latA) === 90 || Math.abs(normalLongitude(lonA) - normalLongitude(lonB)) < SAME)
+  )
+}
+
+const ONE_MERIDIAN =
+  '-180 and 180 are one meridian, so this ring encloses nothing; draw a band around the world as polygons of up to 120 degrees each'
+
+/** True for longitudes that are all 180 or -180, and not all the same. */
+function isOneMeridian(longitudes: Float64Array): boolean {
+  const [first = NaN] = longitudes
+  return (
+    Math.abs(first) === 180 &&
+    longitudes.every((each) => Math.abs(each) === 180) &&
+    longitudes.includes(-first)
   )
 }
 

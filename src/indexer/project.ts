@@ -1,7 +1,14 @@
 import type { AttestationBody } from './calls'
 import { PayloadError } from '../eas'
 import { readAnswer, type AnswerFields, type Claims } from '../answer'
-import { decodeLocation, isLocationSchema, recordFields, type Location, type RecordFields } from '../location'
+import {
+  decodeLocation,
+  isLocationSchema,
+  joinProblems,
+  recordFields,
+  type Location,
+  type RecordFields,
+} from '../location'
 import { EventKind } from '../model'
 
 /** A decoded Attested or Revoked log of a watched schema or attester, hex lower-case. */
@@ -168,7 +175,7 @@ const NO_ANSWER = 'it is no answer of this service: its payload is neither that 
 function readLocation(body: AttestationBody): { location?: Location; problem: string | null } {
   try {
     const location = decodeLocation(body.schema, body.data)
-    return { location, problem: location.geometryProblem }
+    return { location, problem: joinProblems(location.geometryProblem, location.timeProblem) }
   } catch (error) {
     if (error instanceof PayloadError) return { problem: error.message }
     throw error

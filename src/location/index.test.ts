@@ -8,6 +8,8 @@ import {
   addLocationSchemas,
   decodeLocation,
   isLocationSchema,
+  joinProblems,
+  lacksGeometry,
   locationSchemaUids,
   locationSchema,
 } from '.'
@@ -31,7 +33,7 @@ const v01 = (
 describe('payloads of location schemas', () => {
   test('v0.1', () => {
     expect(decodeLocation(LOCATION_SCHEMA.uid, v01())).toEqual({
-      eventTimestamp: 1_700_000_000,
+      ...{ eventTimestamp: 1_700_000_000, timeProblem: null },
       srs: 'EPSG:4326',
       locationType: 'geojson-point',
       location: '{"type":"Point","coordinates":[0,51.5]}',
@@ -66,7 +68,7 @@ describe('payloads of location schemas', () => {
         ),
       ),
     ).toMatchObject({
-      eventTimestamp: undefined,
+      ...{ eventTimestamp: undefined, timeProblem: null },
       recipeTypes: [],
       memo: '',
       locationType: 'geojson',
@@ -83,13 +85,36 @@ describe('payloads of location schemas', () => {
     expect(location).toMatchObject({ geometry: null, geometryProblem: sentence() })
   })
   test.each([
-    ['an event time beyond all dates', v01({ time: 10n ** 15n })],
     ['NUL, which Postgres cannot hold', v01({ memo: 'a\0b' })],
     ['nothing', '0x'],
     ["another schema's payload", encode(LOCATION_PROTOCOL_SCHEMA, ['1', '2', '3', '4'])],
     ['more than a megabyte', v01({ memo: 'x'.repeat(1_000_001) })],
   ])('%s is refused', (_, data) => {
     expect(() => decodeLocation(LOCATION_SCHEMA.uid, data)).toThrow(PayloadError)
+  })
+  test.each<[bigint, string?]>([
+    [253_402_300_800n],
+    [1_700_000_000_000n, 'like milliseconds'],
+    [1_700_000_000_000_000n, 'like microseconds'],
+    [1_700_000_000_000_000_000n, 'like nanoseconds'],
+    [2n ** 256n - 1n],
+  ])('an event time of %s is a problem of a location that is read', (time, ...units) => {
+    const location = decodeLocation(LOCATION_SCHEMA.uid, v01({ time }))
+    expect(location).toMatchObject({
+      eventTimestamp: undefined,
+      timeProblem: sentence('', time.toString(), ...(units as string[])),
+      geometry: { point: [0, 51.5] },
+      geometryProblem: null,
+    })
+    expect(lacksGeometry(joinProblems(null, location.timeProblem))).toBe(false)
+    expect(lacksGeometry(joinProblems('location: x', location.timeProblem))).toBe(true)
+    expect(joinProblems('location: x', location.timeProblem)).toBe(`location: x; ${location.timeProblem}`)
+    expect(lacksGeometry(joinProblems(null, null))).toBe(false)
+  })
+  test('the last second of the year 9999 is an event time', () => {
+    expect(decodeLocation(LOCATION_SCHEMA.uid, v01({ time: 253_402_300_799n }))).toMatchObject({
+      ...{ eventTimestamp: 253_402_300_799, timeProblem: null },
+    })
   })
   test('only location schemas are read', () => {
     expect(isLocationSchema(LOCATION_SCHEMA.uid)).toBe(true)

@@ -11,7 +11,6 @@ import { planeShape } from './plane'
 
 export {
   ALL_SCHEMAS,
-  LATEST_SECOND,
   LOCATION_PROTOCOL_SCHEMA,
   LOCATION_SCHEMA,
   LOCATION_SCHEMAS,
@@ -21,11 +20,11 @@ export {
   isLocationText,
   locationSchemaUids,
   mayBeRead,
-  plainLocationType,
   type Attributes,
   type LocationSchema,
   type SchemaPolicy,
 } from './payload'
+export { LATEST_SECOND, joinProblems, lacksGeometry } from './event-time'
 export { cutLine, eastward, poleOf, unwrapped, WIDEST_DEGREES, type Line } from './plane'
 export {
   FIELD_TYPES,
@@ -35,6 +34,7 @@ export {
   type RecordField,
   type RecordFields,
 } from './record'
+export { LOCATION_TYPES, SRS_SPELLINGS, locationTypeOf, promisedType } from './names'
 export { readWkt, writeWkt } from './wkt'
 
 /** A geometry as the projection stores it. */

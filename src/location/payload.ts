@@ -9,9 +9,11 @@ import {
 
 import { GeometryError, readGeometry, type Reading } from '../geodesy'
 import { isPortableJson, parseStrictJson } from '../strict-json'
+import { readEventTime, type EventTime } from './event-time'
+import { SRS_SPELLINGS, axesOf, locationTypeOf } from './names'
 import { locationReader } from './types'
 
-export { plainLocationType } from './types'
+export { locationTypeOf }
 
 /**
  * What the payload of a location schema says, and the geometry in it. It runs wherever JavaScript does:
@@ -58,9 +60,7 @@ export const LOCATION_SCHEMAS: LocationSchema[] = [
 ]
 
 /** The content of a payload of a location schema. */
-export interface Payload {
-  /** Unix seconds; undefined where the schema has no such field (the attestation's own time is used then). */
-  eventTimestamp: number | undefined
+export interface Payload extends EventTime {
   srs: string
   locationType: string
   /** As attested. */
@@ -79,26 +79,6 @@ export type Attributes = Readonly<Record<string, unknown>>
 
 /** Larger payloads are not decoded. A payload of 100 kB already costs 70 million gas. */
 const MAX_PAYLOAD_BYTES = 1_000_000
-
-/**
- * The end of the year 9999, in Unix seconds: the latest time that a row has. The store restores rows of
- * rolled-back blocks from JSON, where JavaScript writes a later year as "+058859-...". Postgres refuses that
- * (22009), so the revocation of such a row could never be rolled back.
- */
-export const LATEST_SECOND = 253_402_300_799
-
-/**
- * Names of WGS84 with the axes longitude, latitude: by definition or, for EPSG:4326 and WGS84, by the
- * practice of all tools.
- */
-const LONGITUDE_FIRST_SRS =
-  /^(EPSG:4326|WGS ?84|(OGC:)?CRS84|urn:ogc:def:crs:OGC:(1\.3)?:CRS84|https?:\/\/www\.opengis\.net\/def\/crs\/OGC\/(1\.3|0)\/CRS84\/?)$/i
-/**
- * Names with the axes latitude, longitude by definition. This matters for formats that leave the order to the
- * reference system.
- */
-const LATITUDE_FIRST_SRS =
-  /^(urn:ogc:def:crs:EPSG::4326|https?:\/\/www\.opengis\.net\/def\/crs\/EPSG\/0\/4326\/?)$/i
 
 type Shape = 'text' | 'texts' | 'bytes' | 'bytesList' | 'uint'
 
@@ -265,7 +245,7 @@ export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload 
   const text = (name: string) => storable((value(name) as string | undefined) ?? '')
   const texts = (name: string) => listOf<string>(value(name)).map(storable)
   return {
-    eventTimestamp: eventSeconds(value('eventTimestamp')),
+    ...readEventTime(value('eventTimestamp') as bigint | undefined),
     srs: text('srs'),
     locationType: text('locationType'),
     location: text('location'),
@@ -335,13 +315,6 @@ function camelCase(name: string): string {
   return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
-function eventSeconds(value: FieldValue | undefined): number | undefined {
-  if (value === undefined) return undefined
-  if ((value as bigint) > LATEST_SECOND)
-    throw new PayloadError(`eventTimestamp ${(value as bigint).toString()} is no time in Unix seconds`)
-  return Number(value)
-}
-
 /** Postgres cannot store NUL in a text. */
 function storable(text: string): string {
   if (text.includes('\0')) throw new PayloadError('a text holds the character NUL')
@@ -354,13 +327,16 @@ export function readLocation({
   locationType,
   location,
 }: Pick<Payload, 'srs' | 'locationType' | 'location'>): Reading | string {
-  const latitudeFirst = LATITUDE_FIRST_SRS.test(srs)
-  if (!latitudeFirst && !LONGITUDE_FIRST_SRS.test(srs))
-    return `srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as EPSG:4326 or http://www.opengis.net/def/crs/OGC/1.3/CRS84`
+  const axes = axesOf(srs)
+  const isGeoJson = locationTypeOf(locationType) === 'geojson'
+  if (axes === undefined || (axes === 'none' && !isGeoJson))
+    return axes === 'none'
+      ? 'srs is empty, which is certain for GeoJSON only; EPSG:4326 names WGS84'
+      : `srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as ${SRS_SPELLINGS.longitudeFirst[0]} or http://www.opengis.net/def/crs/OGC/1.3/CRS84`
   const read = locationReader(locationType)
   if (typeof read === 'string') return `location_type '${locationType.slice(0, 80)}' ${read}`
   try {
-    return readGeometry(read(location, latitudeFirst), 'location')
+    return readGeometry(read(location, axes === 'latitude first'), 'location')
   } catch (error) {
     if (error instanceof GeometryError) return error.message
     throw error

@@ -1,3 +1,5 @@
+import { joinProblems } from './event-time'
+import { LOCATION_TYPES, SRS_SPELLINGS } from './names'
 import type { Location } from './index'
 
 /**
@@ -19,6 +21,8 @@ interface RecordSource {
   /** Time of writing. */
   now: Date
 }
+
+const listed = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ')
 
 /** A type as JSON Schema says it. In SQL: text, text, timestamptz, numeric, boolean, text[], jsonb. */
 export const FIELD_TYPES = {
@@ -70,18 +74,19 @@ export const RECORD_FIELDS = {
   timestamp: { type: 'time', description: 'Time of its block.', from: ({ blockTime }) => blockTime },
   event_timestamp: {
     type: 'time',
-    description: "When the located event occurred; the attestation's own time for schemas that have none.",
+    description:
+      "When the located event occurred; the attestation's own time if its schema has no such field, or if the attested value is not a time until the year 9999.",
     from: ({ location: { eventTimestamp }, blockTime }) =>
       eventTimestamp === undefined ? blockTime : new Date(eventTimestamp * 1000),
   },
   srs: {
     type: 'text',
-    description: 'Spatial reference system, typically `EPSG:4326`.',
+    description: `Spatial reference system, typically \`EPSG:4326\`. Read as WGS84: ${listed([...SRS_SPELLINGS.longitudeFirst, ...SRS_SPELLINGS.latitudeFirst])}; an empty one for GeoJSON.`,
     from: ({ location }) => location.srs,
   },
   location_type: {
     type: 'text',
-    description: 'Format of `location`, such as `geojson-point`.',
+    description: `Format of \`location\`, such as \`geojson-point\`. Known: ${listed(Object.values(LOCATION_TYPES).flatMap(({ spellings }) => spellings))}, in any letter case and with any separators.`,
     from: ({ location }) => location.locationType,
   },
   location: {
@@ -139,8 +144,8 @@ export const RECORD_FIELDS = {
     type: 'text',
     nullable: true,
     description:
-      'Why `location` cannot be read for certain, so that there is no geometry; null where there is one. (Beyond the specification.)',
-    from: ({ location }) => location.geometryProblem,
+      'Why `location` cannot be read for certain, so that there is no geometry, and why an attested event time is not used; else null. (Beyond the specification.)',
+    from: ({ location }) => joinProblems(location.geometryProblem, location.timeProblem),
   },
   attributes: {
     type: 'json',

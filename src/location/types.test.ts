@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { AbiCoder } from 'ethers'
 import fc from 'fast-check'
 import { Geodesic } from 'geographiclib-geodesic'
@@ -14,6 +15,7 @@ import {
   readGeometry,
 } from '../geodesy'
 import { LOCATION_PROTOCOL_SCHEMA, decodeLocation } from '.'
+import { LOCATION_TYPES, SRS_SPELLINGS, locationTypeOf, promisedType } from './names'
 import { locationReader } from './types'
 import { readWkt, writeWkt } from './wkt'
 import { sentence, testSentences } from '../../test/sentences'
@@ -37,6 +39,7 @@ const polygon = (type: string, location: string) => read(type, location) as Poly
 const prepare = (geometry: unknown) => prepareGeometry(readGeometry(geometry, 'g'))
 const point = (longitude: number, latitude: number) => ({ type: 'Point', coordinates: [longitude, latitude] })
 const BERLIN = point(13.4, 52.5)
+const LOCATION_TYPE_LIST = Object.entries(LOCATION_TYPES)
 const LINE = {
   type: 'LineString',
   coordinates: [
@@ -54,6 +57,7 @@ const TRIANGLE = [
 describe('location types are read as GeoJSON', () => {
   test.each<[string, string, unknown, string?]>([
     ['geojson', JSON.stringify(BERLIN), BERLIN],
+    ['geojson', `\ufeff${JSON.stringify(BERLIN)}`, BERLIN],
     [
       'GeoJSON-Point',
       JSON.stringify({ type: 'Feature', properties: null, geometry: BERLIN }),
@@ -72,6 +76,8 @@ describe('location types are read as GeoJSON', () => {
     ['Coordinate-Decimal+Lon-Lat', ' 13.4 +52.5e0 ', BERLIN],
     ['coordinate-decimal+lat-lon', '[52.5, 13.4]', BERLIN],
     ['coordinate-decimal+lat-lon', '52.5,13.4', BERLIN],
+    ['DecimalDegrees<string>', '13.4, 52.5', BERLIN],
+    ['decimal-degrees<string>', '13.4, 52.5', BERLIN, EPSG_URL],
     ['scaledCoordinates', '{"x":13400000,"y":52500000,"scale":1000000}', BERLIN],
     [
       'scaled-coordinates',
@@ -143,21 +149,144 @@ describe('location types are read as GeoJSON', () => {
     'epsg:4326',
     'WGS84',
     'WGS 84',
-    'CRS84',
-    'OGC:CRS84',
+    ...[
+      'CRS84',
+      'OGC:CRS84',
+      'CRS84h',
+      'gps',
+      '4326',
+      'EPSG4326',
+      'EPSG: 4326',
+      'epsg_4326',
+      'WGS-84',
+      'WGS 1984',
+    ],
+    ...[
+      ' EPSG:4326\n',
+      'EPSG:4326 - WGS 84',
+      'WGS84 (EPSG:4326)',
+      'http://www.opengis.net/def/crs/OGC/0/CRS84h',
+    ],
     'urn:ogc:def:crs:OGC:1.3:CRS84',
     CRS84,
     `${CRS84}/`.replace('http', 'https'),
   ])('srs %s is WGS84, WKT longitude first', (srs) => {
     expect(read('wkt', 'POINT(13.4 52.5)', srs)).toEqual(BERLIN)
   })
-  test.each([EPSG_URL, 'urn:ogc:def:crs:EPSG::4326'])(
+  test.each([EPSG_URL, 'urn:ogc:def:crs:EPSG::4326', 'urn:ogc:def:crs:EPSG:9.9.1:4326'])(
     'srs %s is WGS84, but the axis order of WKT is not certain',
     (srs) => {
       expect(read('geojson', JSON.stringify(BERLIN), srs)).toEqual(BERLIN)
       expect(read('wkt', 'POINT(13.4 52.5)', srs)).toEqual(sentence('location'))
     },
   )
+
+  test.each([
+    ...['EPSG:3857', 'EPSG:14326', 'EPSG:43260', '43 26', 'WGS 84 / UTM zone 32N', 'WGS72', 'EPSG:4326+5773'],
+    ...[
+      'urn:ogc:def:crs:EPSG::24326',
+      'x'.repeat(1_000),
+      'gps, Mars',
+      'none',
+      '0',
+      `EPSG:4326${' '.repeat(500_000)}x`,
+    ],
+  ])('srs %s is not WGS84', (srs) => {
+    expect(typeof read('geojson', JSON.stringify(BERLIN), srs)).toBe('string')
+  })
+  test.each(['', ' \n'])('srs %j is certain for GeoJSON only', (srs) => {
+    expect(read('GeoJSON:Point', JSON.stringify(BERLIN), srs)).toEqual(BERLIN)
+    for (const [type, location] of [
+      ['wkt', 'POINT(13.4 52.5)'],
+      ['coordinate-decimal+lon-lat', '13.4, 52.5'],
+      ['DecimalDegrees<string>', '13.4, 52.5'],
+    ] as const)
+      expect(read(type, location, srs)).toEqual(sentence())
+  })
+
+  test.each(LOCATION_TYPE_LIST.flatMap(([type, { spellings }]) => spellings.map((name) => [name, type])))(
+    '%s is %s, with any separators and in any letter case',
+    (name, type) => {
+      expect(locationTypeOf(name)).toBe(type)
+      const parts = name.split(/[^a-z0-9]+/i)
+      for (const separator of ['', '-', '_', ' ', ':', '/', '.', '::', ' - ', '\u2013', '+'])
+        for (const spelled of [
+          parts.join(separator),
+          parts.join(separator).toUpperCase(),
+          `lp.${parts.join(separator)}.v1`,
+        ])
+          expect(locationTypeOf(spelled), spelled).toBe(type)
+    },
+  )
+  test.each([
+    ...[
+      'geojson_point',
+      'GeoJSON Point',
+      'geo-json',
+      'GEO_JSON/Polygon',
+      'geojson[Point]',
+      'geojson<string>',
+    ],
+    ...[
+      'application/vnd.geo+json',
+      'application/geo+json; charset=utf-8',
+      'text/geojson',
+      'geoJsonMultiPolygon',
+      ' geojson ',
+    ],
+  ])('%s is GeoJSON', (type) => {
+    expect(read(type, JSON.stringify(BERLIN))).toEqual(BERLIN)
+  })
+  test.each([
+    ...[
+      'json',
+      'point',
+      'topojson',
+      'geo',
+      'jsongeo',
+      'lp.geojson.v2',
+      'community.geojson.v1',
+      'ge\u00f6json',
+      'wkb',
+      'twkt',
+    ],
+    ...[
+      'geohash-36',
+      'h3o',
+      'coordinate-decimal+utm',
+      'coordinate-decimal+lat',
+      'DecimalDegrees<number>',
+      '',
+    ],
+  ])('%s is not known', (type) => {
+    expect(locationTypeOf(type)).toBeUndefined()
+  })
+  test.each([
+    ['geojson-point', 'Point'],
+    ['GeoJSON:Point', 'Point'],
+    ['geojson(multi_polygon)', 'MultiPolygon'],
+    ['application/geo+json', undefined],
+    ['geojson-line', 'LineString'],
+    ['lp.geojson-line-string.v1', 'LineString'],
+    ['wkt-point', 'Point'],
+    ['geojson-feature', undefined],
+  ])('%s promises %s', (name, promised) => {
+    expect(promisedType(name)).toBe(promised)
+  })
+  test('the reference lists every spelling, and no other', () => {
+    const page = readFileSync('docs/reference/records.md', 'utf8')
+    const [, section] = /## Location types\n([^]*?)(?:\n## |$)/.exec(page)!
+    const names = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
+    const rows = section!
+      .match(/^\| `.*$/gm)!
+      .slice(1)
+      .map((row) => names(row.split(' | ')[0]!))
+    expect(rows).toEqual(LOCATION_TYPE_LIST.map(([, { spellings }]) => spellings))
+    expect(names(/^`srs`[^]*?\n\n/m.exec(`${section}\n\n`)![0]).slice(1)).toEqual([
+      ...SRS_SPELLINGS.longitudeFirst,
+      ...SRS_SPELLINGS.latitudeFirst,
+    ])
+  })
 
   test('a point has a longitude and a latitude, a cell has neither', () => {
     expect(decode('wkt', 'POINT(0 51.5)').geometry?.point).toEqual([0, 51.5])
@@ -170,7 +299,10 @@ describe('a location that cannot be read with certainty has no geometry, and a r
     ['address', 'somewhere'],
     ['DecimalDegrees', '52.5, 13.4'],
     ['coordinate-decimal', '[13.4,52.5]'],
-    [' wkt', 'POINT(1 2)'],
+    ['wkt-lat-lon', 'POINT(1 2)'],
+    ['geojson_latLng', JSON.stringify(BERLIN)],
+    ['DecimalDegrees<string>', '52.5, 113.4'],
+    ['DecimalDegrees<string>', ''],
     ['x'.repeat(1000), ''],
     ['geojson', '{"type":"Point","coordinates":[1,1e999]}'],
     ['geojson', '{"type":"Curve"}'],
@@ -218,6 +350,13 @@ describe('a location that cannot be read with certainty has no geometry, and a r
     ['wkt', 'constructor(1 2)'],
     ['h3', '89283082837fff'],
     ['h3', '89283082837fff8'],
+    ['h3', '189283082837ffff'],
+    ['h3', '0089283082837ffff'],
+    ['h3', '617700169958293504'],
+    ['h3', '0x617700169958293503'],
+    ['h3', '-617700169958293503'],
+    ['h3', '6.17700169958293503e17'],
+    ['h3', '18446744073709551616'],
     ['h3', '119283082837ffff'],
     ['h3', '249283082833ffff'],
     ['h3', '["89283082837ffff"]'],
@@ -307,6 +446,10 @@ describe('H3 cells', () => {
     '89283082837FFFF',
     '0x89283082837ffff',
     '"89283082837ffff"',
+    '089283082837ffff',
+    '0x089283082837ffff',
+    '617700169958293503',
+    '"617700169958293503"',
     ' 89283082837ffff\n',
   ])('%s', (text) => {
     const cell = polygon('h3', text)

@@ -1,5 +1,6 @@
 import { cellToBoundary, isValidCell } from 'h3-js'
-import { GeometryError } from '../geodesy'
+import { GeometryError, inRange, longitudeProblem } from '../geodesy'
+import { locationTypeOf, saysLatitudeFirst, type LocationType } from './names'
 import { readWkt } from './wkt'
 import { parseStrictJson } from '../strict-json'
 
@@ -10,40 +11,31 @@ import { parseStrictJson } from '../strict-json'
  */
 type Read = (location: string, latitudeFirst: boolean) => unknown
 
-/**
- * One row per family of names, in any letter case: its reader, or why it has no geometry. Sources: the
- * Location Protocol's registry and JSON schema (spec.decentralizedgeo.org), and v0.1 payloads on chain.
- */
-const LOCATION_TYPES: readonly [name: RegExp, read: Read | string][] = [
-  // The content of GeoJSON decides, whatever geometry the name says.
-  [/^geojson([-.]|$)/i, (location) => parseJson(location)],
-  [/^wkt(-|$)/i, readWkt],
-  [/^coordinate-decimal[+.]lon-lat$/i, (location) => readPair(location, 'longitude, latitude')],
-  [/^coordinate-decimal[+.]lat-lon$/i, (location) => readPair(location, 'latitude, longitude')],
-  [/^scaled-?coordinates$/i, readScaled],
-  [/^h3$/i, readH3],
-  [/^geohash$/i, readGeohash],
-  [/^address$/i, 'is an address: no geometry'],
-  [
-    /^(decimal-?degrees(<string>)?|coordinate-decimal)$/i,
-    'states no axis order: no geometry; coordinate-decimal+lon-lat does',
-  ],
-]
-const UNKNOWN =
-  'is not known: no geometry; known are geojson, wkt, coordinate-decimal+lon-lat, coordinate-decimal+lat-lon, scaledCoordinates, h3, geohash'
-
-/**
- * A location_type without the namespace and major version of the Location Protocol's later names:
- * `geojson-point` for `lp.geojson-point.v1`. Another namespace or version has another meaning, and stays.
- */
-export function plainLocationType(locationType: string): string {
-  return /^lp\.(.+)\.v1$/i.exec(locationType)?.[1] ?? locationType
+const LONGITUDE_FIRST: Read = (location) => readPair(location, 'longitude, latitude')
+/** By name in names.ts: the reader, or why there is no geometry. */
+const READERS: Readonly<Record<LocationType, Read | string>> = {
+  geojson: parseJson,
+  wkt: readWkt,
+  'coordinate-decimal+lon-lat': LONGITUDE_FIRST,
+  'coordinate-decimal+lat-lon': (location) => readPair(location, 'latitude, longitude'),
+  'DecimalDegrees<string>': LONGITUDE_FIRST,
+  scaledCoordinates: readScaled,
+  h3: readH3,
+  geohash: readGeohash,
+  address: 'is an address: no geometry',
+  DecimalDegrees: 'states no axis order: no geometry; coordinate-decimal+lon-lat does',
 }
+const UNKNOWN = `is not known: no geometry; known are ${Object.entries(READERS)
+  .flatMap(([name, read]) => (typeof read === 'string' ? [] : [name]))
+  .join(', ')}`
+const LATITUDE_FIRST =
+  'names latitude before longitude, but GeoJSON and most WKT have the longitude first: no geometry; coordinate-decimal+lat-lon is certain'
 
 /** The reader of a location_type; or, as a text, why it has no geometry. */
 export function locationReader(locationType: string): Read | string {
-  const plain = plainLocationType(locationType)
-  return LOCATION_TYPES.find(([name]) => name.test(plain))?.[1] ?? UNKNOWN
+  const type = locationTypeOf(locationType)
+  if (type === undefined) return UNKNOWN
+  return saysLatitudeFirst(locationType, type) ? LATITUDE_FIRST : READERS[type]
 }
 
 function refuse(problem: string): never {
@@ -93,8 +85,9 @@ function readPair(location: string, order: 'longitude, latitude' | 'latitude, lo
   return point(longitude, latitude, altitude, `the order is ${order}`)
 }
 
-function point(longitude: number, latitude: number, altitude: number[], hint: string): unknown {
-  if (Math.abs(longitude) > 180) refuse(`longitude must be from -180 to 180, got ${longitude}; ${hint}`)
+function point(lng: number, lat: number, altitude: number[], hint: string): unknown {
+  const [longitude, latitude] = [inRange(lng, 180), inRange(lat, 90)]
+  if (Math.abs(longitude) > 180) refuse(`${longitudeProblem(longitude)}; ${hint}`)
   if (Math.abs(latitude) > 90) refuse(`latitude must be from -90 to 90, got ${latitude}; ${hint}`)
   return { type: 'Point', coordinates: [longitude, latitude, ...altitude] }
 }
@@ -150,10 +143,12 @@ function integer(value: unknown, name: string): bigint {
  */
 function readH3(location: string): unknown {
   const text = bare(location)
-  const cell = /^(?:0x)?([0-9a-f]{15})$/i.exec(text)?.[1]!.toLowerCase()
-  if (cell === undefined || !isValidCell(cell))
+  const hex = /^(?:0x)?0?([0-9a-f]{15})$/i.exec(text)?.[1]!.toLowerCase()
+  // All cells have 18 decimal digits.
+  const cell = hex ?? (/^\d{18}$/.test(text) ? BigInt(text).toString(16) : '')
+  if (!isValidCell(cell))
     refuse(
-      `expected the index of an H3 cell, 15 hexadecimal digits such as 89283082837ffff (no edge, no vertex), got ${excerpt(text)}`,
+      `expected the index of an H3 cell, 15 or 16 hexadecimal digits such as 89283082837ffff or the same number in decimal (no edge, no vertex), got ${excerpt(text)}`,
     )
   return { type: 'Polygon', coordinates: [cellToBoundary(cell, true)] }
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { lacksGeometry } from '../../src/location/event-time'
 import { chainName, usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import type { Loaded } from '../loading'
@@ -79,12 +80,18 @@ function CardBody({ record, details }: Full) {
   return (
     <>
       <Standing record={record} details={details} />
-      {problem !== null && (
+      {lacksGeometry(problem) ? (
         <p class="notice">
           <b>Not on the map.</b> Its location could not be read for certain, and nothing is guessed:{' '}
-          <bdi>{problem.slice(0, SHOWN)}</bdi>. It is found by its other fields, but not by place, and
+          <bdi>{problem!.slice(0, SHOWN)}</bdi>. It is found by its other fields, but not by place, and
           questions about it are refused.
         </p>
+      ) : (
+        problem !== null && (
+          <p class="notice">
+            <bdi>{problem.slice(0, SHOWN)}</bdi>.
+          </p>
+        )
       )}
       <p class="attested memo" tabIndex={0} role="group" aria-label="Memo">
         <bdi>{memo || 'No memo'}</bdi>

@@ -1,5 +1,6 @@
 import type { ListPage, LocationRecord } from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
+import { lacksGeometry } from '../../src/location/event-time'
 import { chainColour, chainName, kindOf } from '../chains'
 import { useLoaded, type Loaded } from '../loading'
 import type { Box } from '../map/area'
@@ -137,7 +138,7 @@ function Item({ record }: { record: LocationRecord }) {
         <span class="soft">
           {chainName(chain)} · {timeText(timestamp)}
           {revoked && <b class="tag"> Revoked</b>}
-          {problem !== null && <b class="tag"> Not on the map</b>}
+          {lacksGeometry(problem) && <b class="tag"> Not on the map</b>}
         </span>
       </button>
     </li>

@@ -1,5 +1,6 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
 import type { AddLayerObject, ExpressionSpecification, FilterSpecification } from 'maplibre-gl'
+import { lacksGeometry } from '../../src/location/event-time'
 import { chainColour, KINDS, OTHER_KIND, SLUGS } from '../chains'
 import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
@@ -367,7 +368,7 @@ function touchedTiles(events: readonly RecordEvent[]): { x: number; y: number; z
   for (const event of events) {
     if (!('record' in event)) return undefined
     const { longitude, latitude, problem } = event.record
-    if (problem !== null) continue
+    if (lacksGeometry(problem)) continue
     if (longitude === null || latitude === null) return undefined
     const radians = (latitude * Math.PI) / 180
     const [x, y] = [longitude / 360 + 0.5, 0.5 - Math.asinh(Math.tan(radians)) / (2 * Math.PI)]

@@ -1,5 +1,6 @@
 import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
+import { inRange, longitudeProblem } from '../../src/geodesy/degrees'
 import { addressOf } from '../service'
 
 /** What a text in a field means. */
@@ -26,11 +27,12 @@ export function parseInput(text: string): Parsed {
   return numbers ? position(Number(numbers[1]), Number(numbers[2])) : { kind: 'wrong', problem: EXPECTED }
 }
 
-function position(longitude: number, latitude: number): Parsed {
+function position(lng: number, lat: number): Parsed {
+  const [longitude, latitude] = [inRange(lng, 180), inRange(lat, 90)]
   const wrong = (problem: string): Parsed => ({ kind: 'wrong', problem })
   if (Math.abs(latitude) > 90)
     return wrong(`Longitude comes first: the second number, ${latitude}, is no latitude from -90 to 90.`)
-  if (Math.abs(longitude) > 180) return wrong(`${longitude} is no longitude from -180 to 180.`)
+  if (Math.abs(longitude) > 180) return wrong(`The ${longitudeProblem(longitude)}.`)
   const geometry: Geometry = { type: 'Point', coordinates: [longitude, latitude] }
   return { kind: 'geometry', geometry, input: geometry, isPrivate: false }
 }

@@ -67,6 +67,9 @@ function noUid(text: string, otherwise = ''): UsageError {
   return new UsageError(`'${text.slice(0, 80)}' is no UID: expected 0x and 64 hex digits${otherwise}.`)
 }
 
+/** Degrees that a computed coordinate may be beyond its range: the service reads it as the end of the range. */
+const ROUNDING = 1e-10
+
 /** A position or a UID as it is written; undefined for anything else. Throws a UsageError for a wrong one. */
 export function written(text: string): string | { type: 'Point'; coordinates: number[] } | undefined {
   if (/^0x/i.test(text)) {
@@ -78,7 +81,7 @@ export function written(text: string): string | { type: 'Point'; coordinates: nu
   const [lng = NaN, lat = NaN] = coordinates
   if (coordinates.some(Number.isNaN) || coordinates.length < 2 || coordinates.length > 3)
     throw new UsageError(`'${text}' is no position: expected lng,lat in degrees, such as 13.3777,52.5163.`)
-  if (Math.abs(lng) > 180 || Math.abs(lat) > 90)
+  if (Math.abs(lng) > 180 + ROUNDING || Math.abs(lat) > 90 + ROUNDING)
     throw new UsageError(
       `'${text}' is no position: the longitude comes first, from -180 to 180, then the latitude, from -90 to 90.`,
     )

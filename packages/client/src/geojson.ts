@@ -1,4 +1,5 @@
 import type { Geometry } from 'geojson'
+import { inRange, longitudeProblem } from '../../../src/geodesy/degrees'
 import { InvalidInputError } from './errors'
 import { positionAsPoint } from './position'
 
@@ -80,7 +81,10 @@ function nested(value: unknown, path: string, depth: number, kind: 'line' | 'rin
     if (items.length < 4)
       throw invalidPlace(path, `a ring needs at least 4 positions, the last equal to the first`)
     if (first[0] !== last[0] || first[1] !== last[1])
-      throw invalidPlace(path, `a ring must end where it starts, at ${JSON.stringify(first.slice(0, 2))}`)
+      throw invalidPlace(
+        path,
+        `a ring must end where it starts, at ${JSON.stringify(first.slice(0, 2))}, got ${JSON.stringify(last.slice(0, 2))}`,
+      )
   }
   return items
 }
@@ -95,15 +99,15 @@ function position(value: unknown, path: string): number[] {
       path,
       `expected a position [longitude, latitude] of finite numbers, got ${describe(value)}`,
     )
-  const [longitude, latitude] = value as [number, number]
-  if (Math.abs(longitude) > 180)
-    throw invalidPlace(path, `longitude must be from -180 to 180, got ${longitude}`)
+  const [lng, lat, ...altitude] = value as [number, number, ...number[]]
+  const [longitude, latitude] = [inRange(lng, 180), inRange(lat, 90)]
+  if (Math.abs(longitude) > 180) throw invalidPlace(path, longitudeProblem(longitude))
   if (Math.abs(latitude) > 90)
     throw invalidPlace(
       path,
       `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`,
     )
-  return [...(value as number[])]
+  return [longitude, latitude, ...altitude]
 }
 
 function object(value: unknown, path: string): Record<string, unknown> {

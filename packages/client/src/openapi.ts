@@ -1292,12 +1292,12 @@ export interface components {
             timestamp: string;
             /**
              * Format: date-time
-             * @description When the located event occurred; the attestation's own time for schemas that have none.
+             * @description When the located event occurred; the attestation's own time if its schema has no such field, or if the attested value is not a time until the year 9999.
              */
             event_timestamp: string;
-            /** @description Spatial reference system, typically `EPSG:4326`. */
+            /** @description Spatial reference system, typically `EPSG:4326`. Read as WGS84: `EPSG:4326`, `4326`, `EPSG4326`, `WGS84`, `WGS 84`, `GPS`, `CRS84`, `OGC:CRS84`, `CRS84h`, `urn:ogc:def:crs:OGC:1.3:CRS84`, `http://www.opengis.net/def/crs/OGC/1.3/CRS84`, `urn:ogc:def:crs:EPSG::4326`, `http://www.opengis.net/def/crs/EPSG/0/4326`; an empty one for GeoJSON. */
             srs: string;
-            /** @description Format of `location`, such as `geojson-point`. */
+            /** @description Format of `location`, such as `geojson-point`. Known: `geojson`, `geojson-point`, `GeoJSON:Point`, `geojson(point)`, `application/geo+json`, `wkt`, `wkt-point`, `coordinate-decimal+lon-lat`, `coordinate-decimal+lat-lon`, `DecimalDegrees<string>`, `scaledCoordinates`, `scaled-coordinates`, `h3`, `geohash`, `address`, `DecimalDegrees`, `coordinate-decimal`, in any letter case and with any separators. */
             location_type: string;
             /** @description The location, as text, as it was attested. */
             location: string;
@@ -1327,7 +1327,7 @@ export interface components {
              * @description When it last changed here.
              */
             updated_at: string;
-            /** @description Why `location` cannot be read for certain, so that there is no geometry; null where there is one. (Beyond the specification.) */
+            /** @description Why `location` cannot be read for certain, so that there is no geometry, and why an attested event time is not used; else null. (Beyond the specification.) */
             problem: string | null;
             /** @description Further fields of the payload, by their names in the schema: only where the schema has such. Integers of more than 48 bits are texts, bytes are hex. (Beyond the specification.) */
             attributes?: {

@@ -1,4 +1,5 @@
 import { encodeAbiParameters, isAddress, isHex, toHex } from 'viem'
+import { locationTypeOf } from '../../../src/location/names'
 import { ZERO_ADDRESS, ZERO_HASH, schemaUid, type AttestationData, type Schema } from './eas'
 import { describe, geometryOf, invalidPlace } from './geojson'
 import type { GeoJson, Position } from './position'
@@ -192,7 +193,7 @@ function locationOf(
         `${path}.locationType`,
         `missing: it says what the text is, such as wkt, h3 or geohash`,
       )
-    if (/^geojson/i.test(locationType)) geometryOf(parsed(location, at), at)
+    if (locationTypeOf(locationType) === 'geojson') geometryOf(parsed(location, at), at)
     return { location: text(location, at), locationType: text(locationType, `${path}.locationType`) }
   }
   const geometry = geometryOf(location, at)

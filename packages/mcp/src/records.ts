@@ -168,7 +168,7 @@ function lineOf({
     distance_meters !== undefined && `${distance_meters} m away`,
     memo && `memo ${JSON.stringify(memo)}`,
     attributes && `attributes ${JSON.stringify(attributes)}`,
-    problem !== null && `no geometry: ${JSON.stringify(problem)}`,
+    problem !== null && `problem: ${JSON.stringify(problem)}`,
     `attested by ${prover} at ${timestamp}`,
     revoked && 'REVOKED since',
   ]

@@ -16,7 +16,7 @@ import {
   LOCATION_SCHEMAS,
   checkLocationFields,
   decodeByText,
-  plainLocationType,
+  locationTypeOf,
   readLocation,
   type LocationSchema,
 } from '../../../../src/location/payload'
@@ -196,7 +196,7 @@ export async function readInput(
     if (!known) return { refused: `${place} has the schema ${uid}, which is no location schema.` }
     try {
       const payload = decodeByText(known, hexToBytes(data as Hex))
-      if (/^h3$/i.test(plainLocationType(payload.locationType))) await loadH3()
+      if (locationTypeOf(payload.locationType) === 'h3') await loadH3()
       const location = readLocation(payload)
       if (typeof location === 'string') return { refused: `${place} has no certain geometry: ${location}.` }
       // As the service reads it: out of the text that it keeps.

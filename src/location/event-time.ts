@@ -1,0 +1,53 @@
+/**
+ * The attested time of an event, and what a record's `problem` says about it. It depends on nothing, so that
+ * pages can load it.
+ */
+export interface EventTime {
+  /**
+   * Unix seconds; undefined if the schema has no such field, or if its value is after the year 9999. The time
+   * of the attestation stands for it then.
+   */
+  eventTimestamp: number | undefined
+  /** Why an attested time is not used; null if it is, or if there is none. */
+  timeProblem: string | null
+}
+
+/**
+ * The end of the year 9999, in Unix seconds: the latest time that a row has. The store restores rows of
+ * rolled-back blocks from JSON, where JavaScript writes a later year as "+058859-...". Postgres refuses that
+ * (22009), so the revocation of such a row could never be rolled back.
+ */
+export const LATEST_SECOND = 253_402_300_799
+
+/** Units that people write for seconds, by their number in a second. */
+const FINER_UNITS: readonly [name: string, perSecond: bigint][] = [
+  ['milliseconds', 1_000n],
+  ['microseconds', 1_000_000n],
+  ['nanoseconds', 1_000_000_000n],
+]
+/** From 1973 to 2286, in seconds: no number is in this range in two of the units. */
+const LIKELY = { least: 100_000_000n, below: 10_000_000_000n }
+const TIME_PROBLEM = 'eventTimestamp '
+
+/** Reads the field eventTimestamp of a payload; undefined if its schema has none. */
+export function readEventTime(value: bigint | undefined): EventTime {
+  if (value === undefined) return { eventTimestamp: undefined, timeProblem: null }
+  if (value <= LATEST_SECOND) return { eventTimestamp: Number(value), timeProblem: null }
+  const unit = FINER_UNITS.find(
+    ([, scale]) => value >= LIKELY.least * scale && value < LIKELY.below * scale,
+  )?.[0]
+  return {
+    eventTimestamp: undefined,
+    timeProblem: `${TIME_PROBLEM}${value} is after the year 9999 in Unix seconds${unit ? `; it looks like ${unit}` : ''}; event_timestamp is the time of the attestation`,
+  }
+}
+
+/** The problem of a record: everything that could not be read as it was meant; null if there is nothing. */
+export function joinProblems(geometryProblem: string | null, timeProblem: string | null): string | null {
+  return [geometryProblem, timeProblem].filter((each) => each !== null).join('; ') || null
+}
+
+/** True if a record with this problem has no geometry: a problem of the time alone leaves the geometry. */
+export function lacksGeometry(problem: string | null): boolean {
+  return problem !== null && !problem.startsWith(TIME_PROBLEM)
+}
