@@ -7,9 +7,9 @@ export function withoutMark(text: string): string {
 }
 
 /**
- * Parses JSON that every parser understands alike; a byte order mark may precede it. Refuses a repeated key in an object, as some parsers take
- * the first value and some the last; the key __proto__; and nesting beyond 64 levels. Linear in the text,
- * without recursion. Throws a SyntaxError.
+ * Parses JSON that every parser understands alike; a byte order mark may precede it. Refuses a repeated key
+ * in an object, as some parsers take the first value and some the last; the key __proto__; and nesting beyond
+ * 64 levels. Linear in the text, without recursion. Throws a SyntaxError.
  */
 export function parseStrictJson(marked: string): unknown {
   const text = withoutMark(marked)

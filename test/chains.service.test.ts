@@ -132,7 +132,7 @@ test('a reorg on one chain removes the record of that chain and leaves the other
   for (const { status, body } of [await distanceFrom(onlyThere, 'celo'), await record(onlyThere, 'arbitrum')])
     expect([status, body.detail]).toEqual([404, expect.not.stringContaining('it is on')])
   const { body } = await distanceFrom(replacement, 'celo')
-  expect(body.detail).toMatch(/\bit is on arbitrum \(chain 42161\)/)
+  expect(body.detail).toEqual(sentence('', 'celo', replacement, 'it is on arbitrum (chain 42161)'))
   expect(await Promise.all(others.map(recordsOf))).toEqual(untouched)
 })
 

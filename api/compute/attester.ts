@@ -140,8 +140,8 @@ export class Attester {
   }
 
   /**
-   * What the attester has of the chain's coin, as it was last read; undefined before. It is read again if that
-   * was minutes ago.
+   * What the attester has of the chain's coin, as it was last read; undefined before. It is read again if
+   * that was minutes ago.
    */
   get balance(): number | undefined {
     this.balanceRead.get().then(

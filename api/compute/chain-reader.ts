@@ -250,8 +250,8 @@ export class ChainReader {
 
   /**
    * The attestation as it is now, its content proven by its UID; undefined when the contract has none. All
-   * that are asked for at the same time are one request to one endpoint, together with its latest block, which
-   * must not be older than `maxAgeSeconds` (see checkFresh).
+   * that are asked for at the same time are one request to one endpoint, together with its latest block,
+   * which must not be older than `maxAgeSeconds` (see checkFresh).
    */
   async attestation(uid: string, maxAgeSeconds = Infinity): Promise<OnchainAttestation | undefined> {
     const { headTime, word } = await this.gather(uid)
@@ -463,8 +463,8 @@ export class ChainReader {
   }
 
   /**
-   * What getAttestation answers, and the Unix seconds of the latest block of the endpoint that answered. Reads
-   * that begin in one turn of the event loop are one request.
+   * What getAttestation answers, and the Unix seconds of the latest block of the endpoint that answered.
+   * Reads that begin in one turn of the event loop are one request.
    */
   private async gather(uid: string): Promise<{ headTime: number; word: string }> {
     if (!this.gathering || this.gathering.uids.length >= ATTESTATIONS_AT_ONCE) {

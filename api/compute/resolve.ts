@@ -118,8 +118,8 @@ export class Resolver {
       throw new UnavailableError(
         `The last block of ${chain.slug} that its node knows is ${Math.round(headAge)} seconds old, so what was revoked since is not known.`,
       )
-    // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried. All
-    // inputs of a request are asked for here at the same time: the reader makes one request of them.
+    // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried.
+    // The inputs of a request come here at the same time: the reader makes one request of them.
     const isDoubted = doubtAbout(index, indexMaxAgeSeconds, reader.local) !== undefined
     const [row, queried] = await Promise.all([
       store.inputByUid(chain.slug, uid, withGeometry),

@@ -34,7 +34,9 @@ const RECORDS_ERRORS = {
 } as const
 type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 
-/** Names the other chains on which an attestation was read that a chain does not have; empty if none is known. */
+/**
+ * Names the other chains on which an attestation was read that a chain does not have; empty if none is known.
+ */
 export function itIsOn(chains: readonly string[]): string {
   return chains.length === 0 ? '' : `; it is on ${chains.join(' and ')}`
 }

@@ -51,7 +51,9 @@ export interface GivenSubscription {
 /** The content of WEBHOOKS_FILE. */
 export interface WebhooksFile {
   subscriptions: GivenSubscription[]
-  /** Entries that are not read: why, and the id of the subscription that then stays as it was, if it has one. */
+  /**
+   * Entries that are not read: why, and the id of the subscription that then stays as it was, if it has one.
+   */
   refused: { id: string | undefined; problem: string }[]
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The compiler that forge runs (foundry.toml): npm's solc, with the options of a native build that forge uses.
+// The compiler that forge runs (foundry.toml): npm's solc, with those options of a native build that forge
+// uses.
 // So nothing is downloaded, and the version is the one in package-lock.json.
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'

@@ -140,10 +140,10 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
       async *getFinalizedBlocks(...range) {
         const batches = other.getFinalizedBlocks(...range)[Symbol.asyncIterator]()
         for (;;) {
-          const { done, value } = await orEnd(batches.next())
-          if (done) return
-          await confirm(value)
-          yield value
+          const next = await orEnd(batches.next())
+          if (next.done) return
+          await confirm(next.value)
+          yield next.value
         }
       },
     }
@@ -166,7 +166,10 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
     return reading
   }
 
-  /** Throws a SettingsError if the endpoints have another block instead of this one of the database or gateway. */
+  /**
+   * Throws a SettingsError if the endpoints have another block instead of this one of the database or
+   * gateway.
+   */
   private async checkStored(stored: BlockRef): Promise<void> {
     const other = await contradiction(stored, this.options)
     if (other) throw otherChain(this.options.finality, other)

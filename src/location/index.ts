@@ -34,7 +34,7 @@ export {
   type RecordField,
   type RecordFields,
 } from './record'
-export { LOCATION_TYPES, SRS_SPELLINGS, locationTypeOf, promisedType } from './names'
+export { promisedType } from './names'
 export { readWkt, writeWkt } from './wkt'
 
 /** A geometry as the projection stores it. */

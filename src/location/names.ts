@@ -7,7 +7,8 @@
 /**
  * Spellings by the type's own name, as documentation shows them, and the pattern that all of them match once
  * they are in lower case and without anything but letters and digits. Sources: the Location Protocol's
- * registry and JSON schema (spec.decentralizedgeo.org), and payloads of public writers (docs/spec/facts.md 2).
+ * registry and JSON schema (spec.decentralizedgeo.org), and payloads of public writers (docs/spec/facts.md
+ * 2).
  */
 export const LOCATION_TYPES = {
   // The content of GeoJSON decides, whatever geometry the name promises.

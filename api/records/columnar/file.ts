@@ -1,5 +1,4 @@
 import path from 'node:path'
-import { RecordsError, UnavailableError } from '../../http/problems'
 import { Semaphore, busyWith } from '../../http/semaphore'
 import type { Work } from '../../http/work'
 import type { RecordResult } from '../sql'

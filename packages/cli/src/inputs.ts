@@ -38,7 +38,10 @@ export async function readInput(argument: string, { stdin, at }: Sources): Promi
   return inputOfJson(await readText(given, at, FORMS), `'${given}'`)
 }
 
-/** The text of a file, without a byte order mark. Throws a UsageError; `otherwise` says what else would be right. */
+/**
+ * The text of a file, without a byte order mark. Throws a UsageError; `otherwise` says what else would be
+ * right.
+ */
 export async function readText(
   file: string,
   at: Files['at'],
@@ -67,7 +70,9 @@ function noUid(text: string, otherwise = ''): UsageError {
   return new UsageError(`'${text.slice(0, 80)}' is no UID: expected 0x and 64 hex digits${otherwise}.`)
 }
 
-/** Degrees that a computed coordinate may be beyond its range: the service reads it as the end of the range. */
+/**
+ * Degrees that a computed coordinate may be beyond its range: the service reads it as the end of the range.
+ */
 const ROUNDING = 1e-10
 
 /** A position or a UID as it is written; undefined for anything else. Throws a UsageError for a wrong one. */

@@ -7,8 +7,9 @@ const BATCH_SIZE = 20
 /** A list in parts that the service takes; an empty one is one part, which the service refuses. */
 export function partsOf<T>(items: readonly T[]): (readonly T[])[] {
   if (!Array.isArray(items) || items.length <= BATCH_SIZE) return [items]
-  return Array.from({ length: Math.ceil(items.length / BATCH_SIZE) }, (_, i) =>
-    items.slice(i * BATCH_SIZE, (i + 1) * BATCH_SIZE),
+  const all: readonly T[] = items
+  return Array.from({ length: Math.ceil(all.length / BATCH_SIZE) }, (_, i) =>
+    all.slice(i * BATCH_SIZE, (i + 1) * BATCH_SIZE),
   )
 }
 

@@ -1,6 +1,8 @@
 import type { Feature, FeatureCollection, Geometry, Point } from 'geojson'
 
-/** [longitude, latitude] in degrees; a height may follow, which is part of the reference and is not measured. */
+/**
+ * [longitude, latitude] in degrees; a height may follow, which is part of the reference and is not measured.
+ */
 export type Position = readonly number[]
 type Positions = Position | readonly Positions[]
 

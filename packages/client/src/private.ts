@@ -12,8 +12,8 @@ export interface PrivatePlace {
 }
 
 /**
- * GeoJSON, or a position, with a fresh salt. Keep what it gives: without it nobody can prove what an answer about the place
- * is about. A salt is good for one place.
+ * GeoJSON, or a position, with a fresh salt. Keep what it gives: without it nobody can prove what an answer
+ * about the place is about. A salt is good for one place.
  */
 export function privatePlace(geometry: GeoJson | Position): PrivatePlace {
   return { geometry: positionAsPoint(geometry), salt: toHex(crypto.getRandomValues(new Uint8Array(32))) }

@@ -8,8 +8,8 @@ type Schemas = components['schemas']
 /** An offchain attestation as EAS's explorer and library write it, as JSON. */
 export type OffchainAttestation = Schemas['OffchainAttestation']
 /**
- * A geometry: the UID of an attestation on the chain of the question, GeoJSON, a position, GeoJSON with a salt
- * (`privatePlace`), an offchain attestation behind a URI, or one itself (`geo.offchain`).
+ * A geometry: the UID of an attestation on the chain of the question, GeoJSON, a position, GeoJSON with a
+ * salt (`privatePlace`), an offchain attestation behind a URI, or one itself (`geo.offchain`).
  */
 export type Input =
   | string

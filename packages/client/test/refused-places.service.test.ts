@@ -60,7 +60,7 @@ const WRONG: [string, Place, string][] = [
   ['no number', { type: 'Point', coordinates: [NaN, 1] }, ''],
   ['text', { type: 'Point', coordinates: ['1', '2'] } as never, ''],
   ['a missing latitude', { type: 'Point', coordinates: [1] }, ''],
-  ['a type', { type: 'point', coordinates: [1, 2] } as never, 'place.type'],
+  ['a type', { type: 'point', coordinates: [1, 2] }, 'place.type'],
   ['one position', { type: 'LineString', coordinates: [[1, 2]] }, ''],
   ['an open ring', polygon([0, 0], [1, 0], [1, 1], [0, 1]), ''],
   ['a short ring', polygon([0, 0], [1, 0], [0, 0]), ''],
