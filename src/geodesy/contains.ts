@@ -255,6 +255,8 @@ function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: num
  */
 function sharesInside(container: Region, region: Region): boolean {
   const { shape, end } = region
+  // Without a boundary it is the whole ellipsoid.
+  if (end === 0) return true
   for (let e = 0; e < end; e++) {
     const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
     if (walk.length === 0) continue
