@@ -17,7 +17,7 @@ test.skipIf(others.length === 0)(
   'other versions of Node give bit-identical answers (TEST_NODES names them)',
   () => {
     const ours = answers(process.execPath)
-    expect(ours).toHaveLength(907 + 1)
+    expect(ours).toHaveLength(1548 + 1)
     for (const node of others) expect(answers(node)).toEqual(ours)
   },
 )

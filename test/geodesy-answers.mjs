@@ -13,7 +13,7 @@ const ANSWERS = {
 }
 const bits = (number) => Buffer.from(Float64Array.of(number).buffer).toString('hex')
 
-for (const name of ['geodesy-cases', 'geodesy-cases-2'])
+for (const name of ['geodesy-cases', 'geodesy-cases-2', 'geodesy-cases-3'])
   for (const { id, op, inputs } of JSON.parse(
     readFileSync(new URL(`vectors/${name}.json`, import.meta.url), 'utf8'),
   )) {

@@ -473,7 +473,7 @@ const cases = (name: string) => JSON.parse(readFileSync(`test/vectors/${name}.js
  */
 const CASES = [
   ...cases('geodesy-cases').filter((_, i) => i % 5 === 0),
-  ...cases('geodesy-cases-2').filter(
+  ...[...cases('geodesy-cases-2'), ...cases('geodesy-cases-3')].filter(
     ({ family }, i, all) => all.slice(0, i).filter((other) => other.family === family).length % 9 === 4,
   ),
 ].filter(({ params }) => params.radius !== 0)

@@ -43,10 +43,6 @@ const PREPARING = 1_000_000
 const MEASURING = 350_000
 const MEASURING_VERTEX = 20
 const MEASURING_MOST = 3_000_000
-/**
- * Counted microseconds for an area: each edge of thousands of kilometres takes hundreds of integration steps.
- */
-const MEASURING_AREA = 4_000_000
 
 /**
  * Prepares a geometry for measuring: checks that its polygons have a certain inside (no ring crosses itself,
@@ -76,8 +72,8 @@ function onDemand(outline: Outline, rings: Rings): () => Region | undefined {
 const TOO_INTRICATE =
   'so many edges touch, overlap or run thousands of kilometres side by side that telling whether this is valid takes too long; give fewer positions, shorter edges, or several geometries'
 
-/** Runs a measurement of geometries. Throws a GeometryError when it takes more than MEASURING, or `most`. */
-function measured<T>(geometries: readonly PreparedGeometry[], question: () => T, most?: number): T {
+/** Runs a measurement of geometries. Throws a GeometryError when it takes more than MEASURING. */
+function measured<T>(geometries: readonly PreparedGeometry[], question: () => T): T {
   const [first, second] = geometries.map(({ shape }) => shape.path)
   const refusal = () =>
     new GeometryError(
@@ -85,11 +81,7 @@ function measured<T>(geometries: readonly PreparedGeometry[], question: () => T,
       `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or keep the same distance in so many places that measuring takes too long; give fewer positions, or parts`,
     )
   const vertices = geometries.reduce((sum, { given }) => sum + given.lon.length, 0)
-  return orRefuse(
-    most ?? Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices),
-    question,
-    refusal,
-  )
+  return orRefuse(Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices), question, refusal)
 }
 
 /**
@@ -191,15 +183,15 @@ export function contains(container: PreparedGeometry, geometry: PreparedGeometry
 }
 
 /**
- * Geodesic area in square metres, without holes, to about 1e-14 of it. Throws a GeometryError for anything
- * but a Polygon or MultiPolygon, and when polygons overlap.
+ * Geodesic area in square metres, without holes, to 1e-6 m2 and a unit of its last digit (edges up to 2,000
+ * km). Throws a GeometryError for anything but a Polygon or MultiPolygon, and when polygons overlap.
  */
 export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'Polygon' && type !== 'MultiPolygon')
     throw new GeometryError(shape.path, `area is that of a Polygon or MultiPolygon, got a ${type}`)
   measured([geometry], () => refuseOverlap(geometry, geometry.rings))
-  return measured([geometry], () => polygonArea(geometry), MEASURING_AREA)
+  return measured([geometry], () => polygonArea(geometry))
 }
 
 /**

@@ -1,6 +1,7 @@
 """
 The true areas of areas.json, in square metres, by a way of its own: python3 test/vectors/areas.py (Debian:
-python3-mpmath) reads the rings there and prints their areas.
+python3-mpmath) reads the polygons there and prints their areas: a ring, a shell and its holes, or two parallels round a
+pole with equally many vertices.
 
 A geodesic is the path in space of a point that is not accelerated along the ellipsoid (x'' is normal to it). Each edge is
 integrated from its start by Gauss collocation of order 16 with 40 digits, and aimed until it meets its end to 1e-22 m.
@@ -138,6 +139,19 @@ def ring_area(ring):
     return abs(sum(edge_area(a, b, pole) for a, b in zip(ring, ring[1:])))
 
 
+def parallel_area(latitude, count):
+    """The cap within a parallel that is drawn with this many vertices, equally far apart."""
+    return count * edge_area([0, latitude], [mpf(360) / count, latitude], 1 if latitude > 0 else -1)
+
+
+def true_area(case):
+    if "parallels" in case:
+        parts = [parallel_area(*parallel) for parallel in case["parallels"]]
+    else:
+        parts = [ring_area(ring) for ring in case.get("rings", [case.get("ring")])]
+    return parts[0] - sum(parts[1:])
+
+
 if __name__ == "__main__":
     for each in json.loads(Path(__file__).with_suffix(".json").read_text()):
-        print(mp.nstr(ring_area(each["ring"]), 20), flush=True)
+        print(mp.nstr(true_area(each), 20), flush=True)

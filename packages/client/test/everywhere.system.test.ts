@@ -16,7 +16,7 @@ import { answersTo, shapesOf, type Case } from './answers'
  */
 const read = (name: string) =>
   JSON.parse(readFileSync(`test/vectors/geodesy-cases${name}.json`, 'utf8')) as Case[]
-const cases = [...read(''), ...read('-2')]
+const cases = [...read(''), ...read('-2'), ...read('-3')]
 
 const random = seededRandom(20_261_122)
 const among = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
@@ -75,7 +75,7 @@ function answersIn(executable: string, flags: readonly string[] = []): string[] 
 }
 
 test('the cases are all there', () => {
-  expect(cases).toHaveLength(907)
+  expect(cases).toHaveLength(1548)
   expect(cells.length).toBeGreaterThan(800)
 })
 test('the bundle computes with nothing that engines differ in', () => {
