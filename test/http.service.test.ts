@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { AbiCoder, Wallet, ZeroAddress, concat, keccak256 } from 'ethers'
 import { signedText } from '../api/compute/wallet'
+import { toCentimeters } from '../src/geodesy'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { mine, startTestWorld, type TestWorld } from './world'
@@ -495,7 +496,7 @@ describe('the six operations', () => {
     if (numeric) expect(Math.abs(body.result - (expected as number))).toBeLessThanOrEqual(tolerance)
     else expect(body.result).toBe(expected)
     expect(body.units).toBe(numeric ? (op === 'area' ? 'square_meters' : 'meters') : undefined)
-    expect(body.operation).toBe(op === 'within' ? `within:${Math.round(params.radius! * 100)}` : op)
+    expect(body.operation).toBe(op === 'within' ? `within:${toCentimeters(params.radius!)}` : op)
     expect(body.inputRefs).toHaveLength(Object.keys(inputs).length)
     const fields = fieldTypes(numeric ? NUMERIC_RESULT_FIELDS : BOOLEAN_RESULT_FIELDS)
     const [result, ...rest] = AbiCoder.defaultAbiCoder()

@@ -1,4 +1,4 @@
-import { reachOf, readGeometry } from '../../src/geodesy'
+import { reachOf, readGeometry, toCentimeters } from '../../src/geodesy'
 import type { Place } from './sieve'
 import {
   POLAR,
@@ -165,7 +165,7 @@ async function within(
   { all, measure }: NearestReads,
   meters = radiusOf(place),
 ): Promise<Measured[]> {
-  const radius = Math.round(meters * 100)
+  const radius = toCentimeters(meters)
   let found: Measured[] = []
   for await (const rows of all({ ...filter, reaching: place.reach })) {
     const distances = await measure(rows, place)

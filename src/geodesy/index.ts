@@ -1,6 +1,7 @@
 import type { Position } from 'geojson'
 import { lineLength, polygonArea } from './area'
 import { contains as containsShape } from './contains'
+import { toCentimeters } from './centimeters'
 import { leastDistance, nearestPlaces as placesOf, type Prepared } from './distance'
 import { orRefuse } from './effort'
 import { geodesicLine, inverse, inverseDistance } from './ellipsoid'
@@ -18,6 +19,7 @@ import { normalLongitude } from './vertices'
  * chain. Positions are [longitude, latitude] in degrees. README.md beside this file says what it answers and
  * how exactly; start at `prepareGeometry`.
  */
+export { toCentimeters } from './centimeters'
 export { EffortError, withEffort } from './effort'
 export { GeometryError } from './error'
 export { inRange, longitudeProblem } from './degrees'
@@ -156,7 +158,7 @@ export function centimetersBetween([lonA, latA]: Position, [lonB, latB]: Positio
  * Whether the distance in whole centimetres is at most the radius in whole centimetres; `radius` in metres.
  */
 export function isWithin(a: PreparedGeometry, b: PreparedGeometry, radiusMeters: number): boolean {
-  const radius = Math.round(radiusMeters * 100)
+  const radius = toCentimeters(radiusMeters)
   return measured([a, b], () => isWithinCentimeters(a, b, radius))
 }
 

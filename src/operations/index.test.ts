@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { hunt } from '../../test/seed'
 import { OPERATIONS, readLabel, writeLabel, type OperationName } from '.'
 
 test('a label gives back the operation and its numbers', () => {
@@ -9,6 +10,33 @@ test('a label gives back the operation and its numbers', () => {
       expect([read.name, writeLabel(read.name, read.numbers)]).toEqual([name, label])
       if (name === 'within') expect(read.numbers).toEqual([radius])
     }
+})
+test.each([
+  [1.005, 101],
+  [0.285, 29],
+  [1.015, 102],
+  [8.575, 858],
+  [1.0049999999999997, 100],
+  [1.9949999999999999, 199],
+  [1.0050000000000003, 101],
+  [0.005, 1],
+  [0.00499, 0],
+  [5e-324, 0],
+  [0.05, 5],
+  [12, 1200],
+  [99_999_999.995, 10_000_000_000],
+  [100_000_000, 10_000_000_000],
+])('a radius of %d m is %d cm', (radius, centimeters) =>
+  expect(writeLabel('within', [radius])).toBe(`within:${centimeters}`),
+)
+hunt('a radius is rounded half up as the decimal that was sent', 10_000, ({ cases, random }) => {
+  for (let i = 0; i < cases; i++) {
+    // Whole thousandths of a centimetre, often in the middle between two centimetres.
+    const decimals = BigInt(Math.floor(10 ** (1 + 9 * random())))
+    const thousandths = random() < 0.5 ? 1000n * decimals + 500n : decimals
+    const text = `${thousandths / 100_000n}.${String(thousandths % 100_000n).padStart(5, '0')}`
+    expect(writeLabel('within', [Number(text)]), text).toBe(`within:${(thousandths + 500n) / 1000n}`)
+  }
 })
 test.each([
   '',

@@ -5,6 +5,7 @@ import {
   intersects,
   isWithin,
   lengthMeters,
+  toCentimeters,
   type PreparedGeometry,
 } from '../geodesy'
 
@@ -58,7 +59,7 @@ export const OPERATIONS = {
   within: {
     inputs: 2,
     label: {
-      write: ([radius]) => `within:${Math.round(radius! * 100)}`,
+      write: ([radius]) => `within:${toCentimeters(radius!)}`,
       read: (label) =>
         /^within:(\d+)$/
           .exec(label)

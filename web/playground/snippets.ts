@@ -29,7 +29,7 @@ const answerHasUnits = (operation: Question['operation']) =>
   ['distance', 'area', 'length'].includes(operation)
 
 /** A contract that takes exactly this answer, by the kit. */
-export function solidityOf({ operation, radius }: Question, answer: Answer, eas: string): string {
+export function solidityOf({ operation }: Question, answer: Answer, eas: string): string {
   const { attestation, inputRefs, result } = answer
   const units = 'units' in answer ? answer.units : undefined
   const kind = units === undefined ? 'Boolean' : 'Numeric'
@@ -38,7 +38,7 @@ export function solidityOf({ operation, radius }: Question, answer: Answer, eas:
   const refs = inputRefs.join(', ')
   const requirement = {
     distance: () => `requireDistanceAtMost(${refs}, ${whole}); // centimetres`,
-    within: () => `requireWithin(${refs}, ${Math.round(radius! * 100)}); // centimetres`,
+    within: () => `requireWithin(${refs}, ${answer.operation.split(':')[1]}); // centimetres`,
     contains: () => `requireContains(${refs});`,
     intersects: () => (result === true ? `requireIntersects(${refs});` : `requireDisjoint(${refs});`),
     area: () => `requireAreaAtMost(${refs}, ${whole}); // square centimetres`,
