@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { createLogger } from '@subsquid/logger'
 import { ZeroHash } from 'ethers'
 import { request, testAccount, type LocalChain } from '../dev/chain'
 import { startTestChain } from './chains'
@@ -11,7 +12,7 @@ import { stateSchema } from '../src/chains'
 import { encodeBooleanResult, encodeNumericResult } from '../src/eas'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder } from './database'
 import { startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
-import { LOCAL_CHAIN, mine } from './world'
+import { LOCAL_CHAIN, built, forgetBuilt, mine } from './world'
 
 /** A chain, a database and an RPC endpoint with faults on demand, for indexers without an API. */
 export interface FaultyWorld {
@@ -28,13 +29,11 @@ export interface FaultyWorld {
 
 /** An indexer that is restarted whenever it ends, as a supervisor does. */
 export interface KeptIndexer {
-  /** Every exit code so far; the signal for a kill. */
+  /** Every exit code so far, as its process ends with; the signal for a kill. */
   readonly exits: readonly (number | NodeJS.Signals)[]
   /** Resolves with its log when it refuses to run (code 2); it is not restarted then. */
   readonly refused: Promise<string>
   readonly log: () => string
-  /** Kills the process at once; it is restarted. */
-  kill(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -138,28 +137,78 @@ export async function command(
   return { code, output }
 }
 
-/** Keeps an indexer running while the world's endpoint has these faults. */
+/**
+ * Keeps an indexer running while the world's endpoint has these faults. It runs in this process; for a test
+ * that kills it, startIndexerProcess runs it as `npm run index` does. Both end with the same codes.
+ */
 export function startIndexerBehind(
-  { proxy, environment }: FaultyWorld,
+  world: FaultyWorld,
   faults: readonly Fault[] = [],
   settings: NodeJS.ProcessEnv = {},
 ): KeptIndexer {
+  const environment = { ...world.environment, ...settings }
+  return keep(world, faults, (folder) => {
+    const modules = builtFor(environment.LOCATION_SCHEMAS ?? '')
+    const read = modules.config.readSettings(environment, ['database', 'chains'])
+    modules.log.unifySubsquidLog(read.logLevel, logIn(folder))
+    const log = createLogger('indexer')
+    const [connected] = read.chains
+    const indexer = modules.run.startIndexer(connected!, read)
+    const failed = indexer.ended.then(
+      () => 0,
+      async (error: Error) => {
+        const refuses = error instanceof modules.config.SettingsError
+        if (refuses) log.fatal(error.message)
+        else log.fatal(error)
+        await indexer.stop().catch(() => {})
+        return refuses ? 2 : 1
+      },
+    )
+    return { ended: failed, stop: () => indexer.stop() }
+  })
+}
+
+/** A kept indexer in a process of its own. */
+export interface KeptProcess extends KeptIndexer {
+  /** Kills the process at once; it is restarted. */
+  kill(): Promise<void>
+}
+
+/** Keeps an indexer process running while the world's endpoint has these faults. */
+export function startIndexerProcess(
+  world: FaultyWorld,
+  faults: readonly Fault[] = [],
+  settings: NodeJS.ProcessEnv = {},
+): KeptProcess {
+  let service: Service
+  const kept = keep(world, faults, (folder) => {
+    const env = { ...world.environment, ...settings }
+    return (service = startService('indexer', ['lib/indexer/main.js', SLUG], env, folder))
+  })
+  return { ...kept, kill: () => service.kill() }
+}
+
+interface Started {
+  readonly ended: Promise<number | NodeJS.Signals>
+  stop(): Promise<void>
+}
+const logIn = (folder: string) => path.join(folder, 'indexer.log')
+
+/** Starts an indexer again whenever it has ended, unless it refuses to run. */
+function keep(
+  { proxy }: FaultyWorld,
+  faults: readonly Fault[],
+  start: (folder: string) => Started,
+): KeptIndexer {
   const folder = temporaryFolder()
   const exits: (number | NodeJS.Signals)[] = []
-  const log = () => readFileSync(path.join(folder, 'indexer.log'), 'utf8')
-  let service: Service
+  const log = () => readFileSync(logIn(folder), 'utf8')
+  let started: Started
   let stopping = false
   proxy.misbehave(...faults)
-  const start = () =>
-    (service = startService(
-      'indexer',
-      ['lib/indexer/main.js', SLUG],
-      { ...environment, ...settings },
-      folder,
-    ))
   const refused = new Promise<string>((resolve) => {
     const run = async () => {
-      const code = await start().ended
+      const code = await (started = start(folder)).ended
       exits.push(code)
       if (code === 2) return resolve(log())
       await pause(RESTART_MS)
@@ -171,11 +220,34 @@ export function startIndexerBehind(
     exits,
     refused,
     log,
-    kill: () => service.kill(),
     stop: async () => {
       stopping = true
-      await service.stop()
+      await started.stop()
       removeFolder(folder)
     },
   }
 }
+
+/** The built modules, loaded again for other location schemas, which they remember. */
+function builtFor(schemas: string): BuiltModules {
+  if (loaded?.schemas !== schemas) {
+    forgetBuilt()
+    const modules: BuiltModules = {
+      schemas,
+      log: built('lib/log.js'),
+      config: built('lib/config.js'),
+      run: built('lib/indexer/run.js'),
+    }
+    const { locationSchemas } = modules.config.readSettings({ LOCATION_SCHEMAS: schemas }, [])
+    built<typeof import('../src/location')>('lib/location/index.js').addLocationSchemas(locationSchemas)
+    loaded = modules
+  }
+  return loaded
+}
+interface BuiltModules {
+  schemas: string
+  log: typeof import('../src/log')
+  config: typeof import('../src/config')
+  run: typeof import('../src/indexer/run')
+}
+let loaded: BuiltModules | undefined

@@ -1,7 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { audit, startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
+import {
+  audit,
+  startFaultyWorld,
+  startIndexerBehind,
+  startIndexerProcess,
+  type FaultyWorld,
+  type KeptIndexer,
+  type KeptProcess,
+} from './behind'
 import { rows } from './database'
 import { expectInvariants } from './invariants'
 import type { Fault } from './rpc-proxy'
@@ -13,10 +21,21 @@ import { LOCAL_CHAIN, mine } from './world'
  */
 export let world: FaultyWorld
 export let indexer: KeptIndexer
+let start: typeof startIndexerBehind = startIndexerBehind
 /** Starts the stopped indexer again, behind these faults. */
 export function restart(faults: readonly Fault[] = [], settings: NodeJS.ProcessEnv = {}): void {
-  indexer = startIndexerBehind(world, faults, settings)
+  indexer = start(world, faults, settings)
 }
+/** Makes the indexer a process, in this test and in later ones, for `kill`. */
+export async function asProcess(): Promise<void> {
+  if (start === startIndexerProcess) return
+  start = startIndexerProcess
+  await indexer.stop()
+  restart()
+  await world.caughtUp()
+}
+/** Kills the process of the indexer, which is restarted. */
+export const kill = () => (indexer as KeptProcess).kill()
 beforeAll(async () => {
   world = await startFaultyWorld()
   restart()

@@ -11,6 +11,8 @@ import { ALL_SCHEMAS } from '../src/location'
 import { ANSWERER, RESULT_SCHEMA, answerRequest, audit } from './behind'
 import { TEST_DATABASE_URL } from './database'
 import {
+  asProcess,
+  kill,
   world,
   indexer,
   restart,
@@ -245,10 +247,11 @@ test('the audit reads the history of a location schema that is added to the sett
 })
 
 test('an indexer that is killed when it requests bodies, in history and at the head, loses nothing', async () => {
+  await asProcess()
   const { chain, proxy, caughtUp } = world
   let kills = 0
   const deadly: Fault = ({ method }) =>
-    method === 'eth_call' && kills < 2 ? (kills++, void indexer.kill(), { drop: true }) : undefined
+    method === 'eth_call' && kills < 2 ? (kills++, void kill(), { drop: true }) : undefined
   const uids = await whileDown({}, deadly)
   await caughtUp()
   kills = 0
@@ -290,7 +293,8 @@ const cutConnections = () =>
   )
 
 test.skipIf(!TEST_DATABASE_URL)('a kill in the middle of a transaction (Postgres only)', async () => {
-  expect(await records(await inTheMiddleOfABatch(() => indexer.kill()))).toEqual(['valid', 'valid'])
+  await asProcess()
+  expect(await records(await inTheMiddleOfABatch(kill))).toEqual(['valid', 'valid'])
 })
 
 test.skipIf(!TEST_DATABASE_URL)(
@@ -307,6 +311,7 @@ test.skipIf(!TEST_DATABASE_URL)(
 )
 
 test('a reorg below the last final block: the indexer halts with code 2, logs why, and corrupts nothing', async () => {
+  await asProcess()
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])
   await attest(chain, place())

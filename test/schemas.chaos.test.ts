@@ -4,7 +4,7 @@ import { attest, mined, request } from '../dev/chain'
 import { events } from '../src/abi/EAS'
 import { schemaUid } from '../src/eas'
 import { audit } from './behind'
-import { finalize, indexer, place, query, records, restart, until, world } from './faulty'
+import { asProcess, finalize, indexer, kill, place, query, records, restart, until, world } from './faulty'
 import { inOneBlock, mine } from './world'
 import { hunt } from './seed'
 import type { Fault } from './rpc-proxy'
@@ -170,6 +170,7 @@ test('what npm run audit finds beside the indexer is whole after its next start'
 })
 
 hunt('registrations, attestations, kills and reorgs in random order', 4, async ({ random, cases }) => {
+  await asProcess()
   const { chain, caughtUp } = world
   const known: string[] = []
   for (let step = 0; step < cases; step++) {
@@ -186,7 +187,7 @@ hunt('registrations, attestations, kills and reorgs in random order', 4, async (
       } else await register(fields)
       known.push(fields)
     } else if (choice < 0.65) await attestBy(known[Math.floor(random() * known.length)]!).catch(() => {})
-    else if (choice < 0.75) await indexer.kill()
+    else if (choice < 0.75) await kill()
     else if (choice < 0.85) await mine(chain, 1 + Math.floor(random() * 20))
     else if (choice < 0.92) await chain.provider.send('anvil_reorg', [1 + Math.floor(random() * 3), []])
     else await caughtUp()

@@ -12,9 +12,9 @@ import {
   answerRequest,
   audit,
   startFaultyWorld,
-  startIndexerBehind,
+  startIndexerProcess,
   type FaultyWorld,
-  type KeptIndexer,
+  type KeptProcess,
 } from './behind'
 import { TEST_DATABASE_URL, rows } from './database'
 import { expectInvariants } from './invariants'
@@ -32,10 +32,10 @@ const STEPS_BETWEEN_CHECKS = 2_000
 const DEEPEST = LOCAL_CHAIN.finality - 30
 
 let world: FaultyWorld
-let indexer: KeptIndexer
+let indexer: KeptProcess
 beforeAll(async () => {
   world = await startFaultyWorld()
-  indexer = startIndexerBehind(world, [], { ...HASTY, AUDIT_CALLS_PER_SECOND: '1000', LOG_LEVEL: 'info' })
+  indexer = startIndexerProcess(world, [], { ...HASTY, AUDIT_CALLS_PER_SECOND: '1000', LOG_LEVEL: 'info' })
   await Promise.race([world.caughtUp(), refusal()])
 })
 afterAll(async () => {

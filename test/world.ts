@@ -191,14 +191,14 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
 }
 
 /** A module of what was built, whose packages are loaded once per worker: much faster than by vitest. */
-function built<Module>(file: string): Module {
+export function built<Module>(file: string): Module {
   return load(path.resolve(file)) as Module
 }
 const load = createRequire(path.resolve('package.json'))
 const BUILT = ['lib', 'dist'].map((folder) => path.resolve(folder) + path.sep)
 
 /** Unloads the built modules, which remember schemas and attesters: the next world loads them again. */
-function forgetBuilt(): void {
+export function forgetBuilt(): void {
   for (const file of Object.keys(load.cache))
     if (BUILT.some((folder) => file.startsWith(folder))) delete load.cache[file]
 }
