@@ -182,22 +182,21 @@ function readGeohash(location: string): unknown {
   return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
 }
 
-const PARALLEL_METRES = 0.01
-const PARALLEL_SEGMENTS = 256
+/** Less than half a centimetre: so that what lies beyond a geodesic but not beyond its parallel is not outside. */
+const PARALLEL_METRES = 0.0045
 
 /**
- * Positions along a parallel, close enough that the geodesics between them stay within a centimetre of it,
- * but at most 256 segments (4 m from a parallel of 45 degrees). A geodesic bulges by N sin(2 lat) dlon^2 /
- * 16: the geodesic curvature of the parallel is tan(lat) / N, on a chord of N cos(lat) dlon, and N, the
- * radius in the prime vertical, is below 6400 km.
+ * Positions along a parallel, close enough that the geodesics between them stay within PARALLEL_METRES of it.
+ * A geodesic bulges by N sin(2 lat) dlon^2 / 16: the geodesic curvature of the parallel is tan(lat) / N, on a
+ * chord of N cos(lat) dlon, and N, the radius in the prime vertical, is below 6400 km. Cells are halved in
+ * the same places, so that the cells on both sides of a parallel, and the cells in them, share their edges.
  */
 function parallel(west: number, east: number, lat: number): [number, number][] {
   const step =
     Math.sqrt((16 * PARALLEL_METRES) / (6_400_000 * Math.abs(Math.sin((2 * lat * Math.PI) / 180)))) *
     (180 / Math.PI)
-  const segments = Math.min(PARALLEL_SEGMENTS, Math.max(1, Math.ceil((east - west) / step)))
-  return Array.from({ length: segments + 1 }, (_, i) => [
-    i === segments ? east : west + ((east - west) * i) / segments,
-    lat,
-  ])
+  let segments = 1
+  while ((east - west) / segments > step) segments *= 2
+  // Exact: each is a binary fraction of 360 degrees.
+  return Array.from({ length: segments + 1 }, (_, i) => [west + ((east - west) / segments) * i, lat])
 }
