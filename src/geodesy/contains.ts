@@ -7,7 +7,7 @@ import type { Prepared } from './distance'
 import type { Shape } from './shape'
 import { NEAR, complement, merge, nearStretches, offset } from './stretch'
 import { closePairs, elementsNear } from './tree'
-import type { Region } from './union'
+import type { Region } from './arrangement'
 import { isSamePlace, place, type Elements, type Vertices } from './vertices'
 
 /**

@@ -3,9 +3,9 @@ import { spend } from './effort'
 import { TOUCH, chordGap, crosses, crossingOf, edgeBound, nearestOnEdge, pointToEdge, walkEdge } from './edge'
 import { clearance } from './orientation'
 import { inverseDistance, longestArc, shortestArc } from './ellipsoid'
-import { insideLoops, insidePolygon, type Rings } from './region'
+import { insideLoops, insidePolygon } from './region'
 import type { Place, Shape } from './shape'
-import type { Region } from './union'
+import type { Region } from './arrangement'
 import type { Outline } from './validity'
 import { boxGap } from './tree'
 
@@ -32,7 +32,6 @@ const SLACK = 1e-7
 export interface Prepared extends Outline {
   /** as it was given, for length and area */
   given: Shape
-  rings: Rings
   /**
    * the union of its polygons; undefined when it has none. Throws a GeometryError when it cannot be computed.
    */

@@ -6,10 +6,11 @@ import { leastDistance, nearestPlaces as placesOf, type Prepared } from './dista
 import { orRefuse } from './effort'
 import { geodesicLine, inverse, inverseDistance } from './ellipsoid'
 import { GeometryError } from './error'
+import type { Region } from './arrangement'
 import type { Layout, Reading } from './geojson'
-import { findSides, type Rings } from './region'
+import { findSides } from './region'
 import { buildShape } from './shape'
-import { refuseOverlap, regionOf, type Region } from './union'
+import { overlapOf, regionOf } from './union'
 import { checkPolygons, type Outline } from './validity'
 import { normalLongitude } from './vertices'
 
@@ -53,22 +54,25 @@ const MEASURING_MOST = 3_000_000
  */
 export function prepareGeometry(reading: Reading): PreparedGeometry {
   let path = reading.path
+  let refused: GeometryError | undefined
   const prepare = () => {
     const given = buildShape(reading)
-    const rings = findSides(given)
-    const outline = checkPolygons(given, rings, (shell) => (path = shell))
-    return { given, ...outline, rings, region: onDemand(outline, rings), type: reading.layout.type }
+    const outline = checkPolygons(given, findSides(given), (shell, refusal) => {
+      path = shell
+      refused = refusal
+    })
+    return { given, ...outline, region: onDemand(outline), type: reading.layout.type }
   }
-  return orRefuse(PREPARING, prepare, () => new GeometryError(path, TOO_INTRICATE))
+  return orRefuse(PREPARING, prepare, () => refused ?? new GeometryError(path, TOO_INTRICATE))
 }
 
 /**
  * The region of a geometry, computed when it is first needed. (A separate function, so that its closure does
  * not keep the reading in memory.)
  */
-function onDemand(outline: Outline, rings: Rings): () => Region | undefined {
+function onDemand(outline: Outline): () => Region | undefined {
   let told: { region?: Region } | undefined
-  return () => (told ??= { region: regionOf(outline, rings) }).region
+  return () => (told ??= { region: regionOf(outline) }).region
 }
 
 const TOO_INTRICATE =
@@ -192,8 +196,9 @@ export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'Polygon' && type !== 'MultiPolygon')
     throw new GeometryError(shape.path, `area is that of a Polygon or MultiPolygon, got a ${type}`)
-  measured([geometry], () => refuseOverlap(geometry, geometry.rings))
-  return measured([geometry], () => polygonArea(geometry))
+  const overlap = measured([geometry], () => overlapOf(geometry))
+  const area = measured([geometry], () => polygonArea(geometry))
+  return Math.max(0, area - overlap - (geometry.excess ?? 0))
 }
 
 /**

@@ -64,6 +64,25 @@ export class Nodes {
     this.note(e, f)
   }
 
+  /** Notes edges of a ring that run back along the edge before them. */
+  followTurns(start: number, end: number): void {
+    const { x, y, z, from, to } = this.shape
+    for (let e = start; e < end; e++) {
+      const f = e + 1 === end ? start : e + 1
+      const a = from[e]!
+      const b = to[e]!
+      const c = to[f]!
+      // Most edges continue in about the direction of the edge before them.
+      if (
+        (x[b]! - x[a]!) * (x[c]! - x[b]!) +
+          (y[b]! - y[a]!) * (y[c]! - y[b]!) +
+          (z[b]! - z[a]!) * (z[c]! - z[b]!) <=
+        0
+      )
+        this.meet(e, f)
+    }
+  }
+
   /**
    * Whether both v and w, and so the edge between them, lie on one side of the geodesic from a to b, clear of
    * it.

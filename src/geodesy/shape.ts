@@ -22,9 +22,11 @@ export interface Chain {
   polygon: number
   /** its place in the caller's input, such as `from.coordinates[0]` */
   path: string
+  /** for a ring: true if its polygon lies outside of its smaller side */
+  isHole?: boolean
 }
 
-/** A polygon of the shape: the range of chains that are its rings, the shell first. */
+/** A polygon of the shape: the range of chains that are its rings, a shell first. */
 export interface Polygon {
   firstChain: number
   endChain: number
@@ -63,11 +65,12 @@ export function buildShape(reading: Reading): Shape {
     const start = builder.elements
     if (source.kind === Kind.Points) builder.points(reading, source.start, source.end, chains.length)
     else builder.chain(reading, source.start, source.end, source.kind, source.path, chains.length)
+    const isHole = polygons[source.polygon] !== undefined
     if (source.polygon >= 0) {
       polygons[source.polygon] ??= { firstChain: chains.length, endChain: chains.length }
       polygons[source.polygon]!.endChain = chains.length + 1
     }
-    chains.push({ ...source, start, end: builder.elements })
+    chains.push({ ...source, start, end: builder.elements, isHole })
   }
   return builder.finish(reading.path, chains, polygons)
 }
@@ -117,6 +120,16 @@ export function nextInRing({ chains, chainOf }: Shape, element: number): number 
   return element + 1 === end ? start : element + 1
 }
 
+/** Whether a ring passes one place twice. */
+export function comesBack({ lon, lat, from, chains }: Shape, chain: number): boolean {
+  const { start, end } = chains[chain]!
+  const places = from.slice(start, end).sort((v, w) => lat[v]! - lat[w]! || lon[v]! - lon[w]!)
+  return places.some(
+    (v, i) =>
+      i > 0 && lat[v] === lat[places[i - 1]!] && (lon[v] === lon[places[i - 1]!] || Math.abs(lat[v]!) === 90),
+  )
+}
+
 /** A place on an element, and a number that grows along the element, of the same scale for all cuts of it. */
 export interface Cut extends Place {
   along: number
@@ -132,10 +145,33 @@ export function buildLoops(path: string, loops: readonly (readonly Place[])[]): 
     const start = builder.elements
     let vertex = builder.vertex(loop[0]!.lon, loop[0]!.lat)
     for (let i = 1; i < loop.length; i++)
-      vertex = builder.join(vertex, builder.vertex(loop[i]!.lon, loop[i]!.lat), c, i - 1)
+      vertex = builder.join(vertex, builder.vertex(loop[i]!.lon, loop[i]!.lat), c, 0)
     return { kind: Kind.Ring, start, end: builder.elements, polygon: 0, path }
   })
   return builder.finish(path, chains, [{ firstChain: 0, endChain: chains.length }])
+}
+
+/** A chain, and the shape that it is a chain of. */
+export interface ChainOf {
+  shape: Shape
+  chain: Chain
+}
+
+/** A shape of chains of other shapes. Their edges are taken as they are. */
+export function joinChains(path: string, sources: readonly ChainOf[], polygons: Polygon[]): Shape {
+  const builder = new Builder(sources.reduce((sum, { chain }) => sum + chain.end - chain.start + 1, 0))
+  const chains = sources.map(({ shape, chain }, c) => {
+    const { lon, lat, from, to, origin } = shape
+    const start = builder.elements
+    let vertex = -1
+    for (let e = chain.start; e < chain.end; e++) {
+      const [a, b] = [from[e]!, to[e]!]
+      if (vertex < 0 || a === b) vertex = builder.vertex(lon[a]!, lat[a]!)
+      vertex = builder.join(vertex, a === b ? vertex : builder.vertex(lon[b]!, lat[b]!), c, origin[e]!)
+    }
+    return { ...chain, start, end: builder.elements }
+  })
+  return builder.finish(path, chains, polygons)
 }
 
 /**

@@ -21,6 +21,8 @@ import { SweepOrder } from './sweep-order'
 export interface Labels {
   left: Int32Array
   right: Int32Array
+  /** by ring: 1 if its inside is on its left, -1 if on its right, 0 if it has none */
+  turns: Int8Array
 }
 
 /** Places this much higher than an edge, metres, are above it for certain. */
@@ -48,17 +50,19 @@ const enum Course {
  *   meet elsewhere than at a common vertex, the labels near them are uncertain
  * @param check called with any two elements that become neighbours, except consecutive ones of a ring; throws
  *   where they cross
+ * @param known the turns of the rings; needed if a ring may cross itself
  */
 export function sweep(
   shape: Shape,
   sides: Rings,
   polygons: readonly Polygon[],
   check: (e: number, f: number) => void,
+  known?: Int8Array,
 ): Labels {
   const rings = polygons.flatMap(({ firstChain, endChain }) =>
     shape.chains.slice(firstChain, endChain).map((chain, i) => ({
       chain,
-      weight: i === 0 ? 1 : -1,
+      weight: i > 0 && chain.isHole ? -1 : 1,
       holdsSouth: holdsSouth(shape, sides, firstChain + i),
     })),
   )
@@ -154,9 +158,9 @@ export function sweep(
     const below = order.below(i)
     return below < 0 ? base : course[below] === Course.Upright ? under[below]! : over[below]!
   }
-  // By ring: 1 if its inside is on its left, -1 if on its right, 0 while unknown. It is determined where the
-  // ring is passed first, by the side that contains what is south of the pole.
-  const turn = new Int8Array(rings.length)
+  // 0 while unknown. It is determined where the ring is passed first, by the side that contains what is south
+  // of the pole.
+  const turn = known?.slice() ?? new Int8Array(rings.length)
   const raw = new Map<number, number>()
   /**
    * Labels the elements that coincide with this one, from the lowest of them up, and returns the next one
@@ -246,7 +250,7 @@ export function sweep(
   // The left of an element that runs with the sweep is above it; the left of one that runs north is west of
   // it.
   for (let i = 0; i < count; i++) if (sense[i]! < 0) [under[i], over[i]] = [over[i]!, under[i]!]
-  return { left: over, right: under }
+  return { left: over, right: under, turns: turn }
 }
 
 /** The places from west to east, and on one meridian from south to north. */

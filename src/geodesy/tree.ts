@@ -255,17 +255,20 @@ export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): nu
 
 /**
  * Calls back with the pairs of elements that may be at most `limit` metres apart: with all that are, and few
- * others.
+ * others. With each pair of two different elements twice if S is T.
+ * @param once with each pair at least once, in any order, if S is T
  */
 export function closePairs(
   S: Indexed,
   T: Indexed,
   limit: number,
   tell: (e: number, f: number) => void,
+  once = false,
 ): void {
   const s = S.tree
   const t = T.tree
   const visit = (m: number, mLevel: number, n: number, nLevel: number): void => {
+    if (once && mLevel === nLevel && m > n) return
     spend(0.05)
     if (boxGap(s, m, t, n) > limit) return
     if (mLevel === 0 && nLevel === 0) {

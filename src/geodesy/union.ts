@@ -1,64 +1,62 @@
-import { crossingOf } from './edge'
-import { attempt, spend } from './effort'
+import { loopsOf, nodesBetween, settle, type Arranged, type Region } from './arrangement'
+import { attempt } from './effort'
 import { GeometryError } from './error'
-import { Nodes } from './nodes'
-import { Kind } from './geojson'
-import { findSides, holdsNorth, insideOdd, turnsOf, type Rings } from './region'
-import { buildLoops, isTurn, keyOf, pathOf, polygonOf, type Place, type Shape } from './shape'
-import { sweep, type Labels } from './sweep'
+import { holdsNorth, insideOdd, type Rings } from './region'
+import { isTurn, pathOf, polygonOf, type Shape } from './shape'
+import { bend, excessOf, exactlyOr, firstInside, isCertain, remedy, turnsOf } from './touching'
 import { selfPairs } from './tree'
 import type { Outline } from './validity'
-import { normalLongitude } from './vertices'
-
-/**
- * The polygons of a geometry as one regularised point set: the closure of its interior. Its boundary is what
- * has the inside on one side only. Seams between parts, cuts and keyholes have the inside on both sides; so
- * has a part of one boundary that lies in another polygon.
- */
-export interface Region {
-  /** the boundary is the closed loops of the elements from 0 to `end`; later elements do not belong to it */
-  shape: Shape
-  end: number
-  holdsNorthPole: boolean
-}
 
 /**
  * The region of a geometry's polygons; undefined when it has none. Throws a GeometryError when it cannot be
  * computed.
  */
-export function regionOf(outline: Outline, rings: Rings): Region | undefined {
-  const { shape } = outline
+export function regionOf(outline: Outline): Region | undefined {
+  const { shape, rings } = outline
   if (shape.polygons.length === 0) return undefined
-  const arranged = arrange(outline, rings, () => {})
+  const arranged = arrange(outline, () => {})
   if (arranged) return loopsOf(arranged)
   const all = shape.polygons.at(-1)!.endChain
   return { shape, end: shape.ringsEnd, holdsNorthPole: holdsNorth(rings, [0, all]) }
 }
 
 /**
- * Throws a GeometryError when two polygons share more than boundary: the sum of their areas is not the area
- * then.
+ * The area in square metres that the sum of the areas of all polygons counts more than once. Polygons may
+ * overlap only by less than half a centimetre (touching.ts). Throws a GeometryError for others.
  */
-export function refuseOverlap(outline: Outline, rings: Rings): void {
-  if (outline.shape.polygons.length < 2) return
-  const refuse = (shape: Shape, e: number): never => {
-    throw new GeometryError(
-      pathOf(shape, e),
-      'polygons of a MultiPolygon overlap here; area counts only such that do not, so merge them',
+export function overlapOf(outline: Outline): number {
+  const { shape, rings } = outline
+  if (shape.polygons.length < 2) return 0
+  const refusal = (cut: Shape, e: number, otherwise = ', so merge them') =>
+    new GeometryError(
+      pathOf(cut, e),
+      `polygons of a MultiPolygon overlap here; area counts only such that do not${otherwise}`,
     )
+  const refuse = (cut: Shape, e: number): never => {
+    throw refusal(cut, e)
   }
-  const arranged = arrange(outline, rings, refuse)
-  if (!arranged) return
-  const { shape, labels } = arranged
-  for (let e = 0; e < shape.ringsEnd; e++)
-    if (!isTurn(shape, e) && Math.max(labels.left[e]!, labels.right[e]!) > 1) refuse(shape, e)
-}
-
-interface Arranged {
-  shape: Shape
-  rings: Rings
-  /** by element: the number of polygons on its left and on its right */
-  labels: Labels
+  return exactlyOr(
+    shape,
+    () => {
+      const arranged = arrange(outline, refuse)
+      if (!arranged) return 0
+      const { shape: cut, labels } = arranged
+      for (let e = 0; e < cut.ringsEnd; e++)
+        if (!isTurn(cut, e) && Math.max(labels.left[e]!, labels.right[e]!) > 1) refuse(cut, e)
+      return 0
+    },
+    () => {
+      const turns = turnsOf(shape, rings)
+      const bent = bend(shape)
+      const sums = bent && arrange({ shape: bent, rings }, () => {}, turns)
+      if (!sums || !isCertain(sums.shape, sums.labels)) {
+        const inside = firstInside(shape, rings)
+        return inside && refusal(shape, inside.at, remedy(shape, inside))
+      }
+      const arranged = arrange(outline, () => {}, turns)
+      return arranged && excessOf(arranged)
+    },
+  )
 }
 
 /**
@@ -66,9 +64,9 @@ interface Arranged {
  * Undefined when no polygons meet, none lies in another one, and none has seams.
  */
 function arrange(
-  { shape, seams }: Outline,
-  rings: Rings,
+  { shape, rings, seams }: Outline,
   crossing: (shape: Shape, e: number) => void,
+  turns?: Int8Array,
 ): Arranged | undefined {
   const nodes = nodesBetween(shape, crossing)
   // Pairs are found by boxes, unless so many meet in a small area that the sweep is faster.
@@ -81,45 +79,11 @@ function arrange(
     )
   const looked = shape.polygons.length === 1 || attempt(20_000 + shape.ringsEnd * BOXES_PER_ELEMENT, byBoxes)
   if (looked && nodes.pairs === 0 && !seams && !nested(shape, rings)) return undefined
-  for (let cut = nodes.split(); ;) {
-    const more = nodesBetween(cut, crossing)
-    const sides = sidesOf(cut, shape, rings)
-    const labels = sweep(cut, sides, cut.polygons, more.meet)
-    if (!more.any) return { shape: cut, rings: sides, labels }
-    cut = more.split()
-  }
-}
-
-/**
- * The sides of the rings once they are cut. A piece of an edge that passed within rounding of a pole may pass
- * over it, or on its other side: the ring then runs round the pole as often, and holds it, as the pieces do.
- */
-function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
-  const isMoved = cut.chains.some(
-    (chain, c) => chain.kind === Kind.Ring && turnsOf(cut, chain) !== turnsOf(shape, shape.chains[c]!),
-  )
-  return isMoved ? findSides(cut) : rings
+  return settle(shape, rings, nodes, crossing, turns)
 }
 
 /** Microseconds per element that the search by boxes may take. */
 const BOXES_PER_ELEMENT = 10
-
-function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void): Nodes {
-  const nodes: Nodes = new Nodes(shape, (e, f) => {
-    crossing(shape, e)
-    const { from, to } = shape
-    const found = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
-    spend(60)
-    // An upright edge keeps its own longitude, so that an edge to a pole still runs along its meridian.
-    const upright = [e, f].find((edge) => shape.lon[from[edge]!] === shape.lon[to[edge]!])
-    const lon = upright === undefined ? normalLongitude(found.lon) : shape.lon[from[upright]!]!
-    const where = { lon, lat: found.lat }
-    nodes.cutAt(e, where)
-    nodes.cutAt(f, where)
-    nodes.pairs++
-  })
-  return nodes
-}
 
 /**
  * Whether a polygon lies in another one, where no polygons meet: the outermost such polygon is in exactly one
@@ -131,109 +95,4 @@ function nested(shape: Shape, rings: Rings): boolean {
   return shape.polygons.some(({ firstChain, endChain }) =>
     insideOdd(shape, shape.from[shape.chains[firstChain]!.start]!, shape, rings, all, [firstChain, endChain]),
   )
-}
-
-/**
- * The boundary as closed loops with the inside on their left. Turns at the poles are made anew, along the
- * inside.
- */
-function loopsOf({ shape, rings, labels: { left, right } }: Arranged): Region {
-  const { lon, lat, from, to } = shape
-  const edges: Directed[] = []
-  const seen = new Set<string>()
-  const atPole = { inside: false, any: false }
-  for (let e = 0; e < shape.ringsEnd; e++) {
-    if (isTurn(shape, e)) continue
-    if (Math.max(lat[from[e]!]!, lat[to[e]!]!) === 90) {
-      atPole.any = true
-      atPole.inside ||= left[e]! > 0 && right[e]! > 0
-    }
-    if (left[e]! > 0 === right[e]! > 0) continue
-    const [a, b] = left[e]! > 0 ? [from[e]!, to[e]!] : [to[e]!, from[e]!]
-    const edge = { from: { lon: lon[a]!, lat: lat[a]! }, to: { lon: lon[b]!, lat: lat[b]! } }
-    // Edges that coincide are one.
-    const key = `${keyOf(edge.from)} ${keyOf(edge.to)}`
-    if (!seen.has(key)) edges.push(edge)
-    seen.add(key)
-  }
-  const bounded = (pole: number) => edges.some((edge) => edge.from.lat === pole || edge.to.lat === pole)
-  const all = shape.polygons.map(({ firstChain, endChain }) => holdsNorth(rings, [firstChain, endChain]))
-  const holdsNorthPole = bounded(90) ? false : atPole.any ? atPole.inside : all.includes(true)
-  const loops = follow(
-    [...edges, ...turnsAt(edges, 90, shape.path), ...turnsAt(edges, -90, shape.path)],
-    shape.path,
-  )
-  const bounds = buildLoops(shape.path, loops)
-  return { shape: bounds, end: bounds.ringsEnd, holdsNorthPole }
-}
-
-interface Directed {
-  from: Place
-  to: Place
-}
-
-/**
- * Turns at a pole, from each meridian by which the boundary arrives to the next one by which it leaves, along
- * the inside: westward at the north pole, eastward at the south pole.
- */
-function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Directed[] {
-  const leaving = edges.filter(({ from }) => from.lat === pole).map(({ from }) => from.lon)
-  const turns: Directed[] = []
-  if (leaving.length !== edges.filter(({ to }) => to.lat === pole).length)
-    throw uncertain(path, { lon: leaving[0] ?? 0, lat: pole })
-  for (const { to } of edges) {
-    if (to.lat !== pole) continue
-    const ahead = (lon: number) => (((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360
-    const next = leaving.reduce((best, lon) => (ahead(lon) < ahead(best) ? lon : best))
-    // No turn spans half of the globe, so that its direction is unambiguous.
-    let [at, left] = [to.lon, ahead(next)]
-    while (left > 0) {
-      const step = left > 120 ? 90 : left
-      const lon = left > 120 ? wrapped(pole === 90 ? at - step : at + step) : next
-      turns.push({ from: { lon: at, lat: pole }, to: { lon, lat: pole } })
-      ;[at, left] = [lon, left - step]
-    }
-  }
-  return turns
-}
-
-function wrapped(lon: number): number {
-  return lon < -180 ? lon + 360 : lon >= 180 ? lon - 360 : lon
-}
-
-function uncertain(path: string, { lon, lat }: Place): GeometryError {
-  return new GeometryError(
-    path,
-    `polygons meet at [${lon}, ${lat}] within a micrometre of each other, too closely to tell where they end; merge them`,
-  )
-}
-
-/** Makes closed loops of directed edges. At each place as many edges begin as end. */
-function follow(edges: readonly Directed[], path: string): Place[][] {
-  spend(edges.length)
-  const leaving = new Map<string, number[]>()
-  for (let i = edges.length - 1; i >= 0; i--) {
-    const key = keyOf(edges[i]!.from)
-    const list = leaving.get(key)
-    if (list) list.push(i)
-    else leaving.set(key, [i])
-  }
-  const used = new Uint8Array(edges.length)
-  const loops: Place[][] = []
-  for (let first = 0; first < edges.length; first++) {
-    if (used[first]) continue
-    const loop = [edges[first]!.from]
-    used[first] = 1
-    for (let at = edges[first]!.to; keyOf(at) !== keyOf(loop[0]!);) {
-      loop.push(at)
-      const list = leaving.get(keyOf(at)) ?? []
-      while (list.length > 0 && used[list.at(-1)!]) list.pop()
-      const next = list.pop()
-      if (next === undefined) throw uncertain(path, at)
-      used[next] = 1
-      at = edges[next]!.to
-    }
-    loops.push([...loop, loop[0]!])
-  }
-  return loops
 }

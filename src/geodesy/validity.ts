@@ -3,9 +3,10 @@ import { attempt } from './effort'
 import { GeometryError } from './error'
 import { Kind } from './geojson'
 import { Nodes } from './nodes'
-import { insideOdd, type Rings } from './region'
-import { isTurn, pathOf, type Polygon, type Shape } from './shape'
+import { findSides, insideOdd, type Rings } from './region'
+import { comesBack, isTurn, joinChains, pathOf, type ChainOf, type Polygon, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
+import { CrossingError, exactlyOr, nearestEnd, regularise, remedy, type Regular } from './touching'
 import { selfPairs } from './tree'
 
 /**
@@ -22,44 +23,105 @@ import { selfPairs } from './tree'
  */
 export interface Outline {
   shape: Shape
+  /** the sides of the rings */
+  rings: Rings
   /** by element; absent when no rings meet */
   seams?: Uint8Array
+  /** square metres by which the areas of the given rings exceed those of the polygons; 0 if absent */
+  excess?: number
 }
 
 /**
  * Throws a GeometryError that names the place for a polygon without a certain inside.
- * @param looking called with the path of each shell before its polygon is checked
+ * @param looking called with the path of each shell before its polygon is checked, and with the reason when it
+ *   is refused unless its rings cross by less than half a centimetre
  */
-export function checkPolygons(given: Shape, rings: Rings, looking: (path: string) => void): Outline {
-  if (given.polygons.length === 0) return { shape: given }
+export function checkPolygons(
+  given: Shape,
+  rings: Rings,
+  looking: (path: string, refusal?: GeometryError) => void,
+): Outline {
+  if (given.polygons.length === 0) return { shape: given, rings }
   const nodes = new Nodes(given, (e, f) => refuseCrossing(given, e, f))
-  const met: number[] = []
-  for (const [i, polygon] of given.polygons.entries()) {
-    looking(given.chains[polygon.firstChain]!.path)
-    if (mayMeet(given, polygon, nodes)) met.push(i)
-    else if (
-      !attempt(1_000 + size(given, polygon) * HOLES_PER_ELEMENT, () => checkHoles(given, rings, polygon))
+  const met = new Set<number>()
+  const regular = new Map<number, Regular>()
+  /** Checks a polygon; if it is refused, it may still have rings that cross by less than half a centimetre. */
+  const check = (i: number, { chains }: Shape, exactly: () => void) => {
+    const polygon = given.polygons[i]!
+    const { path } = chains[polygon.firstChain]!
+    looking(path)
+    const found = exactlyOr<Regular | 'exact'>(
+      given,
+      () => (exactly(), 'exact'),
+      (refusal) => (looking(path, refusal), regularise(given, polygon)),
     )
-      checkSums(given, rings, polygon, [], () => {})
+    if (found === 'exact') return
+    met.delete(i)
+    regular.set(i, found)
   }
-  if (met.length === 0) return { shape: given }
-  for (let shape = nodes.split(); ;) {
-    const tiny = shape.chains.find(({ kind, start, end }) => kind === Kind.Ring && end - start < 2)
-    if (tiny)
-      throw new GeometryError(
-        tiny.path,
-        'this ring is smaller than a micrometre: it has no inside of its own',
+  for (const [i, polygon] of given.polygons.entries())
+    check(i, given, () => {
+      if (mayMeet(given, polygon, nodes)) met.add(i)
+      else if (
+        !attempt(1_000 + size(given, polygon) * HOLES_PER_ELEMENT, () => checkHoles(given, rings, polygon))
       )
+        checkSums(given, rings, polygon, [], () => {})
+    })
+  if (met.size === 0) return joined(given, rings, undefined, regular)
+  for (let shape = nodes.split(); ;) {
     const seams = new Uint8Array(shape.from.length)
     const more = new Nodes(shape, (e, f) => refuseCrossing(shape, e, f))
-    for (const i of met) {
-      const polygon = shape.polygons[i]!
-      looking(shape.chains[polygon.firstChain]!.path)
-      checkSums(shape, rings, polygon, nodes.touching, more.meet, seams)
-    }
-    if (!more.any) return seams.includes(1) ? { shape, seams } : { shape }
+    for (const i of [...met])
+      check(i, shape, () => {
+        const polygon = shape.polygons[i]!
+        for (const { path, start, end } of shape.chains.slice(polygon.firstChain, polygon.endChain))
+          if (end - start < 2)
+            throw new GeometryError(
+              path,
+              'this ring is smaller than a micrometre: it has no inside of its own',
+            )
+        checkSums(shape, rings, polygon, nodes.touching, more.meet, seams)
+      })
+    if (!more.any) return joined(shape, rings, seams.includes(1) ? seams : undefined, regular)
     shape = more.split()
   }
+}
+
+/** The outline, with some polygons replaced. */
+function joined(
+  shape: Shape,
+  rings: Rings,
+  seams: Uint8Array | undefined,
+  regular: ReadonlyMap<number, Regular>,
+): Outline {
+  if (regular.size === 0) return { shape, rings, seams }
+  const sources: ChainOf[] = []
+  const polygons = shape.polygons.map(({ firstChain, endChain }, i) => {
+    const first = sources.length
+    const own = shape.chains.slice(firstChain, endChain).map((chain) => ({ shape, chain }))
+    for (const { shape: from, chain } of regular.get(i)?.rings ?? own)
+      sources.push({ shape: from, chain: { ...chain, polygon: i } })
+    return { firstChain: first, endChain: sources.length }
+  })
+  for (const chain of shape.chains) if (chain.polygon < 0) sources.push({ shape, chain })
+  const whole = joinChains(shape.path, sources, polygons)
+  const sides = findSides(whole)
+  // A polygon may have several shells: the first one does not bound it.
+  const of = [...sides.of]
+  for (const i of regular.keys()) {
+    const { firstChain } = polygons[i]!
+    of[firstChain] = { holdsNorthPole: of[firstChain]!.holdsNorthPole }
+  }
+  let excess = 0
+  for (const { excess: own } of regular.values()) excess += own
+  const seamsOfWhole =
+    seams &&
+    Uint8Array.from(
+      sources.flatMap(({ shape: from, chain: { start, end } }) =>
+        from === shape ? [...seams.subarray(start, end)] : new Array<number>(end - start).fill(0),
+      ),
+    )
+  return { shape: whole, rings: { ...sides, of }, seams: seamsOfWhole, excess }
 }
 
 /** Microseconds per element that the search by boxes may take; half of it is usual. */
@@ -74,42 +136,12 @@ const HOLES_PER_ELEMENT = 1
 function mayMeet(shape: Shape, { firstChain, endChain }: Polygon, nodes: Nodes): boolean {
   const [start, end] = elementsOf(shape, { firstChain, endChain })
   const before = nodes.pairs
-  for (let c = firstChain; c < endChain; c++) followTurns(shape, c, nodes)
+  for (let c = firstChain; c < endChain; c++) nodes.followTurns(shape.chains[c]!.start, shape.chains[c]!.end)
   if (attempt(1_000 + (end - start) * BOXES_PER_ELEMENT, () => selfPairs(shape, start, end, nodes.meet)))
     return nodes.pairs > before
   for (let c = firstChain; c < endChain && endChain > firstChain + 1; c++)
     if (comesBack(shape, c)) nodes.touching.add(c)
   return true
-}
-
-/** Whether a ring passes one place twice. */
-function comesBack({ lon, lat, from, chains }: Shape, chain: number): boolean {
-  const { start, end } = chains[chain]!
-  const places = from.slice(start, end).sort((v, w) => lat[v]! - lat[w]! || lon[v]! - lon[w]!)
-  return places.some(
-    (v, i) =>
-      i > 0 && lat[v] === lat[places[i - 1]!] && (lon[v] === lon[places[i - 1]!] || Math.abs(lat[v]!) === 90),
-  )
-}
-
-/** Notes edges that run back along the edge before them. */
-function followTurns(shape: Shape, chain: number, nodes: Nodes): void {
-  const { x, y, z, from, to, chains } = shape
-  const { start, end } = chains[chain]!
-  for (let e = start; e < end; e++) {
-    const f = e + 1 === end ? start : e + 1
-    const a = from[e]!
-    const b = to[e]!
-    const c = to[f]!
-    // Most edges continue in about the direction of the edge before them.
-    if (
-      (x[b]! - x[a]!) * (x[c]! - x[b]!) +
-        (y[b]! - y[a]!) * (y[c]! - y[b]!) +
-        (z[b]! - z[a]!) * (z[c]! - z[b]!) <=
-      0
-    )
-      nodes.meet(e, f)
-  }
 }
 
 function elementsOf({ chains }: Shape, { firstChain, endChain }: Polygon): readonly [number, number] {
@@ -225,9 +257,10 @@ function refuseCrossing(shape: Shape, e: number, f: number): never {
   const own = shape.chainOf[e] === shape.chainOf[f]
   const { from, to } = shape
   const { lon, lat } = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
-  throw new GeometryError(
+  const end = nearestEnd(shape, e, f)
+  throw new (end.isOnEdge ? GeometryError : CrossingError)(
     pathOf(shape, e),
-    `the edge that starts here crosses the one that starts at ${pathOf(shape, f)}${at(lon, lat)}; ${own ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}`,
+    `the edge that starts here crosses the one that starts at ${pathOf(shape, f)}${at(lon, lat)}; ${own ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}${remedy(shape, end)}`,
   )
 }
 

@@ -1,0 +1,193 @@
+import { crossingOf } from './edge'
+import { spend } from './effort'
+import { GeometryError } from './error'
+import { Kind } from './geojson'
+import { Nodes } from './nodes'
+import { findSides, holdsNorth, turnsOf, type Rings } from './region'
+import { buildLoops, isTurn, keyOf, type Place, type Shape } from './shape'
+import { sweep, type Labels } from './sweep'
+import { normalLongitude } from './vertices'
+
+/**
+ * Rings cut where they meet, with what they add up to on both sides of each piece; and the boundary of the
+ * places with some of these sums.
+ */
+
+/** The rings of polygons, cut where they meet. */
+export interface Arranged {
+  shape: Shape
+  rings: Rings
+  /** by element: the number of polygons on its left and on its right */
+  labels: Labels
+}
+
+/**
+ * Cuts rings at some nodes and then wherever else they meet, and determines the sums on both sides of each
+ * piece.
+ * @param known the turns of the rings, if a ring may cross itself
+ */
+export function settle(
+  shape: Shape,
+  rings: Rings,
+  nodes: Nodes,
+  crossing: (shape: Shape, e: number) => void,
+  known?: Int8Array,
+): Arranged {
+  for (let cut = nodes.split(); ;) {
+    const more = nodesBetween(cut, crossing)
+    const sides = sidesOf(cut, shape, rings)
+    const labels = sweep(cut, sides, cut.polygons, more.meet, known)
+    if (!more.any) return { shape: cut, rings: sides, labels }
+    cut = more.split()
+  }
+}
+
+/**
+ * The sides of the rings once they are cut. A piece of an edge that passed within rounding of a pole may pass
+ * over it, or on its other side: the ring then runs round the pole as often, and holds it, as the pieces do.
+ */
+function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
+  const isMoved = cut.chains.some(
+    (chain, c) => chain.kind === Kind.Ring && turnsOf(cut, chain) !== turnsOf(shape, shape.chains[c]!),
+  )
+  return isMoved ? findSides(cut) : rings
+}
+
+/** Nodes of a shape that cut edges where they cross. */
+export function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void): Nodes {
+  const nodes: Nodes = new Nodes(shape, (e, f) => {
+    crossing(shape, e)
+    const { from, to } = shape
+    const found = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
+    spend(60)
+    // An upright edge keeps its own longitude, so that an edge to a pole still runs along its meridian.
+    const upright = [e, f].find((edge) => shape.lon[from[edge]!] === shape.lon[to[edge]!])
+    const lon = upright === undefined ? normalLongitude(found.lon) : shape.lon[from[upright]!]!
+    const where = { lon, lat: found.lat }
+    nodes.cutAt(e, where)
+    nodes.cutAt(f, where)
+    nodes.pairs++
+  })
+  return nodes
+}
+
+/**
+ * The polygons of a geometry as one regularised point set: the closure of its interior. Its boundary is what
+ * has the inside on one side only. Seams between parts, cuts and keyholes have the inside on both sides; so
+ * has a part of one boundary that lies in another polygon.
+ */
+export interface Region {
+  /** the boundary is the closed loops of the elements from 0 to `end`; later elements do not belong to it */
+  shape: Shape
+  end: number
+  holdsNorthPole: boolean
+}
+
+/**
+ * The boundary as closed loops with the inside on their left. Turns at the poles are made anew, along the
+ * inside.
+ * @param isInside whether places with a sum are inside
+ */
+export function loopsOf(
+  { shape, rings, labels: { left, right } }: Arranged,
+  isInside = (sum: number) => sum > 0,
+): Region {
+  const { lon, lat, from, to } = shape
+  const edges: Directed[] = []
+  const seen = new Set<string>()
+  const atPole = { inside: false, any: false }
+  for (let e = 0; e < shape.ringsEnd; e++) {
+    if (isTurn(shape, e)) continue
+    if (Math.max(lat[from[e]!]!, lat[to[e]!]!) === 90) {
+      atPole.any = true
+      atPole.inside ||= isInside(left[e]!) && isInside(right[e]!)
+    }
+    if (isInside(left[e]!) === isInside(right[e]!)) continue
+    const [a, b] = isInside(left[e]!) ? [from[e]!, to[e]!] : [to[e]!, from[e]!]
+    const edge = { from: { lon: lon[a]!, lat: lat[a]! }, to: { lon: lon[b]!, lat: lat[b]! } }
+    // Edges that coincide are one.
+    const key = `${keyOf(edge.from)} ${keyOf(edge.to)}`
+    if (!seen.has(key)) edges.push(edge)
+    seen.add(key)
+  }
+  const bounded = (pole: number) => edges.some((edge) => edge.from.lat === pole || edge.to.lat === pole)
+  const all = shape.polygons.map(({ firstChain, endChain }) => holdsNorth(rings, [firstChain, endChain]))
+  const holdsNorthPole = bounded(90) ? false : atPole.any ? atPole.inside : all.includes(true)
+  const loops = follow(
+    [...edges, ...turnsAt(edges, 90, shape.path), ...turnsAt(edges, -90, shape.path)],
+    shape.path,
+  )
+  const bounds = buildLoops(shape.path, loops)
+  return { shape: bounds, end: bounds.ringsEnd, holdsNorthPole }
+}
+
+interface Directed {
+  from: Place
+  to: Place
+}
+
+/**
+ * Turns at a pole, from each meridian by which the boundary arrives to the next one by which it leaves, along
+ * the inside: westward at the north pole, eastward at the south pole.
+ */
+function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Directed[] {
+  const leaving = edges.filter(({ from }) => from.lat === pole).map(({ from }) => from.lon)
+  const turns: Directed[] = []
+  if (leaving.length !== edges.filter(({ to }) => to.lat === pole).length)
+    throw uncertain(path, { lon: leaving[0] ?? 0, lat: pole })
+  for (const { to } of edges) {
+    if (to.lat !== pole) continue
+    const ahead = (lon: number) => (((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360
+    const next = leaving.reduce((best, lon) => (ahead(lon) < ahead(best) ? lon : best))
+    // No turn spans half of the globe, so that its direction is unambiguous.
+    let [at, left] = [to.lon, ahead(next)]
+    while (left > 0) {
+      const step = left > 120 ? 90 : left
+      const lon = left > 120 ? wrapped(pole === 90 ? at - step : at + step) : next
+      turns.push({ from: { lon: at, lat: pole }, to: { lon, lat: pole } })
+      ;[at, left] = [lon, left - step]
+    }
+  }
+  return turns
+}
+
+function wrapped(lon: number): number {
+  return lon < -180 ? lon + 360 : lon >= 180 ? lon - 360 : lon
+}
+
+function uncertain(path: string, { lon, lat }: Place): GeometryError {
+  return new GeometryError(
+    path,
+    `polygons meet at [${lon}, ${lat}] within a micrometre of each other, too closely to tell where they end; merge them`,
+  )
+}
+
+/** Makes closed loops of directed edges. At each place as many edges begin as end. */
+function follow(edges: readonly Directed[], path: string): Place[][] {
+  spend(edges.length)
+  const leaving = new Map<string, number[]>()
+  for (let i = edges.length - 1; i >= 0; i--) {
+    const key = keyOf(edges[i]!.from)
+    const list = leaving.get(key)
+    if (list) list.push(i)
+    else leaving.set(key, [i])
+  }
+  const used = new Uint8Array(edges.length)
+  const loops: Place[][] = []
+  for (let first = 0; first < edges.length; first++) {
+    if (used[first]) continue
+    const loop = [edges[first]!.from]
+    used[first] = 1
+    for (let at = edges[first]!.to; keyOf(at) !== keyOf(loop[0]!);) {
+      loop.push(at)
+      const list = leaving.get(keyOf(at)) ?? []
+      while (list.length > 0 && used[list.at(-1)!]) list.pop()
+      const next = list.pop()
+      if (next === undefined) throw uncertain(path, at)
+      used[next] = 1
+      at = edges[next]!.to
+    }
+    loops.push([...loop, loop[0]!])
+  }
+  return loops
+}

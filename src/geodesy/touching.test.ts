@@ -1,0 +1,299 @@
+import { Geodesic } from 'geographiclib-geodesic'
+import type { Polygon, Position } from 'geojson'
+import { describe, expect, test } from 'vitest'
+import { hunt } from '../../test/seed'
+import { areaOf, clip, distanceTo, isInside, planeAt, type Point } from '../../test/reference/plane'
+import { sentence, testSentences } from '../../test/sentences'
+import {
+  GeometryError,
+  areaSquareMeters,
+  contains,
+  distanceMeters,
+  intersects,
+  prepareGeometry,
+  readGeometry,
+} from '.'
+
+/**
+ * Rings that touch to half a centimetre: vertices in the middle of straight walls. The truth is computed in a
+ * plane.
+ */
+
+type Ring = Position[]
+type Random = () => number
+const prepare = (value: unknown) => prepareGeometry(readGeometry(value, 'g'))
+const polygon = (...coordinates: Ring[]): Polygon => ({ type: 'Polygon', coordinates })
+const parts = (...rings: Ring[]) => ({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) })
+const closed = (ring: Ring): Ring => [...ring, ring[0]!]
+const range = <T>(count: number, make: (i: number) => T): T[] =>
+  Array.from({ length: count }, (_, i) => make(i))
+const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+const areaOfRing = (ring: Ring) => areaSquareMeters(prepare(polygon(ring)))
+const refusalOf = (ask: () => unknown): GeometryError | undefined => {
+  try {
+    ask()
+    return undefined
+  } catch (error) {
+    if (error instanceof GeometryError) return error
+    throw error
+  }
+}
+
+type At = (x: number, y: number) => Position
+/** Positions by metres along and across a direction, at a random place, rounded to some decimals. */
+const ground = (random: Random, digits: number | undefined): At => {
+  const [lon, lat] = [random() * 340 - 170, random() * 140 - 70]
+  const turn = pick(random, [0, 0, 90, random() * 360])
+  return (x, y) => {
+    const azimuth = (Math.atan2(x, y) * 180) / Math.PI + turn
+    const { lon2, lat2 } = Geodesic.WGS84.Direct(lat, lon, azimuth, Math.hypot(x, y))
+    return [lon2!, lat2!].map((degrees) => (digits === undefined ? degrees : Number(degrees.toFixed(digits))))
+  }
+}
+
+/** A house, and a courtyard with one or two vertices on a wall of it; vertices go `out` metres beyond it. */
+const courtyard = (random: Random, digits: number | undefined, out = 0) => {
+  const at = ground(random, digits)
+  const [width, depth] = [5 * 40 ** random(), 5 + 50 * random()]
+  const corners: Point[] = [
+    [0, 0],
+    [width, 0],
+    [width, depth],
+    [0, depth],
+  ]
+  const shell = corners.map(([x, y]) => at(x, y))
+  const [middle, half] = [width * (0.3 + 0.4 * random()), width * (0.05 + 0.15 * random())]
+  const ends = pick(random, [[middle], [middle - half, middle + half]])
+  const hole = [
+    ...ends.map((x) => at(x, -out)),
+    at(middle + half, depth * 0.4),
+    at(middle - half, depth * 0.4),
+  ]
+  // A wall from east to west is straight in degrees and bulges on the ground.
+  const isUpright = shell[0]![1] === shell[1]![1] && out === 0
+  if (isUpright) for (const i of ends.keys()) hole[i]![1] = shell[0]![1]!
+  return { shell, hole }
+}
+
+/** Rows of parcels between straight streets: their corners lie in the middle of sides of the next row. */
+const cadastre = (random: Random, digits: number | undefined): Ring[] => {
+  const at = ground(random, digits)
+  const [width, depth] = [30 * 10 ** random(), 10 + 30 * random()]
+  return range(2 + Math.floor(random() * 3), (row) => {
+    const cuts = range(1 + Math.floor(random() * 5), () => 0.05 + 0.9 * random()).sort((a, b) => a - b)
+    const ends = [0, ...cuts, 1].map((share) => share * width)
+    return ends
+      .slice(1)
+      .map((end, i) =>
+        closed([
+          at(ends[i]!, row * depth),
+          at(end, row * depth),
+          at(end, (row + 1) * depth),
+          at(ends[i]!, (row + 1) * depth),
+        ]),
+      )
+  }).flat()
+}
+
+const DIGITS = [7, 8, undefined]
+/** Square metres: 1 cm2, as half a micrometre times the length of an edge may be lost or gained. */
+const CM2 = 1e-4
+
+describe('a courtyard on a wall', () => {
+  hunt('is accepted, with the area of the house without it', 60, ({ cases, random, report }) => {
+    let refused = 0
+    let worst = 0
+    for (let i = 0; i < cases; i++) {
+      const digits = pick(random, DIGITS)
+      const { shell, hole } = courtyard(random, digits)
+      const given = polygon(closed(shell), closed(hole))
+      const plane = planeAt(shell[0]!)
+      const [walls, yard] = [shell.map(plane), hole.map(plane)]
+      const outside = Math.abs(areaOf(yard)) - Math.abs(areaOf(clip(yard, walls)))
+      const farthest = Math.max(...yard.map((p) => (isInside(p, walls) ? 0 : distanceTo(p, walls))))
+      const refusal = refusalOf(() => prepare(given))
+      if (refusal) {
+        refused++
+        expect(farthest, JSON.stringify(given)).toBeGreaterThan(0.0049)
+        continue
+      }
+      const house = prepare(given)
+      const area = areaOfRing(closed(shell)) - areaOfRing(closed(hole)) + outside
+      worst = Math.max(worst, Math.abs(areaSquareMeters(house) - area))
+      expect(Math.abs(areaSquareMeters(house) - area), JSON.stringify(given)).toBeLessThan(CM2)
+      const all = [...walls, ...yard]
+      const [west, east] = [Math.min(...all.map(([x]) => x)), Math.max(...all.map(([x]) => x))]
+      const [south, north] = [Math.min(...all.map(([, y]) => y)), Math.max(...all.map(([, y]) => y))]
+      for (let k = 0; k < 5; k++) {
+        const [u, v] = [1.4 * random() - 0.2, 1.4 * random() - 0.2]
+        const [x, y] = [west + u * (east - west), south + v * (north - south)]
+        const lon = shell[0]![0]! + x / (111_320 * Math.cos((shell[0]![1]! * Math.PI) / 180))
+        const place = [lon, shell[0]![1]! + y / 111_320]
+        const p = plane(place)
+        const near = Math.min(distanceTo(p, walls), distanceTo(p, yard))
+        if (near < 0.006) continue
+        const spot = prepare({ type: 'Point', coordinates: place })
+        const isIn = isInside(p, walls) && !isInside(p, yard)
+        const about = JSON.stringify([given, place])
+        expect(contains(house, spot), about).toBe(isIn)
+        expect(intersects(house, spot), about).toBe(isIn)
+        // The boundary ends where the courtyard is open to the outside, less than the yard's width.
+        if (!isIn && !isInside(p, yard))
+          expect(distanceMeters(house, spot), about).toBeGreaterThanOrEqual(distanceTo(p, walls) - 1e-5)
+        // Open by micrometres.
+        if (hole.length === 3 && digits === undefined && !isIn && isInside(p, yard))
+          expect(Math.abs(distanceMeters(house, spot) - near), about).toBeLessThan(0.001)
+      }
+    }
+    report(`${refused} of ${cases} refused; largest error of an area ${worst.toExponential(1)} m2`)
+    expect(refused).toBeLessThan(0.03 * cases + 3)
+  })
+  test('1.2 micrometres beyond a geodesic wall', () => {
+    const shell = [
+      [0, 50],
+      [0.0001, 50],
+      [0.0001, 50.0001],
+      [0, 50.0001],
+    ]
+    const yard = [
+      [0.00005, 50],
+      [0.00006, 50.00003],
+      [0.00004, 50.00003],
+    ]
+    const house = prepare(polygon(closed(shell), closed(yard)))
+    const area = areaOfRing(closed(shell)) - areaOfRing(closed(yard))
+    expect(Math.abs(areaSquareMeters(house) - area)).toBeLessThan(1e-8)
+    expect(contains(house, prepare({ type: 'Point', coordinates: [0.00002, 50.00002] }))).toBe(true)
+    expect(intersects(house, prepare({ type: 'Point', coordinates: [0.00005, 50.00002] }))).toBe(false)
+  })
+  hunt('that crosses the wall by 6 mm or more is refused', 20, ({ cases, random }) => {
+    for (let i = 0; i < cases; i++) {
+      const { shell, hole } = courtyard(random, undefined, 0.006 * 1000 ** random())
+      const given = polygon(closed(shell), closed(hole))
+      const refusal = refusalOf(() => prepare(given))
+      expect(refusal, JSON.stringify(given)).toBeDefined()
+    }
+  })
+  test('that crosses it by 7 mm is refused with the position that the wall lacks', () => {
+    const house = (y: number) =>
+      polygon(
+        closed([
+          [10, 0],
+          [10.001, 0],
+          [10.001, 0.001],
+          [10, 0.001],
+        ]),
+        closed([
+          [10.0005, y],
+          [10.0006, 0.0003],
+          [10.0004, 0.0003],
+        ]),
+      )
+    expect(() => prepare(house(-0.007 / 110_574))).toThrow(sentence())
+    expect(() => prepare(house(-0.2 / 110_574))).toThrow(sentence())
+  })
+})
+
+describe('parcels with corners in the middle of the sides of others', () => {
+  hunt('have the area of their union', 20, ({ cases, random, report }) => {
+    let refused = 0
+    let worst = 0
+    for (let i = 0; i < cases; i++) {
+      const rings = cadastre(random, pick(random, [8, 8, 7, undefined]))
+      const plane = planeAt(rings[0]![0]!)
+      const flat = rings.map((ring) => ring.slice(1).map(plane))
+      let area = rings.reduce((sum, ring) => sum + areaOfRing(ring), 0)
+      let deepest = 0
+      for (const [a, ring] of flat.entries())
+        for (const other of flat.slice(0, a)) {
+          area -= Math.abs(areaOf(clip(ring, other)))
+          for (const [p, walls] of [
+            ...ring.map((point) => [point, other] as const),
+            ...other.map((point) => [point, ring] as const),
+          ])
+            if (isInside(p, walls)) deepest = Math.max(deepest, distanceTo(p, walls))
+        }
+      const together = prepare(parts(...rings))
+      const about = JSON.stringify(rings)
+      const refusal = refusalOf(() => areaSquareMeters(together))
+      if (refusal) {
+        refused++
+        expect(deepest, about).toBeGreaterThan(0.0049)
+        continue
+      }
+      expect(deepest, about).toBeLessThan(0.0051)
+      worst = Math.max(worst, Math.abs(areaSquareMeters(together) - area))
+      expect(Math.abs(areaSquareMeters(together) - area), about).toBeLessThan(CM2)
+      for (const ring of rings) expect(contains(together, prepare(polygon(ring))), about).toBe(true)
+    }
+    report(`${refused} of ${cases} refused; largest error of an area ${worst.toExponential(1)} m2`)
+  })
+  hunt('are accepted when each position that is named is inserted', 10, ({ cases, random }) => {
+    const remedy = /insert \[([-\d.e]+), ([-\d.e]+)\] of .* after g\.coordinates\[(\d+)\]\[0\]\[(\d+)\]$/
+    for (let i = 0; i < cases; i++) {
+      const rings = cadastre(random, 7)
+      let refusal: GeometryError | undefined
+      for (
+        let tries = 0;
+        tries < 200 && (refusal = refusalOf(() => areaSquareMeters(prepare(parts(...rings)))));
+        tries++
+      ) {
+        const found = remedy.exec(refusal.message)
+        expect(found, refusal.message).not.toBeNull()
+        const [, lon, lat, part, position] = found!.map(Number)
+        rings[part!]!.splice(position! + 1, 0, [lon!, lat!])
+      }
+      expect(refusal).toBeUndefined()
+    }
+  })
+  test('that lie in others by 7 mm are refused with the position that is lacking', () => {
+    const box = (west: number, south: number, east: number, north: number): Ring => [
+      [west, south],
+      [east, south],
+      [east, north],
+      [west, north],
+      [west, south],
+    ]
+    const over = box(0, 0, 0.001, 0.001)
+    const corner: Position = [0.0004, 0.007 / 110_574]
+    const under = [box(0, -0.001, 0.0004, 0), box(0.0004, -0.001, 0.001, 0)]
+    for (const ring of under)
+      for (const [i, [lon, lat]] of ring.entries()) if (lon === corner[0] && lat === 0) ring[i] = corner
+    expect(() => areaSquareMeters(prepare(parts(over, ...under)))).toThrow(sentence())
+  })
+})
+
+describe('still refused', () => {
+  hunt('figure eights of 5 mm to 10 m, and equal, shifted and nested rings', 30, ({ cases, random }) => {
+    for (let i = 0; i < cases; i++) {
+      const at = ground(random, undefined)
+      const size = 0.005 * 2000 ** random()
+      const circle = (x: number, y: number, radius: number, from = 0): Ring =>
+        range(3 + Math.floor(random() * 5), (k) => k).map((k, _, all) => {
+          const angle = from + (2 * Math.PI * k) / all.length
+          return at(x + radius * Math.sin(angle), y + radius * Math.cos(angle))
+        })
+      // Both lobes begin at the origin, and are run through in the same sense: the ring crosses itself there.
+      const [east, west] = [circle(size, 0, size, -Math.PI / 2), circle(-size, 0, size, Math.PI / 2)]
+      west[0] = east[0]!
+      const eight = closed([...east, ...west.toReversed().slice(-1), ...west.toReversed().slice(0, -1)])
+      expect(
+        refusalOf(() => prepare(polygon(eight))),
+        JSON.stringify(eight),
+      ).toBeDefined()
+      const shift = Math.min(0.004, size / 20) * random()
+      const house = closed(circle(0, 0, 20 * size))
+      const yard = circle(0, 0, size)
+      const [lon, lat] = [yard[0]![0]! - at(shift, 0)[0]! + at(0, 0)[0]!, yard[0]![1]!]
+      const other = closed(yard.map(([x, y], k) => (k === 0 ? [lon, lat] : [x!, y!])))
+      expect(refusalOf(() => prepare(polygon(house, closed(yard), other)))).toBeDefined()
+      expect(refusalOf(() => prepare(polygon(house, closed(yard), closed(yard))))).toBeDefined()
+      expect(
+        refusalOf(() => areaSquareMeters(prepare(parts(house, closed(yard))))),
+        JSON.stringify([house, yard]),
+      ).toBeDefined()
+    }
+  })
+})
+
+testSentences()

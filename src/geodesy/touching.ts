@@ -1,0 +1,279 @@
+import { polygonArea } from './area'
+import { loopsOf, nodesBetween, settle, type Arranged } from './arrangement'
+import { chordGap, nearestOnEdge } from './edge'
+import { attempt } from './effort'
+import { GeometryError } from './error'
+import type { Nodes } from './nodes'
+import { Kind } from './geojson'
+import { findSides, insidePolygon, type Rings } from './region'
+import {
+  comesBack,
+  isTurn,
+  joinChains,
+  nextInRing,
+  pathOf,
+  polygonOf,
+  splitShape,
+  type ChainOf,
+  type Cut,
+  type Polygon,
+  type Shape,
+} from './shape'
+import { NEAR } from './stretch'
+import { sweep, type Labels } from './sweep'
+import { closePairs, selfPairs } from './tree'
+import { alongChord, chord, isSamePlace } from './vertices'
+
+/**
+ * Rings that cross by less than half a centimetre. A vertex in the middle of a straight wall is beside the
+ * wall: as a geodesic the wall bulges, and coordinates are rounded. So a vertex nearer than NEAR to an edge
+ * may count as lying on it.
+ *
+ * That decides only whether rings touch or cross. For this test each edge is bent through all vertices that
+ * count as lying on it (`bend`), which moves no place of a ring by NEAR or more. If the sums of the bent rings
+ * are 0 or 1 everywhere, then those of the given rings are too, except nearer than NEAR to an edge: how often
+ * a ring runs round a place does not change while it moves without passing over the place.
+ *
+ * The point set is that of the given rings, to the last bit: the closure of the places with a positive sum.
+ * So a part of a hole outside of its shell does not count, and what two rings both surround counts once. The
+ * area is that of this set.
+ */
+
+/** The shape with each edge bent through the vertices beside it; undefined beside a pole. */
+export function bend(shape: Shape): Shape | undefined {
+  const { lon, lat, from } = shape
+  const cuts = new Map<number, Cut[]>()
+  let polar = false
+  verticesBeside(shape, NEAR, (at, e, distance, along) => {
+    if (distance >= reachOf(shape, e)) return
+    const v = from[at]!
+    polar ||= Math.abs(lat[v]!) > POLAR
+    const cut = { lon: lon[v]!, lat: lat[v]!, along }
+    const others = cuts.get(e)
+    if (others) others.push(cut)
+    else cuts.set(e, [cut])
+  })
+  return polar ? undefined : splitShape(shape, cuts, (place) => place)
+}
+
+/**
+ * Calls back with vertices and edges of rings that are nearer than `limit` metres, if the vertex lies between
+ * the ends of the edge.
+ * @param tell takes the element that starts at the vertex, the edge, the distance in metres, and how far along
+ *   the edge the vertex lies (alongChord)
+ */
+function verticesBeside(
+  shape: Shape,
+  limit: number,
+  tell: (at: number, e: number, distance: number, along: number) => void,
+): void {
+  const { from, to, ringsEnd } = shape
+  const compare = (at: number, e: number) => {
+    const [v, a, b] = [from[at]!, from[e]!, to[e]!]
+    if (isSamePlace(shape, v, shape, a) || isSamePlace(shape, v, shape, b)) return
+    if (chordGap(shape, v, v, shape, a, b) - shape.tree.bulges[e]! >= limit) return
+    const along = alongChord(shape, v, shape, a, b)
+    if (along <= 0 || along >= alongChord(shape, b, shape, a, b)) return
+    const { distance } = nearestOnEdge(shape, v, shape, a, b)
+    if (distance < limit) tell(at, e, distance, along)
+  }
+  const both = (e: number, f: number) => {
+    if (e === f || e >= ringsEnd || f >= ringsEnd) return
+    compare(e, f)
+    compare(f, e)
+  }
+  closePairs(shape, shape, limit, both, true)
+}
+
+/** A vertex counts as lying on an edge if it is nearer to it than this, metres. */
+function reachOf(shape: Shape, e: number): number {
+  return Math.min(NEAR, chord(shape, shape.from[e]!, shape.to[e]!) * SHALLOW)
+}
+
+/** The part of an edge's length: so shapes of centimetres are not bent into others. */
+const SHALLOW = 0.02
+/** Degrees of latitude: from here on, 11 metres from a pole, a bent edge might pass it on its other side. */
+const POLAR = 89.9999
+
+/** Whether the sums on both sides of each element from `start` to `end` are 0 or 1. */
+export function isCertain(shape: Shape, { left, right }: Labels, start = 0, end = shape.ringsEnd): boolean {
+  for (let e = start; e < end; e++) {
+    const [l, r] = [left[e - start]!, right[e - start]!]
+    if (!isTurn(shape, e) && (l < 0 || l > 1 || r < 0 || r > 1)) return false
+  }
+  return true
+}
+
+/**
+ * The area in square metres that the areas of the rings, added as shells and subtracted as holes, exceed the
+ * area of the places with a positive sum by.
+ */
+export function excessOf(arranged: Arranged): number {
+  const { shape, labels } = arranged
+  let [least, most] = [0, 1]
+  for (let e = 0; e < shape.ringsEnd; e++) {
+    if (isTurn(shape, e)) continue
+    least = Math.min(least, labels.left[e]!, labels.right[e]!)
+    most = Math.max(most, labels.left[e]!, labels.right[e]!)
+  }
+  let excess = 0
+  for (let limit = 2; limit <= most; limit++) excess += areaOf(loopsOf(arranged, (sum) => sum >= limit).shape)
+  for (let limit = -1; limit >= least; limit--)
+    excess -= areaOf(loopsOf(arranged, (sum) => sum <= limit).shape)
+  return excess
+}
+
+/** Area of loops with the inside on their left, square metres. */
+function areaOf(shape: Shape): number {
+  const turns = turnsOf(shape, findSides(shape))
+  return shape.chains.reduce((sum, _, c) => {
+    const given = { ...shape, polygons: [{ firstChain: c, endChain: c + 1 }] }
+    return sum + turns[c]! * polygonArea({ given })
+  }, 0)
+}
+
+/**
+ * By ring: 1 if its smaller side is on its left, -1 if on its right, 0 if it runs back along itself. Rings may
+ * cross each other, but not themselves.
+ */
+export function turnsOf(shape: Shape, sides: Rings): Int8Array {
+  const each = shape.chains.flatMap(({ kind }, c) =>
+    kind === Kind.Ring ? [{ firstChain: c, endChain: c + 1 }] : [],
+  )
+  return each.length === 0 ? new Int8Array() : sweep(shape, sides, each, () => {}).turns
+}
+
+export interface Regular {
+  /** the boundary of the point set, shells first */
+  rings: ChainOf[]
+  /** square metres by which the area of the given rings exceeds that of the point set */
+  excess: number
+}
+
+/**
+ * The point set of a polygon whose rings cross, if they do so by less than half a centimetre. Otherwise
+ * undefined.
+ */
+export function regularise(given: Shape, { firstChain, endChain }: Polygon): Regular | undefined {
+  const own = given.chains.slice(firstChain, endChain).map((chain) => ({ shape: given, chain }))
+  const shape = joinChains(own[0]!.chain.path, own, [{ firstChain: 0, endChain: own.length }])
+  const sides = findSides(shape)
+  const bent = bend(shape)
+  if (!bent) return undefined
+  const sums = settle(bent, sides, meetings(bent), () => {})
+  if (!isCertain(sums.shape, sums.labels)) return undefined
+  const { turns } = sums.labels
+  for (const [c, { start, end }] of sums.shape.chains.entries()) {
+    if (comesBack(sums.shape, c)) {
+      const labels = sweep(sums.shape, sums.rings, [{ firstChain: c, endChain: c + 1 }], () => {})
+      if (!isCertain(sums.shape, labels, start, end)) return undefined
+      turns[c] = labels.turns[0]!
+    }
+    if (turns[c] === 0) return undefined
+  }
+  const exact = settle(shape, sides, meetings(shape), () => {}, turns)
+  const region = loopsOf(exact)
+  const loops = region.shape
+  const sidesOfLoops = findSides(loops)
+  const turnsOfLoops = turnsOf(loops, sidesOfLoops)
+  // The inside is on the left of each loop, so the loops add up to 0 and 1 everywhere if they do at the pole.
+  let atPole = 0
+  for (const [c, turn] of turnsOfLoops.entries()) if (sidesOfLoops.of[c]!.holdsNorthPole) atPole += turn
+  if (atPole !== Number(region.holdsNorthPole)) return undefined
+  const withTurn = (turn: number) =>
+    loops.chains.flatMap((chain, c) =>
+      turnsOfLoops[c] === turn ? [{ shape: loops, chain: { ...chain, isHole: turn < 0 } }] : [],
+    )
+  const [shells, holes] = [withTurn(1), withTurn(-1)]
+  return shells.length > 0 ? { rings: [...shells, ...holes], excess: excessOf(exact) } : undefined
+}
+
+/** Nodes of all rings, that cut edges where they cross. */
+function meetings(shape: Shape): Nodes {
+  const nodes = nodesBetween(shape, () => {})
+  for (const { start, end } of shape.chains) nodes.followTurns(start, end)
+  // What is not found in this time is found by the sweep.
+  attempt(1_000 + shape.ringsEnd, () => selfPairs(shape, 0, shape.ringsEnd, nodes.meet))
+  return nodes
+}
+
+/** A GeometryError for rings that certainly cross. */
+export class CrossingError extends GeometryError {}
+
+/**
+ * The result of `exact`; if that throws another GeometryError than a CrossingError, the result of `touching`. Throws the error when
+ * that is undefined or takes too long, and a GeometryError that is its result.
+ */
+export function exactlyOr<T>(
+  shape: Shape,
+  exact: () => T,
+  touching: (refusal: GeometryError) => T | GeometryError | undefined,
+): T {
+  try {
+    return exact()
+  } catch (error) {
+    if (!(error instanceof GeometryError) || error instanceof CrossingError) throw error
+    let found: T | GeometryError | undefined
+    try {
+      attempt(10_000 + shape.from.length * TOUCHING_PER_ELEMENT, () => void (found = touching(error)))
+    } catch (uncertain) {
+      if (!(uncertain instanceof GeometryError)) throw uncertain
+    }
+    if (found === undefined) throw error
+    if (found instanceof GeometryError) throw found
+    return found
+  }
+}
+
+/** Microseconds per element that the test whether rings touch may take. */
+const TOUCHING_PER_ELEMENT = 20
+
+/** A vertex that lies beside an edge, and may be meant to lie on it. */
+export interface Beside {
+  /** the element that starts at the vertex */
+  at: number
+  edge: number
+  /** metres */
+  distance: number
+}
+
+/**
+ * The end of two edges that cross that is nearest to the other edge. They can only be meant to touch if it
+ * counts as lying on that edge.
+ */
+export function nearestEnd(shape: Shape, e: number, f: number): Beside & { isOnEdge: boolean } {
+  const ends = [
+    [e, f],
+    [nextInRing(shape, e), f],
+    [f, e],
+    [nextInRing(shape, f), e],
+  ] as const
+  const [first, ...others] = ends.map(([at, edge]) => {
+    const { distance } = nearestOnEdge(shape, shape.from[at]!, shape, shape.from[edge]!, shape.to[edge]!)
+    return { at, edge, distance, isOnEdge: distance < reachOf(shape, edge) }
+  })
+  return others.reduce((best, end) => (end.distance < best.distance ? end : best), first!)
+}
+
+/** The first vertex that lies inside another polygon beside an edge of it, too far off to count as on it. */
+export function firstInside(shape: Shape, rings: Rings): Beside | undefined {
+  let found: Beside | undefined
+  verticesBeside(shape, HINTED, (at, edge, distance) => {
+    if (found && found.at <= at) return
+    const other = polygonOf(shape, edge)
+    if (distance < reachOf(shape, edge) || other === polygonOf(shape, at)) return
+    if (insidePolygon(shape, shape.from[at]!, shape, rings, shape.polygons[other]!))
+      found = { at, edge, distance }
+  })
+  return found
+}
+
+/** Farther vertices, metres, are not meant to lie on an edge. */
+const HINTED = 0.1
+
+/** The remedy for a refusal, for a vertex that may be meant to lie on an edge. */
+export function remedy(shape: Shape, { at, edge, distance }: Beside): string {
+  if (distance >= HINTED) return ''
+  const [lon, lat] = [shape.lon[shape.from[at]!]!, shape.lat[shape.from[at]!]!]
+  return `; if they are meant to touch, insert [${lon}, ${lat}] of ${pathOf(shape, at)}, which is ${Number((distance * 1000).toPrecision(2))} mm away, after ${pathOf(shape, edge)}`
+}
