@@ -35,14 +35,15 @@ export default defineConfig({
         },
       },
       tier('service', 1, { isolate: false }),
+      // Together: none waits for the last file of another.
       tier('smoke', 2),
-      tier('system', 3),
-      tier('chaos', 4),
+      tier('system', 2),
+      tier('chaos', 2),
     ],
   },
 })
 
-/** @param groupOrder tiers run one after another: a worker is kept only for files of one tier */
+/** @param groupOrder groups of tiers run one after another: service files keep their workers */
 function tier(name: string, groupOrder: number, options: { isolate?: boolean } = {}) {
   return {
     extends: true as const,
