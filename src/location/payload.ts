@@ -10,7 +10,7 @@ import {
 import { GeometryError, readGeometry, type Reading } from '../geodesy'
 import { isPortableJson, parseStrictJson } from '../strict-json'
 import { readEventTime, type EventTime } from './event-time'
-import { SRS_SPELLINGS, axesOf, locationTypeOf } from './names'
+import { axesOf, locationTypeOf } from './names'
 import { locationReader } from './types'
 
 export { locationTypeOf }
@@ -332,7 +332,7 @@ export function readLocation({
   if (axes === undefined || (axes === 'none' && !isGeoJson))
     return axes === 'none'
       ? 'srs is empty, which is certain for GeoJSON only; EPSG:4326 names WGS84'
-      : `srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as ${SRS_SPELLINGS.longitudeFirst[0]} or http://www.opengis.net/def/crs/OGC/1.3/CRS84`
+      : `srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as EPSG:4326 or http://www.opengis.net/def/crs/OGC/1.3/CRS84`
   const read = locationReader(locationType)
   if (typeof read === 'string') return `location_type '${locationType.slice(0, 80)}' ${read}`
   try {
