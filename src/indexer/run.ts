@@ -34,6 +34,7 @@ import { primaryUrl } from '../postgres'
 import { repeat } from '../retry'
 import { Rpc } from '../rpc'
 import { announcedTimes, decodeEvents, makeProcessor, processBatch, runProcessor } from './processor'
+import { followReading } from './reading'
 import { Registry } from './registry'
 
 const log = createLogger('indexer')
@@ -161,6 +162,7 @@ export function startIndexer(
       watchContract(rpc, doubt, signal),
       forgetOldChanges(database, chain, signal),
       auditor.follow(settings.auditCallsPerSecond, signal),
+      followReading(database, chain, log, state === undefined, signal),
     )
 
     // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and

@@ -25,7 +25,7 @@ export {
   type StoredEvent,
   type Watched,
 } from './log'
-export { NotFinalError, repairLog, replayPage, type Replayed } from './replay'
+export { NotFinalError, repairLog, replayAgain, replayPage, type Replayed } from './replay'
 export {
   atOneMoment,
   beginRestore,
@@ -42,15 +42,17 @@ export {
 export { foundSchemas, noteWatched, schemaUses, storeSchemas, type FoundSchema } from './schemas'
 export {
   CHANGES_FORGOTTEN_AT_ONCE,
-  finalState,
   completeTip,
+  finalState,
   followsHead,
-  indexedTip,
   forgetChanges,
+  indexedTip,
   noteAudited,
   noteHead,
+  noteReading,
   noteSchemas,
   noteUnproven,
+  readingOf,
   rewindFinal,
   spendAuditCalls,
   unaudited,

@@ -148,6 +148,19 @@ export function replayPage(
   })
 }
 
+/** Projects these attestations again from the log, and corrects their records and answers. */
+export function replayAgain(
+  database: Database,
+  chain: Chain,
+  uids: readonly string[],
+  finalHeight: number,
+): Promise<Replayed> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    return replayUids(query, chain, uids, finalHeight, true)
+  })
+}
+
 async function replayUids(
   query: Query,
   chain: Chain,

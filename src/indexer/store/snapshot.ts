@@ -1,6 +1,6 @@
 import { stateSchema, type Chain } from '../../chains'
 import { lockChain, type Database, type Query } from './connection'
-import { eventId } from '../project'
+import { eventId, READING } from '../project'
 import { insertSql } from './log'
 import type { FoundSchema } from './schemas'
 import { finalState } from './status'
@@ -123,11 +123,11 @@ export async function endRestore(query: Query, chain: Chain, position: SnapshotP
   ])
   // The time of the last block is not known: that of the last event is earlier.
   await query(
-    `INSERT INTO chain_status (chain, schemas, indexed_height, indexed_hash, indexed_timestamp)
-     VALUES ($1, $2, $3, $4, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
+    `INSERT INTO chain_status (chain, schemas, indexed_height, indexed_hash, reading, indexed_timestamp)
+     VALUES ($1, $2, $3, $4, $5, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
      ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas, indexed_height = excluded.indexed_height,
-       indexed_hash = excluded.indexed_hash, agreed_at = NULL, indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
-    [chain.slug, position.schemas, position.finalHeight, position.finalHash],
+       indexed_hash = excluded.indexed_hash, reading = excluded.reading, agreed_at = NULL, indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
+    [chain.slug, position.schemas, position.finalHeight, position.finalHash, READING],
   )
   // Above that of the snapshot, whatever this server's clock says: no ETag and no position comes twice.
   await query(

@@ -1,5 +1,6 @@
 import type { BlockRef, HeadReport } from '../../chain'
 import { stateSchema, type Chain } from '../../chains'
+import { READING } from '../project'
 import { lockChain, type Database, type Query } from './connection'
 
 /** How far a chain's copy goes and is checked: the table chain_status, and evm-processor's own state. */
@@ -55,6 +56,23 @@ export function rewindFinal(database: Database, chain: Chain, block: BlockRef | 
     )
     return true
   })
+}
+
+/** The version of the projection by which all records of a chain were made; 0 if that is not known. */
+export async function readingOf(query: Query, chain: Chain): Promise<number> {
+  const [status] = await query<{ reading: number }>('SELECT reading FROM chain_status WHERE chain = $1', [
+    chain.slug,
+  ])
+  return status?.reading ?? 0
+}
+
+/** Notes that all records of a chain are those of this version. */
+export async function noteReading(query: Query, chain: Chain): Promise<void> {
+  await query(
+    `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)
+     ON CONFLICT (chain) DO UPDATE SET reading = excluded.reading WHERE chain_status.reading <> excluded.reading`,
+    [chain.slug, READING],
+  )
 }
 
 /** The last block of a batch. */

@@ -1,0 +1,124 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { AbiCoder } from 'ethers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, request, revoke } from '../../dev/chain'
+import { rows } from '../../test/database'
+import { SILENT } from '../../test/rpc-proxy'
+import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from '../../test/world'
+import { LOCATION_PROTOCOL_SCHEMA } from '../location'
+import { READING } from './project'
+import { followReading } from './reading'
+import { Database } from './store'
+
+/** A database whose records an older version of the program made. */
+
+let world: TestWorld
+let database: Database
+beforeAll(async () => {
+  world = await startTestWorld()
+  database = new Database(world.databaseUrl, () => {})
+})
+afterAll(async () => {
+  await database?.close()
+  await world?.stop()
+})
+
+const ofType = (type: string, location: string, srs = 'EPSG:4326') =>
+  request(
+    LOCATION_PROTOCOL_SCHEMA.uid,
+    AbiCoder.defaultAbiCoder().encode(
+      ['string', 'string', 'string', 'string'],
+      ['0.2.0', srs, type, location],
+    ),
+  )
+const point = (lng: number) => ({ type: 'Point' as const, coordinates: [lng, 10] })
+const sql = <Row extends object>(text: string, values: unknown[] = []) =>
+  rows<Row>(world.databaseUrl, text, values)
+/** Everything but times of writing. */
+const content = () =>
+  sql<{ uid: string }>(
+    `SELECT to_jsonb(record) - ARRAY['created_at', 'updated_at'] AS row, geom::bytea AS geom, event.problem
+     FROM attestation_event AS event LEFT JOIN location_record AS record USING (chain, uid)
+     ORDER BY event.id`,
+  )
+const reading = async () => (await sql<{ reading: number }>('SELECT reading FROM chain_status'))[0]!.reading
+
+/** Makes the rows those of a version that read no such type, and gave no record for such a time. */
+async function age(unread: readonly string[], refused: readonly string[]): Promise<void> {
+  await sql(
+    `UPDATE location_record SET geometry = NULL, geom = NULL, longitude = NULL, latitude = NULL, problem = 'unknown'
+     WHERE uid = ANY($1)`,
+    [unread],
+  )
+  await sql('DELETE FROM location_record WHERE uid = ANY($1)', [refused])
+  await sql(`UPDATE attestation_event SET problem = 'unknown' WHERE uid = ANY($1) AND kind = 'ATTESTED'`, [
+    [...unread, ...refused],
+  ])
+  await sql('UPDATE chain_status SET reading = 0')
+}
+const follow = (isEmpty = false, signal = new AbortController().signal) =>
+  followReading(database, LOCAL_CHAIN, SILENT, isEmpty, signal, 20)
+
+test('a new database is of this version', async () => {
+  await world.caughtUp()
+  while ((await reading().catch(() => 0)) !== READING) await pause(20)
+  await sql('UPDATE chain_status SET reading = 0')
+  await follow(true)
+  expect(await reading()).toBe(READING)
+})
+
+test('records of an older version become those of a new database, what is not final as soon as it is', async () => {
+  const { chain } = world
+  const uids = [
+    await attest(chain, ofType('DecimalDegrees<string>', '30.5, 60.25')),
+    await attest(chain, ofType('GeoJSON:Point', JSON.stringify(point(31)), '')),
+    await attest(chain, locationRequest(point(32))),
+  ]
+  const refused = [
+    await attest(chain, locationRequest(point(33), { eventTimestamp: 1_700_000_000_000 })),
+    await attest(chain, locationRequest(point(34), { eventTimestamp: 1_700_000_000_000 })),
+  ]
+  await revoke(chain, refused[1]!)
+  await mine(chain, LOCAL_CHAIN.finality + 2)
+  const late = await attest(chain, ofType('DecimalDegrees<string>', '35, 60'))
+  await world.caughtUp()
+  const fresh = await content()
+  expect(fresh).toHaveLength(7)
+
+  await age([uids[0]!, uids[1]!, late], refused)
+  const aged = await content()
+  expect(aged).not.toEqual(fresh)
+  const following = follow()
+  const repaired = async () =>
+    (
+      await sql('SELECT FROM location_record WHERE uid = ANY($1) AND longitude IS NOT NULL', [
+        [...uids, ...refused],
+      ])
+    ).length
+  while ((await repaired()) < 5) await pause(20)
+  const between = await content()
+  expect(between.slice(0, -1)).toEqual(fresh.slice(0, -1))
+  expect([between.at(-1), await reading()]).toEqual([aged.at(-1), 0])
+
+  await mine(chain, LOCAL_CHAIN.finality + 2)
+  await following
+  expect(await content()).toEqual(fresh)
+  expect(await reading()).toBe(READING)
+})
+
+test('what this version made is left alone', async () => {
+  const times = () => sql('SELECT id, created_at, updated_at FROM location_record ORDER BY id')
+  const before = await times()
+  await follow()
+  expect(await times()).toEqual(before)
+})
+
+test('a stop ends it, and the next start goes through all of it again', async () => {
+  await age([], [])
+  const stop = new AbortController()
+  stop.abort()
+  await follow(false, stop.signal)
+  expect(await reading()).toBe(0)
+  await follow()
+  expect(await reading()).toBe(READING)
+})

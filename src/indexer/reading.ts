@@ -1,0 +1,87 @@
+import type { Logger } from '@subsquid/logger'
+import type { Chain } from '../chains'
+import { repeat } from '../retry'
+import { READING } from './project'
+import { watchedOf } from './registry'
+import { finalState, noteReading, readingOf, replayAgain, replayPage, type Database } from './store'
+
+/** Attestations that are replayed in one transaction, for which batches wait. */
+const UIDS_AT_ONCE = 500
+/** Between looks at attestations that are not final yet. */
+const LOOK_MS = 10_000
+const FAILED_MS = 60_000
+
+/**
+ * Replays the records of a chain once if an older version of the program made them, so that they are those of
+ * a database that is indexed from the beginning. It takes up to half of the time of the chain's lock. What is
+ * not final yet is replayed as soon as it is. Never throws.
+ * @param isEmpty true if nothing of the chain is stored yet
+ * @param lookMs pause between looks at what is not final yet
+ */
+export async function followReading(
+  database: Database,
+  chain: Chain,
+  log: Logger,
+  isEmpty: boolean,
+  signal: AbortSignal,
+  lookMs = LOOK_MS,
+): Promise<void> {
+  if (signal.aborted) return
+  const done = new AbortController()
+  const stop = () => done.abort()
+  signal.addEventListener('abort', stop)
+  let isKnown = false
+  let after: string | undefined = ''
+  let late: string[] = []
+  const found = { uids: 0, differing: 0 }
+  await repeat(
+    done.signal,
+    async () => {
+      if (!isKnown) {
+        if (!isEmpty && (await readingOf(database.query, chain)) < READING) {
+          isKnown = true
+          log.info({ chain: chain.slug }, 'records of an older version are replayed')
+        } else {
+          await noteReading(database.query, chain)
+          done.abort()
+          return 0
+        }
+      }
+      const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? -1
+      const began = performance.now()
+      if (after !== undefined) {
+        const watched = watchedOf(chain)
+        const page = await replayPage(database, chain, watched, after, UIDS_AT_ONCE, finalHeight, true)
+        after = page.last
+        late.push(...page.notFinal)
+        found.uids += page.uids - page.notFinal.length
+        found.differing += page.differing.length
+        if (after !== undefined) return performance.now() - began
+      }
+      const again = late.splice(0)
+      for (let at = 0; at < again.length; at += UIDS_AT_ONCE) {
+        const uids = again.slice(at, at + UIDS_AT_ONCE)
+        const { notFinal, differing } = await replayAgain(database, chain, uids, finalHeight)
+        late.push(...notFinal)
+        found.uids += uids.length - notFinal.length
+        found.differing += differing.length
+      }
+      if (late.length > 0) return lookMs
+      await noteReading(database.query, chain)
+      log.info({ chain: chain.slug, ...found }, 'all records are those of this version')
+      done.abort()
+      return 0
+    },
+    (error) => {
+      log.warn(
+        { chain: chain.slug, reason: error.message },
+        'records of an older version could not be replayed',
+      )
+      // From the beginning: a page is compared again in less time than it was made.
+      after = ''
+      late = []
+      return FAILED_MS
+    },
+  )
+  signal.removeEventListener('abort', stop)
+}
