@@ -35,6 +35,7 @@ COPY --from=build /app/dist/package.json dist/package.json
 COPY --from=build /app/packages/client/dist packages/client/dist
 COPY --from=build /app/packages/mcp/dist packages/mcp/dist
 COPY db db
+COPY docs docs
 COPY schema.graphql ./
 # What V8 makes of the sources: an indexer or API starts in three quarters of the time. Node keeps it by version and user.
 ENV NODE_COMPILE_CACHE=/app/.compile-cache

@@ -29,6 +29,7 @@ import { listenUntilStopped, runProcess } from './process'
 import { Nonces } from './http/nonces'
 import { ColumnarFiles, RecordSearch, Store } from './records'
 import { buildServer } from './server'
+import { readManual } from './service'
 import { Pages } from './web'
 import { Deliverer, readWebhooksFile, WebhookStore } from './webhooks'
 
@@ -127,6 +128,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
     deploymentName: settings.deploymentName,
     mcp: settings.mcp,
     pages: Pages.in(path.join(__dirname, '../web'), localNodes),
+    manual: readManual(path.join(__dirname, '../../docs')),
     trustProxy: settings.trustProxy,
     rateLimitPerHour: settings.rateLimitPerHour,
     recordsRateLimitPerHour: settings.recordsRateLimitPerHour,

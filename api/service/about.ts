@@ -16,6 +16,7 @@ import { ANSWERS_COMPONENTS } from '../answers'
 import { RECORDS_COMPONENTS } from '../records'
 import { TILES_COMPONENTS } from '../tiles'
 import { llmsText } from './llms'
+import { manualRoutes, type ManualPage } from './manual'
 import { withExamples, type Document } from './openapi-examples'
 import { html } from '../http/html'
 import { header, HEADER_STYLE, sendPage } from '../http/pages'
@@ -29,6 +30,8 @@ export interface AboutParts extends ComputeParts {
   mcp: boolean
   /** What browsers get; undefined where no pages were built. */
   pages?: Pages
+  /** Pages of the documentation, shown at /manual. */
+  manual?: readonly ManualPage[]
 }
 
 const NAME = 'Geospatial Attestation Service'
@@ -114,6 +117,7 @@ export async function describeRoutes(
  */
 export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
   const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission, pages } = parts
+  manualRoutes(app, parts.manual ?? [])
 
   const information = async () => ({
     name: NAME,

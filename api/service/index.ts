@@ -4,4 +4,5 @@
  */
 
 export { type AboutParts, aboutRoutes, describeRoutes } from './about'
+export { readManual } from './manual'
 export { monitoring, type MonitoringParts } from './monitoring'

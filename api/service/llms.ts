@@ -3,9 +3,18 @@ import type { AboutParts } from './about'
 import type { Document } from './openapi-examples'
 
 /** What the page tells beside the endpoints. */
-interface Told extends Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp' | 'attesters'> {
+interface Told extends Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp' | 'attesters' | 'manual'> {
   name: string
   description: string
+}
+
+/** Guides of the programs that ask the service and act on its answers. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  '/manual/guide/client.md': 'the package @geospatial-attestation/client for TypeScript and JavaScript',
+  '/manual/guide/cli.md': 'the package @geospatial-attestation/cli, whose command is geo',
+  '/manual/guide/agents.md': 'the tools for agents, over HTTP or by geo mcp',
+  '/manual/guide/contracts.md':
+    'the Solidity kit @geospatial-attestation/contracts, which checks answers and makes resolvers of them',
 }
 
 /**
@@ -13,7 +22,7 @@ interface Told extends Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mc
  * what must be known, and lists of links. The endpoints are those of the OpenAPI document.
  */
 export function llmsText(document: Document, told: Told): string {
-  const { publicBaseUrl: base, deploymentName, mcp, attesters, name, description } = told
+  const { publicBaseUrl: base, deploymentName, mcp, attesters, manual, name, description } = told
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, { summary = '', tags = [] }]) => ({ path, method, summary, tags })),
   )
@@ -25,6 +34,12 @@ export function llmsText(document: Document, told: Told): string {
         ({ path, method, tags }) => method === 'get' && tags.includes(tag) && !/[{]|llms|stream/.test(path),
       )
       .map(({ path, summary }) => `- [${path}](${base}${path}): ${summary}`)
+  /** Pages of the documentation; those of programs by what they are about. */
+  const pages = (manual ?? []).map(
+    ({ section, address, title }) =>
+      `- [${title}](${base}${address}): ${PROGRAMS[address] ?? `from the ${section}`}`,
+  )
+  const isProgram = (line: string) => Object.keys(PROGRAMS).some((address) => line.includes(`${address})`))
   const chains = [...attesters.values()].map(({ attester: { chain } }) => chain)
   const example = {
     chainId: chains[0]?.id ?? 84532,
@@ -54,7 +69,7 @@ ${links('Service')
   .filter((link) => !link.includes('openapi'))
   .join('\n')}
 
-## Attested places
+${pages.length ? `## Clients and the contract kit\n\n${pages.filter(isProgram).join('\n')}\n\n## Guides\n\n${pages.filter((line) => !isProgram(line)).join('\n')}\n\n` : ''}## Attested places
 
 ${links('Records').join('\n')}
 - [/ogc](${base}/ogc): The same places for GIS software

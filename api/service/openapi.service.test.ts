@@ -31,6 +31,7 @@ import { ERROR_PAGES } from '../http/error-pages'
 import type { GraphqlBackend } from '../graphql/gateway'
 import { PublishedGraphql } from '../graphql/published'
 import { buildTestServer } from '../../test/api'
+import { readManual } from './manual'
 import { RECORDED_BASE_URL, type Example } from './openapi-examples'
 import { OPERATIONS } from '../compute/operations'
 import { COMPUTE_PROBLEMS } from '../http/problems'
@@ -186,6 +187,7 @@ async function serve({
   const { app, close } = await buildTestServer({
     ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw },
     ...{ clock: () => NOW * 1000, elapsed: () => 0, publicBaseUrl, deploymentName: 'staging' },
+    manual: readManual('docs'),
     ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
     // The indexer has ended: the machine may be slow.
     limits: { indexMaxAgeSeconds: 3_600, maxLagSeconds: 3_600 },
@@ -856,7 +858,9 @@ describe('the document', () => {
       routesOf(app)
         .filter(
           (route) =>
-            !/ \/(docs|ogc|\*|playground|attest|local-nodes)|^OPTIONS | \/graphql\/graphiql\//.test(route),
+            !/ \/(docs|manual|ogc|\*|playground|attest|local-nodes)|^OPTIONS | \/graphql\/graphiql\//.test(
+              route,
+            ),
         )
         .sort(),
     ).toEqual(documented.sort())
@@ -1045,6 +1049,8 @@ describe('pages', () => {
     expect(body).toContain('Chains: base-sepolia (84532).')
     const links = [...body.matchAll(/^- \[.+?\]\((.+?)\): .{10}/gm)].map((match) => match[1]!)
     expect(links.length).toBeGreaterThan(12)
+    for (const guide of ['client', 'cli', 'agents', 'contracts', 'first-steps', 'landing-an-answer'])
+      expect(links.map((link) => link.replace(RECORDED_BASE_URL, ''))).toContain(`/manual/guide/${guide}.md`)
     for (const link of links) {
       const path = link.replace(RECORDED_BASE_URL, '') || '/'
       const { statusCode } = await page(path, path === '/graphql' ? 'text/html' : '*/*')
