@@ -52,10 +52,10 @@ const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
 let world: TestWorld
 let folder: string
 beforeAll(async () => {
+  folder = temporaryFolder()
   const names = [...programs.keys()]
   const compiled = compilePrograms(names.map((name) => ({ name, source: programs.get(name)! })))
   for (const [i, name] of names.entries()) programs.set(name, compiled[i]!)
-  folder = temporaryFolder()
   world = await startTestWorld(
     {
       ...{ CHAINS: 'base-sepolia,sepolia,arbitrum,celo', WALLET_AUTH: 'true', DEPLOYMENT_NAME: 'local' },
