@@ -11,6 +11,8 @@ export class ContradictionError extends Error {
   override readonly name: string = 'ContradictionError'
 }
 
+const NOTHING = { at: -Infinity, reason: '' }
+
 /** Why the copy of a chain is not reliable now, as noticed by all readers of that chain in this process. */
 export class Doubt {
   /** Blocks near the head whose logs only one endpoint vouches for. */
@@ -20,14 +22,20 @@ export class Doubt {
   /** True while endpoints have no contract at the address of EAS. */
   lacksContract = false
   private noted = 0
-  private last = { at: -Infinity, reason: '' }
+  private last = NOTHING
 
   constructor(private readonly clock: Clock = MONOTONIC) {}
 
-  /** Notes that the endpoints' answers cannot be true and that no other endpoint settled it. */
-  contradicted(reason: string): void {
+  /**
+   * Notes that the endpoints' answers cannot be true and that no other endpoint settled it. The function
+   * returned settles it.
+   */
+  contradicted(reason: string): () => void {
     this.noted++
-    this.last = { at: this.clock.now(), reason: reason.slice(0, 200) }
+    const noted = (this.last = { at: this.clock.now(), reason: reason.slice(0, 200) })
+    return () => {
+      if (this.last === noted) this.last = NOTHING
+    }
   }
 
   /** The reasons in words, for GET /ready; undefined while there is no doubt. */

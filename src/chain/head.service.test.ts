@@ -175,7 +175,8 @@ test.each([
   expect(await look()).toBe(base + blocks)
   expect(tip().hash).toBe((await chain.provider.getBlock('latest'))!.hash)
   expect(updates.at(-1)!.base.height).toBe(base)
-  if (blocks <= dropped) expect(doubt.reason()).toBeDefined()
+  expect(doubt.takeContradictions()).toBe(blocks <= dropped ? 1 : 0)
+  expect(doubt.reason(), 'once the fork is followed').toBeUndefined()
 })
 
 test('a chain that goes back without a new block is not agreed with', async () => {

@@ -228,7 +228,10 @@ export class HeadReader {
     if (ref.height < this.final.height) return this.checkFarBelow(chain, ref)
     if (ref.hash === tip.hash) this.agreed(askedAt)
     if (chain.has(ref)) return this.finalCheck.forget()
-    if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
+    const settle = await this.confirmedFork(chain, ref)
+    if (!settle) return
+    await this.extend(chain, latest, askedAt)
+    if (this.agreedAt === askedAt) settle()
   }
 
   /**
@@ -295,24 +298,25 @@ export class HeadReader {
   }
 
   /**
-   * True if the chain has left the tip for a fork that is not longer: no endpoint has the tip, and a second
+   * Whether the chain has left the tip for a fork that is not longer: no endpoint has the tip, and a second
    * look names no block of the followed chain either. A node that only lags, or one of several nodes behind
-   * one URL, does not pass.
+   * one URL, does not pass. Answers how to settle the doubt once the fork is followed; undefined if not.
    */
-  private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
+  private async confirmedFork(chain: FollowedChain, named: BlockRef): Promise<(() => void) | undefined> {
     const { blocks, doubt } = this.options
     const { tip } = chain
-    doubt.contradicted(
+    const settle = doubt.contradicted(
       `block ${named.height} is ${named.hash} by an endpoint, ${chain.at(named.height)!.hash} in the database`,
     )
     const now = this.clock.now()
     this.forkedAt ??= now
     const hashes = await blocks.hashesAt(tip.height)
     blocks.turn()
-    if (hashes.includes(tip.hash)) return false
-    if (hashes.length < blocks.endpoints && now - this.forkedAt < FORK_PATIENCE_MS) return false
+    if (hashes.includes(tip.hash)) return undefined
+    if (hashes.length < blocks.endpoints && now - this.forkedAt < FORK_PATIENCE_MS) return undefined
     const [again] = await blocks.headers([LATEST])
-    return again != null && refOf(again).height <= tip.height && !chain.has(refOf(again))
+    const isFork = again != null && refOf(again).height <= tip.height && !chain.has(refOf(again))
+    return isFork ? settle : undefined
   }
 
   /** Compares a block below the last final one with the one that the database holds there or below it. */
