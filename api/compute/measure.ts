@@ -220,12 +220,13 @@ export class Measurer {
     })
     const waitedMs = performance.now() - asked
     const spentBefore = this.spent()
+    // 'error': a worker that cannot start, as while its files are replaced: its task ends by its time limit.
     this.pool ??= new Piscina({
       filename: this.workerFile,
       minThreads: 0,
       maxThreads: WORKERS.all,
       idleTimeout: 60_000,
-    })
+    }).on('error', () => {})
     try {
       return (await this.pool.run(task, { name, transferList, signal })) as Answer
     } catch (error) {

@@ -47,12 +47,13 @@ export class Workers {
   ): Promise<unknown> {
     const { slots, taskMs, slow } = this.limits
     const release = await this.slots.acquire(client, signal)
+    // 'error': a worker that cannot start, as while its files are replaced: its task ends by its time limit.
     this.pool ??= new Piscina({
       filename: this.file,
       minThreads: 0,
       maxThreads: slots.all,
       idleTimeout: IDLE_MS,
-    })
+    }).on('error', () => {})
     const [began, spentBefore] = [performance.now(), processorTime()]
     const abort = new AbortController()
     const end = () => abort.abort()

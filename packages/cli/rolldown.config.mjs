@@ -1,4 +1,9 @@
+import { createRequire } from 'node:module'
+import path from 'node:path'
 import { licenses } from '../licenses.mjs'
+
+// An installation for production has the packages of dev, but not those of this package's development.
+const tools = createRequire(path.resolve('../../dev/package.json'))
 
 /**
  * ESM for Node; each command is a chunk of its own, so that --help and completion load no package. Packages
@@ -9,6 +14,7 @@ export default {
   input: { main: 'src/main.ts' },
   external: (name) => name.startsWith('node:') || name === 'open',
   platform: 'node',
+  resolve: { alias: { commander: path.join(path.dirname(tools.resolve('commander')), 'esm.mjs') } },
   checks: { pluginTimings: false },
   plugins: [licenses()],
   output: {
