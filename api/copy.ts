@@ -119,7 +119,12 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
       logger,
     },
     publicBaseUrl,
-    limits: { indexMaxAgeSeconds: settings.indexMaxAgeSeconds, maxLagSeconds },
+    limits: {
+      indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
+      maxLagSeconds,
+      // Without an endpoint it is not known.
+      isLocal: ({ id }) => attesters.get(id)?.reader.wasLocal ?? true,
+    },
     redis,
     webhooks: webhooks.deliverer,
     webhookAdmin: webhooks.admin,
@@ -214,7 +219,8 @@ async function connectAttesters(settings: Settings, logger: Logger, clock: () =>
       return [connected.chain.id, { attester: new Attester(identity, connected, reader), reader }] as const
     }),
   )
-  for (const { attester } of attesters.values()) {
+  for (const { attester, reader } of attesters.values()) {
+    await reader.isLocal()
     const chain = attester.chain.slug
     const refusal = await attester.direct.refusal()
     if (refusal) logger.error({ chain, refusal }, 'this chain is not signed for')

@@ -89,6 +89,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     proxy: proxy?.toLowerCase(),
   }
   const reader = new ChainReader(connected, clock)
+  if (rpcUrl !== undefined) await reader.isLocal()
   const keyed: Identity = { signer: await keySigner(key), others: [], seals: [sealOf(key)] }
   const attester = new Attester({ ...keyed, ...identity }, connected, reader, elapsed)
   const walletTier =
@@ -114,7 +115,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     },
     ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test', mcp: true },
     pages: Pages.in(path.resolve('dist/web'), {}),
-    limits: { indexMaxAgeSeconds: 15, maxLagSeconds: 60 },
+    limits: { indexMaxAgeSeconds: 15, maxLagSeconds: 60, isLocal: () => reader.wasLocal },
     ...{ defaultSubmission: 'direct', deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     chains: rpcUrl === undefined ? [] : [connected],
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),

@@ -106,7 +106,7 @@ export class Attester {
       chain.eas,
       async () => {
         const verdict = await lookAtEas(chain, reader)
-        return 'reason' in verdict || !TEST_ADDRESSES.has(signer.address) || (await this.isLocal())
+        return 'reason' in verdict || !TEST_ADDRESSES.has(signer.address) || (await this.reader.isLocal())
           ? verdict
           : { reason: 'the signer is a publicly known test account, which signs on a local chain only' }
       },
@@ -213,10 +213,6 @@ export class Attester {
 
   private sealed(text: string): string {
     return `${this.chain.id}:${text}`
-  }
-
-  private async isLocal(): Promise<boolean> {
-    return this.reader.local && /^(anvil|hardhat)/i.test(await this.reader.clientVersion())
   }
 }
 

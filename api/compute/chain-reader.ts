@@ -121,6 +121,8 @@ const HEAD_SHARED_MS = 2_000
 const ATTESTATIONS_AT_ONCE = 80
 /** How long an endpoint's chain id is cached. */
 const CHAIN_ID_SHARED_MS = 60_000
+/** The age of the name of the node's software at which it is read again. */
+const SOFTWARE_SHARED_MS = 60_000
 /** Schemas cannot change once registered; this many are remembered. */
 const SCHEMAS_REMEMBERED = 10_000
 
@@ -158,6 +160,11 @@ export class ChainReader {
   private readonly finalBlocks: SharedRead<readonly number[]>
   private readonly accountSlots = new Semaphore(ACCOUNT_CHECKS)
   private gathering: Gathering | undefined
+  private readonly developmentNode = new SharedRead(
+    async () => /^(anvil|hardhat)/i.test(await this.clientVersion()),
+    SOFTWARE_SHARED_MS,
+  )
+  private lastLocal = false
   /** The number of blocks whose logs the node last gave in one answer; kept by the searches in landed.ts. */
   logSpan = Infinity
 
@@ -187,8 +194,22 @@ export class ChainReader {
     this.rpc.close()
   }
 
-  /** Whether the chain runs on this machine: such chains make blocks on demand. */
-  get local(): boolean {
+  /**
+   * Whether the chain runs on this machine, on a node for development: such chains make blocks on demand. A
+   * node of another kind, or one that does not answer, is not local wherever it runs.
+   */
+  async isLocal(): Promise<boolean> {
+    if (!this.isOnThisMachine) return false
+    return (this.lastLocal = await this.developmentNode.get().catch(() => false))
+  }
+
+  /** The same as it was last seen, without waiting for the node. */
+  get wasLocal(): boolean {
+    void this.isLocal()
+    return this.lastLocal
+  }
+
+  private get isOnThisMachine(): boolean {
     return this.connected.rpcUrls.every(isLoopback)
   }
 
@@ -255,7 +276,7 @@ export class ChainReader {
    */
   async attestation(uid: string, maxAgeSeconds = Infinity): Promise<OnchainAttestation | undefined> {
     const { headTime, word } = await this.gather(uid)
-    this.requireFresh(headTime, maxAgeSeconds)
+    if (maxAgeSeconds < Infinity && !(await this.isLocal())) this.requireFresh(headTime, maxAgeSeconds)
     const answer = this.decode(EAS, 'getAttestation', word) as OnchainAttestation
     if (answer.uid === ZeroHash) return undefined
     const { schema, time, expirationTime, revocationTime, refUID, revocable, data } = answer
@@ -335,7 +356,7 @@ export class ChainReader {
     try {
       const [last, final] = await Promise.all([
         this.askAccount(call, 'latest'),
-        this.local ? undefined : this.askAccountAtFinalBlock(call),
+        this.isLocal().then((isLocal) => (isLocal ? undefined : this.askAccountAtFinalBlock(call))),
       ])
       const contract = `the contract ${claim.account} of ${slug}`
       if (last === 'no contract')
@@ -413,7 +434,7 @@ export class ChainReader {
    * on demand.
    */
   async checkFresh(maxSeconds: number): Promise<void> {
-    if (!this.local) this.requireFresh(await this.headTime.get(), maxSeconds)
+    if (!(await this.isLocal())) this.requireFresh(await this.headTime.get(), maxSeconds)
   }
 
   /** The name of the node's software, such as `anvil/v1.7.1`. */
@@ -444,14 +465,13 @@ export class ChainReader {
         if (value === undefined) throw this.noAnswerOf(name, `answered ${answer.slice(0, 80)}`)
         return value
       }
-      const sharedMs = this.local || chain.blockMs < SLOW_BLOCK_MS ? 0 : CURRENT_SHARED_MS
+      const sharedMs = this.isOnThisMachine || chain.blockMs < SLOW_BLOCK_MS ? 0 : CURRENT_SHARED_MS
       this.current.set(key, (read = new SharedRead(call, sharedMs)))
     }
     return fresh ? read.fresh() : read.get()
   }
 
   private requireFresh(headTime: number, maxSeconds: number): void {
-    if (this.local || maxSeconds === Infinity) return
     const age = Math.round(this.clock() / 1000 - headTime)
     const { slug } = this.connected.chain
     if (age > maxSeconds)

@@ -79,9 +79,9 @@ async function* attestedSince(
   }
   const head = await ask(() => reader.block('latest'))
   let from = head.number
-  // The clock of a local chain may be set to any time; a local node of a real chain has the right time.
+  // The clock of a local chain may be set to any time.
   if (
-    reader.local &&
+    (await reader.isLocal()) &&
     head.time < Date.now() / 1000 - SKEW_SECONDS &&
     head.number - chain.firstBlock < SHORT_CHAIN
   )

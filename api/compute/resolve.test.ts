@@ -54,7 +54,7 @@ async function resolve(given: {
     schemaPolicy: ALL_SCHEMAS,
   })
   const reader = {
-    local: given.local ?? false,
+    isLocal: async () => given.local ?? false,
     attestation: async (_uid: string, maxAgeSeconds: number) => {
       asked++
       if (given.stuck && maxAgeSeconds === 120) throw new UnavailableError('stuck')

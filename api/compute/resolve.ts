@@ -113,14 +113,15 @@ export class Resolver {
     const ask = () => reader.attestation(uid, maxLagSeconds)
     // In this order: the row is then at least as new as the state of its index.
     const index = await this.indexState(chain)
+    const isLocal = await reader.isLocal()
     const headAge = index?.headAge ?? 0
-    if (headAge > maxLagSeconds && !reader.local)
+    if (headAge > maxLagSeconds && !isLocal)
       throw new UnavailableError(
         `The last block of ${chain.slug} that its node knows is ${Math.round(headAge)} seconds old, so what was revoked since is not known.`,
       )
     // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried.
     // The inputs of a request come here at the same time: the reader makes one request of them.
-    const isDoubted = doubtAbout(index, indexMaxAgeSeconds, reader.local) !== undefined
+    const isDoubted = doubtAbout(index, indexMaxAgeSeconds, isLocal) !== undefined
     const [row, queried] = await Promise.all([
       store.inputByUid(chain.slug, uid, withGeometry),
       isDoubted ? ask() : undefined,

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { isLoopback, type ConnectedChain } from '../../src/config'
+import type { Chain } from '../../src/chains'
 import type { ChainStatusRow, IndexState } from './store'
 
 const orNull = <Value>(type: string, description: string, more: object = {}) =>
@@ -25,7 +25,10 @@ export const CHAIN_READINESS = Type.Object(
     doubt: orNull<string>('string', 'Why the copy may not agree with the chain; null if it is fresh.'),
     head_block: orNull<number>('integer', "The chain's last block, as its node last said."),
     indexed_block: orNull<number>('integer', 'The last block that is in the database.'),
-    lag_blocks: orNull<number>('integer', 'Blocks between the two; null if the node names an older block.'),
+    lag_blocks: orNull<number>(
+      'integer',
+      'Blocks between the two; null if the node names an older block, or the copy of the last one is in doubt.',
+    ),
     lag_seconds: orNull<number>(
       'integer',
       'Seconds for which the copy has not been known to agree with the chain; null if it never was.',
@@ -55,6 +58,8 @@ export interface AgeLimits {
   readonly indexMaxAgeSeconds: number
   /** A chain whose copy or node is further behind is not ready. */
   readonly maxLagSeconds: number
+  /** Whether a chain makes blocks on demand only, as a node for development does. */
+  readonly isLocal: (chain: Chain) => boolean
 }
 
 /** A newest block further in the future means that the clock of the database is wrong. */
@@ -86,6 +91,8 @@ export function doubtAbout(
   const age = ageOf(state)
   if (age === Infinity)
     return `no look at the head has found block ${indexedBlock}, the last indexed, on the chain`
+  if (age >= maxSeconds && state.checkedAge !== null && state.checkedAge >= maxSeconds)
+    return `the indexer has seen no block of an endpoint for ${Math.round(state.checkedAge)} s`
   if (age >= maxSeconds) return `the copy was last known to agree with the chain ${Math.round(age)} s ago`
   return undefined
 }
@@ -103,13 +110,13 @@ function secondsBehind({
 
 /** How far the copy of a chain goes, and whether it agrees with the chain. */
 export function readinessOf(
-  { chain, rpcUrls }: Pick<ConnectedChain, 'chain' | 'rpcUrls'>,
+  chain: Chain,
   row: ChainStatusRow | undefined,
-  { indexMaxAgeSeconds, maxLagSeconds }: AgeLimits,
+  limits: AgeLimits,
 ): ChainReadiness {
-  // A local chain makes blocks on demand only. On others, an old newest block means that the node is stuck.
-  // (Without an endpoint it is not known which this is.)
-  const isLocal = rpcUrls.every(isLoopback)
+  const { indexMaxAgeSeconds, maxLagSeconds } = limits
+  // Elsewhere an old newest block means that the node is stuck.
+  const isLocal = limits.isLocal(chain)
   const { headBlock = null, indexedBlock = null } = row ?? {}
   // With 0, compute queries the chain about every attestation, however fresh the copy is.
   const doubt = doubtAbout(row, indexMaxAgeSeconds || maxLagSeconds, isLocal)
@@ -131,7 +138,9 @@ export function readinessOf(
   const age = ageOf(row)
   const status =
     row.checkedAge < 0 || row.checkedAge > maxLagSeconds
-      ? 'indexer silent'
+      ? row.hasIndexer
+        ? 'node behind'
+        : 'indexer silent'
       : indexedBlock < headBlock - chain.finality
         ? 'reading history'
         : secondsBehind(row) > maxLagSeconds
@@ -141,10 +150,12 @@ export function readinessOf(
             : doubtAbout(row, maxLagSeconds, isLocal) !== undefined
               ? 'in doubt'
               : 'ready'
+  // A node that names an older block may have gone back, or only lag.
+  const isUnknown = headBlock < indexedBlock || (headBlock === indexedBlock && doubt !== undefined)
   return {
     status,
     ...figures,
-    lag_blocks: headBlock < indexedBlock ? null : headBlock - indexedBlock,
+    lag_blocks: isUnknown ? null : headBlock - indexedBlock,
     lag_seconds: age === Infinity ? null : Math.round(age),
   }
 }

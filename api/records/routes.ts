@@ -222,8 +222,8 @@ function freshnessOf(
   return Object.fromEntries(
     CHAINS.flatMap((chain) => {
       const row = rows.get(chain.slug)
-      const known = connected.find((each) => each.chain === chain)
-      return known || row ? [[chain.slug, readinessOf(known ?? { chain, rpcUrls: [] }, row, limits)]] : []
+      const isConnected = connected.some((each) => each.chain === chain)
+      return isConnected || row ? [[chain.slug, readinessOf(chain, row, limits)]] : []
     }),
   )
 }

@@ -110,6 +110,8 @@ export interface ChainStatusRow extends IndexState {
   schemasLeftOut: number
   /** Blocks whose attestations of schemas or attesters that were found later are still to be read. */
   schemaHistoryBlocks: number
+  /** Whether an indexer has the lease of the chain now. */
+  hasIndexer: boolean
 }
 
 /** A location schema of a chain's registry, hex lower-case. */
@@ -381,6 +383,7 @@ export class Store {
       text: `SELECT chain, ${INDEX_STATE}, ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
          unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", contradictions::float8,
          (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations",
+         EXISTS (SELECT FROM chain_writer AS held WHERE held.chain = chain_status.chain AND until > now()) AS "hasIndexer",
          coalesce(found, 0) AS "schemasFound", coalesce(left_out, 0) AS "schemasLeftOut", ${blocks(`coalesce(schemas.late, '{}') + coalesce(attesters.late, '{}') - reread - proven`)} AS "schemaHistoryBlocks"
        FROM chain_status LEFT JOIN (
          SELECT chain, count(*) FILTER (WHERE watched)::float8 AS found, count(*) FILTER (WHERE NOT watched)::float8 AS left_out,

@@ -2,16 +2,10 @@ import { expect, test } from 'vitest'
 import { CHAINS } from '../../src/chains'
 import { readinessOf } from '../records/readiness'
 
-const LIMITS = { indexMaxAgeSeconds: 15, maxLagSeconds: 60 }
+const LIMITS = { indexMaxAgeSeconds: 15, maxLagSeconds: 60, isLocal: () => false }
 const NOW = Date.UTC(2026, 10, 21)
 const ago = (seconds: number) => new Date(NOW - seconds * 1000)
-const remote = {
-  chain: CHAINS[0]!,
-  rpcUrls: ['https://node.example/key'],
-  gatewayUrl: undefined,
-  headPollMs: 2000,
-}
-const local = { ...remote, rpcUrls: ['http://127.0.0.1:8545'] }
+const chain = CHAINS[0]!
 const row = {
   chain: 'base-sepolia',
   headBlock: 1000,
@@ -31,6 +25,7 @@ const row = {
   schemasFound: 0,
   schemasLeftOut: 0,
   schemaHistoryBlocks: 0,
+  hasIndexer: true,
 }
 
 test.each<[string, object, object]>([
@@ -72,11 +67,24 @@ test.each<[string, object, object]>([
     { withheldAttestations: 3 },
     { status: 'ready', withheld_attestations: 3 },
   ],
-  ['not checked for long', { checkedAge: 61, agreedAge: 61 }, { status: 'indexer silent', lag_seconds: 61 }],
-  ['the database is set back', { checkedAge: -1, agreedAge: -1 }, { status: 'indexer silent', fresh: false }],
+  [
+    'not checked for long',
+    { checkedAge: 61, agreedAge: 61, hasIndexer: false },
+    { status: 'indexer silent', lag_seconds: 61 },
+  ],
+  ['no endpoint answers', { checkedAge: 61, agreedAge: 61 }, { status: 'node behind', lag_blocks: null }],
+  [
+    'the database is set back',
+    { checkedAge: -1, agreedAge: -1, hasIndexer: false },
+    { status: 'indexer silent', fresh: false },
+  ],
   ['the node gives an old head', { headAge: 62 }, { status: 'node behind' }],
   ['the head is in the future', { headAge: -61 }, { status: 'in doubt', fresh: false }],
-  ['a node that lags', { agreedAge: 16 }, { status: 'ready', fresh: false, lag_blocks: 0, lag_seconds: 16 }],
+  [
+    'a node that lags',
+    { agreedAge: 16 },
+    { status: 'ready', fresh: false, lag_blocks: null, lag_seconds: 16 },
+  ],
   ['a fork that was left long ago', { agreedAge: 61 }, { status: 'in doubt', fresh: false, lag_seconds: 61 }],
   [
     'a block that no look has found',
@@ -95,10 +103,10 @@ test.each<[string, object, object]>([
     { status: 'not started', head_block: 1000, indexed_block: null, lag_blocks: null, lag_seconds: null },
   ],
 ])('%s', (_, changes, expected) => {
-  expect(readinessOf(remote, { ...row, ...changes }, LIMITS)).toMatchObject(expected)
+  expect(readinessOf(chain, { ...row, ...changes }, LIMITS)).toMatchObject(expected)
 })
 test('a chain that was never checked; a local chain without new blocks', () => {
-  expect(readinessOf(remote, undefined, LIMITS)).toEqual({
+  expect(readinessOf(chain, undefined, LIMITS)).toEqual({
     status: 'not started',
     head_block: null,
     indexed_block: null,
@@ -113,11 +121,15 @@ test('a chain that was never checked; a local chain without new blocks', () => {
     schema_history_blocks: 0,
   })
   expect(
-    readinessOf(local, { ...row, headAge: 86_400, headTime: ago(86_400), indexedTime: ago(86_400) }, LIMITS),
+    readinessOf(
+      chain,
+      { ...row, headAge: 86_400, headTime: ago(86_400), indexedTime: ago(86_400) },
+      { ...LIMITS, isLocal: () => true },
+    ),
   ).toMatchObject({ status: 'ready', fresh: true, lag_seconds: 1 })
 })
 test('INDEX_MAX_AGE_SECONDS=0, with which compute always queries the chain, is no doubt', () => {
-  expect(readinessOf(remote, row, { ...LIMITS, indexMaxAgeSeconds: 0 })).toMatchObject({
+  expect(readinessOf(chain, row, { ...LIMITS, indexMaxAgeSeconds: 0 })).toMatchObject({
     status: 'ready',
     fresh: true,
     doubt: null,

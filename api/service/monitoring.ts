@@ -86,7 +86,7 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
         [
           connected.chain.slug,
           {
-            ...readinessOf(connected, rows.get(connected.chain.slug), limits),
+            ...readinessOf(connected.chain, rows.get(connected.chain.slug), limits),
             proxy: proxyState(connected.chain.id),
           },
         ] as const,
@@ -111,7 +111,7 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
       const row = rows?.get(slug)
       const proxy = proxyState(connected.chain.id)
       const { head_block, indexed_block, lag_blocks, lag_seconds, status, fresh } = readinessOf(
-        connected,
+        connected.chain,
         row,
         limits,
       )

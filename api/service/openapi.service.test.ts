@@ -190,7 +190,7 @@ async function serve({
     manual: readManual('docs'),
     ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
     // The indexer has ended: the machine may be slow.
-    limits: { indexMaxAgeSeconds: 3_600, maxLagSeconds: 3_600 },
+    limits: { indexMaxAgeSeconds: 3_600, maxLagSeconds: 3_600, isLocal: () => true },
     resignMaxAgeSeconds: 86_400,
     ...more,
   })

@@ -1501,7 +1501,7 @@ export interface components {
             head_block: number | null;
             /** @description The last block that is in the database. */
             indexed_block: number | null;
-            /** @description Blocks between the two; null if the node names an older block. */
+            /** @description Blocks between the two; null if the node names an older block, or the copy of the last one is in doubt. */
             lag_blocks: number | null;
             /** @description Seconds for which the copy has not been known to agree with the chain; null if it never was. */
             lag_seconds: number | null;
@@ -1886,7 +1886,7 @@ export interface components {
                     head_block: number | null;
                     /** @description The last block that is in the database. */
                     indexed_block: number | null;
-                    /** @description Blocks between the two; null if the node names an older block. */
+                    /** @description Blocks between the two; null if the node names an older block, or the copy of the last one is in doubt. */
                     lag_blocks: number | null;
                     /** @description Seconds for which the copy has not been known to agree with the chain; null if it never was. */
                     lag_seconds: number | null;
