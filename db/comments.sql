@@ -73,7 +73,7 @@ BEGIN
     ('location_record', 'geom', '@omit',
       'The shape that bbox queries meet'),
     ('location_record', 'problem', '@omit filter',
-      'Why there is no geometry; null where there is one'),
+      'Why there is no geometry, and why an attested event time is not used; else null'),
     ('location_record', 'attributes', '@omit filter',
       'Further fields of the payload by their names in the schema; null where it has none. Integers of more than 48 bits are texts, bytes are hex'),
     ('answer', NULL, '@primaryKey id @unique chain,uid',

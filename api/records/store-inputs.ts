@@ -8,7 +8,7 @@ export interface InputRow {
   blockNumber: number
   /** GeoJSON geometry as text; null where it could not be read, or was not asked for */
   geometry: string | null
-  /** Why there is no geometry; null where there is one */
+  /** Why there is no geometry, and why an attested event time is not used; else null. */
   problem: string | null
 }
 

@@ -102,9 +102,15 @@ export const SRS_SPELLINGS = {
 
 /** Once the name is in lower case, and each run of other characters than letters and digits is a space. */
 const OGC = '(?:urn (?:x )?ogc def crs|https? www opengis net def crs) '
-const WGS_84 = '(?:epsg ?4326|4326|(?:gcs )?wgs ?(?:19)?84|gps|(?:ogc )?crs ?84h?)'
+const WGS_84 = [
+  '(?:(?:epsg|srid) ?)?4326',
+  '(?:(?:gcs )?wgs|world geodetic system) ?(?:19)?84',
+  'gps',
+  '(?:ogc(?: 0| 1 3)? )?crs ?84h?',
+]
 /** One name, or several of the same, as in `EPSG:4326 - WGS 84`. */
-const LONGITUDE_FIRST = new RegExp(`^(?:${WGS_84}(?: ${WGS_84})*|${OGC}ogc(?: 0| 1 3)? crs84h?)$`)
+const ANY = `(?:${WGS_84.join('|')})`
+const LONGITUDE_FIRST = new RegExp(`^(?:${ANY}(?: ${ANY})*|${OGC}ogc(?: 0| 1 3)? crs84h?)$`)
 const LATITUDE_FIRST = new RegExp(`^${OGC}epsg(?: \\d+){0,3} 4326$`)
 const MAX_SRS_LENGTH = 200
 

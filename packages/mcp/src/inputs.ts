@@ -56,7 +56,8 @@ function fromText(text: string): unknown {
   if (position) return [Number(position[1]), Number(position[2])]
   if (!/^\s*[[{]/.test(text)) return text.trim()
   try {
-    return JSON.parse(text)
+    // Without a byte order mark.
+    return JSON.parse(text.trim())
   } catch {
     throw new ToolInputError(`'${text.slice(0, 60)}' is no JSON: give a ${PLACE}.`)
   }

@@ -98,7 +98,7 @@ export class LocationRecord {
     geometry!: string | undefined | null
 
     /**
-     * Why there is no geometry; null where there is one
+     * Why there is no geometry, and why an attested event time is not used; else null
      */
     @StringColumn_({nullable: true})
     problem!: string | undefined | null
