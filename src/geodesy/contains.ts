@@ -8,6 +8,7 @@ import type { Shape } from './shape'
 import { NEAR, complement, merge, nearStretches, offset } from './stretch'
 import { closePairs, elementsNear } from './tree'
 import type { Region } from './arrangement'
+import type { PlaceOnLine } from './ellipsoid'
 import { isSamePlace, place, type Elements, type Vertices } from './vertices'
 
 /**
@@ -175,13 +176,21 @@ class Coverage {
    * other region that the container does not cover.
    */
   private isOpenBeside(own: Region, e: number, side: number, region: Region): boolean {
-    const { shape } = this.container
     const walk = walkEdge(own.shape, own.shape.from[e]!, own.shape.to[e]!)
-    if (walk.length === 0) return false
-    const [start, end] = [walk.at(0), walk.at(walk.length)].map(({ lon, lat, azimuth }) =>
-      offset(lon, lat, azimuth + side, BESIDE),
-    )
-    const beside = edgeBetween(start!, end!)
+    const pieces = Math.ceil(walk.length / BESIDE_MOST)
+    let start: PlaceOnLine | undefined
+    for (let i = 0; i <= pieces; i++) {
+      const { lon, lat, azimuth } = walk.at(i === pieces ? walk.length : (walk.length * i) / pieces)
+      const end = offset(lon, lat, azimuth + side, BESIDE)
+      if (start && this.isOpenAlong(edgeBetween(start, end), own, e, region)) return true
+      start = end
+    }
+    return false
+  }
+
+  /** Whether on a line beside an edge of the container's boundary there is such a place. */
+  private isOpenAlong(beside: Elements, own: Region, e: number, region: Region): boolean {
+    const { shape } = this.container
     // In most cases this line does not meet the other region's boundary, and one place decides for all of it.
     if (
       !elementsNear(region.shape, beside, 0, 1, 0).some((f) => f < region.end) &&
@@ -232,8 +241,10 @@ function coincide(S: Elements, e: number, T: Elements, f: number): boolean {
   return (same(a, c) && same(b, d)) || (same(a, d) && same(b, c))
 }
 
-/** A hundredth of a millimetre more than the distance that counts as near. */
-const BESIDE = NEAR + 1e-5
+/** Two micrometres more than the distance that counts as near: more than the errors of both. */
+const BESIDE = NEAR + 2e-6
+/** The line between two places beside a longer edge, metres, would bulge by more than 0.2 micrometres. */
+const BESIDE_MOST = 100_000
 
 function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: number }): Elements {
   const [p, q] = [place(a), place(b)]

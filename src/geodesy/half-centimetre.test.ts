@@ -1,0 +1,108 @@
+import type { Position } from 'geojson'
+import { expect } from 'vitest'
+import { hunt } from '../../test/seed'
+import { usualReference } from '../../test/reference/edges'
+import type { LonLat } from '../../test/reference/geodesic'
+import { contains, positionFrom, prepareGeometry, readGeometry } from '.'
+
+/**
+ * What lies outside a container by almost half a centimetre is contained, what lies outside by slightly more
+ * is not; also where edges of up to 2,000 km run side by side, which the curvature of the earth bends apart.
+ */
+
+const reference = usualReference()
+const prepare = (type: string, coordinates: unknown) =>
+  prepareGeometry(readGeometry({ type, coordinates }, 'g'))
+const closed = (...ring: Position[]) => [[...ring, ring[0]!]]
+const edgeOf = (a: Position, b: Position) => reference.edge(a as LonLat, b as LonLat)
+/** Metres from the half centimetre within which either answer is right. */
+const EITHER = 1e-6
+
+/** The greatest distance of a place of an edge from the nearest of some edges, metres. */
+function farthest(
+  a: Position,
+  b: Position,
+  others: readonly (readonly [Position, Position])[],
+  at: number[],
+) {
+  const edge = edgeOf(a, b)
+  const known = others.map(([c, d]) => edgeOf(c, d))
+  const away = (share: number) => {
+    const { place } = edge.line.at(reference.length(edge.metres * share))
+    return Math.min(...known.map((other) => reference.distanceToEdge(other, place)))
+  }
+  return Math.max(...at.map(away))
+}
+
+hunt(
+  'a corner within nanometres of half a centimetre inside a long edge',
+  12,
+  ({ cases, random, report }) => {
+    let close = 0
+    for (let i = 0; i < cases; i++) {
+      const a: Position = [random() * 360 - 180, random() * 120 - 60]
+      const azimuth = random() * 360
+      const length = 5_000 * 390 ** random()
+      const share = 0.05 + 0.9 * random()
+      const side = random() < 0.5 ? 90 : -90
+      const b = positionFrom(a, azimuth, length)
+      const edge = edgeOf(a, b)
+      const foot = edge.line.at(reference.length(edge.metres * share))
+      const [lon, lat] = reference.position(foot.place)
+      const inwards = reference.azimuth(foot.place, foot.direction) + side
+      const depth = 0.005 + (random() < 0.5 ? 1 : -1) * 10 ** (-6 + 4 * random())
+      const corner = positionFrom([lon, lat], inwards, depth)
+      const far = positionFrom([lon, lat], inwards, length * (0.3 + random() / 2))
+      const sides = [[a, corner], [corner, b]] as const // prettier-ignore
+      const truth = farthest(a, b, sides, [
+        share,
+        share - 1e-9,
+        share + 1e-9,
+        share * 0.999,
+        share * 0.7,
+        (1 + share) / 2,
+      ])
+      if (Math.abs(truth - 0.005) < EITHER) continue
+      close += Number(Math.abs(truth - 0.005) < 2e-5)
+      const container = prepare('Polygon', closed(a, corner, b, far))
+      const told = JSON.stringify([a, b, corner, far, truth])
+      expect(contains(container, prepare('Polygon', closed(a, b, far))), told).toBe(truth < 0.005)
+    }
+    report(`${close} of ${cases} within 20 micrometres`)
+  },
+)
+
+hunt(
+  'an edge beside a long edge, from which the curvature bends it apart',
+  12,
+  ({ cases, random, report }) => {
+    let close = 0
+    for (let i = 0; i < cases; i++) {
+      const a: Position = [random() * 360 - 180, random() * 120 - 60]
+      const azimuth = random() * 360
+      const length = 100_000 * 19.5 ** random()
+      const side = random() < 0.5 ? 90 : -90
+      const b = positionFrom(a, azimuth, length)
+      const edge = edgeOf(a, b)
+      // The middle is farther apart than the ends: by 55 micrometres with 1,900 km.
+      const bulge = 1 / Math.cos(length / 2 / 6_371_000)
+      const depth =
+        (0.005 + (random() < 0.5 ? 1 : -1) * 10 ** (-6 + 3 * random())) / (random() < 0.5 ? bulge : 1)
+      const arrival = reference.azimuth(edge.b, edge.end)
+      const [c, d] = [
+        positionFrom(a, azimuth + side, depth),
+        positionFrom(b, arrival + side, depth * (0.9 + 0.1 * (random() < 0.7 ? 1 : random()))),
+      ]
+      const far = positionFrom(a, azimuth + side / 2, length / 2)
+      const shares = Array.from({ length: 21 }, (_, j) => j / 20)
+      const truth = farthest(a, b, [[c, d], [c, far], [d, far]], shares) // prettier-ignore
+      if (Math.abs(truth - 0.005) < EITHER) continue
+      close += Number(Math.abs(truth - 0.005) < 2e-5)
+      const container = prepare('Polygon', closed(c, d, far))
+      const told = JSON.stringify([a, b, c, d, far, truth])
+      const inner = positionFrom(a, azimuth + side / 3, length / 3)
+      expect(contains(container, prepare('Polygon', closed(a, b, inner))), told).toBe(truth < 0.005)
+    }
+    report(`${close} of ${cases} within 20 micrometres`)
+  },
+)
