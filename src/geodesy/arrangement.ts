@@ -4,7 +4,7 @@ import { GeometryError } from './error'
 import { Kind } from './geojson'
 import { Nodes } from './nodes'
 import { findSides, holdsNorth, turnsOf, type Rings } from './region'
-import { buildLoops, isTurn, keyOf, type Place, type Shape } from './shape'
+import { buildLoops, isTurn, keyOf, type ChainOf, type Place, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { normalLongitude } from './vertices'
 
@@ -190,4 +190,33 @@ function follow(edges: readonly Directed[], path: string): Place[][] {
     loops.push([...loop, loop[0]!])
   }
   return loops
+}
+
+/**
+ * By ring: 1 if its smaller side is on its left, -1 if on its right, 0 if it runs back along itself. Rings may
+ * cross each other, but not themselves.
+ */
+export function directionsOf(shape: Shape, sides: Rings): Int8Array {
+  const each = shape.chains.flatMap(({ kind }, c) =>
+    kind === Kind.Ring ? [{ firstChain: c, endChain: c + 1 }] : [],
+  )
+  return each.length === 0 ? new Int8Array() : sweep(shape, sides, each, () => {}).turns
+}
+
+/**
+ * The loops of a region as the rings of a polygon, shells first. Undefined if they are not: if a region without
+ * a shell is more than half of the ellipsoid, or nothing.
+ */
+export function ringsOf({ shape, holdsNorthPole }: Region): ChainOf[] | undefined {
+  const sides = findSides(shape)
+  const directions = directionsOf(shape, sides)
+  // The inside is on the left of each loop, so the loops add up to 0 and 1 everywhere if they do at the pole.
+  let atPole = 0
+  for (const [c, direction] of directions.entries()) if (sides.of[c]!.holdsNorthPole) atPole += direction
+  const directed = (direction: number) =>
+    shape.chains.flatMap((chain, c) =>
+      directions[c] === direction ? [{ shape, chain: { ...chain, isHole: direction < 0 } }] : [],
+    )
+  const shells = directed(1)
+  return shells.length > 0 && atPole === Number(holdsNorthPole) ? [...shells, ...directed(-1)] : undefined
 }

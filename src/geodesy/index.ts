@@ -9,7 +9,7 @@ import { GeometryError } from './error'
 import type { Region } from './arrangement'
 import type { Layout, Reading } from './geojson'
 import { findSides } from './region'
-import { buildShape } from './shape'
+import { buildShape, isSameShape } from './shape'
 import { overlapOf, regionOf } from './union'
 import { checkPolygons, type Outline } from './validity'
 import { normalLongitude } from './vertices'
@@ -182,6 +182,8 @@ export function intersects(a: PreparedGeometry, b: PreparedGeometry): boolean {
  * (OGC). A place on the boundary is not contained. Implies `intersects`.
  */
 export function contains(container: PreparedGeometry, geometry: PreparedGeometry): boolean {
+  // Even if it runs along itself in more places than can be compared.
+  if (isSameShape(container.given, geometry.given)) return true
   return measured(
     [container, geometry],
     () => containsShape(container, geometry) && isWithinCentimeters(container, geometry, 0),

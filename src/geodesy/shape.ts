@@ -120,6 +120,20 @@ export function nextInRing({ chains, chainOf }: Shape, element: number): number 
   return element + 1 === end ? start : element + 1
 }
 
+/** Whether two shapes have the same chains of the same places, in the same order. */
+export function isSameShape(a: Shape, b: Shape): boolean {
+  if (a === b) return true
+  const sameChain = (p: Chain, q: Chain | undefined) =>
+    p.kind === q?.kind && p.polygon === q.polygon && p.isHole === q.isHole && p.end === q.end
+  const sameEnd = (v: number, w: number) => a.lon[v] === b.lon[w] && a.lat[v] === b.lat[w]
+  return (
+    a.from.length === b.from.length &&
+    a.chains.length === b.chains.length &&
+    a.chains.every((chain, c) => sameChain(chain, b.chains[c])) &&
+    a.from.every((v, e) => sameEnd(v, b.from[e]!) && sameEnd(a.to[e]!, b.to[e]!))
+  )
+}
+
 /** Whether a ring passes one place twice. */
 export function comesBack({ lon, lat, from, chains }: Shape, chain: number): boolean {
   const { start, end } = chains[chain]!

@@ -1,10 +1,9 @@
 import { polygonArea } from './area'
-import { loopsOf, nodesBetween, settle, type Arranged } from './arrangement'
+import { directionsOf, loopsOf, nodesBetween, ringsOf, settle, type Arranged } from './arrangement'
 import { chordGap, nearestOnEdge } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'
 import type { Nodes } from './nodes'
-import { Kind } from './geojson'
 import { findSides, insidePolygon, type Rings } from './region'
 import {
   comesBack,
@@ -125,22 +124,11 @@ export function excessOf(arranged: Arranged): number {
 
 /** Area of loops with the inside on their left, square metres. */
 function areaOf(shape: Shape): number {
-  const turns = turnsOf(shape, findSides(shape))
+  const directions = directionsOf(shape, findSides(shape))
   return shape.chains.reduce((sum, _, c) => {
     const given = { ...shape, polygons: [{ firstChain: c, endChain: c + 1 }] }
-    return sum + turns[c]! * polygonArea({ given })
+    return sum + directions[c]! * polygonArea({ given })
   }, 0)
-}
-
-/**
- * By ring: 1 if its smaller side is on its left, -1 if on its right, 0 if it runs back along itself. Rings may
- * cross each other, but not themselves.
- */
-export function turnsOf(shape: Shape, sides: Rings): Int8Array {
-  const each = shape.chains.flatMap(({ kind }, c) =>
-    kind === Kind.Ring ? [{ firstChain: c, endChain: c + 1 }] : [],
-  )
-  return each.length === 0 ? new Int8Array() : sweep(shape, sides, each, () => {}).turns
 }
 
 export interface Regular {
@@ -172,20 +160,8 @@ export function regularise(given: Shape, { firstChain, endChain }: Polygon): Reg
     if (turns[c] === 0) return undefined
   }
   const exact = settle(shape, sides, meetings(shape), () => {}, turns)
-  const region = loopsOf(exact)
-  const loops = region.shape
-  const sidesOfLoops = findSides(loops)
-  const turnsOfLoops = turnsOf(loops, sidesOfLoops)
-  // The inside is on the left of each loop, so the loops add up to 0 and 1 everywhere if they do at the pole.
-  let atPole = 0
-  for (const [c, turn] of turnsOfLoops.entries()) if (sidesOfLoops.of[c]!.holdsNorthPole) atPole += turn
-  if (atPole !== Number(region.holdsNorthPole)) return undefined
-  const withTurn = (turn: number) =>
-    loops.chains.flatMap((chain, c) =>
-      turnsOfLoops[c] === turn ? [{ shape: loops, chain: { ...chain, isHole: turn < 0 } }] : [],
-    )
-  const [shells, holes] = [withTurn(1), withTurn(-1)]
-  return shells.length > 0 ? { rings: [...shells, ...holes], excess: excessOf(exact) } : undefined
+  const rings = ringsOf(loopsOf(exact))
+  return rings && { rings, excess: excessOf(exact) }
 }
 
 /** Nodes of all rings, that cut edges where they cross. */

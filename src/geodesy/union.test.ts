@@ -387,6 +387,71 @@ describe('T-junctions', () => {
   })
 })
 
+describe('strongly overlapping circles', () => {
+  /** Positions every few metres, and many in almost the same place. */
+  const trackOf = (random: Random, count: number): Position[] => {
+    let [at, azimuth] = [somewhere(random), random() * 360]
+    const step = magnitude(random, 1, 1000)
+    return range(count, (i) => {
+      azimuth += 60 * (random() - 0.5)
+      return (at = travel(at, azimuth, i % 40 > 25 ? step / 100 : step))
+    })
+  }
+  const CORNERS = 32
+  const circle = (centre: Position, radius: number) =>
+    closed(range(CORNERS, (i) => travel(centre, (-360 * i) / CORNERS, radius)))
+  hunt('the buffer of a track contains exactly what is near its positions', 2, ({ cases, random }) => {
+    for (let i = 0; i < cases; i++) {
+      const track = trackOf(random, 80 + Math.floor(120 * random()))
+      const radius = 4 * WGS84.Inverse(track[0]![1]!, track[0]![0]!, track[1]![1]!, track[1]![0]!).s12!
+      const circles = track.map((centre) => restarted(random, circle(centre, radius)))
+      const together = prepare(union(...circles))
+      const from = ([lon, lat]: Position) =>
+        Math.min(...track.map((centre) => WGS84.Inverse(centre[1]!, centre[0]!, lat!, lon!).s12!))
+      // A side of a circle passes nearer to the centre than its corners.
+      const least = radius * Math.cos(Math.PI / CORNERS) - 0.01
+      for (let k = 0; k < 60; k++) {
+        const place = travel(pick(random, track), random() * 360, radius * (0.8 + 0.4 * random()))
+        const far = from(place)
+        if (far > least && far < radius + 0.01) continue
+        expect(contains(together, prepare(point(place))), JSON.stringify([track, place])).toBe(far < radius)
+      }
+      const away = travel(track[0]!, 0, 1000 * radius)
+      const between = from(away) - distanceMeters(together, prepare(point(away)))
+      expect(between).toBeGreaterThan(least - 0.01)
+      expect(between).toBeLessThan(radius + 0.01)
+      const others = prepare(union(...circles.toReversed()))
+      expect([contains(together, others), contains(others, together)]).toEqual([true, true])
+      expect(contains(together, prepare(line(...track)))).toBe(true)
+      const larger = prepare(union(...circles, circle(travel(track[0]!, 0, 30 * radius), radius)))
+      expect([contains(larger, together), contains(together, larger)]).toEqual([true, false])
+    }
+  })
+  hunt('caps that cover most of the ellipsoid, or all of it', 1, ({ cases, random }) => {
+    for (let i = 0; i < cases; i++) {
+      const centres = range(120, () => somewhere(random))
+      const radius = 3.5e6
+      const together = prepare(union(...centres.map((centre) => circle(centre, radius))))
+      for (let k = 0; k < 20; k++) {
+        const [lon, lat] = somewhere(random)
+        const far = Math.min(
+          ...centres.map((centre) => WGS84.Inverse(centre[1]!, centre[0]!, lat!, lon!).s12!),
+        )
+        if (far > 0.98 * radius && far < 1.001 * radius) continue
+        expect(contains(together, prepare(point([lon!, lat!])))).toBe(far < radius)
+      }
+    }
+  })
+})
+
+describe('a geometry contains itself', () => {
+  test('if it crosses itself in a million places', () => {
+    const parked = range(2000, (i) => travel([10, 50], (i * 137.5) % 360, 2 + (i % 7) / 7))
+    expect(contains(prepare(line(...parked)), prepare(line(...parked)))).toBe(true)
+    expect(contains(prepare(line(...parked)), prepare(line(parked[0]!, [11, 50])))).toBe(false)
+  })
+})
+
 describe('parts in parts', () => {
   const shapes = (random: Random) => {
     const [centre, radius, turn] = [somewhere(random), magnitude(random, 1, 1e6), random() * 360]

@@ -1,9 +1,17 @@
-import { loopsOf, nodesBetween, settle, type Arranged, type Region } from './arrangement'
-import { attempt } from './effort'
+import {
+  directionsOf,
+  loopsOf,
+  nodesBetween,
+  ringsOf,
+  settle,
+  type Arranged,
+  type Region,
+} from './arrangement'
+import { EffortError, attempt } from './effort'
 import { GeometryError } from './error'
-import { holdsNorth, insideOdd, type Rings } from './region'
-import { isTurn, pathOf, polygonOf, type Shape } from './shape'
-import { bend, excessOf, exactlyOr, firstInside, isCertain, remedy, turnsOf } from './touching'
+import { findSides, holdsNorth, insideOdd, type Rings } from './region'
+import { isTurn, joinChains, pathOf, polygonOf, type ChainOf, type Polygon, type Shape } from './shape'
+import { bend, excessOf, exactlyOr, firstInside, isCertain, remedy } from './touching'
 import { selfPairs } from './tree'
 import type { Outline } from './validity'
 
@@ -14,10 +22,62 @@ import type { Outline } from './validity'
 export function regionOf(outline: Outline): Region | undefined {
   const { shape, rings } = outline
   if (shape.polygons.length === 0) return undefined
-  const arranged = arrange(outline, () => {})
+  let arranged: Arranged | undefined
+  // Parts that overlap strongly cross in as many places as there are pairs of them: then it is faster to unite
+  // neighbours first.
+  const most = 500 + 2 * shape.polygons.length + shape.ringsEnd / 32
+  let crossings = 0
+  const count = () => {
+    if (++crossings > most) throw new EffortError('parts cross in more places than are worth finding')
+  }
+  if (!attempt(Infinity, () => void (arranged = arrange(outline, count)))) {
+    const merged = mergedRings(outline)
+    if (merged) return regionOf(outlineOf(shape.path, [merged]))
+    arranged = arrange(outline, () => {})
+  }
   if (arranged) return loopsOf(arranged)
   const all = shape.polygons.at(-1)!.endChain
   return { shape, end: shape.ringsEnd, holdsNorthPole: holdsNorth(rings, [0, all]) }
+}
+
+/** The outline of polygons that are given by their rings. */
+function outlineOf(path: string, polygons: readonly (readonly ChainOf[])[]): Outline {
+  const rings = polygons.flatMap((own, i) =>
+    own.map(({ shape, chain }) => ({ shape, chain: { ...chain, polygon: i } })),
+  )
+  let first = 0
+  const ranges = polygons.map(({ length }) => ({ firstChain: first, endChain: (first += length) }))
+  const shape = joinChains(path, rings, ranges)
+  return { shape, rings: findSides(shape) }
+}
+
+/**
+ * The rings of the union, which is made of the unions of neighbours, and these of the unions of their
+ * neighbours: only their boundaries meet. Undefined when a union is more than half of the ellipsoid.
+ */
+function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
+  if (seams) return undefined
+  const { x, y, z, from, path, chains } = shape
+  const unite = (polygons: readonly Polygon[]): ChainOf[] | undefined => {
+    if (polygons.length === 1) {
+      const [{ firstChain, endChain }] = polygons as [Polygon]
+      return chains.slice(firstChain, endChain).map((chain) => ({ shape, chain }))
+    }
+    const first = ({ firstChain }: Polygon) => from[chains[firstChain]!.start]!
+    const extent = (axis: Float64Array) => {
+      const places = polygons.map((polygon) => axis[first(polygon)]!)
+      return places.reduce((a, b) => Math.max(a, b)) - places.reduce((a, b) => Math.min(a, b))
+    }
+    const axis = [x, y, z].reduce((best, other) => (extent(other) > extent(best) ? other : best))
+    const sorted = polygons.toSorted((p, q) => axis[first(p)]! - axis[first(q)]!)
+    const half = polygons.length >> 1
+    const [one, other] = [unite(sorted.slice(0, half)), unite(sorted.slice(half))]
+    if (!one || !other) return undefined
+    const pair = outlineOf(path, [one, other])
+    const arranged = arrange(pair, () => {})
+    return arranged ? ringsOf(loopsOf(arranged)) : [...one, ...other]
+  }
+  return unite(shape.polygons)
 }
 
 /**
@@ -46,14 +106,14 @@ export function overlapOf(outline: Outline): number {
       return 0
     },
     () => {
-      const turns = turnsOf(shape, rings)
+      const directions = directionsOf(shape, rings)
       const bent = bend(shape)
-      const sums = bent && arrange({ shape: bent, rings }, () => {}, turns)
+      const sums = bent && arrange({ shape: bent, rings }, () => {}, directions)
       if (!sums || !isCertain(sums.shape, sums.labels)) {
         const inside = firstInside(shape, rings)
         return inside && refusal(shape, inside.at, remedy(shape, inside))
       }
-      const arranged = arrange(outline, () => {}, turns)
+      const arranged = arrange(outline, () => {}, directions)
       return arranged && excessOf(arranged)
     },
   )
