@@ -1190,11 +1190,13 @@ describe('hostile input', () => {
     ).toBe('Polygon')
   })
   test('lines that run along each other too often', () => {
-    const back = geometry(
-      'LineString',
-      Array.from({ length: 4_000 }, (_, i) => [i % 2 ? 1e-3 : 0, 0]),
-    )
-    expect(() => contains(back, back)).toThrow(sentence('g'))
+    const back = (turns: number) =>
+      geometry(
+        'LineString',
+        Array.from({ length: turns }, (_, i) => [i % 2 ? 1e-3 : 0, 0]),
+      )
+    expect(() => contains(back(4_000), back(4_002))).toThrow(sentence('g'))
+    expect(contains(back(4_000), back(4_000))).toBe(true)
   })
   test('counted work ends at its limit', () => {
     const ring = (lat: number) =>

@@ -14,7 +14,8 @@ const reference = usualReference()
 const prepare = (type: string, coordinates: unknown) =>
   prepareGeometry(readGeometry({ type, coordinates }, 'g'))
 const closed = (...ring: Position[]) => [[...ring, ring[0]!]]
-const edgeOf = (a: Position, b: Position) => reference.edge(a as LonLat, b as LonLat)
+const pair = ([lon, lat]: Position): LonLat => [lon!, lat!]
+const edgeOf = (a: Position, b: Position) => reference.edge(pair(a), pair(b))
 /** Metres from the half centimetre within which either answer is right. */
 const EITHER = 1e-6
 
