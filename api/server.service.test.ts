@@ -280,15 +280,38 @@ test('attestations that are asked for at the same time are one request, and thos
   }
   await reader.block('latest') // the chain's id is known from here on
   expect(await read()).toBe(1)
-  // Of a batch, the second call fails: this node answers only the first of a request.
-  let first: unknown
-  proxy.misbehave(({ id, method }) => {
-    if (method !== 'eth_call') first = undefined
-    const isSecond = method === 'eth_call' && first !== undefined
-    if (method === 'eth_call') first ??= id
-    return isSecond ? { error: { code: -32000, message: 'response too large' } } : undefined
-  })
-  expect(await read()).toBe(1 + 4)
+  // One of the calls is refused.
+  proxy.misbehave(() => ({
+    mangle: (answer: unknown) =>
+      Array.isArray(answer)
+        ? answer.with(2, { ...answer[2], error: { code: -32000, message: 'response too large' } })
+        : answer,
+  }))
+  const oneByOne = 1 + 1 + 4
+  expect(await read()).toBe(oneByOne)
+  // One error for the whole batch.
+  proxy.misbehave(() => ({
+    mangle: (answer: unknown) =>
+      Array.isArray(answer)
+        ? { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batches are not supported' } }
+        : answer,
+  }))
+  expect(await read()).toBe(oneByOne)
+  // What is refused for now only is not asked more often.
+  proxy.misbehave(() => ({ status: 429 }))
+  const { requests } = proxy
+  await expect(reader.attestation(uids[0]!)).rejects.toThrow(UnavailableError)
+  expect(proxy.requests - requests).toBe(1)
+  // Without batches the state is that of the block whose age is checked.
+  proxy.misbehave()
+  const single = new ChainReader(
+    { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 },
+    () => Date.now(),
+    1,
+  )
+  expect((await single.attestation(uids[0]!))?.uid).toBe(uids[0])
+  const block = await chain.provider.send('eth_blockNumber', [])
+  expect(proxy.calls.at(-1)).toMatchObject({ method: 'eth_call', params: [{}, block] })
 })
 
 test('an attestation is not read from an endpoint that lags, though another one is fresh', async () => {

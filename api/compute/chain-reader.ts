@@ -5,7 +5,7 @@ import { id } from 'ethers/hash'
 import { toQuantity, zeroPadValue } from 'ethers/utils'
 import { isLoopback, type ConnectedChain } from '../../src/config'
 import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
-import { Rpc, RpcError, type Route } from '../../src/rpc'
+import { isBatchRefused, Rpc, RpcError, type Route } from '../../src/rpc'
 import { accountCall, readAccountAnswer, type AccountAnswer, type AccountSignature } from './account'
 import { UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
@@ -175,7 +175,7 @@ export class ChainReader {
   constructor(
     private readonly connected: ConnectedChain,
     private readonly clock: () => number,
-    batchSize = ATTESTATIONS_AT_ONCE + 1,
+    private readonly batchSize = ATTESTATIONS_AT_ONCE + 1,
   ) {
     this.rpc = new Rpc({
       chain: connected.chain,
@@ -509,26 +509,25 @@ export class ChainReader {
   }
 
   /**
-   * Reads the block first: the state is at least as new. What an endpoint refuses as a whole is read one by
-   * one: it may have limits on requests or responses.
+   * Reads the latest block first: the state is at least as new. What an endpoint refuses as a batch, or what
+   * RPC_BATCH_SIZE makes several requests, is asked one by one at that block: an endpoint may be several nodes.
    */
   private async sendAttestations(uids: readonly string[]): Promise<[unknown, ...unknown[]]> {
-    const block = { method: 'eth_getBlockByNumber', params: ['latest', false] }
-    const calls = uids.map((uid) => ({
-      method: 'eth_call',
-      params: [
-        { to: this.connected.chain.eas, data: EAS.encodeFunctionData('getAttestation', [uid]) },
-        'latest',
-      ],
-    }))
-    try {
-      return (await this.route.batchCall([block, ...calls], { once: true })) as [unknown, ...unknown[]]
-    } catch (cause) {
-      const isRefused = cause instanceof RpcError || 'response' in (cause as Error)
-      if (!isRefused || uids.length === 1) throw this.noAnswer(cause)
-      const parts = await Promise.all(uids.map((uid) => this.sendAttestations([uid])))
-      return [oldest(parts.map(([each]) => each)), ...parts.map(([, answer]) => answer)]
-    }
+    const latest = ['latest', false]
+    const call = (uid: string, block: unknown) => [
+      { to: this.connected.chain.eas, data: EAS.encodeFunctionData('getAttestation', [uid]) },
+      block,
+    ]
+    if (uids.length < this.batchSize)
+      try {
+        const calls = uids.map((uid) => ({ method: 'eth_call', params: call(uid, 'latest') }))
+        const block = { method: 'eth_getBlockByNumber', params: latest }
+        return (await this.route.batchCall([block, ...calls], { once: true })) as [unknown, ...unknown[]]
+      } catch (cause) {
+        if (!isBatchRefused(cause as Error)) throw this.noAnswer(cause)
+      }
+    const block = (await this.send('eth_getBlockByNumber', latest)) as { number: string }
+    return [block, ...(await Promise.all(uids.map((uid) => this.send('eth_call', call(uid, block.number)))))]
   }
 
   private async askAccount(call: object, block: string): Promise<AccountAnswer> {
@@ -643,11 +642,6 @@ export class ChainReader {
 /** Unix seconds of a block as JSON-RPC has it; NaN of anything else. */
 function timeOf(block: unknown): number {
   return Number((block as { timestamp?: string } | null)?.timestamp)
-}
-
-/** The first of the oldest blocks, or one without a time. */
-function oldest(blocks: readonly unknown[]): unknown {
-  return blocks.reduce((a, b) => (timeOf(a) <= timeOf(b) ? a : b))
 }
 
 /** The address in a word, lower-case; undefined where the word is none. */

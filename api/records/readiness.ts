@@ -138,7 +138,7 @@ export function readinessOf(
   const age = ageOf(row)
   const status =
     row.checkedAge < 0 || row.checkedAge > maxLagSeconds
-      ? row.hasIndexer
+      ? row.hasIndexer && row.checkedAge >= 0
         ? 'node behind'
         : 'indexer silent'
       : indexedBlock < headBlock - chain.finality

@@ -73,11 +73,7 @@ test.each<[string, object, object]>([
     { status: 'indexer silent', lag_seconds: 61 },
   ],
   ['no endpoint answers', { checkedAge: 61, agreedAge: 61 }, { status: 'node behind', lag_blocks: null }],
-  [
-    'the database is set back',
-    { checkedAge: -1, agreedAge: -1, hasIndexer: false },
-    { status: 'indexer silent', fresh: false },
-  ],
+  ['the database is set back', { checkedAge: -1, agreedAge: -1 }, { status: 'indexer silent', fresh: false }],
   ['the node gives an old head', { headAge: 62 }, { status: 'node behind' }],
   ['the head is in the future', { headAge: -61 }, { status: 'in doubt', fresh: false }],
   [

@@ -23,26 +23,32 @@ export class Doubt {
   lacksContract = false
   private noted = 0
   private last = NOTHING
+  private fork = NOTHING
 
   constructor(private readonly clock: Clock = MONOTONIC) {}
 
-  /**
-   * Notes that the endpoints' answers cannot be true and that no other endpoint settled it. The function
-   * returned settles it.
-   */
-  contradicted(reason: string): () => void {
+  /** Notes that the endpoints' answers cannot be true and that no other endpoint settled it. */
+  contradicted(reason: string): void {
     this.noted++
-    const noted = (this.last = { at: this.clock.now(), reason: reason.slice(0, 200) })
-    return () => {
-      if (this.last === noted) this.last = NOTHING
-    }
+    this.last = { at: this.clock.now(), reason: reason.slice(0, 200) }
+  }
+
+  /** Notes a fork that endpoints name. It is no doubt any more once it is followed. */
+  forked(reason: string): void {
+    this.noted++
+    this.fork = { at: this.clock.now(), reason: reason.slice(0, 200) }
+  }
+
+  followed(): void {
+    this.fork = NOTHING
   }
 
   /** The reasons in words, for GET /ready; undefined while there is no doubt. */
   reason(): string | undefined {
     const reasons = []
-    if (this.clock.now() - this.last.at < CONTRADICTION_HOLDS_MS)
-      reasons.push(`contradictions seen lately: ${this.last.reason}`)
+    const lately = [this.last, this.fork].filter(({ at }) => this.clock.now() - at < CONTRADICTION_HOLDS_MS)
+    if (lately.length)
+      reasons.push(`contradictions seen lately: ${lately.map(({ reason }) => reason).join('; ')}`)
     if (this.lacksContract) reasons.push('the RPC endpoint has no contract at the address of EAS')
     if (this.unprovenAtHead) reasons.push(`unproven blocks at the head: ${this.unprovenAtHead}`)
     if (this.repairsPending)

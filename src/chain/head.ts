@@ -228,10 +228,9 @@ export class HeadReader {
     if (ref.height < this.final.height) return this.checkFarBelow(chain, ref)
     if (ref.hash === tip.hash) this.agreed(askedAt)
     if (chain.has(ref)) return this.finalCheck.forget()
-    const settle = await this.confirmedFork(chain, ref)
-    if (!settle) return
+    if (!(await this.isConfirmed(chain, ref))) return
     await this.extend(chain, latest, askedAt)
-    if (this.agreedAt === askedAt) settle()
+    if (this.agreedAt === askedAt) this.options.doubt.followed()
   }
 
   /**
@@ -298,25 +297,24 @@ export class HeadReader {
   }
 
   /**
-   * Whether the chain has left the tip for a fork that is not longer: no endpoint has the tip, and a second
+   * True if the chain has left the tip for a fork that is not longer: no endpoint has the tip, and a second
    * look names no block of the followed chain either. A node that only lags, or one of several nodes behind
-   * one URL, does not pass. Answers how to settle the doubt once the fork is followed; undefined if not.
+   * one URL, does not pass.
    */
-  private async confirmedFork(chain: FollowedChain, named: BlockRef): Promise<(() => void) | undefined> {
+  private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
     const { blocks, doubt } = this.options
     const { tip } = chain
-    const settle = doubt.contradicted(
+    doubt.forked(
       `block ${named.height} is ${named.hash} by an endpoint, ${chain.at(named.height)!.hash} in the database`,
     )
     const now = this.clock.now()
     this.forkedAt ??= now
     const hashes = await blocks.hashesAt(tip.height)
     blocks.turn()
-    if (hashes.includes(tip.hash)) return undefined
-    if (hashes.length < blocks.endpoints && now - this.forkedAt < FORK_PATIENCE_MS) return undefined
+    if (hashes.includes(tip.hash)) return false
+    if (hashes.length < blocks.endpoints && now - this.forkedAt < FORK_PATIENCE_MS) return false
     const [again] = await blocks.headers([LATEST])
-    const isFork = again != null && refOf(again).height <= tip.height && !chain.has(refOf(again))
-    return isFork ? settle : undefined
+    return again != null && refOf(again).height <= tip.height && !chain.has(refOf(again))
   }
 
   /** Compares a block below the last final one with the one that the database holds there or below it. */

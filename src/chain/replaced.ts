@@ -31,7 +31,7 @@ export class StoredBlockCheck {
     private readonly clock: Clock,
   ) {}
 
-  /** One look; `absent`: no endpoint has a block of this number. */
+  /** Looks once. Answers `absent` if no endpoint has a block of this number. */
   async look(block: BlockRef): Promise<'confirmed' | 'absent' | 'doubted' | Contradiction> {
     this.since ??= this.clock.now()
     const hashes = await this.blocks.hashesAt(block.height)
@@ -99,6 +99,14 @@ async function lowerOne(
   const [latest] = await blocks.headers([LATEST])
   const height = latest && Number(latest.header.number)
   return height != null && height < stored.height ? storedAtOrBelow(height) : undefined
+}
+
+/** The refusal of a gateway that has another block than the endpoints. */
+export function otherGateway({ block, hash }: Contradiction): SettingsError {
+  return new SettingsError(
+    `The gateway has block ${block.height} as ${block.hash}, the RPC endpoints have ${hash}. ` +
+      'One of them is of another network: correct GATEWAY_URL_* or RPC_URL_*, or leave the gateway out.',
+  )
 }
 
 /** The refusal to index a chain that has another block where the database holds a final one. */

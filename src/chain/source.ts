@@ -16,7 +16,7 @@ import type { BlockRef } from './followed'
 import type { HeadReader } from './head'
 import { BrokenLinkError, HistoryReader } from './history'
 import { chainBlock, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
-import { contradiction, otherChain } from './replaced'
+import { contradiction, otherChain, otherGateway, type Contradiction } from './replaced'
 
 type Requests = Parameters<HotDataSource<ChainBlock, unknown>['getFinalizedBlocks']>[0]
 
@@ -125,25 +125,32 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
     other: DataSource<Block, Request>,
   ): DataSource<Block, Request> {
     const { signal } = this.options
-    const ended = new Promise<never>((_, reject) =>
-      signal.addEventListener('abort', () => reject(signal.reason as Error)),
-    )
-    ended.catch(() => {}) // thrown where it is raced
-    const orEnd = <T>(answer: Promise<T>) => Promise.race([answer, ended])
+    const orEnd = <T>(answer: Promise<T>) =>
+      new Promise<T>((resolve, reject) => {
+        const end = () => reject(signal.reason as Error)
+        if (signal.aborted) end()
+        signal.addEventListener('abort', end)
+        void answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
+      })
     const confirm = async ({ blocks }: Batch<Block>) => {
       const last = blocks[blocks.length - 1]
-      if (last) await this.persist(() => this.checkStored(last.header))
+      if (last) await this.persist(() => this.checkStored(last.header, otherGateway))
     }
     return {
       getFinalizedHeight: () => orEnd(other.getFinalizedHeight()),
       getBlockHash: (height) => orEnd(other.getBlockHash(height)),
       async *getFinalizedBlocks(...range) {
         const batches = other.getFinalizedBlocks(...range)[Symbol.asyncIterator]()
-        for (;;) {
-          const next = await orEnd(batches.next())
-          if (next.done) return
-          await confirm(next.value)
-          yield next.value
+        try {
+          for (;;) {
+            const next = await orEnd(batches.next())
+            if (next.done) return
+            await confirm(next.value)
+            yield next.value
+          }
+        } finally {
+          // Not awaited: it may wait for its server.
+          void batches.return?.().catch(() => {})
         }
       },
     }
@@ -166,13 +173,13 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
     return reading
   }
 
-  /**
-   * Throws a SettingsError if the endpoints have another block instead of this one of the database or
-   * gateway.
-   */
-  private async checkStored(stored: BlockRef): Promise<void> {
+  /** Throws a SettingsError if the endpoints have another block instead of this one. */
+  private async checkStored(
+    stored: BlockRef,
+    refusal = (other: Contradiction) => otherChain(this.options.finality, other),
+  ): Promise<void> {
     const other = await contradiction(stored, this.options)
-    if (other) throw otherChain(this.options.finality, other)
+    if (other) throw refusal(other)
   }
 
   /** Repeats what fails because of an endpoint, with longer and longer pauses. */

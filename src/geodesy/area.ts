@@ -1,4 +1,3 @@
-import type { Prepared } from './distance'
 import {
   DEGREE,
   add,
@@ -24,7 +23,7 @@ import type { Chain, Shape } from './shape'
  * the error is that of the answer, even where a hole nearly fills its shell. Polygons of a MultiPolygon must
  * not overlap (union.ts): the sum would not be their area.
  */
-export function polygonArea({ given: shape }: Pick<Prepared, 'given'>): number {
+export function polygonArea({ given: shape }: { readonly given: Shape }): number {
   let total: Wide = [0, 0]
   for (const { firstChain, endChain } of shape.polygons)
     for (let c = firstChain; c < endChain; c++) {
@@ -35,7 +34,7 @@ export function polygonArea({ given: shape }: Pick<Prepared, 'given'>): number {
 }
 
 /** Length of the lines in metres: the sum of the lengths of their edges. */
-export function lineLength({ given: shape }: Prepared): number {
+export function lineLength({ given: shape }: { readonly given: Shape }): number {
   let total: Wide = [0, 0]
   for (let e = 0; e < shape.from.length; e++) {
     const [a, b] = [shape.from[e]!, shape.to[e]!]

@@ -1,4 +1,4 @@
-import type { RpcError } from '@subsquid/rpc-client'
+import { RpcError, RpcProtocolError } from '@subsquid/rpc-client'
 
 /**
  * What a node's error means. Nodes agree neither on error codes nor on words, so both are looked at; nothing
@@ -28,6 +28,15 @@ export function isTooMuch(error: RpcError): boolean {
 export function isHttpTooMuch(error: Error): boolean {
   const status = (error as { response?: { status?: number } }).response?.status
   return status === 400 || status === 413 || status === 422
+}
+
+/**
+ * Whether an endpoint refused calls as a batch and may answer them one by one: it takes no batches, or none of
+ * this size.
+ */
+export function isBatchRefused(error: Error): boolean {
+  if (error instanceof RpcError) return !isTemporary(error)
+  return error instanceof RpcProtocolError || isHttpTooMuch(error)
 }
 
 /** The number of blocks that a node says it allows in one eth_getLogs; undefined when it says none. */

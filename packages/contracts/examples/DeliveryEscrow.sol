@@ -93,7 +93,9 @@ contract DeliveryEscrow {
             )
         );
         if (delivered.time > order.deadline) revert DeliveredLate(delivered.time, order.deadline);
-        GeoInputs.requireObserved(delivered, order.placed, order.deadline);
+        // Before the deadline, until now: nobody has observed what is to come.
+        uint256 last = order.deadline < block.timestamp ? order.deadline : block.timestamp;
+        GeoInputs.requireObserved(delivered, order.placed, last);
         GeoAnswers.Terms memory terms =
             GeoAnswers.Terms(_answerSchema, _signer, _proxy, order.courier, ANSWER_MAX_AGE);
         GeoAnswers.readBoolean(_eas, answer, terms).requireContains(order.zone, delivery);

@@ -101,7 +101,7 @@ contract ExamplesTest is World {
     function test_DoesNotPayForADeliveryObservedBeforeTheOrderOrInTheFuture() public {
         (bytes32 stale, bytes32 foretold) = (ref("deliveredStale"), ref("deliveredForetold"));
         bytes32 answered = land("deliveredStale");
-        uint256 number = order(beforeDelivery, uint64(block.timestamp));
+        uint256 number = order(beforeDelivery, uint64(block.timestamp + 365 days));
         uint256 observed = GeoInputs.eventTime(eas.getAttestation(stale));
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.ObservedTooEarly.selector, observed, beforeDelivery));
         escrow.settle(number, stale, answered);
