@@ -1,5 +1,6 @@
 import { test, type TestContext } from 'vitest'
 import { seededRandom } from '../dev/random'
+import { checkBoundsEvery } from '../src/geodesy'
 
 /**
  * The one seed and the one effort of all randomised tests, which are called hunts. The seed is fixed unless
@@ -9,6 +10,9 @@ import { seededRandom } from '../dev/random'
 export const SEED = Number(process.env.SEED ?? 20_261_122)
 const USUAL_EFFORT = process.env.npm_lifecycle_event === 'test:all' ? 10 : 1
 export const EFFORT = Number(process.env.EFFORT ?? USUAL_EFFORT)
+
+/** Tests check every bound that the kernel relies on. */
+checkBoundsEvery(1)
 
 export interface Hunt extends TestContext {
   seed: number

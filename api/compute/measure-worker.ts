@@ -4,6 +4,7 @@ import { createXXHash64 } from 'hash-wasm'
 import { LRUCache } from 'lru-cache'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
 import {
+  BoundError,
   GeometryError,
   canonicalJson,
   liftCoordinates,
@@ -17,6 +18,7 @@ import {
   memoryOf,
   referenceOf,
   type Measurement,
+  type BrokenBound,
   type MeasureTask,
   type WorkerProblem,
 } from './measure'
@@ -42,10 +44,11 @@ function yieldToTheLoop(): void {
 }
 yieldToTheLoop()
 
-export async function measure(task: MeasureTask): Promise<Measurement | WorkerProblem> {
+export async function measure(task: MeasureTask): Promise<Measurement | WorkerProblem | BrokenBound> {
   try {
     return await measureHere(task)
   } catch (error) {
+    if (error instanceof BoundError) return { bound: error.bound }
     return problemOf(error)
   }
 }

@@ -3,8 +3,10 @@ import { LRUCache } from 'lru-cache'
 import { Piscina } from 'piscina'
 import { keccak256 } from '../../src/eas'
 import {
+  BoundError,
   EffortError,
   GeometryError,
+  boundViolations,
   canonicalJson,
   prepareGeometry,
   withEffort,
@@ -56,6 +58,11 @@ export class ReadGeometry {
 export interface WorkerProblem {
   path: string
   problem: string
+}
+
+/** A BoundError from a worker. */
+export interface BrokenBound {
+  bound: string
 }
 
 /**
@@ -134,6 +141,12 @@ export class Measurer {
     return this.workers.load
   }
 
+  /** Number of bounds of the kernel that did not hold (src/geodesy/bounds.ts). */
+  get boundViolations(): number {
+    return boundViolations() + this.violationsInWorkers
+  }
+  private violationsInWorkers = 0
+
   /** The kept form of an attested geometry. */
   known(ref: string): MeasureInput | undefined {
     return this.kept.get(ref)
@@ -182,7 +195,7 @@ export class Measurer {
         if (!(error instanceof EffortError)) throw error
       }
     const inputs = task.inputs.map(({ ref, reading }) => ({ ref, reading }))
-    const answer = await this.run<Measurement | WorkerProblem>(
+    const answer = await this.run<Measurement | WorkerProblem | BrokenBound>(
       'measure',
       { ...task, inputs },
       buffersOf(task),
@@ -190,6 +203,10 @@ export class Measurer {
       budgetMs,
     )
     if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
+    if ('bound' in answer) {
+      this.violationsInWorkers++
+      throw new BoundError(answer.bound)
+    }
     return answer
   }
 

@@ -254,6 +254,15 @@ function metricsOfProcess(registry: Registry, { listeners, attesters, store, mea
         for (const [state, count] of Object.entries(measurer.load)) this.set({ state }, count)
       },
     }),
+    bounds: new Counter({
+      name: 'geospatial_bound_violations_total',
+      help: 'Bounds of the kernel that did not hold; nothing was signed',
+      registers,
+      collect() {
+        this.reset()
+        this.inc(measurer.boundViolations)
+      },
+    }),
     nonce: new Gauge({
       name: 'geospatial_attester_nonce',
       help: "The attester's nonce in the chain's EAS, as it was last read: it grows by what lands",

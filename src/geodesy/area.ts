@@ -1,3 +1,4 @@
+import { assertBound } from './bounds'
 import {
   DEGREE,
   add,
@@ -95,8 +96,8 @@ function reducedLatitude(lat: number): Latitude {
 const E2_SECOND = E2 / (1 - E2)
 
 /**
- * Coefficients of the powers of x in D(x) = (t(e'^2) - t(e'^2 x)) / (e'^2 - e'^2 x), where t(y) = y + sqrt(1 +
- * 1/y) asinh(sqrt y) (Karney 2013, 59 and 60), by the series of t.
+ * Coefficients of the powers of x in D(x) = (t(e'^2) - t(e'^2 x)) / (e'^2 - e'^2 x), by the series of t(y) =
+ * y + sqrt(1 + 1/y) asinh(sqrt y) (Karney 2013, 59 and 60).
  */
 const D = seriesOfD()
 
@@ -148,6 +149,11 @@ function toEquator(start: Latitude, end: Latitude, lambda: Wide): Wide {
   const sinOmega = multiply([2, 0], multiply(sinHalf, cosHalf))
   const shift = multiply(FLAT, multiply(cosines, sinOmega))
   const [missing] = subtract(add(lambda, [shift[0], shift[1] + shift[0] * arc.excess]), [arc.omega, 0])
+  assertBound(
+    'omega has the precision of a double, and the arc is below half a radian',
+    () =>
+      Math.abs(missing) < 1e-14 * Math.abs(arc.omega) && sines[0] + cosines[0] * Math.cos(arc.omega) > 0.87,
+  )
   const more = missing / (1 - FLATTENING * cosines[0] * (1 + arc.excess) * Math.cos(arc.omega))
   const sin = add(sinHalf, [(cosHalf[0] * more) / 2, 0])
   const cos = subtract(cosHalf, [(sinHalf[0] * more) / 2, 0])
@@ -216,7 +222,7 @@ function arcOf(
 /** sigma / sin(sigma) - 1 */
 function overSine(sigma: number): number {
   const z = sigma * sigma
-  // The series of sigma - sin(sigma), for arcs below half a radian: edges are shorter than 2000 km (shape.ts).
+  // The series of sigma - sin(sigma), for arcs below half a radian: edges are below 2000 km (shape.ts).
   const series = 1 - (z / 20) * (1 - (z / 42) * (1 - (z / 72) * (1 - (z / 110) * (1 - z / 156))))
   return (sigma * z * series) / 6 / Math.sin(sigma)
 }

@@ -1,3 +1,4 @@
+import { assertBound } from './bounds'
 import { nearestOnEdge, pointToEdge, walkEdge } from './edge'
 import { spend } from './effort'
 import { GeometryError } from './error'
@@ -199,6 +200,11 @@ class Coverage {
       return false
     const along = walkEdge(beside, 0, 1)
     if (along.length === 0) return false
+    assertBound('a line beside an edge is not near it, by four micrometres at most', () => {
+      const middle = place(along.at(along.length / 2))
+      const away = pointToEdge(middle, 0, own.shape, own.shape.from[e]!, own.shape.to[e]!)
+      return away > NEAR && away < NEAR + 4e-6
+    })
     const walls = elementsNear(own.shape, beside, 0, 1, NEAR).filter((f) => f !== e && f < own.end)
     const lines =
       shape.ringsEnd < shape.from.length

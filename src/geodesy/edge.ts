@@ -1,3 +1,4 @@
+import { assertBound } from './bounds'
 import { spend } from './effort'
 import {
   A,
@@ -9,6 +10,7 @@ import {
   inverseDistance,
   longestArc,
   sagitta,
+  shortestArc,
   type PlaceOnLine,
 } from './ellipsoid'
 import { clearance, offsetByAzimuth, sideOf } from './orientation'
@@ -80,6 +82,11 @@ export function walkEdge(S: Vertices, a: number, b: number): Walk {
   const latB = S.lat[b]!
   const { distance: length, azimuthA, azimuthB } = inverse(lonA, latA, lonB, latB)
   const line = geodesicLine(lonA, latA, azimuthA)
+  assertBound('the length of an edge lies between the bounds of its chord', () => {
+    const straight = chord(S, a, b)
+    const error = 1e-7 + 1e-13 * length
+    return length >= shortestArc(straight) - error && length <= longestArc(straight) + error
+  })
   return {
     length,
     at: (along) =>

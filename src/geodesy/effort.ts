@@ -39,6 +39,18 @@ export function withEffort<T>(microseconds: number, work: () => T): T {
   }
 }
 
+/** Runs `work` without counting it and without a limit. */
+export function unspent<T>(work: () => T): T {
+  const [spent, limit] = [counted[SPENT]!, counted[LIMIT]!]
+  counted[LIMIT] = Infinity
+  try {
+    return work()
+  } finally {
+    counted[SPENT] = spent
+    counted[LIMIT] = limit
+  }
+}
+
 /**
  * Runs `work` under a limit of counted microseconds and returns whether it finished. Throws an EffortError
  * when an outer limit is reached.

@@ -1,5 +1,6 @@
 import type { Position } from 'geojson'
 import { lineLength, polygonArea } from './area'
+import { assertBound } from './bounds'
 import { contains as containsShape } from './contains'
 import { toCentimeters } from './centimeters'
 import { leastDistance, nearestPlaces as placesOf, type Prepared } from './distance'
@@ -20,6 +21,7 @@ import { normalLongitude } from './vertices'
  * chain. Positions are [longitude, latitude] in degrees. README.md beside this file says what it answers and
  * how exactly; start at `prepareGeometry`.
  */
+export { BoundError, boundViolations, checkBoundsEvery } from './bounds'
 export { toCentimeters } from './centimeters'
 export { EffortError, withEffort } from './effort'
 export { GeometryError } from './error'
@@ -95,7 +97,14 @@ function measured<T>(geometries: readonly PreparedGeometry[], question: () => T)
  * place. Both orders of arguments give the same.
  */
 export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number {
-  return measured([a, b], () => leastDistance(a, b))
+  return measured([a, b], () => {
+    const distance = leastDistance(a, b)
+    assertBound('a distance is at most that of two vertices', () => {
+      const ends = [a, b].map(({ shape: { lon, lat, from } }) => [lon[from[0]!]!, lat[from[0]!]!] as const)
+      return distance <= inverseDistance(...ends[0]!, ...ends[1]!) + 1e-6
+    })
+    return distance
+  })
 }
 
 /**

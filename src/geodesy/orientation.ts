@@ -1,3 +1,4 @@
+import { assertBound } from './bounds'
 import { spend } from './effort'
 import {
   A,
@@ -101,6 +102,7 @@ export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: num
 export function sideOf(P: Vertices, p: number, S: Vertices, a: number, b: number): -1 | 0 | 1 {
   const clear = clearance(P, p, S, a, b)
   const offset = clear === 0 ? certainOffset(P, p, S, a, b) : clear
+  assertBound('the filter agrees with the certain step', () => clear * certainOffset(P, p, S, a, b) >= 0)
   return offset > 0 ? 1 : offset < 0 ? -1 : 0
 }
 

@@ -1,3 +1,4 @@
+import { assertBound } from './bounds'
 import { crosses, crossingOf, edgeBound, nearestOnEdge, walkEdge, type Walk } from './edge'
 import { spend } from './effort'
 import { A, E2, MEAN_RADIUS, RADIANS, geodesicLine, type PlaceOnLine } from './ellipsoid'
@@ -133,6 +134,10 @@ function sideBySide(S: Elements, e: number, T: Elements, f: number, walk: Walk):
   const span = k * (high - low)
   const [cosine, sine] = [first, (last - first * Math.cos(span)) / Math.sin(span)]
   const y = (x: number) => cosine * Math.cos(k * (x - low)) + sine * Math.sin(k * (x - low))
+  assertBound('two edges side by side are as far apart as by Jacobi, to a micrometre', () => {
+    const middle = (low + high) / 2
+    return Math.abs(y(middle) - offsetAt(middle)) < 1e-6
+  })
   // y is `most` cos(k (x - low) - peak)
   const [most, peak] = [Math.hypot(cosine, sine), Math.atan2(sine, cosine)]
   const bounds = [low, high]

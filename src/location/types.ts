@@ -182,7 +182,9 @@ function readGeohash(location: string): unknown {
   return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
 }
 
-/** Less than half a centimetre: so that what lies beyond a geodesic but not beyond its parallel is not outside. */
+/**
+ * Below half a centimetre, so that what lies beyond a geodesic but not beyond its parallel is not outside.
+ */
 const PARALLEL_METRES = 0.0045
 
 /**

@@ -1,0 +1,31 @@
+import { afterEach, expect, test } from 'vitest'
+import '../../test/seed'
+import { BoundError, assertBound, boundViolations, checkBoundsEvery } from './bounds'
+import { spend, withEffort } from './effort'
+
+afterEach(() => checkBoundsEvery(1))
+
+test('a bound that does not hold ends the question, and is counted', () => {
+  const before = boundViolations()
+  expect(() => assertBound('one is two', () => false)).toThrow(BoundError)
+  assertBound('one is one', () => true)
+  expect(boundViolations()).toBe(before + 1)
+})
+test('one of so many calls is checked', () => {
+  checkBoundsEvery(5)
+  let checked = 0
+  for (let i = 0; i < 20; i++) assertBound('it is checked', () => ++checked > 0)
+  expect(checked).toBe(4)
+})
+test('the work of a check is not counted', () => {
+  const work = () => {
+    spend(5)
+    assertBound('much work', () => {
+      spend(1_000)
+      return true
+    })
+    spend(4)
+  }
+  expect(() => withEffort(10, work)).not.toThrow()
+  expect(() => withEffort(8, work)).toThrow('longer')
+})
