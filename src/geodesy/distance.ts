@@ -7,6 +7,7 @@ import { insideLoops, insidePolygon } from './region'
 import type { Place, Shape } from './shape'
 import type { Region } from './arrangement'
 import type { Outline } from './validity'
+import { squaredChord } from './vertices'
 import { boxGap } from './tree'
 
 /**
@@ -179,6 +180,15 @@ class Search {
     this.pair = pair
   }
 
+  /** Distance between the starts of two elements; a seam is no boundary, so its start may lie outside. */
+  private between(e: number, f: number): number {
+    const { S, T } = this
+    const [a, c] = [S.from[e]!, T.from[f]!]
+    const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
+    if (!this.first.seams?.[e] && !this.second.seams?.[f]) this.improve(distance, { kind: 'vertices', a, c })
+    return distance
+  }
+
   private visit(m: number, mLevel: number, n: number, nLevel: number, gap: number): void {
     spend(0.3)
     if (shortestArc(gap) >= this.best - SLACK) return
@@ -188,14 +198,20 @@ class Search {
     const nSize = t.diagonal(n)
     // Also for nodes smaller than the error of that bound, a hundredth of gap^3 / (24 R^2).
     if (mSize + nSize < (gap > FAR ? gap : 1e-17 * gap * gap * gap)) {
-      const a = this.S.from[middle(s.firstElement(m, mLevel), s.endElement(m, mLevel))]!
-      const b = this.T.from[middle(t.firstElement(n, nLevel), t.endElement(n, nLevel))]!
-      const distance = inverseDistance(this.S.lon[a]!, this.S.lat[a]!, this.T.lon[b]!, this.T.lat[b]!)
-      this.improve(distance, { kind: 'vertices', a, c: b })
+      const distance = this.between(
+        middle(s.firstElement(m, mLevel), s.endElement(m, mLevel)),
+        middle(t.firstElement(n, nLevel), t.endElement(n, nLevel)),
+      )
       if (distance - longestArc(mSize) - longestArc(nSize) >= this.best - SLACK) return
     }
     if (mLevel === 0 && nLevel === 0) {
-      this.leaves(s.firstElement(m, 0), s.endElement(m, 0), t.firstElement(n, 0), t.endElement(n, 0))
+      this.leaves(
+        s.firstElement(m, 0),
+        s.endElement(m, 0),
+        t.firstElement(n, 0),
+        t.endElement(n, 0),
+        gap > FAR && this.best < Infinity,
+      )
       return
     }
     // Open the larger of the two nodes and visit the nearest child first.
@@ -217,8 +233,12 @@ class Search {
    * Compares the elements of two leaves, first the pair whose chords are nearest: after it often no other
    * pair can be nearer.
    */
-  private leaves(eStart: number, eEnd: number, fStart: number, fEnd: number): void {
+  private leaves(eStart: number, eEnd: number, fStart: number, fEnd: number, far: boolean): void {
     const { S, T } = this
+    if (far) {
+      this.blocks(eStart, eEnd, fStart, fEnd)
+      return
+    }
     spend(((eEnd - eStart) * (fEnd - fStart)) / 8)
     let nearest = Infinity
     let first = eStart
@@ -237,6 +257,33 @@ class Search {
     for (let e = eStart; e < eEnd; e++)
       for (let f = fStart; f < fEnd && this.best > this.enough; f++)
         if (e !== first || f !== second) this.compare(e, f)
+  }
+
+  /**
+   * Compares runs of elements that are far apart: halves of them by the triangle inequality, as chords say
+   * little about distances beyond a quarter of the globe.
+   */
+  private blocks(eStart: number, eEnd: number, fStart: number, fEnd: number): void {
+    if (this.best <= this.enough) return
+    if (eEnd - eStart === 1 && fEnd - fStart === 1) {
+      this.compare(eStart, fStart)
+      return
+    }
+    const { S, T } = this
+    const [e, f] = [middle(eStart, eEnd), middle(fStart, fEnd)]
+    const distance = this.between(e, f)
+    const aside = reachFrom(S, S.from[e]!, eStart, eEnd)
+    const beyond = reachFrom(T, T.from[f]!, fStart, fEnd)
+    if (distance - aside - beyond >= this.best - SLACK) return
+    if (fEnd - fStart === 1 || (eEnd - eStart > 1 && aside >= beyond)) {
+      const half = middle(eStart, eEnd)
+      this.blocks(eStart, half, fStart, fEnd)
+      this.blocks(half, eEnd, fStart, fEnd)
+    } else {
+      const half = middle(fStart, fEnd)
+      this.blocks(eStart, eEnd, fStart, half)
+      this.blocks(eStart, eEnd, half, fEnd)
+    }
   }
 
   private compare(e: number, f: number): void {
@@ -279,6 +326,18 @@ class Search {
     )
       this.improve(pointToEdge(P, p, S, a, b), { kind: 'end', P, p, S, a, b })
   }
+}
+
+/**
+ * How far some elements reach from a vertex, metres: up to half a quarter of the globe no farther than their
+ * ends, as such a circle is convex; otherwise unknown.
+ */
+function reachFrom(S: Shape, v: number, start: number, end: number): number {
+  let reach = 0
+  for (let e = start; e < end; e++)
+    reach = Math.max(reach, squaredChord(S, v, S.from[e]!), squaredChord(S, v, S.to[e]!))
+  const arc = longestArc(Math.sqrt(reach))
+  return arc < 5_000_000 ? arc : Infinity
 }
 
 function middle(first: number, end: number): number {

@@ -95,6 +95,38 @@ describe('the 1,548 reference cases', () => {
 })
 
 describe('distance', () => {
+  test.each([9_000, 10_000, 12_000, 14_500, 17_000])('of rough coasts %d km apart', (km) => {
+    const coast = (lon: number, lat: number, seed: number) => {
+      const count = 2_500
+      const ring = Array.from({ length: count }, (_, i) => {
+        const turn = (2 * Math.PI * i) / count
+        const rough = [1, 3, 7, 17, 41, 97, 223].reduce(
+          (sum, k) => sum + Math.sin(k * turn + seed * k) / (2 * k),
+          10 + 2 * Math.sin(2 * turn + seed),
+        )
+        return [lon + rough * Math.cos(turn), lat + rough * Math.sin(turn)]
+      })
+      return [...ring, ring[0]!]
+    }
+    const [first, second] = [coast(-80, -5, 1), coast(-80 + km / 111, 5, 2)]
+    const distance = distanceMeters(geometry('Polygon', [first]), geometry('Polygon', [second]))
+    const positions = distanceMeters(geometry('MultiPoint', first), geometry('MultiPoint', second))
+    expect(distance).toBeLessThanOrEqual(positions)
+    expect(distance).toBeGreaterThan(positions - 100)
+  })
+  test('a spike without width is no place of a polygon', () => {
+    const west = [
+      [0, 0],
+      [1, 0],
+      [1, 1],
+      [2, 1],
+      [1, 1],
+      [0, 1],
+      [0, 0],
+    ]
+    const far = distanceMeters(geometry('Polygon', [west]), point(40, 1))
+    expect(far).toBe(distanceMeters(geometry('Polygon', [box(0, 0, 1, 1)]), point(40, 1)))
+  })
   test.each([
     [
       'edges of 10 cm that cross',
