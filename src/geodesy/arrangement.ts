@@ -193,8 +193,8 @@ function follow(edges: readonly Directed[], path: string): Place[][] {
 }
 
 /**
- * By ring: 1 if its smaller side is on its left, -1 if on its right, 0 if it runs back along itself. Rings may
- * cross each other, but not themselves.
+ * By ring: 1 if its smaller side is on its left, -1 if on its right, 0 if it runs back along itself. Rings
+ * may cross each other, but not themselves.
  */
 export function directionsOf(shape: Shape, sides: Rings): Int8Array {
   const each = shape.chains.flatMap(({ kind }, c) =>
@@ -204,8 +204,8 @@ export function directionsOf(shape: Shape, sides: Rings): Int8Array {
 }
 
 /**
- * The loops of a region as the rings of a polygon, shells first. Undefined if they are not: if a region without
- * a shell is more than half of the ellipsoid, or nothing.
+ * The loops of a region as the rings of a polygon, shells first. Undefined if they are not: if a region
+ * without a shell is more than half of the ellipsoid, or nothing.
  */
 export function ringsOf({ shape, holdsNorthPole }: Region): ChainOf[] | undefined {
   const sides = findSides(shape)

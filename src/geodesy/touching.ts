@@ -29,13 +29,13 @@ import { alongChord, chord, isSamePlace } from './vertices'
  * may count as lying on it.
  *
  * That decides only whether rings touch or cross. For this test each edge is bent through all vertices that
- * count as lying on it (`bend`), which moves no place of a ring by NEAR or more. If the sums of the bent rings
- * are 0 or 1 everywhere, then those of the given rings are too, except nearer than NEAR to an edge: how often
- * a ring runs round a place does not change while it moves without passing over the place.
+ * count as lying on it (`bend`), which moves no place of a ring by NEAR or more. If the sums of the bent
+ * rings are 0 or 1 everywhere, then those of the given rings are too, except nearer than NEAR to an edge: how
+ * often a ring runs around a place does not change while it moves without passing over the place.
  *
- * The point set is that of the given rings, to the last bit: the closure of the places with a positive sum.
- * So a part of a hole outside of its shell does not count, and what two rings both surround counts once. The
- * area is that of this set.
+ * The point set is that of the given rings, cut at crossings to ten nanometres: the closure of the places
+ * with a positive sum. So a part of a hole outside of its shell does not count, and what two rings both
+ * surround counts once. The area is that of this set.
  */
 
 /** The shape with each edge bent through the vertices beside it; undefined beside a pole. */
@@ -58,8 +58,8 @@ export function bend(shape: Shape): Shape | undefined {
 /**
  * Calls back with vertices and edges of rings that are nearer than `limit` metres, if the vertex lies between
  * the ends of the edge.
- * @param tell takes the element that starts at the vertex, the edge, the distance in metres, and how far along
- *   the edge the vertex lies (alongChord)
+ * @param tell takes the element that starts at the vertex, the edge, the distance in metres, and how far
+ *   along the edge the vertex lies (alongChord)
  */
 function verticesBeside(
   shape: Shape,
@@ -177,8 +177,8 @@ function meetings(shape: Shape): Nodes {
 export class CrossingError extends GeometryError {}
 
 /**
- * The result of `exact`; if that throws another GeometryError than a CrossingError, the result of `touching`. Throws the error when
- * that is undefined or takes too long, and a GeometryError that is its result.
+ * The result of `exact`; if that throws another GeometryError than a CrossingError, the result of `touching`.
+ * Throws the error if that is undefined or takes too long, and a GeometryError that is its result.
  */
 export function exactlyOr<T>(
   shape: Shape,

@@ -23,8 +23,8 @@ export function regionOf(outline: Outline): Region | undefined {
   const { shape, rings } = outline
   if (shape.polygons.length === 0) return undefined
   let arranged: Arranged | undefined
-  // Parts that overlap strongly cross in as many places as there are pairs of them: then it is faster to unite
-  // neighbours first.
+  // Parts that overlap strongly cross in as many places as there are pairs of them: then it is faster to
+  // unite neighbours first.
   const most = 500 + 2 * shape.polygons.length + shape.ringsEnd / 32
   let crossings = 0
   const count = () => {

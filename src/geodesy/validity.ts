@@ -1,7 +1,6 @@
 import { crossingOf } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'
-import { Kind } from './geojson'
 import { Nodes } from './nodes'
 import { findSides, insideOdd, type Rings } from './region'
 import { comesBack, isTurn, joinChains, pathOf, type ChainOf, type Polygon, type Shape } from './shape'
@@ -14,7 +13,8 @@ import { selfPairs } from './tree'
  * smaller side. The inside is certain when the shell's sum minus the sums of the holes is 0 or 1 everywhere,
  * and so is the sum of each single ring. Then no ring crosses itself or another ring, and the holes lie in
  * the shell and outside each other. Rings may touch, and may run along themselves or each other: an edge with
- * the same sum on both sides is a seam and no boundary. Nothing is repaired.
+ * the same sum on both sides is a seam and no boundary. Rings that cross by less
+ * than half a centimetre touch (touching.ts). Nothing else is repaired.
  */
 
 /**
@@ -33,8 +33,8 @@ export interface Outline {
 
 /**
  * Throws a GeometryError that names the place for a polygon without a certain inside.
- * @param looking called with the path of each shell before its polygon is checked, and with the reason when it
- *   is refused unless its rings cross by less than half a centimetre
+ * @param looking called with the path of each shell before its polygon is checked, and with the reason when
+ *   it is refused unless its rings cross by less than half a centimetre
  */
 export function checkPolygons(
   given: Shape,
@@ -45,7 +45,7 @@ export function checkPolygons(
   const nodes = new Nodes(given, (e, f) => refuseCrossing(given, e, f))
   const met = new Set<number>()
   const regular = new Map<number, Regular>()
-  /** Checks a polygon; if it is refused, it may still have rings that cross by less than half a centimetre. */
+  /** Checks a polygon. If it is refused, its rings may still cross by less than half a centimetre. */
   const check = (i: number, { chains }: Shape, exactly: () => void) => {
     const polygon = given.polygons[i]!
     const { path } = chains[polygon.firstChain]!
