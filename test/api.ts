@@ -3,6 +3,7 @@ import { MONOTONIC } from '../src/clock'
 import { ALL_SCHEMAS } from '../src/location'
 import { connect } from 'node:net'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { Attester } from '../api/compute/attester'
 import { ChainReader } from '../api/compute/chain-reader'
@@ -144,6 +145,8 @@ export interface TestApi {
   /** Where it listens. */
   readonly url: string
   readonly redis: SharedRedis | undefined
+  /** Number of its open connections. */
+  connections: () => Promise<number>
   close: () => Promise<void>
 }
 
@@ -164,7 +167,7 @@ export async function startApi({
   })
   await app.listen({ host: '127.0.0.1', port })
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
-  return { url, redis, close }
+  return { url, redis, connections: promisify(app.server.getConnections.bind(app.server)), close }
 }
 
 /**

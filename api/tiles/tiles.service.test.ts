@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { VectorTile } from '@mapbox/vector-tile'
 import { PbfReader } from 'pbf'
@@ -296,7 +295,7 @@ test('a shape is drawn at the zooms that show it, as a point at others, on both 
   ).toContainEqual([1, true])
 })
 
-test('a revocation changes the tiles it touches within a second, and no other', async () => {
+test('a revocation changes the tiles it touches, and no other', async () => {
   const places = [BERLIN, [2.35, 48.86], [-74, 40.7], [151.2, -33.9], [179.9, -17]] as const
   const stored = await insertRecords(
     database.url,
@@ -315,7 +314,9 @@ test('a revocation changes the tiles it touches within a second, and no other', 
     }
   for (const [i, { id }] of stored.entries()) {
     await client.query('UPDATE location_record SET revoked = true WHERE id = $1', [id])
-    await pause(1_000)
+    const touched = tiles[2 * i]!
+    for (const api of copies)
+      await expect.poll(() => isKnown(api, touched, etags.get(pathOf(touched))!)).toBe(false)
     for (const api of copies)
       for (const [n, tile] of tiles.entries()) {
         const isTouched = Math.floor(n / 2) === i
@@ -329,8 +330,7 @@ test('a revocation changes the tiles it touches within a second, and no other', 
   }
   // Reorged away: its tile is empty, as before it came.
   await client.query('DELETE FROM location_record WHERE id = $1', [stored[0]!.id])
-  await pause(1_000)
-  expect(await show(copies[0]!, tiles[1]!)).toEqual([])
+  await expect.poll(() => show(copies[0]!, tiles[1]!)).toEqual([])
   expect(await isKnown(copies[1]!, tiles[3]!, etags.get(pathOf(tiles[3]!))!)).toBe(true)
   // A copy that is started anew answers with the same ETags.
   const restarted = await start()
@@ -344,16 +344,13 @@ test('what is written anew without a change in the log is seen as well', async (
   const tile = tileAt(12, ...BERLIN)
   const { etag } = await ask(api, tile)
   await client.query(`UPDATE location_record SET memo = 'replayed' WHERE id = $1`, [stored!.id])
-  await pause(1_000)
-  expect((await show(api, tile))[0]!.properties.memo).toBe('replayed')
+  await expect.poll(async () => (await show(api, tile))[0]!.properties.memo).toBe('replayed')
   expect(await isKnown(api, tile, etag)).toBe(false)
   await client.query('TRUNCATE location_record')
-  await pause(1_000)
-  expect(await show(api, tile)).toEqual([])
+  await expect.poll(() => show(api, tile)).toEqual([])
   // More changes at once than are read one by one.
   await insertRecords(database.url, someRecords(3_000, 4))
-  await pause(1_000)
-  expect(await countAt(api, 1)).toBe(3_000)
+  await expect.poll(() => countAt(api, 1)).toBe(3_000)
 })
 
 /** Tiles without a server, whose reading of changes is never shared. */
@@ -532,8 +529,9 @@ test('without its database the API says so, and never answers with what it knew'
   const { etag } = await ask(api, tile)
   expect(await isKnown(api, tile, etag)).toBe(true)
   await proxy.cut()
-  await pause(1_000)
-  const refused = await ask(api, tile, '', { 'if-none-match': etag })
+  const again = () => ask(api, tile, '', { 'if-none-match': etag })
+  await expect.poll(async () => (await again()).status).toBe(503)
+  const refused = await again()
   expect([refused.status, refused.etag, refused.headers.get('retry-after')]).toEqual([503, null, '5'])
   expect((JSON.parse(Buffer.from(refused.bytes).toString()) as { message: string }).message).toBe(
     'Temporarily unavailable',
