@@ -3,7 +3,7 @@ import { answersOf, type Answers } from './answers'
 import type { Attested, AttestedOffchain, AttestOptions } from './attest'
 import { AlteredAnswerError, invalidInput, messageOf, refuseUnknown, ServiceVersionError } from './errors'
 import { notTheService, requireJson, sender, type HttpOptions } from './http'
-import { answersInParts, inPart, joined, partsOf } from './batch'
+import { BATCH_SIZE, isLong } from './batch'
 import type { Checked, CheckOptions } from './check'
 import type { Landed, LandOptions } from './land'
 import type { OffchainSource } from './offchain'
@@ -180,7 +180,11 @@ export interface Context {
   chain: Geo['chain']
   resign: Geo['resign']
   verify: Geo['verify']
+  loadParts: typeof loadParts
 }
+
+/** One import: bundlers add code to each. */
+const loadParts = () => import('./parts')
 
 const SIGNAL_ONLY = { signal: true } as const
 
@@ -284,11 +288,9 @@ export function createGeo(options: GeoOptions | string): Geo {
     const { submission, signal } = given
     const sign = <A extends object>(part: A) =>
       post<A>('resign', { ...part, ...(submission && { submission }) }, signal, answer.chainId)
-    const parts = 'results' in answer ? answersInParts(answer) : []
-    if (parts.length <= 1) return sign(answer)
-    const signed: BatchAnswer[] = []
-    for (const [i, part] of parts.entries()) signed.push(await inPart(i, () => sign(part)))
-    return joined(signed) as typeof answer
+    return isLong(answer)
+      ? ((await loadParts()).requestAnswers(answer, sign) as unknown as typeof answer)
+      : sign(answer)
   }
   const verify: Geo['verify'] = async (answer, given = {}) => {
     refuseUnknown('verify', given, SIGNAL_ONLY)
@@ -305,7 +307,7 @@ export function createGeo(options: GeoOptions | string): Geo {
     return (await requireJson(response, url).json()) as T
   }
   const records = recordsOf(url, send)
-  const context: Context = { options: { ...all, url }, ask, records, info, chain, resign, verify }
+  const context: Context = { options: { ...all, url }, ask, records, info, chain, resign, verify, loadParts }
 
   return {
     url,
@@ -316,12 +318,11 @@ export function createGeo(options: GeoOptions | string): Geo {
     area: (geometry, options) => ask('area', { geometry }, options),
     length: (geometry, options) => ask('length', { geometry }, options),
     batch: async (questions, options) => {
-      const answers: BatchAnswer[] = []
-      for (const [i, part] of partsOf(questions).entries())
-        answers.push(
-          await inPart(i, () => ask<BatchAnswer>('batch', { operations: part.map(withPoints) }, options)),
-        )
-      return joined(answers)
+      const request = (part: readonly Question[]) =>
+        ask<BatchAnswer>('batch', { operations: part.map(withPoints) }, options)
+      return questions.length > BATCH_SIZE
+        ? (await loadParts()).requestParts(questions, request)
+        : request(questions)
     },
     ...{ resign, verify },
     reference: async (geometry, given = {}) => {
@@ -380,9 +381,9 @@ function baseOf(url: string): string {
 
 /** A question whose inputs that are positions are points. */
 function withPoints(question: object): object {
-  return Object.fromEntries(
-    Object.entries(question).map(([name, value]) => [name, positionAsPoint(value as unknown)]),
-  )
+  const all: Record<string, unknown> = { ...question }
+  for (const name in all) all[name] = positionAsPoint(all[name])
+  return all
 }
 
 /**

@@ -1,4 +1,4 @@
-import { answersInParts, joined } from './batch'
+import { isLong } from './batch'
 import {
   attestCall,
   checkSigned,
@@ -73,8 +73,10 @@ export async function landAnswer(
   options: LandOptions = {},
 ): Promise<Landed | Landed[]> {
   refuseUnknown('land', options, { signal: true, resigns: true, onStep: true })
-  const parts = 'results' in answer ? answersInParts(answer) : []
-  if (parts.length > 1) return landParts(context, parts, signer, options)
+  if (isLong(answer))
+    return (await context.loadParts()).landParts(answer, options, groupsOf, (part, given) =>
+      landAnswer(context, part, signer, given),
+    )
   const { signal, resigns = RESIGNS, onStep = () => {} } = options
   const wallet = walletOf(signer)
   const reader = wallet.reader()
@@ -133,40 +135,14 @@ export async function landAnswer(
   }
 }
 
-/** Lands the parts of a batch one after the other. Steps show the whole batch, as it is signed then. */
-async function landParts(
-  context: Context,
-  parts: BatchAnswer[],
-  signer: Signer,
-  { onStep = () => {}, ...options }: LandOptions,
-): Promise<Landed[]> {
-  const landed: Landed[] = []
-  for (const [i, part] of [...parts].entries()) {
-    const told = (step: LandingStep) => {
-      if (step.step !== 'signed anew') return onStep(step)
-      parts[i] = step.answer as BatchAnswer
-      const whole = parts.map((each) => ({
-        ...each,
-        multiAttestByDelegation: groupsOf(each.results as Answer[]) as BatchAnswer['multiAttestByDelegation'],
-      }))
-      return onStep({ ...step, answer: joined(whole) })
-    }
-    landed.push(...((await landAnswer(context, part, signer, { ...options, onStep: told })) as Landed[]))
-  }
-  return landed
-}
-
 /** See `Geo.estimate`. */
 export async function estimateGas(
   context: Context,
   answer: Answer | BatchAnswer,
   signer: Signer,
 ): Promise<bigint> {
-  const parts = 'results' in answer ? answersInParts(answer) : []
-  if (parts.length > 1) {
-    const gas = await Promise.all(parts.map((part) => estimateGas(context, part, signer)))
-    return gas.reduce((sum, each) => sum + each)
-  }
+  if (isLong(answer))
+    return (await context.loadParts()).sumOfParts(answer, (part) => estimateGas(context, part, signer))
   const wallet = walletOf(signer)
   const chain = await context.chain(chainIdOf(answer))
   await sameChain(wallet.reader(), chain)

@@ -30,7 +30,5 @@ export function positionAsPoint<T>(value: T): Exclude<T, Position> | Point {
     Array.isArray(value) &&
     (value.length === 2 || value.length === 3) &&
     value.every((number) => typeof number === 'number')
-  return isPosition
-    ? { type: 'Point', coordinates: [...(value as number[])] }
-    : (value as Exclude<T, Position>)
+  return isPosition ? { type: 'Point', coordinates: value as number[] } : (value as Exclude<T, Position>)
 }

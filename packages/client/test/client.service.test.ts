@@ -123,6 +123,16 @@ describe('questions', () => {
     expect(signed.map(({ data }) => data)).toEqual(batch.results.map(({ attestation }) => attestation.data))
     const again = await geo.resign(batch, { submission: 'proxy' })
     expect(again.results.map(({ operation }) => operation)).toEqual(operations)
+    // Parts that were signed in different seconds have different deadlines.
+    const early = await geo.batch(questions.slice(0, 20))
+    let late = early
+    while (late.deadline === early.deadline) late = await geo.batch(questions.slice(20))
+    const both = {
+      ...early,
+      results: [...early.results, ...late.results],
+      multiAttestByDelegation: [...early.multiAttestByDelegation, ...late.multiAttestByDelegation],
+    }
+    expect((await geo.resign(both)).results.map(({ operation }) => operation)).toEqual(operations)
     const error = await caught(geo.batch(questions.with(41, { ...questions[41]!, radius: -1 })))
     expect(error).toBeInstanceOf(InvalidInputError)
     expect(error!.detail).toMatch(/\boperations\[41\]/)

@@ -210,7 +210,7 @@ export async function readInput(
 }
 
 const EXPECTED =
-  'expected GeoJSON, [longitude, latitude], { geometry, salt }, { attestation } (an offchain one), the content of an attestation with its schema and data, or a UID'
+  'expected GeoJSON, { geometry, salt }, { attestation } (an offchain one), the content of an attestation with its schema and data, [longitude, latitude], or a UID'
 
 export function invalid(place: string, problem: string): InvalidInputError {
   return new InvalidInputError({ status: 400, title: 'Invalid Input', detail: `${place}: ${problem}.` })
