@@ -363,7 +363,8 @@ async function simulate(random: () => number): Promise<number> {
   }
   for (const { behaviour } of endpoints)
     Object.assign(behaviour, { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false })
-  // Beyond every block that it has left: history that was announced is awaited, and no real chain stays shorter.
+  // Beyond every block that it has left: history that was announced is awaited, and no real chain stays
+  // shorter.
   const longest = Math.max(...[...chain.blocks.values()].map(({ height }) => height))
   await mine(2 + longest - chain.head!.height)
   await pass(120_000)

@@ -510,7 +510,8 @@ export class ChainReader {
 
   /**
    * Reads the latest block first: the state is at least as new. What an endpoint refuses as a batch, or what
-   * RPC_BATCH_SIZE makes several requests, is asked one by one at that block: an endpoint may be several nodes.
+   * RPC_BATCH_SIZE makes several requests, is asked one by one at that block: an endpoint may be several
+   * nodes.
    */
   private async sendAttestations(uids: readonly string[]): Promise<[unknown, ...unknown[]]> {
     const latest = ['latest', false]

@@ -31,8 +31,8 @@ export function isHttpTooMuch(error: Error): boolean {
 }
 
 /**
- * Whether an endpoint refused calls as a batch and may answer them one by one: it takes no batches, or none of
- * this size.
+ * Whether an endpoint refused calls as a batch and may answer them one by one: it takes no batches, or none
+ * of this size.
  */
 export function isBatchRefused(error: Error): boolean {
   if (error instanceof RpcError) return !isTemporary(error)
