@@ -1,5 +1,8 @@
 import { Geodesic } from 'geographiclib-geodesic'
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { feature } from 'topojson-client'
+import type { GeometryCollection, Topology } from 'topojson-specification'
 import { describe, expect, test } from 'vitest'
 import { EFFORT, hunt } from '../../test/seed'
 import {
@@ -95,24 +98,36 @@ describe('the 1,548 reference cases', () => {
 })
 
 describe('distance', () => {
-  test.each([9_000, 10_000, 12_000, 14_500, 17_000])('of rough coasts %d km apart', (km) => {
-    const coast = (lon: number, lat: number, seed: number) => {
-      const count = 2_500
-      const ring = Array.from({ length: count }, (_, i) => {
-        const turn = (2 * Math.PI * i) / count
-        const rough = [1, 3, 7, 17, 41, 97, 223].reduce(
-          (sum, k) => sum + Math.sin(k * turn + seed * k) / (2 * k),
-          10 + 2 * Math.sin(2 * turn + seed),
-        )
-        return [lon + rough * Math.cos(turn), lat + rough * Math.sin(turn)]
+  test('of Brazil and Indonesia, whose coasts are about equally far apart in many places', () => {
+    const countries = JSON.parse(
+      readFileSync(path.resolve('node_modules/world-atlas/countries-50m.json'), 'utf8'),
+    ) as Topology<{ countries: GeometryCollection<{ name: string }> }>
+    const { features } = feature(countries, countries.objects.countries)
+    const country = (name: string) => features.find(({ properties }) => properties.name === name)!.geometry
+    const [brazil, indonesia] = [country('Brazil'), country('Indonesia')]
+    const placesOf = (value: typeof brazil) =>
+      (JSON.stringify(value).match(/\[-?[\d.e-]+,-?[\d.e-]+\]/g) ?? []).map((place) => {
+        const [lon, lat] = JSON.parse(place) as [number, number]
+        const [l, p] = [(lon * Math.PI) / 180, (lat * Math.PI) / 180]
+        return { lon, lat, up: [Math.cos(p) * Math.cos(l), Math.cos(p) * Math.sin(l), Math.sin(p)] as const }
       })
-      return [...ring, ring[0]!]
+    const [all, others] = [placesOf(brazil), placesOf(indonesia)]
+    const cosine = (i: number, j: number) => {
+      const [[a, b, c], [d, e, f]] = [all[i]!.up, others[j]!.up]
+      return a * d + b * e + c * f
     }
-    const [first, second] = [coast(-80, -5, 1), coast(-80 + km / 111, 5, 2)]
-    const distance = distanceMeters(geometry('Polygon', [first]), geometry('Polygon', [second]))
-    const positions = distanceMeters(geometry('MultiPoint', first), geometry('MultiPoint', second))
-    expect(distance).toBeLessThanOrEqual(positions)
-    expect(distance).toBeGreaterThan(positions - 100)
+    // The angle on a sphere that is nearest to the ellipsoid is off by less than a hundredth.
+    let greatest = -1
+    for (const i of all.keys()) for (const j of others.keys()) greatest = Math.max(greatest, cosine(i, j))
+    const limit = Math.cos(Math.acos(greatest) * 1.01)
+    let least = Infinity
+    for (const [i, { lon, lat }] of all.entries())
+      for (const [j, other] of others.entries())
+        if (cosine(i, j) >= limit)
+          least = Math.min(least, Geodesic.WGS84.Inverse(lat, lon, other.lat, other.lon).s12!)
+    // Beyond a quarter of the globe, edges are nearest at their ends.
+    expect(least).toBeGreaterThan(1.2e7)
+    expect(Math.abs(distanceMeters(prepare(brazil), prepare(indonesia)) - least)).toBeLessThan(1e-6)
   })
   test('a spike without width is no place of a polygon', () => {
     const west = [
