@@ -24,6 +24,9 @@ import { boxGap } from './tree'
  */
 const FAR = 1_000_000
 
+/** Beyond this gap, metres, chords of single edges decide little (shortestArc). */
+const FARTHER = 7_000_000
+
 /**
  * Pairs that are at most this much nearer than the best one so far are skipped, metres: a tenth of a
  * micrometre.
@@ -210,7 +213,7 @@ class Search {
         s.endElement(m, 0),
         t.firstElement(n, 0),
         t.endElement(n, 0),
-        gap > FAR && this.best < Infinity,
+        gap > FARTHER && this.best < Infinity,
       )
       return
     }
