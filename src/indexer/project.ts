@@ -15,7 +15,7 @@ import { EventKind } from '../model'
  * Version of the projection. Increase it with a change by which a record would differ from that of a new
  * database: the indexers then replay what they have (reading.ts).
  */
-export const READING = 1
+export const READING = 2
 
 /** A decoded Attested or Revoked log of a watched schema or attester, hex lower-case. */
 export interface ChainEvent {

@@ -51,11 +51,23 @@ export function locationTypeOf(locationType: string): LocationType | undefined {
   )
 }
 
-/** True for GeoJSON or WKT whose name contradicts its axis order, such as `geojson-lat-lon`. */
+/** Not the last letter of `geometry-xy`. */
+const Y = '(?<!geometr)y'
+const THEN = '(?:axis)?(?:and|then|before)?'
+/** In a name that is squeezed. */
+const LATITUDE_BEFORE_LONGITUDE = new RegExp(
+  [
+    `lat(?:i(?:tude)?)?s?${THEN}l(?:on|ng)`,
+    `north(?:ing)?s?${THEN}east`,
+    `${Y}${THEN}x(?!y)`,
+    `(?:lat(?:i(?:tude)?)?|north(?:ing)?|${Y})(?:axis)?first`,
+    '(?:lon(?:g(?:itude)?)?|lng|east(?:ing)?|x)(?:axis)?last',
+  ].join('|'),
+)
+
+/** True for GeoJSON or WKT whose name contradicts its axis order, such as `geojson-lat-lon` or `wkt-yx`. */
 export function saysLatitudeFirst(locationType: string, type: LocationType): boolean {
-  return (
-    (type === 'geojson' || type === 'wkt') && /lat(?:itude)?l(?:on|ng)|latfirst/.test(squeeze(locationType))
-  )
+  return (type === 'geojson' || type === 'wkt') && LATITUDE_BEFORE_LONGITUDE.test(squeeze(locationType))
 }
 
 /** The GeoJSON type that the name of a location type promises, such as Point for `GeoJSON:Point`. */

@@ -269,6 +269,49 @@ describe('location types are read as GeoJSON', () => {
   ])('%s is not known', (type) => {
     expect(locationTypeOf(type)).toBeUndefined()
   })
+  const ORDERS = [
+    ...['lat lon', 'lat lng', 'lat long', 'latitude longitude', 'y x', 'northing easting', 'north east'],
+    ...[
+      'lat then lon',
+      'y before x',
+      'y axis x axis',
+      'lat first',
+      'latitude first',
+      'y first',
+      'northing first',
+    ],
+  ]
+  test.each(ORDERS)('GeoJSON and WKT that say %s are not read, those that say the opposite are', (order) => {
+    const words = order.split(' ')
+    const opposite: Record<string, string> = {
+      lat: 'lon',
+      latitude: 'longitude',
+      y: 'x',
+      northing: 'easting',
+    }
+    const right = words.at(-1) === 'first' ? [opposite[words[0]!]!, 'first'] : words.toReversed()
+    const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1)
+    for (const base of [
+      'geojson',
+      'GeoJSON:Point',
+      'application/geo+json',
+      'wkt',
+      'wkt-point',
+      'wkt geometry',
+    ])
+      for (const around of ['', '-', ':', ' ', '(', '+', '_'])
+        for (const separator of ['', '-', '_', ' ', ', ', '/', '\u2013', '+']) {
+          const named = (parts: string[]) =>
+            [parts, parts.map(capital)].flatMap((each) => {
+              const name = `${base}${around}${each.join(separator)}`
+              return [name, name.toUpperCase(), `lp.${name}.v1`]
+            })
+          const areRead = (names: string[]) =>
+            names.filter((name) => typeof locationReader(name) !== 'string')
+          expect(areRead(named(words))).toEqual([])
+          expect(areRead(named(right))).toEqual(named(right))
+        }
+  })
   test.each([
     ['geojson-point', 'Point'],
     ['GeoJSON:Point', 'Point'],
@@ -309,6 +352,8 @@ describe('a location that cannot be read with certainty has no geometry, and a r
     ['coordinate-decimal', '[13.4,52.5]'],
     ['wkt-lat-lon', 'POINT(1 2)'],
     ['geojson_latLng', JSON.stringify(BERLIN)],
+    ['wkt-yx', 'POINT(1 2)'],
+    ['geojson:northing-easting', JSON.stringify(BERLIN)],
     ['DecimalDegrees<string>', '52.5, 113.4'],
     ['DecimalDegrees<string>', ''],
     ['x'.repeat(1000), ''],

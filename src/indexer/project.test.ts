@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { AbiCoder } from 'ethers'
+import { expect, test } from 'vitest'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../location'
+import { LOCATION_TYPES, SRS_SPELLINGS, type LocationType } from '../location/names'
+import { EventKind } from '../model'
+import { project, READING } from './project'
+
+/** Columns that show what was read of an attestation. */
+function projected(schema: string, types: string[], values: unknown[]) {
+  const uid = `0x${'1'.repeat(64)}`
+  const zero = `0x${'0'.repeat(40)}`
+  const event = {
+    ...{ kind: EventKind.ATTESTED, uid, schemaUid: schema, attester: zero, recipient: zero },
+    ...{ blockNumber: 1, blockHash: uid, blockTimestamp: 0, transactionHash: uid, logIndex: 0 },
+  }
+  const body = {
+    ...{ uid, schema, refUID: uid, time: 1n, expirationTime: 0n, revocationTime: 0n, recipient: zero },
+    ...{ attester: zero, revocable: true },
+    data: Buffer.from(AbiCoder.defaultAbiCoder().encode(types, values).slice(2), 'hex'),
+  }
+  const { events, rows } = project('celo', [event], new Map([[uid, body]]), new Date(0))
+  const [record] = rows.location_record
+  return [
+    Boolean(events[0]!.problem),
+    Boolean(record?.problem),
+    record?.geometry,
+    record?.geom,
+    record?.event_timestamp,
+  ]
+}
+const read = (srs: string, type: string, location: string) =>
+  projected(
+    LOCATION_PROTOCOL_SCHEMA.uid,
+    ['string', 'string', 'string', 'string'],
+    ['1', srs, type, location],
+  )
+const readTime = (time: bigint) =>
+  projected(
+    LOCATION_SCHEMA.uid,
+    ['uint256', 'string', 'string', 'string', 'string[]', 'bytes[]', 'string[]', 'string[]', 'string'],
+    [time, 'EPSG:4326', 'wkt', 'POINT(1 2)', [], [], [], [], ''],
+  )
+
+const GEOJSON = [
+  '{"type":"Point","coordinates":[13.4,52.5]}',
+  '{"type":"Feature","properties":null,"geometry":{"type":"Point","coordinates":[13.4,52.5,7]}}',
+  '{"type":"Polygon","coordinates":[[[170,0],[-170,0],[-170,10],[170,0]]]}',
+  '{"type":"Polygon","coordinates":[[[0,0],[1,1],[1,0],[0,1],[0,0]]]}',
+]
+const PAIRS = ['13.4, 52.5', '[13.4,52.5]', '[13.4, 52.5, 7]', '113.4 52.5', '52.5, 113.4', '13,4 52,5']
+const LOCATIONS: Record<LocationType, string[]> = {
+  geojson: GEOJSON,
+  wkt: [
+    'POINT(13.4 52.5)',
+    'SRID=4326;POINT Z(1 2 3)',
+    'LINESTRING(170 0,-170 10)',
+    'MULTIPOINT((1 2),(3 4))',
+  ],
+  'coordinate-decimal+lon-lat': PAIRS,
+  'coordinate-decimal+lat-lon': PAIRS,
+  'DecimalDegrees<string>': PAIRS,
+  scaledCoordinates: [
+    '{"x":13400000,"y":52500000,"scale":1000000}',
+    '{"x":"134","y":"525","scale":"10"}',
+    '[1]',
+  ],
+  h3: ['8928308280fffff', '617700169958293503', '0x8928308280fffff', '8001fffffffffff'],
+  geohash: ['u33', 'U33DC', 'ezs42', 'b', '9'.repeat(12), 'u33a'],
+  address: ['Berlin'],
+  DecimalDegrees: PAIRS,
+}
+const SUFFIXES = [
+  '',
+  'point',
+  'polygon',
+  'string',
+  'lon-lat',
+  'lat-lon',
+  'yx',
+  'xy',
+  'y x',
+  'northing-easting',
+  'v2',
+]
+const SRS_WORDS = [
+  ...[
+    'EPSG',
+    'SRID',
+    'OGC',
+    'CRS',
+    'CRS84',
+    'CRS84h',
+    'WGS',
+    'WGS84',
+    '84',
+    '1984',
+    '4326',
+    '3857',
+    '1.3',
+    '0',
+  ],
+  ...['GPS', 'GCS', 'World Geodetic System', 'urn:ogc:def:crs', 'http://www.opengis.net/def/crs'],
+]
+
+/** A change of this hash needs a new READING: else the records of existing databases stay as they are. */
+test('the number of the projection is that of what it reads', () => {
+  const rows = [
+    ...Object.entries(LOCATION_TYPES).flatMap(([type, { spellings }]) =>
+      spellings.flatMap((spelling) =>
+        SUFFIXES.flatMap((suffix) =>
+          LOCATIONS[type as LocationType].map((location) =>
+            read('EPSG:4326', [spelling, suffix].join('-'), location),
+          ),
+        ).concat(LOCATIONS[type as LocationType].map((location) => read('', spelling, location))),
+      ),
+    ),
+    ...[
+      ...[...SRS_SPELLINGS.longitudeFirst, ...SRS_SPELLINGS.latitudeFirst, ...SRS_WORDS],
+      ...SRS_WORDS.flatMap((first) =>
+        SRS_WORDS.flatMap((second) => [
+          `${first}:${second}`,
+          ...SRS_WORDS.map((third) => `${first}:${second}:${third}`),
+        ]),
+      ),
+    ].flatMap((srs) => [read(srs, 'geojson', GEOJSON[0]!), read(srs, 'wkt', 'POINT(13.4 52.5)')]),
+    ...[0n, 1n, 1_700_000_000n, 253_402_300_799n, 253_402_300_800n, 1_700_000_000_000n, 2n ** 255n].map(
+      readTime,
+    ),
+  ]
+  const hash = createHash('sha256').update(JSON.stringify(rows)).digest('hex').slice(0, 16)
+  expect({ READING, hash }).toEqual({ READING: 2, hash: '9f31f8baf623e3f0' })
+})
