@@ -6,6 +6,7 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../test/data
 import { CHAINS } from '../chains'
 import { Database } from './store'
 import { Lease, LeaseLostError } from './lease'
+import { READING } from './project'
 
 /**
  * When a process may replace a writer whose lease is valid: only a process of the same place that is gone.
@@ -110,5 +111,24 @@ test('a process that has lost its lease writes nothing', async () => {
   await heldBy(`${place}/${livingPid()}/x`)
   await expect(note('base')).rejects.toThrow(LeaseLostError)
   expect(await query('SELECT chain FROM chain_status')).toEqual([{ chain: 'celo' }])
+  await own.release()
+})
+
+test.each([
+  ['this version', `/reading-${READING}`, READING],
+  ['a newer version', `/reading-${READING + 1}`, 0],
+  ['a version that names no projection', '', 0],
+])('notes which projection made the records after a writer of %s', async (_, version, reading) => {
+  await query(
+    `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)
+     ON CONFLICT (chain) DO UPDATE SET reading = excluded.reading`,
+    [chain.slug, READING],
+  )
+  await heldBy(`${place}/${deadPid()}/0a1b2c3d${version}`)
+  const { lease: own } = lease()
+  await own.take(() => {})
+  expect(await query('SELECT reading FROM chain_status WHERE chain = $1', [chain.slug])).toEqual([
+    { reading },
+  ])
   await own.release()
 })

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '@subsquid/logger'
 import type { TypeormDatabase } from '@subsquid/typeorm-store'
 import type { Chain } from '../chains'
+import { READING } from './project'
 import { holdWriter, releaseWriter, renewWriter, takeWriter, type Database, type Query } from './store'
 
 /** A writer that has not renewed its lease for this long may be replaced. */
@@ -36,7 +37,7 @@ export class LeaseLostError extends Error {
  * clients.
  */
 export class Lease {
-  private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}`
+  private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}/reading-${READING}`
   private timer: NodeJS.Timeout | undefined
 
   constructor(

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { Logger, LogLevel } from '@subsquid/logger'
 import { AbiCoder } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, request, revoke } from '../../dev/chain'
@@ -6,9 +7,10 @@ import { rows } from '../../test/database'
 import { SILENT } from '../../test/rpc-proxy'
 import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from '../../test/world'
 import { LOCATION_PROTOCOL_SCHEMA } from '../location'
+import { Lease } from './lease'
 import { READING } from './project'
 import { followReading } from './reading'
-import { Database } from './store'
+import { Database, type Query } from './store'
 
 /** A database whose records an older version of the program made. */
 
@@ -56,8 +58,9 @@ async function age(unread: readonly string[], refused: readonly string[]): Promi
   ])
   await sql('UPDATE chain_status SET reading = 0')
 }
+const held = { holding: <T>(work: (query: Query) => Promise<T>) => database.transaction(work) }
 const follow = (isEmpty = false, signal = new AbortController().signal) =>
-  followReading(database, LOCAL_CHAIN, SILENT, isEmpty, signal, 20)
+  followReading(database, LOCAL_CHAIN, held, SILENT, isEmpty, signal, 20)
 
 test('a new database is of this version', async () => {
   await world.caughtUp()
@@ -121,4 +124,24 @@ test('a stop ends it, and the next start goes through all of it again', async ()
   expect(await reading()).toBe(0)
   await follow()
   expect(await reading()).toBe(READING)
+})
+
+test('a process without the lease replays nothing and notes nothing', async () => {
+  const [record] = await sql<{ uid: string }>('SELECT uid FROM location_record LIMIT 1')
+  await age([record!.uid], [])
+  const aged = await content()
+  for (const isEmpty of [false, true]) {
+    const stop = new AbortController()
+    let warnings = 0
+    const log = new Logger(({ level }) => {
+      if (level < LogLevel.WARN) return
+      warnings++
+      stop.abort()
+    }, 'test')
+    const lost = new Lease(database, LOCAL_CHAIN, SILENT)
+    await followReading(database, LOCAL_CHAIN, lost, log, isEmpty, stop.signal)
+    expect(warnings).toBe(1)
+    expect([await content(), await reading()]).toEqual([aged, 0])
+  }
+  await follow()
 })

@@ -1,9 +1,18 @@
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
+import type { Lease } from './lease'
 import { repeat } from '../retry'
 import { READING } from './project'
 import { watchedOf } from './registry'
-import { finalState, noteReading, readingOf, replayAgain, replayPage, type Database } from './store'
+import {
+  finalState,
+  noteReading,
+  readingOf,
+  replayAgain,
+  replayPage,
+  type Database,
+  type Query,
+} from './store'
 
 /** Attestations that are replayed in one transaction, for which batches wait. */
 const UIDS_AT_ONCE = 500
@@ -21,6 +30,7 @@ const FAILED_MS = 60_000
 export async function followReading(
   database: Database,
   chain: Chain,
+  lease: Pick<Lease, 'holding'>,
   log: Logger,
   isEmpty: boolean,
   signal: AbortSignal,
@@ -34,6 +44,9 @@ export async function followReading(
   let after: string | undefined = ''
   let late: string[] = []
   const found = { uids: 0, differing: 0 }
+  // Else a process that has lost its lease overwrites what its successor wrote.
+  const leased = { transaction: <T>(work: (query: Query) => Promise<T>) => lease.holding(work) }
+  const note = () => lease.holding((query) => noteReading(query, chain))
   await repeat(
     done.signal,
     async () => {
@@ -42,7 +55,7 @@ export async function followReading(
           isKnown = true
           log.info({ chain: chain.slug }, 'records of an older version are replayed')
         } else {
-          await noteReading(database.query, chain)
+          await note()
           done.abort()
           return 0
         }
@@ -51,7 +64,7 @@ export async function followReading(
       const began = performance.now()
       if (after !== undefined) {
         const watched = watchedOf(chain)
-        const page = await replayPage(database, chain, watched, after, UIDS_AT_ONCE, finalHeight, true)
+        const page = await replayPage(leased, chain, watched, after, UIDS_AT_ONCE, finalHeight, true)
         after = page.last
         late.push(...page.notFinal)
         found.uids += page.uids - page.notFinal.length
@@ -61,13 +74,13 @@ export async function followReading(
       const again = late.splice(0)
       for (let at = 0; at < again.length; at += UIDS_AT_ONCE) {
         const uids = again.slice(at, at + UIDS_AT_ONCE)
-        const { notFinal, differing } = await replayAgain(database, chain, uids, finalHeight)
+        const { notFinal, differing } = await replayAgain(leased, chain, uids, finalHeight)
         late.push(...notFinal)
         found.uids += uids.length - notFinal.length
         found.differing += differing.length
       }
       if (late.length > 0) return lookMs
-      await noteReading(database.query, chain)
+      await note()
       log.info({ chain: chain.slug, ...found }, 'all records are those of this version')
       done.abort()
       return 0

@@ -162,7 +162,7 @@ export function startIndexer(
       watchContract(rpc, doubt, signal),
       forgetOldChanges(database, chain, signal),
       auditor.follow(settings.auditCallsPerSecond, signal),
-      followReading(database, chain, log, state === undefined, signal),
+      followReading(database, chain, lease, log, state === undefined, signal),
     )
 
     // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and

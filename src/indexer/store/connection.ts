@@ -5,6 +5,11 @@ import { copyOver, type Copy } from './copy'
 /** Runs one statement and answers its rows. */
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
 
+/** Runs work in a transaction: a Database, or one that requires a lease. */
+export interface Transactions {
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+}
+
 /** Few: the batches have their own connection, and an embedded database has one session for all. */
 const MAX_CONNECTIONS = 2
 /**

@@ -15,7 +15,7 @@ import {
   type ProjectedTable,
   type Projection,
 } from '../project'
-import { limitStatements, lockChain, type Database, type Query } from './connection'
+import { limitStatements, lockChain, type Database, type Query, type Transactions } from './connection'
 import type { Copy } from './copy'
 import {
   bodyOf,
@@ -124,7 +124,7 @@ async function insertMissing(
  * them with their records and answers; `repair` corrects those. Answers the last UID, undefined at the end.
  */
 export function replayPage(
-  database: Database,
+  database: Transactions,
   chain: Chain,
   watched: Watched,
   after: string,
@@ -150,7 +150,7 @@ export function replayPage(
 
 /** Projects these attestations again from the log, and corrects their records and answers. */
 export function replayAgain(
-  database: Database,
+  database: Transactions,
   chain: Chain,
   uids: readonly string[],
   finalHeight: number,

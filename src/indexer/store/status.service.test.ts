@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, type TestDatabase } from '../../../test/database'
 import { chainBySlug } from '../../chains'
+import { READING } from '../project'
 import { Database } from './connection'
-import { noteHead, noteIndexed } from './status'
+import { noteHead, noteIndexed, noteReading, noteSchemas, readingOf } from './status'
 
 let server: TestDatabase
 let database: Database
@@ -54,4 +55,18 @@ test('the head is the newest block that is known, and an older one once an endpo
   expect(await head(), 'a look before that batch').toEqual(block(40))
   await named(35, 40)
   expect(await head(), 'a look after it').toEqual(block(35))
+})
+
+test('records are replayed once a schema is watched again that was left out meanwhile', async () => {
+  const reading = async (schemas: string[]) => {
+    await noteSchemas(database.query, CHAIN, schemas, false)
+    return readingOf(database.query, CHAIN)
+  }
+  await reading(['a', 'b'])
+  await noteReading(database.query, CHAIN)
+  expect([await reading(['a', 'b']), await reading(['a']), await reading(['a', 'b'])]).toEqual([
+    READING,
+    READING,
+    0,
+  ])
 })

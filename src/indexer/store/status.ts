@@ -190,7 +190,8 @@ export async function followsHead(query: Query, chain: Chain): Promise<boolean> 
 
 /**
  * Notes what is watched from now on (Registry.watched) and answers what is new. Its history is not in the log
- * yet: the audit then reads all blocks again. `fresh`: nothing is indexed yet, so nothing is new.
+ * yet: the audit then reads all blocks again. Rows from when it was watched before may be those of an older
+ * version: all are replayed. `fresh`: nothing is indexed yet, so nothing is new.
  */
 export async function noteSchemas(
   query: Query,
@@ -205,7 +206,7 @@ export async function noteSchemas(
   await query(
     `INSERT INTO chain_status (chain, schemas) VALUES ($1, $2)
      ON CONFLICT (chain) DO UPDATE
-     SET schemas = excluded.schemas${added.length ? `, reread = '{}', proven = '{}'` : ''}`,
+     SET schemas = excluded.schemas${added.length ? `, reread = '{}', proven = '{}', reading = 0` : ''}`,
     [chain.slug, schemas],
   )
   return added

@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto'
 import type { Chain } from '../../chains'
 import type { Database, Query } from './connection'
 
-/** The table chain_writer: which process may write a chain's rows (lease.ts). */
+/**
+ * The table chain_writer: which process may write a chain's rows (lease.ts). The last part of a writer's name
+ * is its version of the projection; versions before 2 name none.
+ */
+const versionOf = (writer: string) => writer.slice(writer.lastIndexOf('/'))
 
 /** The name of a writer's session while it writes, as pg_stat_activity shows it; Postgres takes 63 bytes. */
 function sessionName(chain: Chain, writer: string): string {
@@ -11,7 +15,8 @@ function sessionName(chain: Chain, writer: string): string {
 
 /**
  * Makes this process the writer of a chain and answers undefined, unless another one is: then answers that
- * one. A writer is replaced when its lease has run out, or when `isGone` says that its process has ended. The
+ * one. After a writer with another version of the projection, all records count as made by an older one.
+ * A writer is replaced when its lease has run out, or when `isGone` says that its process has ended. The
  * session in which it may still be writing is ended: a process that was frozen, or whose machine was cut off,
  * keeps the locks of its transaction else.
  */
@@ -43,12 +48,15 @@ export async function takeWriter(
     [sessionName(chain, last)],
   )
   return database.transaction(async (query) => {
-    const { other: meanwhile } = await find(query, 'FOR UPDATE')
-    if (meanwhile === undefined)
+    const { last: replaced, other: meanwhile } = await find(query, 'FOR UPDATE')
+    if (meanwhile === undefined) {
       await query(
         'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
         [chain.slug, writer, seconds],
       )
+      if (versionOf(replaced) !== versionOf(writer))
+        await query('UPDATE chain_status SET reading = 0 WHERE chain = $1', [chain.slug])
+    }
     return meanwhile
   })
 }
