@@ -42,19 +42,17 @@ interface Signed {
   domain: object
   types: Record<string, unknown>
   message: object
-  signature: { r: Hex; s: Hex; v: number | string } | { r: Hex; yParityAndS: Hex } | Hex
+  signature: { r: Hex; s: Hex; v: number | string } | { r: Hex; yParityAndS: Hex } | { r: Hex; vs: Hex } | Hex
 }
 
 async function recovered({ domain, types, message, signature }: Signed): Promise<string> {
-  if (typeof signature === 'string')
+  if (typeof signature === 'string' && expandSignature(signature).length !== 132)
     throw invalidInput(
       'The signature is one text, as of a smart account: name who signed, as in geo.offchain(attestation, address).',
     )
   try {
     const { r, s, v } =
-      'yParityAndS' in signature
-        ? partsOf(expandSignature(`${signature.r}${signature.yParityAndS.slice(2)}`))
-        : signature
+      typeof signature !== 'string' && 'v' in signature ? signature : partsOf(bytesOf(signature))
     return await recoverAddress({
       // The only type is what was signed: files of version 0 have another name as their primaryType.
       hash: hashTypedData({ domain, types, primaryType: Object.keys(types)[0]!, message } as never),
@@ -63,6 +61,13 @@ async function recovered({ domain, types, message, signature }: Signed): Promise
   } catch {
     throw invalidInput('No signer can be recovered from the signature of this attestation: is it whole?')
   }
+}
+
+/** The 65 bytes of a signature that is one text, or in the two parts of EIP-2098. */
+function bytesOf(signature: Exclude<Signed['signature'], { v: unknown }>): string {
+  if (typeof signature === 'string') return expandSignature(signature)
+  const compact = 'yParityAndS' in signature ? signature.yParityAndS : signature.vs
+  return expandSignature(`${signature.r}${compact.slice(2)}`)
 }
 
 /** The same as plain JSON: integers as numbers or, above 2^53, decimal strings. */
