@@ -115,16 +115,17 @@ test('a process that has lost its lease writes nothing', async () => {
 })
 
 test.each([
-  ['this version', `/reading-${READING}`, READING],
-  ['a newer version', `/reading-${READING + 1}`, 0],
-  ['a version that names no projection', '', 0],
-])('notes which projection made the records after a writer of %s', async (_, version, reading) => {
+  ['this version', `elsewhere/1/0a1b2c3d/reading-${READING}`, READING],
+  ['a newer version', `elsewhere/1/0a1b2c3d/reading-${READING + 1}`, 0],
+  ['a version that names no projection', 'elsewhere/1/0a1b2c3d', 0],
+  ['no version: a snapshot was restored', '', READING],
+])('notes which projection made the records after a writer of %s', async (_, last, reading) => {
   await query(
     `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)
      ON CONFLICT (chain) DO UPDATE SET reading = excluded.reading`,
     [chain.slug, READING],
   )
-  await heldBy(`${place}/${deadPid()}/0a1b2c3d${version}`)
+  await query(`UPDATE chain_writer SET writer = $1, until = '-infinity'`, [last])
   const { lease: own } = lease()
   await own.take(() => {})
   expect(await query('SELECT reading FROM chain_status WHERE chain = $1', [chain.slug])).toEqual([

@@ -54,7 +54,8 @@ export async function takeWriter(
         'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
         [chain.slug, writer, seconds],
       )
-      if (versionOf(replaced) !== versionOf(writer))
+      // Before the first writer there is at most a snapshot, whose records are projected by `restore`.
+      if (replaced && versionOf(replaced) !== versionOf(writer))
         await query('UPDATE chain_status SET reading = 0 WHERE chain = $1', [chain.slug])
     }
     return meanwhile
