@@ -15,7 +15,7 @@ import { POSTGRES_FILES, REDIS, missing } from './servers'
 const PAGE = 'docs/operations/debian.md'
 /** Lines that need the internet, or what follows from them. */
 const FROM_OUTSIDE =
-  /^(apt-get|curl -fsSLO? (.*)https:\/\/nodejs\.org|sha256sum|tar|git |npm (ci|run build)|cd \/tmp$|(cd|mv|rm).*\/opt\/geo\.)/
+  /^(apt-get|curl -fsSLO? (.*)https:\/\/nodejs\.org|sha256sum|tar|git |npm (ci|run build)|cd \/tmp$|rm -r \/opt\/geo-1$)/
 const commands = [...readFileSync(PAGE, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(([, text]) => text!)
 
 const lacking = missing({
@@ -56,7 +56,6 @@ test.skipIf(!isAllowed).each([
     const project = path.resolve('.')
     const state = preparedState(LOCAL_CHAIN)
     expect(state, 'the local chain is prepared').toBeDefined()
-    // The folder of the program is mounted: the next release is the same one.
     const text = ordered()
       .join('\n')
       .split('\n')
@@ -80,8 +79,11 @@ test.skipIf(!isAllowed).each([
       cp ${project}/test/systemctl.mjs /usr/local/bin/systemctl
       cp ${project}/test/systemctl.mjs /usr/local/bin/systemd-run
       chmod +x /usr/local/bin/systemctl /usr/local/bin/systemd-run
-      mkdir -p /opt/geo /var/lib/prometheus/node-exporter
-      mount --bind ${project} /opt/geo
+      mkdir -p /opt/geo-1 /opt/geo-2 /var/lib/prometheus/node-exporter
+      for release in 1 2; do
+        mount --bind ${project} /opt/geo-$release
+        mount -o remount,bind,ro /opt/geo-$release
+      done
       ${nodeBinary()} --host 127.0.0.1 --port 8545 --chain-id ${LOCAL_CHAIN.id} --load-state ${state} --gas-limit 1000000000 --quiet &
       set -e
       ${text}

@@ -39,8 +39,8 @@ export async function tilesRoutes(
   const semaphore = new Semaphore(
     MAKING,
     busyWith(
-      'Too many of your tiles are waited for already; wait for them',
-      'Too many tiles are waited for already.',
+      'Too many of your tiles wait already; wait for them',
+      'Too many tiles wait already.',
     ),
   )
 

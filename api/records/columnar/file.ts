@@ -44,7 +44,7 @@ export class ColumnarFiles {
     FILES,
     busyWith(
       'An export of yours in space order is under way already; wait for it, or take a format that is not sorted',
-      `${FILES.all} exports in space order are under way; formats that are not sorted can be had.`,
+      `${FILES.all} exports in space order are under way; formats that are not sorted are available.`,
     ),
   )
   private readonly budget: DiskBudget
