@@ -297,7 +297,7 @@ test('attestations that are asked for at the same time are one request, and thos
         : answer,
   }))
   expect(await read()).toBe(oneByOne)
-  // What is refused for now only is not asked more often.
+  // A temporary refusal does not lead to more requests.
   proxy.misbehave(() => ({ status: 429 }))
   const { requests } = proxy
   await expect(reader.attestation(uids[0]!)).rejects.toThrow(UnavailableError)

@@ -140,7 +140,7 @@ export class Attester {
   }
 
   /**
-   * What the attester has of the chain's coin, as it was last read; undefined before. It is read again if
+   * Balance of the attester in the chain's coin, as it was last read; undefined before. It is read again if
    * that was minutes ago.
    */
   get balance(): number | undefined {

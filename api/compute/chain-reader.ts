@@ -195,7 +195,7 @@ export class ChainReader {
   }
 
   /**
-   * Whether the chain runs on this machine, on a node for development: such chains make blocks on demand. A
+   * True if the chain runs on this machine, on a node for development: such chains make blocks on demand. A
    * node of another kind, or one that does not answer, is not local wherever it runs.
    */
   async isLocal(): Promise<boolean> {
@@ -203,7 +203,7 @@ export class ChainReader {
     return (this.lastLocal = await this.developmentNode.get().catch(() => false))
   }
 
-  /** The same as it was last seen, without waiting for the node. */
+  /** Result of the last `isLocal`, without waiting for the node. */
   get wasLocal(): boolean {
     void this.isLocal()
     return this.lastLocal
@@ -221,7 +221,7 @@ export class ChainReader {
     return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], BigInt, fresh)
   }
 
-  /** What this account has of the chain's coin, in its smallest unit. */
+  /** Balance of this account in the smallest unit of the chain's coin. */
   async balance(account: string): Promise<bigint> {
     return BigInt((await this.request('eth_getBalance', [account, 'latest'])) as string)
   }
@@ -483,7 +483,7 @@ export class ChainReader {
   }
 
   /**
-   * What getAttestation answers, and the Unix seconds of the latest block of the endpoint that answered.
+   * Returns the result of getAttestation, and the Unix seconds of the latest block of the endpoint.
    * Reads that begin in one turn of the event loop are one request.
    */
   private async gather(uid: string): Promise<{ headTime: number; word: string }> {

@@ -58,7 +58,7 @@ export interface AgeLimits {
   readonly indexMaxAgeSeconds: number
   /** A chain whose copy or node is further behind is not ready. */
   readonly maxLagSeconds: number
-  /** Whether a chain makes blocks on demand only, as a node for development does. */
+  /** True if a chain makes blocks on demand only, as a node for development does. */
   readonly isLocal: (chain: Chain) => boolean
 }
 

@@ -110,7 +110,7 @@ export interface ChainStatusRow extends IndexState {
   schemasLeftOut: number
   /** Blocks whose attestations of schemas or attesters that were found later are still to be read. */
   schemaHistoryBlocks: number
-  /** Whether an indexer has the lease of the chain now. */
+  /** True if an indexer has the lease of the chain now. */
   hasIndexer: boolean
 }
 

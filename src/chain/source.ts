@@ -118,8 +118,8 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
   }
 
   /**
-   * What another source has, an external gateway, as far as the endpoints have the last block of each batch,
-   * too. Ends when the signal aborts, though that source may wait for ever.
+   * Returns a source that gives the blocks of an external gateway, each batch once an endpoint has its last
+   * block. It ends when the signal aborts, even if the gateway never responds.
    */
   confirmed<Block extends { header: BlockRef }, Request>(
     other: DataSource<Block, Request>,

@@ -31,7 +31,7 @@ export function isHttpTooMuch(error: Error): boolean {
 }
 
 /**
- * Whether an endpoint refused calls as a batch and may answer them one by one: it takes no batches, or none
+ * True if an endpoint refused calls as a batch and may answer them one by one: it takes no batches, or none
  * of this size.
  */
 export function isBatchRefused(error: Error): boolean {
