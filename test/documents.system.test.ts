@@ -49,6 +49,9 @@ const STREAM_WAIT_MS = 600_000
 /** A comment that keeps a quiet stream open. */
 const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
 
+/** The programs are compiled first, which takes 20 s of a core. */
+const COMPILING_MS = 600_000
+
 let world: TestWorld
 let folder: string
 beforeAll(async () => {
@@ -65,7 +68,7 @@ beforeAll(async () => {
   )
   // As with `npm start`: programs wait for transactions by the next block.
   for (const chain of world.chains.values()) mineOn(chain)
-})
+}, COMPILING_MS)
 afterAll(async () => {
   await world?.stop()
   removeFolder(folder)
