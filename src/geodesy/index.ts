@@ -100,8 +100,17 @@ export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number
   return measured([a, b], () => {
     const distance = leastDistance(a, b)
     assertBound('a distance is at most that of two vertices', () => {
-      const ends = [a, b].map(({ shape: { lon, lat, from } }) => [lon[from[0]!]!, lat[from[0]!]!] as const)
-      return distance <= inverseDistance(...ends[0]!, ...ends[1]!) + 1e-6
+      // A seam is no boundary: its start may lie outside.
+      const [e, f] = [a, b].map(({ seams }) => (seams ? seams.findIndex((isSeam) => !isSeam) : 0))
+      if (e! < 0 || f! < 0) return true
+      const [from, to] = [a.shape.from[e!]!, b.shape.from[f!]!]
+      const apart = inverseDistance(
+        a.shape.lon[from]!,
+        a.shape.lat[from]!,
+        b.shape.lon[to]!,
+        b.shape.lat[to]!,
+      )
+      return distance <= apart + 1e-6
     })
     return distance
   })
