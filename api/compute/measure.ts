@@ -237,7 +237,7 @@ export class Measurer {
     })
     const waitedMs = performance.now() - asked
     const spentBefore = this.spent()
-    // 'error': a worker that cannot start, as while its files are replaced: its task ends by its time limit.
+    // A worker may fail to start, as while its files are replaced: its task then ends by its time limit.
     this.pool ??= new Piscina({
       filename: this.workerFile,
       minThreads: 0,

@@ -6,7 +6,7 @@ import { sentence, testSentences } from '../../test/sentences'
 
 const SALT = `0x${'5a'.repeat(32)}`
 const POINT = { type: 'Point', coordinates: [13.4, 52.5] }
-/** Of every kind of object that GeoJSON may have. */
+/** One object of every kind that GeoJSON may have. */
 const DOCUMENT = {
   type: 'FeatureCollection',
   crs: { type: 'name', properties: { name: 'EPSG:4326' } },
@@ -51,7 +51,7 @@ describe('a salt in GeoJSON', () => {
     expect(n).toBe(13)
     expect(isSalted(DOCUMENT, 'from')).toBe(false)
   })
-  test('is refused beside one in its place too', async () => {
+  test('is refused next to one in its place too', async () => {
     const salted = { geometry: saltedAt(5)!.document, salt: SALT }
     expect(isSalted(salted, 'from')).toBe(true)
     await expect(resolveSalted(salted, 'from', new Measurer())).rejects.toThrow(GeometryError)

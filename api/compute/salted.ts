@@ -14,7 +14,7 @@ export interface Salted {
 }
 
 const SALT = /^0x(?!0{64}$)[0-9a-fA-F]{64}$/
-const MISPLACED_SALT = 'a salt stands beside the geometry, not in it: {"geometry": {...}, "salt": "0x..."}'
+const MISPLACED_SALT = 'a salt belongs next to the geometry, not in it: {"geometry": {...}, "salt": "0x..."}'
 const MISSING_SALT =
   'expected a salt beside the geometry: {"geometry": {...}, "salt": "0x..."}; without one the geometry itself is the input'
 

@@ -130,7 +130,7 @@ export function csvFormat(more: readonly string[], bom = false): TextFormat {
   return bom ? withMark(file) : file
 }
 
-/** The same with a byte order mark, by which spreadsheets recognize UTF-8. */
+/** CSV with a byte order mark, by which spreadsheets recognize UTF-8. */
 export function withMark<Row>(format: TextFormat<Row>): TextFormat<Row> {
   return { ...format, head: `\ufeff${format.head}` }
 }

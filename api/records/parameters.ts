@@ -376,7 +376,7 @@ type FileFormat = Exclude<FormatName, 'json' | 'html'>
 interface ListOptions {
   /** Of CSV, beyond those of the record. */
   columns: readonly string[]
-  /** Of CSV. */
+  /** Parameters of CSV. */
   bom: boolean
   byCursor: boolean
   withTotal: boolean

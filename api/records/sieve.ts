@@ -69,7 +69,7 @@ export function placeOf(geojson: unknown, name: string, radiusMeters?: number): 
 }
 
 /**
- * What to add to the refusal of a polygon that is a box at least 180 degrees wide, as maps write their view:
+ * Hint for the refusal of a polygon that is a box at least 180 degrees wide, as maps write their view:
  * edges take the shorter way around. (One of 179 to -179 is a box across the antimeridian, and is accepted.)
  */
 function wideBoxHint({ layout, chains, lon, lat }: Reading): string {

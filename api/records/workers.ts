@@ -47,7 +47,7 @@ export class Workers {
   ): Promise<unknown> {
     const { slots, taskMs, slow } = this.limits
     const release = await this.slots.acquire(client, signal)
-    // 'error': a worker that cannot start, as while its files are replaced: its task ends by its time limit.
+    // A worker may fail to start, as while its files are replaced: its task then ends by its time limit.
     this.pool ??= new Piscina({
       filename: this.file,
       minThreads: 0,

@@ -27,7 +27,7 @@ export interface PlaceDetails {
   /** whether its attester may revoke it; what the schema allows, by default */
   revocable?: boolean
 }
-/** What `geo.attest` attests: GeoJSON of one geometry, a position, or an object with more. */
+/** A place for `geo.attest`: GeoJSON of one geometry, a position, or an object with more. */
 export type Place = GeoJson | Position | PlaceDetails
 
 /** Names of the two schemas that are in use; any other one by its UID or its text. */

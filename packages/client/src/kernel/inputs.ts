@@ -43,9 +43,9 @@ export interface AttestationContent {
 }
 
 /**
- * What an answer was computed from: GeoJSON or a position, with the salt that it was given with; an offchain
- * attestation, as questions have it; or an attestation on the answer's chain, by its content, or by its UID
- * (`{ uid }` may be a record), which is looked up.
+ * Input that an answer was computed from: GeoJSON or a position, with the salt that it was given with; an
+ * offchain attestation, as questions have it; or an attestation on the answer's chain, by its content, or by
+ * its UID (`{ uid }` may be a record), which is looked up.
  */
 export type RecomputeInput =
   | GeoJson
