@@ -55,6 +55,11 @@ function writeVersion(manifest, names, version) {
       if (names.includes(name) && /^\d/.test(manifest[kind][name])) manifest[kind][name] = version
 }
 
+/** Leaves the tree as it was if a later step fails. */
+function restore() {
+  git('reset', '--quiet', '--hard')
+}
+
 process.chdir(path.join(import.meta.dirname, '..'))
 const [version] = process.argv.slice(2)
 if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version ?? ''))
@@ -66,6 +71,8 @@ if (git('tag', '--list', `v${version}`)) stop(`The tag v${version} exists. Choos
 const changes = readChanges()
 if (!changes.length && !readFileSync('CHANGELOG.md', 'utf8').includes(`\n## ${version} `))
   stop(`No change is described in ${UNRELEASED} (changelog/README.md).`)
+
+process.once('exit', (status) => status !== 0 && restore())
 
 const packages = readdirSync('packages').filter((name) => existsSync(`packages/${name}/package.json`))
 const manifests = ['.', ...packages.map((name) => `packages/${name}`), 'dev', 'web', 'ops/optional'].map(
@@ -104,10 +111,9 @@ npm(
   FOLDER,
   ...packages.flatMap((name) => ['-w', `packages/${name}`]),
 )
-writeFileSync(
-  path.join(FOLDER, `sbom-${version}.cdx.json`),
-  npm('sbom', '--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx'),
-)
+const sbom = JSON.parse(npm('sbom', '--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx'))
+sbom.metadata.component.name = readJson('package.json').name // npm writes the folder's name
+writeJson(path.join(FOLDER, `sbom-${version}.cdx.json`), sbom)
 const sums = readdirSync(FOLDER)
   .sort()
   .map((file) => {
