@@ -56,7 +56,7 @@ test('writes changelog, versions, packages, SBOM, sums, a commit and a tag', { t
   for (const file of ['package.json', 'package-lock.json', 'packages/client/package.json'])
     expect(versionOf(file), file).toBe('9.1.0')
   expect(JSON.parse(read('packages/cli/package.json'))).toMatchObject({
-    dependencies: { '@geospatial-attestation/client': '9.1.0' },
+    devDependencies: { '@geospatial-attestation/client': '9.1.0' },
   })
 
   const files = readdirSync(path.join(folder, 'dist/release')).sort()
