@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
 import { Pool } from 'pg'
-import type { Statement } from '../api/records/sql'
+import type { Statement } from '../api/records/model'
 
 /**
  * The least that a program of Node does for a list of records: `node dist/bench/bare-records.js <port>

@@ -9,7 +9,7 @@ import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
 import { Store } from '../api/records/store'
 import { conditionIn } from '../api/records/filter'
-import type { RecordFilter, Statement } from '../api/records/sql'
+import type { RecordFilter, Statement } from '../api/records/model'
 import { processMegabytes, type Bench, type Table } from './bench'
 import {
   CITIES_SQL,

@@ -22,7 +22,7 @@ import { RequestCounter } from '../http/limits'
 import { UnavailableError } from '../http/problems'
 import { recordText } from '../records/formats'
 import { Store } from '../records/store'
-import type { Bbox } from '../records/sql'
+import type { Bbox } from '../records/model'
 import { PublishedViews } from './sql'
 import { sentence, testSentences } from '../../test/sentences'
 

@@ -3,7 +3,7 @@ import { anchor, list, type Page, page, type Trail } from '../http/pages'
 import { addressWith, type PageAddresses } from './links'
 import type { GivenQuery } from './query'
 import type { SearchQuery } from './search'
-import { NEWEST_FIRST, type OneOrMore, type Sort } from './sql'
+import { NEWEST_FIRST, type OneOrMore, type Sort } from './model'
 
 /** What pages of records and those of answers have in common: both are attestations. */
 

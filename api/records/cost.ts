@@ -1,4 +1,4 @@
-import type { Condition } from './filter'
+import type { Condition } from './model'
 import { STATEMENT_TIMEOUT_MS } from './store-pool'
 
 /**

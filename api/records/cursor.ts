@@ -1,5 +1,5 @@
 import { LAST_INSTANT } from './iso-8601'
-import type { RecordPosition } from './sql'
+import type { RecordPosition } from './model'
 
 /** Of any cursor: ours have 200 characters at most. */
 export const MAX_CURSOR_LENGTH = 300

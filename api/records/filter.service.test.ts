@@ -9,7 +9,7 @@ import { SEED, hunt } from '../../test/seed'
 import { conditionIn } from './filter'
 import { QUERYABLES } from './queryables'
 import { RecordSearch } from './search'
-import type { RecordQuery, RecordResult } from './sql'
+import type { RecordQuery, RecordResult } from './model'
 import { Store } from './store'
 import { sentence, testSentences } from '../../test/sentences'
 

@@ -5,45 +5,13 @@ import { QUERYABLES, type Queryable } from './queryables'
 import { invalid } from './query'
 import { boxFrom } from './readers'
 import { placeOf, type Place } from './sieve'
-import type { Bbox } from './sql-places'
+import type { Bbox, Condition } from './model'
 
 /** Filters in CQL2, as what a record has to be. */
 
 /** Geometries of one filter: each is prepared by the thread that serves. A BBOX costs nothing. */
 const MAX_PLACES = 8
 const DAY_MS = 86_400_000
-
-/**
- * What is true of a record that passes, in three-valued logic: false and unknown are one. There is no NOT:
- * each part is the one that is true where what it was made of is false.
- */
-export type Condition<At> =
-  | { all: readonly Condition<At>[] }
-  | { any: readonly Condition<At>[] }
-  | { always: boolean }
-  | { column: string; isNull: boolean }
-  | { column: string; is: boolean }
-  | { column: string; compare: Comparison; to: string | number | Date }
-  | { column: string; oneOf: readonly (string | number)[]; not: boolean }
-  | { column: string; like: string; not: boolean }
-  | Attribute<{ isNull: boolean }>
-  | Attribute<{ oneOf: readonly (string | number | boolean)[]; not: boolean }>
-  /** A text has the digits of an integer, which may be beyond 2^53. */
-  | Attribute<{ compare: '<' | '>' | '<=' | '>='; to: number | string }>
-  | Attribute<{ like: string; not: boolean }>
-  | { box: Bbox; not: boolean }
-  | { place: At; not: boolean }
-
-/** What is said of an attribute: its name, and the names within it. */
-type Attribute<Said> = { attribute: readonly string[] } & Said
-
-/** A place of which it is known which candidates meet it. */
-export interface DecidedPlace {
-  /** All others are no candidates. */
-  reach: readonly Bbox[]
-  /** The candidates that meet it; those that do not, where that is asked: `<chain>-<uid>`. */
-  ids: readonly string[]
-}
 
 /** What a filter says: a box and a place that all records meet, and the rest. */
 export interface FilterChoice {

@@ -5,7 +5,8 @@ import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { writeWkt } from '../../src/location'
 import { provenanceText } from './provenance'
-import { BareRecord, type RecordResult } from './sql'
+import { BareRecord } from './sql'
+import type { RecordResult } from './model'
 
 /** A record as JSON text, with what was asked for beyond its fields. */
 export function recordText(record: RecordResult): string {

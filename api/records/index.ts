@@ -26,12 +26,23 @@ export {
 } from './attested-pages'
 export { ColumnarFiles } from './columnar/file'
 export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
-export { chooseFormat, csvFile, featureText, featureTexts, ndjsonFile, recordText, withMark } from './formats'
 export { Exports } from './exports'
+export { chooseFormat, csvFile, featureText, featureTexts, ndjsonFile, recordText, withMark } from './formats'
 export { Freshness, isKnown } from './freshness'
 export { instantOf } from './iso-8601'
-export { addressWith, pageAddresses, type PageAddresses } from './links'
+export { addressWith, type PageAddresses, pageAddresses } from './links'
 export { drawMap } from './map'
+export {
+  type Bbox,
+  isOneOf,
+  lowered,
+  NEWEST_FIRST,
+  type OneOrMore,
+  type RecordFilter,
+  type RecordPosition,
+  type Statement,
+  type TimeSort,
+} from './model'
 export {
   formats,
   LOCATION_RECORD,
@@ -56,8 +67,8 @@ export {
   type RecordChoice,
 } from './parameters'
 export { PROVENANCE_FIELDS, provenanceText } from './provenance'
-export { QUERYABLES } from './queryables'
 export { type GivenQuery, invalid, knownTexts, parameter, pathOf, queryOf, readParameters } from './query'
+export { QUERYABLES } from './queryables'
 export {
   bboxOf,
   boxFrom,
@@ -72,9 +83,9 @@ export {
   readLocationType,
   readMemoWords,
   readSchemaUid,
-  severalReader,
-  readTimeSort,
   readText,
+  readTimeSort,
+  severalReader,
   TIME_SORTS,
   wholeReader,
 } from './readers'
@@ -89,23 +100,9 @@ export {
   FINALITIES,
   type Finality,
 } from './sql-changes'
-export {
-  isAny,
-  isOneOf,
-  lowered,
-  type Bbox,
-  type OneOrMore,
-  boxesOf,
-  conditions,
-  NEWEST_FIRST,
-  PROVENANCE_TEXT,
-  type RecordFilter,
-  type RecordPosition,
-  type TimeSort,
-  type Statement,
-  TYPE_INDEXED,
-} from './sql'
-export { type IndexState, Store, translated } from './store'
+export { boxesOf } from './sql-places'
+export { conditions, isAny, PROVENANCE_TEXT, TYPE_INDEXED } from './sql'
 export type { InputRow } from './store-inputs'
 export { apiConnections, cancelStatement, type DatabaseError, isOutage } from './store-pool'
 export { DatabaseServers } from './store-servers'
+export { type IndexState, Store, translated } from './store'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { drawMap, type Drawable, type Geometry } from './map'
-import type { Bbox } from './sql'
+import type { Bbox } from './model'
 
 const draw = (...geometries: (Geometry | null)[]) =>
   drawMap(

@@ -1,13 +1,7 @@
 import { reachOf, readGeometry, toCentimeters } from '../../src/geodesy'
 import type { Place } from './sieve'
-import {
-  POLAR,
-  type Bbox,
-  type NearRecords,
-  type PlacedRecord,
-  type RecordFilter,
-  type RecordPosition,
-} from './sql'
+import { POLAR } from './sql'
+import type { Bbox, NearRecords, PlacedRecord, RecordFilter, RecordPosition } from './model'
 
 /**
  * The records nearest to a place, by the kernel. The index knows the order on the plane of longitude and

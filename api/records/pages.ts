@@ -19,7 +19,7 @@ import type { GivenQuery } from './query'
 import { MAX_RADIUS } from './readers'
 import type { SearchQuery } from './search'
 import type { Place } from './sieve'
-import type { RecordResult, Sort } from './sql'
+import type { RecordResult, Sort } from './model'
 
 /** Records as pages for browsers: the list, and one of them. */
 

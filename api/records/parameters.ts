@@ -37,7 +37,7 @@ import {
 } from './readers'
 import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
-import { NEWEST_FIRST, lowered, type RecordPosition, type Sort, type TimeSort } from './sql'
+import { NEWEST_FIRST, lowered, type RecordPosition, type Sort, type TimeSort } from './model'
 
 /** What the Records API can be asked: each parameter with its documentation and its reader. */
 

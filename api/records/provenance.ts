@@ -1,5 +1,5 @@
 import { chainBySlug } from '../../src/chains'
-import type { RecordResult } from './sql'
+import type { RecordResult } from './model'
 
 /**
  * What the log knows of a record beyond its fields: `include=provenance`. The specification's record

@@ -8,7 +8,7 @@ import { inWords } from '../http/validation'
 import { instantOf } from './iso-8601'
 import { invalid } from './query'
 import { placeOf, type Place } from './sieve'
-import { SORT_FIELDS, type Bbox, type OneOrMore, type Sort, type TimeSort } from './sql'
+import { SORT_FIELDS, type Bbox, type OneOrMore, type Sort, type TimeSort } from './model'
 
 /**
  * Readers of parameters: text to value. Each throws a RecordsError that says what would be right, and

@@ -16,7 +16,7 @@ import { SEED, hunt } from '../../test/seed'
 import { RecordSearch, type SearchQuery } from './search'
 import { placeOf } from './sieve'
 import { Store } from './store'
-import type { RecordResult } from './sql'
+import type { RecordResult } from './model'
 
 const COUNT = 500
 let random = seededRandom(SEED)

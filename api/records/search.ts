@@ -1,10 +1,9 @@
 import { RecordsError } from '../http/problems'
 import { OWN_WORK, type Work } from '../http/work'
 import { costOf } from './cost'
-import type { Condition, DecidedPlace } from './filter'
-import { nearest, type Measured } from './nearest'
-import { Sieve, TASK_CHARACTERS, type Place, type Sifted } from './sieve'
 import {
+  type Condition,
+  type DecidedPlace,
   NEWEST_FIRST,
   isOneOf,
   type PlacedRecord,
@@ -14,7 +13,9 @@ import {
   type RecordResult,
   type Sort,
   type TimeSort,
-} from './sql'
+} from './model'
+import { nearest, type Measured } from './nearest'
+import { Sieve, TASK_CHARACTERS, type Place, type Sifted } from './sieve'
 import type { Store } from './store'
 
 /** What is searched for: filters of the database, and a place that the candidates are measured against. */

@@ -9,7 +9,7 @@ import {
   type Reading,
 } from '../../src/geodesy'
 import { distances, type SieveTask, type Verdict } from './sieve-worker'
-import type { RecordResult } from './sql'
+import type { RecordResult } from './model'
 import { Workers, type WorkerLimits } from './workers'
 import type { Work } from '../http/work'
 

@@ -1,5 +1,7 @@
 import { RECORD_FIELD_LIST } from '../../src/location'
-import { RECORD_COLUMNS, boxesOf, envelope, meets, type Bbox, type RecordResult, type Statement } from './sql'
+import { RECORD_COLUMNS } from './sql'
+import { boxesOf, envelope, meets } from './sql-places'
+import type { Bbox, RecordResult, Statement } from './model'
 
 /** The SQL of the stream: changes of records in order. */
 

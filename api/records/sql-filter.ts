@@ -1,5 +1,5 @@
-import type { Condition, DecidedPlace } from './filter'
-import { boxesOf, boxSql, meets, reaches, type Bbox } from './sql-places'
+import type { Condition, DecidedPlace, Bbox } from './model'
+import { boxesOf, boxSql, meets, reaches } from './sql-places'
 
 /**
  * What a record has to be, as SQL that is true for such records, and false or null for others. Columns come

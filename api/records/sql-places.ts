@@ -1,7 +1,6 @@
-/** The SQL of places: boxes on the plane, and the shapes of records (columns geom, longitude, reach). */
+import type { Bbox } from './model'
 
-/** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
-export type Bbox = readonly [number, number, number, number]
+/** The SQL of places: boxes on the plane, and the shapes of records (columns geom, longitude, reach). */
 
 /**
  * A box between these longitudes and latitudes. Without width or height, ST_Envelope gives a line or a point;

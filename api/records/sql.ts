@@ -1,118 +1,23 @@
 import { LATEST_SECOND, RECORD_FIELD_LIST } from '../../src/location'
 import { CHAIN_AT, UID_AT, UID_END } from './completion'
 import type { ProvenanceColumn } from './provenance'
-import type { Condition, DecidedPlace } from './filter'
+import {
+  NEWEST_FIRST,
+  type Bbox,
+  type NearRecords,
+  type OneOrMore,
+  type PlacedRecord,
+  type RecordFilter,
+  type RecordParts,
+  type RecordQuery,
+  type RecordResult,
+  type Statement,
+  type TimeWindow,
+} from './model'
 import { conditionSql } from './sql-filter'
-import { boxesOf, boxSql, reaches, meets, touches, type Bbox } from './sql-places'
-
-export { boxesOf, envelope, meets, type Bbox } from './sql-places'
+import { boxesOf, boxSql, reaches, meets, touches } from './sql-places'
 
 /** The SQL of records: one filter, for lists, counts and exports alike. */
-
-/** A value, or a list of some. */
-export type OneOrMore = string | readonly string[]
-export function lowered(values: OneOrMore): OneOrMore {
-  return typeof values === 'string' ? values.toLowerCase() : values.map((value) => value.toLowerCase())
-}
-/** Whether a value is the one that is wanted, or one of them. */
-export function isOneOf(wanted: OneOrMore, value: string): boolean {
-  return typeof wanted === 'string' ? wanted === value : wanted.includes(value)
-}
-
-export interface RecordFilter {
-  chain?: OneOrMore
-  /** lower-case, as the next two */
-  prover?: OneOrMore
-  subject?: OneOrMore
-  schema?: OneOrMore
-  /** in any letter case */
-  locationType?: OneOrMore
-  /** Not these, in any letter case. */
-  otherThanTypes?: readonly string[]
-  /** words that the memo has, or the beginnings of some */
-  memo?: string
-  /** A JSON object that the attributes contain. */
-  attributes?: string
-  revoked?: boolean
-  /** exclusive, as the next */
-  after?: Date
-  before?: Date
-  bbox?: Bbox
-  /** Only records without a geometry. `too`: records without one as well, whatever the bbox. */
-  nowhere?: boolean | 'too'
-  /** Candidates: records whose geometry, with geodesics for edges, may meet one of these boxes. */
-  reaching?: readonly Bbox[]
-  /** The same of one more box. */
-  shownIn?: Bbox
-  /** Only these: `<chain>-<uid>` */
-  ids?: readonly string[]
-  /** What a filter in CQL2 says. */
-  condition?: Condition<DecidedPlace>
-}
-
-export const SORT_FIELDS = ['timestamp', 'event_timestamp'] as const
-export interface TimeSort {
-  by: (typeof SORT_FIELDS)[number]
-  descending: boolean
-}
-/** Nearest first, to the place that is searched for: no order of the database's. */
-export interface DistanceSort {
-  by: 'distance'
-  descending: false
-}
-export type Sort = TimeSort | DistanceSort
-export const NEWEST_FIRST: TimeSort = { by: 'timestamp', descending: true }
-
-/** A position in the order of records: the next page starts after it, whatever arrives meanwhile. */
-export interface RecordPosition {
-  /** Unix milliseconds, of the field that is sorted by; by distance, centimetres */
-  at: number
-  /** `<chain>-<uid>` */
-  id: string
-}
-
-/** What is wanted of a record besides its fields. */
-export interface RecordParts {
-  /** Whether `geometry` is wanted. */
-  withGeometry?: boolean
-  /** Whether `provenance` is wanted. */
-  withProvenance?: boolean
-}
-
-export interface RecordQuery extends RecordFilter, RecordParts {
-  limit: number
-  offset?: number
-  /** Default: newest first. */
-  sort?: TimeSort
-  /** Only records after this position. */
-  from?: RecordPosition
-}
-
-/** A part of the time: from `since` on, before `until`; either may be open. */
-export interface TimeWindow {
-  since?: Date
-  until?: Date
-}
-
-/** A record as a query answers it. */
-export interface RecordResult {
-  uid: string
-  chain: string
-  /** The record's JSON as Postgres writes it; formats.ts has it completed (completion.ts). */
-  text: string
-  /** GeoJSON geometry as text; null where there is none or it was not asked for */
-  geometry: string | null
-  /** Where it comes from, and what became of it: JSON as text, where it was asked for (provenance.ts). */
-  provenance?: string
-  /** The distance that a search by it found, in whole centimetres. */
-  centimeters?: number
-}
-
-/** A statement and its parameters. */
-export interface Statement {
-  text: string
-  values: unknown[]
-}
 
 const NAMES = RECORD_FIELD_LIST.map(([name]) => name).join(', ')
 /** The fields as row_to_json writes them. to_char would take as long as all else. */
@@ -307,13 +212,6 @@ function chainOf(text: string): string {
   return text.slice(CHAIN_AT, text.indexOf('"', CHAIN_AT))
 }
 
-/** Where a record is. */
-export interface PlacedRecord {
-  /** `<chain>-<uid>` */
-  id: string
-  /** GeoJSON as text; null where there is none */
-  geometry: string | null
-}
 const PLACES = `string_agg(id || E'\\t' || coalesce(geometry, ''), E'\\n') AS lines`
 /** The records of a statement that answers PLACES. */
 export function readPlaces(lines: string | null): PlacedRecord[] {
@@ -373,13 +271,6 @@ const NEAR_BYTES = 4_000
 const SIZE = RECORD_FIELD_LIST.filter(([, { type }]) => ['text', 'texts', 'json'].includes(type))
   .map(([name]) => `coalesce(pg_column_size(near.${name}), 0)`)
   .join(' + ')
-
-/** Records round a position, all that are within so many metres of it. */
-export interface NearRecords {
-  meters: number
-  /** Each with the record itself where it is among the nearest by about, and not large. */
-  records: (PlacedRecord & { record?: RecordResult })[]
-}
 
 /**
  * The records round a position, `limit` at least, from one statement: the first points in the order on the

@@ -3,7 +3,7 @@ import type { Pool, PoolClient, PoolConfig } from 'pg'
 import { findPrimary, hostOf, hostUrls } from '../../src/postgres'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
-import type { Statement } from './sql'
+import type { Statement } from './model'
 import { STATEMENT_TIMEOUT_MS, cancelStatement, isLost, openPool, type DatabaseError } from './store-pool'
 
 /**

@@ -10,7 +10,8 @@ import {
 } from '../../test/database'
 import { UnavailableError } from '../http/problems'
 import { Store } from './store'
-import { countQuery, listQuery, type Bbox, type RecordQuery, type RecordResult, type Statement } from './sql'
+import { countQuery, listQuery } from './sql'
+import type { Bbox, RecordQuery, RecordResult, Statement } from './model'
 import { sentence, testSentences } from '../../test/sentences'
 
 const COUNT = 50_000

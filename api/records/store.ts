@@ -24,16 +24,18 @@ import {
   readNear,
   readPlaces,
   sampleQuery,
-  type Bbox,
-  type NearRecords,
-  type PlacedRecord,
-  type RecordFilter,
-  type RecordParts,
-  type RecordQuery,
-  type RecordResult,
-  type Statement,
-  type TimeWindow,
 } from './sql'
+import type {
+  Bbox,
+  NearRecords,
+  PlacedRecord,
+  RecordFilter,
+  RecordParts,
+  RecordQuery,
+  RecordResult,
+  Statement,
+  TimeWindow,
+} from './model'
 import { InputLookups, type InputRow } from './store-inputs'
 import {
   STATEMENT_TIMEOUT_MS,

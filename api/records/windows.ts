@@ -1,4 +1,4 @@
-import { NEWEST_FIRST, type RecordQuery, type RecordResult, type TimeWindow } from './sql'
+import { NEWEST_FIRST, type RecordQuery, type RecordResult, type TimeWindow } from './model'
 
 /**
  * The newest records of a place, read back in time window by window. Without windows Postgres reads either
