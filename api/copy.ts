@@ -11,22 +11,14 @@ import { retry } from '../src/retry'
 import { addLocationSchemas } from '../src/location'
 import { openLog } from '../src/log'
 import { noteAttesters } from './answers'
-import {
-  Attester,
-  ChainReader,
-  loadIdentity,
-  loadIpfs,
-  Measurer,
-  Resolver,
-  SafeFetcher,
-  SafeSender,
-  WalletTier,
-} from './compute'
+import { Attester, loadIdentity, Measurer, Resolver } from './compute'
+import { ChainReader, WalletTier } from './contracts'
 import { PublishedGraphql, PublishedViews } from './graphql'
 import { RequestCounter } from './http/limits'
 import { PrimaryProcess, redisOf } from './copies'
 import { listenUntilStopped, runProcess } from './process'
 import { Nonces } from './http/nonces'
+import { loadIpfs, SafeFetcher, SafeSender } from './outgoing'
 import { ColumnarFiles, RecordSearch, Store } from './records'
 import { buildServer } from './server'
 import { readManual } from './service'

@@ -15,7 +15,7 @@ import {
   ZeroHash,
 } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
-import { proxyCreation } from '../api/compute/proxy-creation'
+import { proxyCreation } from '../api/contracts/proxy-creation'
 import { CHAINS, settingSuffix, type Chain } from '../src/chains'
 import {
   ATTEST_TYPE_HASHES,

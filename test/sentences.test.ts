@@ -23,7 +23,7 @@ const BY_WORDS = new RegExp(
 
 /** Files that still do, with how often: the numbers may only shrink. */
 const LEFT: Record<string, number> = {
-  'api/compute/fetch/fetcher.service.test.ts': 19,
+  'api/outgoing/fetcher.service.test.ts': 19,
   'api/http/limits.service.test.ts': 1,
   'api/http/semaphore.test.ts': 1,
   'api/records/routes.service.test.ts': 2,

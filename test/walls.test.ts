@@ -37,10 +37,12 @@ const ARROWS: Record<string, readonly string[]> = {
   'api/http': ['src/geodesy', 'src/eas'],
   'api/cql2': [],
   'api/records': ['api/cql2'],
-  'api/compute': ['api/records', 'src/rpc'],
+  'api/outgoing': [],
+  'api/contracts': ['src/rpc'],
+  'api/compute': ['api/contracts', 'api/records', 'src/rpc'],
   'api/answers': ['api/compute', 'api/records'],
   'api/stream': ['api/records'],
-  'api/webhooks': ['api/compute', 'api/records', 'api/stream'],
+  'api/webhooks': ['api/outgoing', 'api/records', 'api/stream'],
   'api/tiles': ['api/records'],
   'api/ogc': ['api/records', 'api/tiles'],
   'api/graphql': ['api/records'],
@@ -49,6 +51,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'api/service': [
     'api/answers',
     'api/compute',
+    'api/contracts',
     'api/records',
     'api/tiles',
     'api/graphql',
@@ -226,7 +229,7 @@ test("one place each: SQL, the environment, the key, outgoing calls, the indexer
     holders(
       /import (?!type)[^\n]*\b(?:Client|Agent|Pool|request|fetch|connect|get)\b[^\n]* from '(?:undici|node:(?:https?|http2|net|tls))'/,
     ).filter((file) => !file.startsWith('dev/')),
-  ).toEqual(['src/rpc/http.ts', 'api/compute/fetch/fetcher.ts', 'api/compute/fetch/sender.ts'])
+  ).toEqual(['src/rpc/http.ts', 'api/outgoing/fetcher.ts', 'api/outgoing/sender.ts'])
   expect(
     holders(/\b(INSERT INTO|UPDATE|DELETE FROM)\b/).filter(
       (file) => file.startsWith('src/') && !file.startsWith('src/indexer/store/'),

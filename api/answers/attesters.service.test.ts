@@ -7,7 +7,7 @@ import { keySigner, sealOf } from '../../src/eas'
 import { answerRequest } from '../../test/behind'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { Attester } from '../compute/attester'
-import { ChainReader } from '../compute/chain-reader'
+import { ChainReader } from '../contracts'
 import { DatabaseServers } from '../records'
 import { noteAttesters } from './attesters'
 

@@ -12,7 +12,7 @@ import { invalidInput, verificationFailed } from '../http/problems'
 import type { Attester, Statement, Terms } from './attester'
 import { MAX_SOURCE_LENGTH } from './offchain'
 import type { BatchResult, ComputeResult, Transaction } from './schemas'
-import type { VerifyingContract } from './verifying-contract'
+import type { VerifyingContract } from '../contracts'
 
 /** What was computed, before it is signed. */
 export interface UnsignedResult {

@@ -11,9 +11,8 @@ import {
 } from '../../src/eas'
 import { invalidInput, type ComputeError } from '../http/problems'
 import { SharedRead } from '../http/shared'
-import type { ChainReader } from './chain-reader'
+import { type ChainReader, lookAtEas, lookAtProxy, ownedBy, VerifyingContract } from '../contracts'
 import type { Identity } from './signers'
-import { VerifyingContract, lookAtEas, lookAtProxy, ownedBy } from './verifying-contract'
 
 /** The age of the attester's balance at which it is read again. */
 const BALANCE_SHARED_MS = 5 * 60_000

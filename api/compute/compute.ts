@@ -15,7 +15,7 @@ import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
 import type { Work } from '../http/work'
 import { sign, signBatch, type Landing, type UnsignedResult } from './answers'
 import { NO_RECIPIENT, proxyRefused, type ServedChain } from './attester'
-import type { ChainReader } from './chain-reader'
+import { type ChainReader, type VerifyingContract } from '../contracts'
 import { isSalted, resolveSalted } from './salted'
 import { ReadGeometry, referenceOf, type MeasureInput, type Measurement, type Measurer } from './measure'
 import { validityOf } from './offchain'
@@ -29,7 +29,6 @@ import type {
   Reference,
   ReferenceRequest,
 } from './schemas'
-import type { VerifyingContract } from './verifying-contract'
 
 export interface ComputeParts {
   resolver: Resolver

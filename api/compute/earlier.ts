@@ -36,7 +36,7 @@ import {
   type Verification,
   type VerifyRequest,
 } from './schemas'
-import type { VerifyingContract } from './verifying-contract'
+import type { VerifyingContract } from '../contracts'
 
 /** An answer that was handed back, in the form in which it is compared. Anyone may have written it. */
 interface ReadAnswer {

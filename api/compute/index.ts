@@ -3,24 +3,15 @@
  *
  * A computation passes routes.ts (checked by schemas.ts), compute.ts, resolve.ts (each input becomes a
  * geometry: given, attested on a chain, signed offchain, or fetched from a URI), measure.ts (the kernel, in
- * this thread or a worker) with operations.ts, answers.ts and attester.ts, which signs for a contract
- * (verifying-contract.ts): EAS at the nonce that chain-reader.ts read, or its proxy. signers/ holds the key,
- * or asks a token or a service that does. earlier.ts signs an earlier answer again, or verifies it; landed.ts
- * finds where it landed. wallet.ts counts requests that a wallet signed; account.ts asks accounts that are
- * contracts whether they signed.
+ * this thread or a worker) with operations.ts, answers.ts and attester.ts, which signs for a contract: EAS at
+ * the nonce that api/contracts read, or its proxy. signers/ holds the key, or asks a token or a service that
+ * does. earlier.ts signs an earlier answer again, or verifies it; landed.ts finds where it landed.
  */
 
 export { Attester, type ServedChain } from './attester'
-export { ChainReader } from './chain-reader'
-export { SafeFetcher } from './fetch/fetcher'
-export { loadIpfs } from './fetch/ipfs'
-export { SafeSender } from './fetch/sender'
 export { Measurer } from './measure'
 export { Resolver } from './resolve'
 export type { ComputeParts } from './compute'
-export { proxyCreation } from './proxy-creation'
 export { COMPUTE_ENDPOINTS, computeRoutes } from './routes'
 export { COMPUTE_COMPONENTS } from './schemas'
 export { loadIdentity } from './signers'
-export type { VerifyingContract } from './verifying-contract'
-export { WalletTier } from './wallet'

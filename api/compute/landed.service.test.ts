@@ -6,7 +6,7 @@ import { CHAINS } from '../../src/chains'
 import { LOCATION_SCHEMA } from '../../src/location'
 import { startRpcProxy, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import type { Attester } from './attester'
-import { ChainReader } from './chain-reader'
+import { ChainReader } from '../contracts'
 import { findLanded } from './landed'
 
 /** A real chain behind a node that limits its answers, under a host name that does not count as local. */

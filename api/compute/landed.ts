@@ -2,7 +2,7 @@ import { ZeroHash } from 'ethers/constants'
 import type { Chain } from '../../src/chains'
 import { attestationUid } from '../../src/eas'
 import type { ServedChain, Statement, Terms } from './attester'
-import type { AttestedLog, ChainReader } from './chain-reader'
+import type { AttestedLog, ChainReader } from '../contracts'
 import { UnavailableError } from '../http/problems'
 import type { Landed } from './schemas'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../../dev/chain'
 import { ALL_SCHEMAS } from '../../src/location'
-import type { ChainReader, OnchainAttestation } from './chain-reader'
+import type { ChainReader, OnchainAttestation } from '../contracts'
 import { Measurer } from './measure'
 import { UnavailableError } from '../http/problems'
 import { Resolver } from './resolve'

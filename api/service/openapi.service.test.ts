@@ -36,7 +36,7 @@ import { RECORDED_BASE_URL, type Example } from './openapi-examples'
 import { OPERATIONS } from '../compute/operations'
 import { COMPUTE_PROBLEMS } from '../http/problems'
 import { PublishedViews } from '../graphql/sql'
-import { SafeSender } from '../compute'
+import { SafeSender } from '../outgoing'
 import { Store } from '../records'
 import { WebhookStore, type WebhookAdminParts } from '../webhooks'
 

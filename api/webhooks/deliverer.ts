@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { MONOTONIC } from '../../src/clock'
-import type { SafeSender } from '../compute'
+import type { SafeSender } from '../outgoing'
 import { Semaphore } from '../http/semaphore'
 import type { Store } from '../records'
 import {

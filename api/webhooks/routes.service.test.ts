@@ -8,7 +8,7 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../test/data
 import { openApiChecker } from '../../test/openapi'
 import { answers, startReceiver, type Receiver } from '../../test/receiver'
 import { insertRecords, uidOf } from '../../test/records'
-import { SafeSender } from '../compute'
+import { SafeSender } from '../outgoing'
 import { Store } from '../records'
 import { currentPosition, positionText } from '../stream'
 import { Deliverer, WebhookStore } from '.'

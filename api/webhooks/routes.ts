@@ -3,7 +3,7 @@ import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { CHANGES_KEPT_DAYS } from '../../src/config'
-import type { SafeSender } from '../compute'
+import type { SafeSender } from '../outgoing'
 import { recordsError, RETRY_AFTER } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { knownTexts, type Finality, type Store } from '../records'

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SafeSender } from '../compute'
+import { SafeSender } from '../outgoing'
 import { readWebhooksFile } from './subscriptions'
 import { sentence, testSentences } from '../../test/sentences'
 

@@ -3,7 +3,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Webhook } from 'standardwebhooks'
 import { filterOfTexts } from '../stream'
-import type { SafeSender } from '../compute'
+import type { SafeSender } from '../outgoing'
 import { SettingsError, parseSettingsFile, schemaProblems } from '../../src/config'
 
 /** At most so many subscriptions. */

@@ -5,7 +5,7 @@ import { LOCAL_PROXY_NAME, LOCAL_SIGNER_KEY } from '../../../dev/chain'
  * forge's tests submit one answer in both forms: the service's data, which is signed here for the proxy with
  * the deadline of the direct form. (The service's own answers for the proxy land in kit.system.test.ts.)
  */
-export const PROXY_CODE = 'api/compute/proxy-contract.json'
+export const PROXY_CODE = 'api/contracts/proxy-contract.json'
 
 /** What an answer's attestation says. */
 interface Attested {

@@ -7,8 +7,8 @@ import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
 import ipaddr from 'ipaddr.js'
 import { Client, type buildConnector } from 'undici'
 import { MAX_CAR_BYTES, documentOfCar, readIpfsUri, type IpfsPath } from './ipfs'
-import { ComputeError, UnavailableError, invalidInput } from '../../http/problems'
-import { Semaphore } from '../../http/semaphore'
+import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
+import { Semaphore } from '../http/semaphore'
 
 /** The size limit of a document, both on the wire and decompressed. */
 const MAX_BYTES = 262_144

@@ -3,7 +3,7 @@ import { compile } from '../../test/solidity'
 import { ACCOUNT_CHECK, accountCall, isAccountSignature, readAccountAnswer } from './account'
 
 test('the code is that of account.sol', () => {
-  expect(ACCOUNT_CHECK).toBe(compile('api/compute/account.sol').AccountCheck!.bytecode)
+  expect(ACCOUNT_CHECK).toBe(compile('api/contracts/account.sol').AccountCheck!.bytecode)
 })
 
 const claim = { account: `0x${'a1'.repeat(20)}`, digest: `0x${'d1'.repeat(32)}` }

@@ -20,8 +20,8 @@ import {
 } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SafeFetcher, dial, isPublicAddress, resolveHost, type FetchWorld } from './fetcher'
-import { ComputeError, UnavailableError } from '../../http/problems'
-import { sentence, testSentences } from '../../../test/sentences'
+import { ComputeError, UnavailableError } from '../http/problems'
+import { sentence, testSentences } from '../../test/sentences'
 
 /**
  * docs/spec/trust.md 3, Tests: a hostile server behind real TLS on loopback, which passes for 93.184.216.34
