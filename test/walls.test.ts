@@ -261,6 +261,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['dev/chain.ts', "'anvil_setTime', [Date.now()]", 'times of blocks'],
   ['dev/hunt.mjs', 'date: new Date().toISOString()', 'when a seed was found'],
   ['dev/lock.ts', 'since: new Date().toISOString()', 'when a world was started'],
+  ['dev/release.mjs', 'day = new Date()', 'the date of a release'],
   ['web/explorer/card.tsx', 'expires * 1000 < Date.now()', 'compared with an expiry'],
   ['web/explorer/filters.tsx', ': Date.now()\n', 'the days of a calendar'],
   ['web/explorer/filters.tsx', 'first.data ?? Date.now()', 'the days of a calendar'],
