@@ -27,14 +27,10 @@ import {
   pathOf,
   recordsErrorHandler,
 } from './http/problems'
-import {
-  type ColumnarFiles,
-  Exports,
-  Freshness,
-  type RecordSearch,
-  recordsRoutes,
-  type Store,
-} from './records'
+import { type ColumnarFiles, Exports } from './formats'
+import { Freshness, type Store } from './store'
+import type { RecordSearch } from './query'
+import { recordsRoutes } from './records'
 import { tilesRoutes } from './tiles'
 import { webhookAdminRoutes, type WebhookAdminParts } from './webhooks'
 

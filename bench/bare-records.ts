@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
 import { Pool } from 'pg'
-import type { Statement } from '../api/records/model'
+import type { Statement } from '../api/store/model'
 
 /**
  * The least that a program of Node does for a list of records: `node dist/bench/bare-records.js <port>

@@ -7,9 +7,9 @@ import { Client } from 'pg'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
-import { Store } from '../api/records/store'
-import { conditionIn } from '../api/records/filter'
-import type { RecordFilter, Statement } from '../api/records/model'
+import { Store } from '../api/store/store'
+import { conditionIn } from '../api/query/filter'
+import type { RecordFilter, Statement } from '../api/store/model'
 import { processMegabytes, type Bench, type Table } from './bench'
 import {
   CITIES_SQL,

@@ -13,9 +13,9 @@ import { SharedRedis } from '../api/http/redis'
 import { Resolver } from '../api/compute/resolve'
 import { buildServer, type ServerParts } from '../api/server'
 import { Pages } from '../api/web'
-import { ColumnarFiles } from '../api/records/columnar/file'
-import { RecordSearch } from '../api/records/search'
-import { Store } from '../api/records/store'
+import { ColumnarFiles } from '../api/formats/columnar/file'
+import { RecordSearch } from '../api/query/search'
+import { Store } from '../api/store/store'
 import { WalletTier, type WalletOptions } from '../api/contracts/wallet'
 import { Nonces } from '../api/http/nonces'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
@@ -24,8 +24,8 @@ import type { Identity } from '../api/compute/signers'
 
 /** The compiled workers: `npm test` builds before it runs. */
 export const MEASURE_WORKER = path.resolve('dist/api/compute/measure-worker.js')
-export const SIEVE_WORKER = path.resolve('dist/api/records/sieve-worker.js')
-export const COLUMNAR_WORKER = path.resolve('dist/api/records/columnar/worker.js')
+export const SIEVE_WORKER = path.resolve('dist/api/query/sieve-worker.js')
+export const COLUMNAR_WORKER = path.resolve('dist/api/formats/columnar/worker.js')
 
 interface TestServerOptions extends Partial<
   Omit<ServerParts, 'store' | 'records' | 'attesters' | 'resolver' | 'counter' | 'walletTier'>

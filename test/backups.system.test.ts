@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Store } from '../api/records/store'
+import { Store } from '../api/store/store'
 import { startApi } from './api'
 import { MISSING_PACKAGES, changed, startCluster, type Cluster } from './cluster'
 import { emptyFolder, run } from './servers'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
-import type { Finality } from '../api/records'
+import type { Finality } from '../api/store'
 import * as eas from '../src/abi/EAS'
 import { stateSchema } from '../src/chains'
 import { bodyOf, eventOf } from '../src/indexer/store'

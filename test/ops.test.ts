@@ -203,7 +203,7 @@ describe('proxies', () => {
     expect(haproxy).toContain('httpchk GET /health')
   })
   test('PgBouncer sets what the API sets by itself', () => {
-    const [, options] = /options: '([^']+)'/.exec(read('api/records/store-pool.ts'))!
+    const [, options] = /options: '([^']+)'/.exec(read('api/store/pool.ts'))!
     const api = /^api = (.*)$/m.exec(read('ops/pgbouncer.ini'))![1]!.replaceAll("''", "'")
     for (const [, name, value] of options!.matchAll(/-c (\w+)=(\w+)/g))
       expect(api).toMatch(new RegExp(`SET ${name} = '?${value}'?;`))

@@ -1,7 +1,7 @@
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { Runner, type HotDatabase, type HotDatabaseState } from '@subsquid/util-internal-processor-tools'
 import { expect, vi } from 'vitest'
-import { doubtAbout, type IndexState } from '../api/records'
+import { doubtAbout, type IndexState } from '../api/store'
 import {
   BlockReader,
   ChainSource,

@@ -8,7 +8,7 @@ import { answerRequest } from '../../test/behind'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { Attester } from '../compute/attester'
 import { ChainReader } from '../contracts'
-import { DatabaseServers } from '../records'
+import { DatabaseServers } from '../store'
 import { noteAttesters } from './attesters'
 
 /** Whose attestations are noted as answers of this service, from a real chain. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { retry } from '../../src/retry'
 import type { ServedChain } from '../compute'
-import { apiConnections, type DatabaseServers } from '../records'
+import { apiConnections, type DatabaseServers } from '../store'
 import { attesterStatement } from './sql'
 
 /** Between two tries while the database or a node does not answer: longer and longer. */

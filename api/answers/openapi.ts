@@ -8,25 +8,24 @@ import {
   BOM,
   checkBom,
   choiceReader,
-  chooseFormat,
   DEFAULT_LIMIT,
   FILTERS,
-  formats,
   invalid,
   listTag,
   MAX_CURSOR_LENGTH,
   MAX_LIMIT,
   parameter,
   positionIn,
-  PROVENANCE_FIELDS,
   queryOf,
   readAddress,
   readText,
   RECORD_PATH,
-  RECORDS_ERRORS,
   severalReader,
   wholeReader,
-} from '../records'
+} from '../query'
+import { chooseFormat } from '../formats'
+import { formats, RECORDS_ERRORS } from '../records'
+import { PROVENANCE_FIELDS } from '../store'
 import type { AnswerFilter, AnswerQuery } from './sql'
 
 /** What the answers that have landed can be asked, and what is documented of them. */

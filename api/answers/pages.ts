@@ -1,20 +1,18 @@
 import { type Html, html, joined } from '../http/html'
 import { anchor, definitions, type Page, page, type Trail } from '../http/pages'
+import { addressWith, type GivenQuery, type PageAddresses } from '../query'
 import {
-  addressWith,
   attestedListPage,
   attestedRow,
   cell,
   conditionsInWords,
   either,
-  type GivenQuery,
-  NEWEST_FIRST,
-  type PageAddresses,
   REVOKED,
   revokedNote,
   shortened,
   shortHex,
-} from '../records'
+} from '../pages'
+import { NEWEST_FIRST } from '../store/model'
 import type { AnswerFilter } from './sql'
 
 /** Answers that landed as pages for browsers: the list, and one of them. */

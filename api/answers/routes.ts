@@ -5,20 +5,10 @@ import { checksumAddress } from '../../src/eas'
 import { sendPage } from '../http/pages'
 import { RecordsError, itIsOn, recordsErrorHandler } from '../http/problems'
 import { workOf, type Work } from '../http/work'
-import {
-  chooseFormat,
-  csvFile,
-  cursorText,
-  listAbove,
-  ndjsonFile,
-  pageAddresses,
-  provenanceText,
-  readParameters,
-  withMark,
-  type Exports,
-  type Freshness,
-  type Store,
-} from '../records'
+import { chooseFormat, csvFile, ndjsonFile, withMark, type Exports } from '../formats'
+import { cursorText, pageAddresses, readParameters } from '../query'
+import { listAbove } from '../pages'
+import { provenanceText, type Freshness, type Store } from '../store'
 import { ANSWER_FIELDS, ANSWER_FORMATS, answersRequest, answersSchemas } from './openapi'
 import { answerPage, answersPage, type LandedAnswer } from './pages'
 import { answersQuery, type AnswerQuery, type AnswerResult } from './sql'

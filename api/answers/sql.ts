@@ -1,5 +1,6 @@
 import type { AnswerFields } from '../../src/answer'
-import { isAny, PROVENANCE_TEXT, type OneOrMore, type RecordPosition, type Statement } from '../records'
+import { isAny, PROVENANCE_TEXT } from '../store'
+import type { OneOrMore, RecordPosition, Statement } from '../store/model'
 
 /** The SQL of answers that have landed: the tables answer, and answer_attester of whose they are. */
 
@@ -32,7 +33,7 @@ export interface AnswerQuery extends AnswerFilter {
 /** An answer as the query gives it. */
 export interface AnswerResult extends AnswerFields {
   id: string
-  /** JSON as text (api/records/provenance.ts) */
+  /** JSON as text (api/store/provenance.ts) */
   provenance: string
 }
 

@@ -9,7 +9,7 @@ import { Measurer } from './measure'
 import { OffchainResolver, offchainSource, validityOf, type DocumentFetcher } from './offchain'
 import { ComputeError } from '../http/problems'
 import { Resolver, type ResolvedInput } from './resolve'
-import type { Store } from '../records/store'
+import type { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
 
 interface Vector {

@@ -5,8 +5,8 @@ import type { ChainReader, OnchainAttestation } from '../contracts'
 import { Measurer } from './measure'
 import { UnavailableError } from '../http/problems'
 import { Resolver } from './resolve'
-import type { IndexState, Store } from '../records/store'
-import type { InputRow } from '../records/store-inputs'
+import type { IndexState, Store } from '../store/store'
+import type { InputRow } from '../store/inputs'
 import { sentence, testSentences } from '../../test/sentences'
 
 /**

@@ -8,7 +8,7 @@ import { isSalted, resolveSalted } from './salted'
 import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
 import { ComputeError, UnavailableError, invalidInput, itIsOn, noGeometry } from '../http/problems'
 import { SharedRead } from '../http/shared'
-import { doubtAbout, type IndexState, type InputRow, type Store } from '../records'
+import { doubtAbout, type IndexState, type InputRow, type Store } from '../store'
 
 /** How long the state of the index is reused, milliseconds. */
 const INDEX_STATE_SHARED_MS = 250

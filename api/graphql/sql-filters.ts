@@ -13,15 +13,9 @@ import { CHAINS, chainNamed } from '../../src/chains'
 import { parseAddress, parseUid } from '../../src/eas'
 import { QueryError } from './limits'
 import { RecordsError } from '../http/problems'
-import {
-  type Bbox,
-  boxesOf,
-  boxFrom,
-  instantOf as millisecondsOf,
-  readAttributes,
-  readMemoWords,
-  TYPE_INDEXED,
-} from '../records'
+import type { Bbox } from '../store/model'
+import { boxesOf, TYPE_INDEXED } from '../store'
+import { boxFrom, instantOf as millisecondsOf, readAttributes, readMemoWords } from '../query'
 
 /**
  * Filters of the published views: equality, lists, ranges of time, bbox, words of the memo and attributes. No
@@ -101,7 +95,7 @@ const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>>
           sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
         const envelope = ([w, s, e, n]: Bbox) =>
           sql.fragment`ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326))`
-        // The same condition as that of the Records API (meets in api/records/sql.ts).
+        // The same condition as that of the Records API (meets in api/store/sql.ts).
         const meets = (shape: SQL, place: SQL) =>
           sql.fragment`(${shape} && ${place} and ST_DWithin(${shape}, ${place}, 0)::int <> 0)`
         const boxes = boxesOf(readBbox(value)).map((box) =>
@@ -123,7 +117,7 @@ const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>>
 
 /** Columns that are compared as the Records API compares them, by an index of an expression. */
 const NAMED: Readonly<Record<string, (sql: Sql, source: SQL, name: string) => SQL>> = {
-  // isType in api/records/sql.ts
+  // isType in api/store/sql.ts
   locationType: (sql, source, name) => {
     const [given, length] = [sql.fragment`${sql.value(name)}::text`, sql.literal(TYPE_INDEXED)]
     const indexed = sql.fragment`lower(left(${source}, ${length})) = lower(left(${given}, ${length}))`

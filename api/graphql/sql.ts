@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { QueryError } from './limits'
 import { UnavailableError } from '../http/problems'
-import { cancelStatement, DatabaseServers, type DatabaseError, isOutage } from '../records'
+import { cancelStatement, DatabaseServers, type DatabaseError, isOutage } from '../store'
 
 /** The schema of the views that raw GraphQL shows, and the role that may read them (migration Graphql). */
 export const PUBLISHED_SCHEMA = 'published'

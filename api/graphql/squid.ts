@@ -3,7 +3,7 @@ import type { GraphqlBackend } from './gateway'
 import { PAGE_LIMITS, QueryError, type CheckedQuery, type RowsOf } from './limits'
 import { UnavailableError } from '../http/problems'
 import { SettingsError } from '../../src/config'
-import { type DatabaseError, isOutage } from '../records'
+import { type DatabaseError, isOutage } from '../store'
 
 export { graphqlRoutes } from './gateway'
 

@@ -1,4 +1,4 @@
-import { CRS84, type GivenQuery } from '../records'
+import { CRS84, type GivenQuery } from '../query'
 import { COLLECTION, type Format } from './parameters'
 
 /** The documents of OGC API - Features (OGC 17-069r4, 7), all but the features. */

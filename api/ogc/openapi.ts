@@ -1,6 +1,7 @@
 import { version } from '../../package.json'
 import { SHARED_COMPONENTS, object, ref, text, UID, type Schema } from '../http/openapi-components'
-import { CRS84, LOCATION_RECORD, PROVENANCE_PROPERTIES, QUERYABLES } from '../records'
+import { CRS84, QUERYABLES } from '../query'
+import { LOCATION_RECORD, PROVENANCE_PROPERTIES } from '../records'
 import { GEOJSON, HTML, JSON_TYPE, OPENAPI, SCHEMA, TITLE } from './documents'
 import { COLLECTION, FEATURE_PATH, ITEMS_QUERY, MATRIX_SET } from './parameters'
 

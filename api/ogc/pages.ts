@@ -1,5 +1,6 @@
-import { type Collection, type Document, type Link } from './documents'
-import { type Bbox, drawMap, type Feature, featureBody, headline, REVOKED, titleOf } from '../records'
+import type { Collection, Document, Link } from './documents'
+import type { Bbox } from '../store/model'
+import { drawMap, type Feature, featureBody, headline, REVOKED, titleOf } from '../pages'
 import { type Html, html, joined, trusted } from '../http/html'
 import { definitions, list, type Page, page, type Trail } from '../http/pages'
 

@@ -16,7 +16,6 @@ import {
   invalid,
   MAX_CURSOR_LENGTH,
   MAX_LIMIT,
-  NEWEST_FIRST,
   numbersOf,
   parameter,
   pathOf,
@@ -32,10 +31,9 @@ import {
   readText,
   TIME_SORTS,
   wholeReader,
-  type Bbox,
   type SearchQuery,
-  type TimeSort,
-} from '../records'
+} from '../query'
+import { NEWEST_FIRST, type Bbox, type TimeSort } from '../store/model'
 
 /**
  * The parameters of OGC API - Features (OGC 17-069r4, 7.15), and those that filter by a property: each with

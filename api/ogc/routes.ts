@@ -3,20 +3,10 @@ import type { TUnsafe } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { version } from '../../package.json'
-import {
-  cursorText,
-  type Feature,
-  featureText,
-  featureTexts,
-  type Freshness,
-  type GivenQuery,
-  isKnown,
-  orderOf,
-  readParameters,
-  type RecordSearch,
-  type SearchQuery,
-  type Store,
-} from '../records'
+import { cursorText, type GivenQuery, readParameters, type RecordSearch, type SearchQuery } from '../query'
+import { type Feature, orderOf } from '../pages'
+import { featureText, featureTexts } from '../formats'
+import { type Freshness, isKnown, type Store } from '../store'
 import {
   CONFORMANCE,
   DESCRIPTION,

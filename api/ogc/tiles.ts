@@ -1,6 +1,6 @@
 import { BOUNDS, LAYERS, MAX_ZOOM, TILE_TYPE, tilesAddress } from '../tiles'
 import { JSON_TYPE, link, SCHEMA, selfLinks, TITLE, type Link, type OgcAddresses } from './documents'
-import { CRS84 } from '../records'
+import { CRS84 } from '../query'
 import { MATRIX_SET, type Format } from './parameters'
 
 /**

@@ -7,7 +7,7 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../test/data
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type StoredRecord } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
-import { FILTERS } from './parameters'
+import { FILTERS } from '../query/parameters'
 
 /** For any query string the answer is correct or a specified error. */
 const LIST = '/api/v0/location-records'

@@ -13,9 +13,8 @@ import {
   text,
   type Schema,
 } from '../http/openapi-components'
-import { LIST_QUERY, NO_QUERY, RECORD_PATH, RECORD_QUERY } from './parameters'
-import { PROVENANCE_FIELDS } from './provenance'
-import { CHAIN_READINESS } from './readiness'
+import { LIST_QUERY, NO_QUERY, RECORD_PATH, RECORD_QUERY } from '../query'
+import { PROVENANCE_FIELDS, CHAIN_READINESS } from '../store'
 
 /** What is documented of the Records API, as OpenAPI 3.1; parameters.ts has what it can be asked. */
 

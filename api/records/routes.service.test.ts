@@ -6,9 +6,9 @@ import { parseCsv } from '../../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type GivenRecord, type StoredRecord } from '../../test/records'
-import { CSV_COLUMNS, guarded } from './csv'
-import { chooseFormat } from './formats'
-import { PROVENANCE_FIELDS } from './provenance'
+import { CSV_COLUMNS, guarded } from '../formats/csv'
+import { chooseFormat } from '../formats/formats'
+import { PROVENANCE_FIELDS } from '../store/provenance'
 import { sentence, testSentences } from '../../test/sentences'
 
 /** The list of records, on a real database: filters, order, paging, formats, headers. */

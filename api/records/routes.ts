@@ -8,19 +8,39 @@ import { sendPage } from '../http/pages'
 import { RecordsError, itIsOn, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { workOf, type Work } from '../http/work'
-import { listAbove } from './attested-pages'
-import { cursorText } from './cursor'
-import type { Exports } from './exports'
-import { RECORD_FORMATS, TEXT_FORMATS, csvFormat, featureText, recordBytes, recordText } from './formats'
-import type { Freshness } from './freshness'
-import { linkHeader, pageAddresses } from './links'
+import { listAbove, listPage, recordPage, type Feature } from '../pages'
+import {
+  cursorText,
+  linkHeader,
+  pageAddresses,
+  MAX_OFFSET,
+  choiceTag,
+  listRequest,
+  recordFormat,
+  type ListRequest,
+  invalid,
+  readParameters,
+  type RecordPage,
+  type RecordSearch,
+} from '../query'
+import {
+  type Exports,
+  RECORD_FORMATS,
+  TEXT_FORMATS,
+  csvFormat,
+  featureText,
+  recordBytes,
+  recordText,
+} from '../formats'
+import {
+  type Freshness,
+  readinessOf,
+  type AgeLimits,
+  type ChainReadiness,
+  type ChainStatusRow,
+  type Store,
+} from '../store'
 import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
-import { listPage, recordPage, type Feature } from './pages'
-import { MAX_OFFSET, choiceTag, listRequest, recordFormat, type ListRequest } from './parameters'
-import { invalid, readParameters } from './query'
-import { readinessOf, type AgeLimits, type ChainReadiness } from './readiness'
-import type { RecordPage, RecordSearch } from './search'
-import type { ChainStatusRow, Store } from './store'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const LIST_HEAD = Buffer.from('{"data":[')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { CHAINS } from '../../src/chains'
-import { readinessOf } from '../records/readiness'
+import { readinessOf } from '../store/readiness'
 
 const LIMITS = { indexMaxAgeSeconds: 15, maxLagSeconds: 60, isLocal: () => false }
 const NOW = Date.UTC(2026, 10, 21)

@@ -7,7 +7,7 @@ import { UnavailableError } from '../http/problems'
 import { registerRedis, type SharedRedis } from '../http/redis'
 import { registerRpcCalls } from '../../src/rpc'
 import { SERVICE_ROUTES } from './schemas'
-import { readinessOf, type AgeLimits, type Store } from '../records'
+import { readinessOf, type AgeLimits, type Store } from '../store'
 
 export interface MonitoringParts {
   store: Store

@@ -37,7 +37,7 @@ import { OPERATIONS } from '../compute/operations'
 import { COMPUTE_PROBLEMS } from '../http/problems'
 import { PublishedViews } from '../graphql/sql'
 import { SafeSender } from '../outgoing'
-import { Store } from '../records'
+import { Store } from '../store'
 import { WebhookStore, type WebhookAdminParts } from '../webhooks'
 
 /**

@@ -3,7 +3,7 @@ import type { FastifySchema } from 'fastify'
 import { RETRY_AFTER, answer, recordsError } from '../http/openapi-components'
 import { SUBMISSIONS } from '../../src/config'
 import { COMPUTE_PROBLEMS, type ProblemSlug } from '../http/problems'
-import { CHAIN_READINESS } from '../records'
+import { CHAIN_READINESS } from '../store'
 import { address, components, constant, named, oneOfTexts, orNull, ref, uid } from '../http/schema'
 
 /** The routes of the service itself: typed and documented. */

@@ -1,16 +1,7 @@
 import { createHash } from 'node:crypto'
-import {
-  type Bbox,
-  type ChainChanges,
-  type ChangedRecord,
-  type ChangeIds,
-  type ChangeKind,
-  type Finality,
-  isOneOf,
-  type OneOrMore,
-  recordText,
-  type Store,
-} from '../records'
+import { type Bbox, isOneOf, type OneOrMore } from '../store/model'
+import type { ChainChanges, ChangedRecord, ChangeIds, ChangeKind, Finality, Store } from '../store'
+import { recordText } from '../formats'
 
 /** Changes of a chain that are read at once. */
 const CHANGES_AT_ONCE = 100

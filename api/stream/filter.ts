@@ -1,4 +1,5 @@
-import { choiceOf, FILTERS, lowered, queryOf, readParameters } from '../records'
+import { choiceOf, FILTERS, queryOf, readParameters } from '../query'
+import { lowered } from '../store/model'
 import type { ChangeFilter } from './changes'
 
 /** The filters of changes: those of the list that a change can be held against. */

@@ -19,7 +19,7 @@ import {
 import { UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import type { Work } from '../http/work'
-import { FINALITIES, type Finality, type Store } from '../records'
+import { FINALITIES, type Finality, type Store } from '../store'
 
 export interface LiveOptions {
   /** Interval between reads of the changes while anybody listens, in milliseconds. */

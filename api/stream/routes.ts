@@ -4,16 +4,9 @@ import { RATE_HEADERS, answer } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { workOf } from '../http/work'
-import {
-  FINALITIES,
-  RECORDS_ERRORS,
-  type Finality,
-  invalid,
-  parameter,
-  queryOf,
-  readParameters,
-  readText,
-} from '../records'
+import { FINALITIES, type Finality } from '../store'
+import { RECORDS_ERRORS } from '../records'
+import { invalid, parameter, queryOf, readParameters, readText } from '../query'
 import { parsePosition, type Position } from './changes'
 import { CHANGE_FILTERS, filterOf } from './filter'
 import type { LiveRecords } from './live'

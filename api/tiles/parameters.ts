@@ -1,4 +1,4 @@
-import { CQL2_FILTER, FILTERS, invalid, parameter, pathOf, queryOf, wholeReader } from '../records'
+import { CQL2_FILTER, FILTERS, invalid, parameter, pathOf, queryOf, wholeReader } from '../query'
 import { MAX_ZOOM, type Tile } from './grid'
 
 /** What can be asked of tiles. */

@@ -1,4 +1,5 @@
-import { conditions, isAny, TYPE_INDEXED, type RecordFilter, type Statement } from '../records'
+import { conditions, isAny, TYPE_INDEXED } from '../store'
+import type { RecordFilter, Statement } from '../store/model'
 import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
 /** The SQL of tiles. */

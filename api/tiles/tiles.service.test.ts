@@ -10,7 +10,8 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../test/data
 import { openApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type GivenRecord } from '../../test/records'
 import { startRedisProxy } from '../../test/redis-proxy'
-import { RecordSearch, Store, type RecordChoice } from '../records'
+import { RecordSearch, type RecordChoice } from '../query'
+import { Store } from '../store'
 import { worldX, worldY, type Tile } from './grid'
 import { Tiles } from './tiles'
 

@@ -3,15 +3,9 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import { finished, joined, OWN_WORK, type Work } from '../http/work'
-import {
-  boxesOf,
-  choiceTag,
-  NEWEST_FIRST,
-  type Bbox,
-  type RecordChoice,
-  type RecordSearch,
-  type Store,
-} from '../records'
+import { boxesOf, type Store } from '../store'
+import { choiceTag, type RecordChoice, type RecordSearch } from '../query'
+import { NEWEST_FIRST, type Bbox } from '../store/model'
 import { Changes } from './changes'
 import { countedTile, drawnTile } from './encode'
 import { boxOf, type Tile } from './grid'

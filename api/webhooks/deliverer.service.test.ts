@@ -15,7 +15,7 @@ import { answers, distinct, startReceiver, type Receiver } from '../../test/rece
 import { hunt } from '../../test/seed'
 import { insertRecords, uidOf } from '../../test/records'
 import { SafeSender } from '../outgoing'
-import { Store } from '../records'
+import { Store } from '../store'
 import { Deliverer, WebhookStore, type DelivererOptions, type GivenSubscription } from '.'
 import { sentence, testSentences } from '../../test/sentences'
 

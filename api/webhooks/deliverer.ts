@@ -7,7 +7,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { MONOTONIC } from '../../src/clock'
 import type { SafeSender } from '../outgoing'
 import { Semaphore } from '../http/semaphore'
-import type { Store } from '../records'
+import type { Store } from '../store'
 import {
   changesAfter,
   currentPosition,

@@ -1,4 +1,4 @@
-import { apiConnections, translated, type DatabaseServers } from '../records'
+import { apiConnections, translated, type DatabaseServers } from '../store'
 import type { GivenSubscription } from './subscriptions'
 
 /** A subscription that this process delivers for. */

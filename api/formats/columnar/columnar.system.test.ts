@@ -1,0 +1,707 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { readFileSync, readlinkSync, readdirSync, writeFileSync } from 'node:fs'
+import { request, type IncomingMessage } from 'node:http'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api'
+import { deserialize } from 'flatgeobuf/lib/mjs/generic.js'
+import { parseProperties } from 'flatgeobuf/lib/mjs/generic/feature.js'
+import * as geojson from 'flatgeobuf/lib/mjs/geojson.js'
+import { fromGeometry } from 'flatgeobuf/lib/mjs/geojson/geometry.js'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { COLUMNAR_WORKER, startApi, type TestApi } from '../../../test/api'
+import {
+  createMigratedDatabase,
+  removeFolder,
+  rows,
+  temporaryFolder,
+  type TestDatabase,
+} from '../../../test/database'
+import { insertRecords, somePlaces, type Geometry, type GivenRecord } from '../../../test/records'
+import { RECORD_FIELD_LIST } from '../../../src/location'
+import { RECORD_COLUMNS } from '../../store/sql'
+import { ColumnarFiles } from './file'
+import { curveKey, LAST_KEY, shapeOf } from './shape'
+import { OWN_WORK } from '../../http/work'
+import { sentence, testSentences } from '../../../test/sentences'
+
+/** GeoParquet and FlatGeobuf, read back with DuckDB, GDAL and flatgeobuf's own reader. */
+
+const LIST = '/api/v0/location-records'
+const GDAL = /\bFlatGeobuf\b/.test(spawnSync('ogrinfo', ['--formats'], { encoding: 'utf8' }).stdout ?? '')
+const run = promisify(execFile)
+const SEED = 2_511
+
+/** Only some of its positions have a height. */
+const MIXED: Geometry = {
+  type: 'LineString',
+  coordinates: [
+    [7, 46, 500],
+    [8, 46],
+    [9, 46, -1.5],
+  ],
+}
+/** Geometries that a format could lose something of. */
+const SPECIAL: Geometry[] = [
+  { type: 'Point', coordinates: [8.54, 47.37, 408.5] },
+  MIXED,
+  {
+    type: 'MultiLineString',
+    coordinates: [
+      [
+        [1, 2],
+        [3, 4],
+      ],
+    ],
+  },
+  {
+    type: 'MultiLineString',
+    coordinates: [
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      [
+        [5, 6],
+        [7, 8],
+        [9, 9],
+      ],
+    ],
+  },
+  {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [0, 0],
+        [9, 0],
+        [9, 9],
+        [0, 9],
+        [0, 0],
+      ],
+      [
+        [1, 1],
+        [1, 2],
+        [2, 2],
+        [2, 1],
+        [1, 1],
+      ],
+      [
+        [3, 3],
+        [3, 4],
+        [4, 4],
+        [4, 3],
+        [3, 3],
+      ],
+    ],
+  },
+  // Across the antimeridian, round a pole, from one end of the world to the other.
+  {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [179, -17],
+        [-179, -17],
+        [-179, -16],
+        [179, -16],
+        [179, -17],
+      ],
+    ],
+  },
+  {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [0, 80],
+        [120, 80],
+        [-120, 80],
+        [0, 80],
+      ],
+    ],
+  },
+  {
+    type: 'LineString',
+    coordinates: [
+      [-180, -90],
+      [0, 0],
+      [180, 90],
+    ],
+  },
+  { type: 'Point', coordinates: [-180, 90] },
+  { type: 'Point', coordinates: [0.1 + 0.2, -1e-9] },
+  {
+    type: 'GeometryCollection',
+    geometries: [
+      { type: 'Point', coordinates: [1, 2] },
+      {
+        type: 'GeometryCollection',
+        geometries: [
+          {
+            type: 'MultiPoint',
+            coordinates: [
+              [3, 4],
+              [5, 6],
+            ],
+          },
+          {
+            type: 'Polygon',
+            coordinates: [
+              [
+                [0, 0],
+                [1, 0],
+                [1, 1],
+                [0, 0],
+              ],
+            ],
+          },
+        ],
+      },
+    ],
+  },
+]
+const TEXTS = [
+  '=1+1',
+  'Zürich, 東京, 🗺️ \u{1F3F4}',
+  '"quoted"\tand\nlines\r\n',
+  '',
+  "it's; -- a 'memo'",
+  '\u200f\ufeff',
+]
+const ATTRIBUTES = [
+  {
+    owner: `0x${'ab'.repeat(20)}`,
+    big: '115792089237316195423570985008687907853269984665640564039457584007913129639935',
+  },
+  { nested: { list: [1, 'two', [3.5, null, true]], 'é "key"': {} }, none: null },
+  {},
+]
+const given: GivenRecord[] = [
+  ...somePlaces(12_000, SEED),
+  ...SPECIAL.map((geometry, i) => ({
+    ...{ chain: 'base-sepolia', geometry, timestamp: Date.UTC(2026, 5, 1) + i * 1_001 },
+    ...{ memo: TEXTS[i % TEXTS.length]!, attributes: ATTRIBUTES[i % ATTRIBUTES.length]! },
+    ...{ recipeTypes: TEXTS.slice(0, i % 4), media: i % 2 ? 'aGVsbG8=' : undefined! },
+  })),
+  // Larger than what is read of a run at once.
+  {
+    geometry: { type: 'Point', coordinates: [5, 5] },
+    memo: 'A long text. '.repeat(40_000),
+    timestamp: Date.UTC(2025, 1),
+  },
+  {
+    columns: {
+      timestamp: new Date('0001-01-01T00:00:00Z'),
+      event_timestamp: new Date('9999-12-31T23:59:59.999Z'),
+    },
+  },
+]
+
+interface Feature {
+  geometry: Geometry | null
+  properties: Record<string, unknown>
+}
+let database: TestDatabase
+let api: TestApi
+let duckdb: DuckDBConnection
+/** All records as GeoJSON has them, by UID. */
+let expected: Map<string, Feature>
+const folder = temporaryFolder()
+
+beforeAll(async () => {
+  console.log(`seed ${SEED}`)
+  vi.spyOn(console, 'debug').mockImplementation(() => {})
+  database = await createMigratedDatabase()
+  await insertRecords(database.url, given)
+  api = await startApi({ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'] })
+  duckdb = await (await DuckDBInstance.create(':memory:')).connect()
+  const all = (await (await fetch(`${api.url}${LIST}?format=geojson`)).json()) as { features: Feature[] }
+  expected = new Map(all.features.map((feature) => [feature.properties.uid as string, feature]))
+  expect(expected.size).toBe(given.length)
+})
+const open: IncomingMessage[] = []
+afterEach(() => {
+  for (const response of open.splice(0)) response.destroy()
+})
+afterAll(async () => {
+  removeFolder(folder)
+  duckdb?.closeSync()
+  await api?.close()
+  await database?.drop()
+})
+
+let files = 0
+let clients = 0
+/** Asks as a client of its own: two exports of a client run at a time. */
+const ask = (query: string, { headers, ...init }: RequestInit = {}) =>
+  fetch(`${api.url}${LIST}${query}`, {
+    ...init,
+    headers: { ...headers, 'x-forwarded-for': `198.51.100.${clients++ % 250}` },
+  })
+/** Asks for a file, and writes it down. */
+async function saved(query: string): Promise<string> {
+  const response = await ask(query)
+  expect(response.status, await response.clone().text()).toBe(200)
+  const name = path.join(folder, `${files++}.${/format=geoparquet/.test(query) ? 'parquet' : 'fgb'}`)
+  writeFileSync(name, Buffer.from(await response.arrayBuffer()))
+  return name
+}
+async function duck<Row>(sql: string): Promise<Row[]> {
+  return (await duckdb.runAndReadAll(sql)).getRowObjectsJson() as Row[]
+}
+
+/** The records of a GeoParquet file in its order, with the geometry as GeoJSON by PostGIS. */
+async function parquetFeatures(file: string): Promise<Feature[]> {
+  const times = RECORD_FIELD_LIST.filter(([, { type }]) => type === 'time')
+    .map(([name]) => `epoch_ms(${name})::VARCHAR AS ${name}`)
+    .join(', ')
+  const read = await duck<Record<string, unknown>>(
+    `SELECT * REPLACE (${times}, hex(ST_AsWKB(geometry)) AS geometry) FROM read_parquet('${file}')`,
+  )
+  const shapes = await rows<{ geometry: string | null }>(
+    database.url,
+    `SELECT ST_AsText(ST_GeomFromWKB(decode(wkb, 'hex')), 17) AS geometry FROM unnest($1::text[]) WITH ORDINALITY AS t (wkb, n) ORDER BY n`,
+    [read.map(({ geometry }) => geometry)],
+  )
+  return read.map(({ geometry: _, bbox: __, ...row }, i) => ({
+    geometry: shapes[i]!.geometry as never,
+    properties: Object.fromEntries(
+      RECORD_FIELD_LIST.flatMap(([name, { type }]) => {
+        const value = row[name]
+        if (type === 'time') return [[name, new Date(Number(value)).toISOString()]]
+        if (type === 'json') return value === null ? [] : [[name, JSON.parse(value as string) as unknown]]
+        return [[name, value]]
+      }),
+    ),
+  }))
+}
+/** WKT of GeoJSON, by PostGIS too. */
+async function textsOf(features: readonly Feature[]): Promise<(string | null)[]> {
+  const texts = await rows<{ geometry: string | null }>(
+    database.url,
+    `SELECT ST_AsText(ST_GeomFromGeoJSON(json), 17) AS geometry FROM unnest($1::text[]) WITH ORDINALITY AS t (json, n) ORDER BY n`,
+    [features.map(({ geometry }) => geometry && JSON.stringify(geometry))],
+  )
+  return texts.map(({ geometry }, i) =>
+    JSON.stringify(features[i]!.geometry) === JSON.stringify(MIXED)
+      ? 'LINESTRING Z (7 46 500,8 46 NaN,9 46 -1.5)'
+      : geometry,
+  )
+}
+
+/** Where a FlatGeobuf file has what. */
+function layoutOf(file: Buffer) {
+  const headerEnd = 12 + file.readUInt32LE(8)
+  const levels = [given.length]
+  while (levels.at(-1)! > 1) levels.push(Math.ceil(levels.at(-1)! / 16))
+  const nodes = levels.reduce((sum, each) => sum + each)
+  const featuresAt = headerEnd + 40 * nodes
+  const leaves = Array.from({ length: given.length }, (_, i) => {
+    const at = headerEnd + 40 * (nodes - given.length + i)
+    const bounds = [0, 8, 16, 24].map((side) => file.readDoubleLE(at + side))
+    return { bounds, at: featuresAt + Number(file.readBigUInt64LE(at + 32)) }
+  })
+  return { featuresAt, leaves }
+}
+/** The features of a FlatGeobuf file, by flatgeobuf's own reader. */
+async function flatFeatures(bytes: Buffer, rect?: object): Promise<Feature[]> {
+  const features: Feature[] = []
+  const fromFeature = (_: number, feature: never, header: never) => {
+    const { columns, geometryType } = header as { columns: never; geometryType: never }
+    const geometry = (feature as { geometry: () => unknown }).geometry()
+    const read = {
+      geometry: geometry ? (fromGeometry(geometry as never, geometryType) as never) : null,
+      properties: parseProperties(feature, columns) as Record<string, unknown>,
+    }
+    features.push(read)
+    return read
+  }
+  // Its arrays of doubles want a buffer of their own.
+  const copy = new Uint8Array(bytes)
+  for await (const _ of deserialize(copy, {
+    fromFeature,
+    ...(rect && { rect }),
+  } as never) as AsyncIterable<unknown>);
+  return features
+}
+/** As a FlatGeobuf file has a record: null is left out. */
+const withoutNull = (properties: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null))
+/** GDAL writes 2026/01/31 12:00:00+00, or ISO 8601. */
+const timeOf = (text: string) => Date.parse(text.replaceAll('/', '-').replace(' ', 'T').replace(/\+00$/, 'Z'))
+const ids = (features: readonly { properties: Record<string, unknown> }[]) =>
+  features.map(({ properties }) => properties.uid as string).sort()
+const expectedIn = ([west, south, east, north]: readonly number[]) =>
+  [...expected.values()].filter(({ geometry }) => {
+    if (!geometry) return false
+    const [w, s, e, n] = shapeOf(JSON.stringify(geometry)).bounds
+    return w <= east! && e >= west! && s <= north! && n >= south!
+  })
+
+describe('GeoParquet', () => {
+  let file: string
+  beforeAll(async () => {
+    file = await saved('?format=geoparquet')
+  })
+  test('DuckDB reads every record as it is', async () => {
+    const read = await parquetFeatures(file)
+    expect(ids(read)).toEqual([...expected.keys()].sort())
+    const originals = read.map(({ properties }) => expected.get(properties.uid as string)!)
+    const texts = await textsOf(originals)
+    for (const [i, { properties, geometry }] of read.entries()) {
+      expect(properties).toEqual(originals[i]!.properties)
+      expect(geometry).toBe(texts[i])
+    }
+  })
+  test('columns have their types, and DuckDB takes the geometry for one, longitude first', async () => {
+    const [types] = await duck<Record<string, string>>(
+      `SELECT ${RECORD_FIELD_LIST.map(([name]) => `typeof(${name}) AS ${name}`).join()}, typeof(geometry) AS geometry, typeof(bbox) AS bbox FROM read_parquet('${file}') LIMIT 1`,
+    )
+    const sqlTypes = {
+      ...{ text: 'VARCHAR', address: 'VARCHAR', time: 'TIMESTAMP WITH TIME ZONE', number: 'DOUBLE' },
+      ...{ boolean: 'BOOLEAN', texts: 'VARCHAR[]', json: 'JSON' },
+    }
+    expect(types).toEqual({
+      ...Object.fromEntries(RECORD_FIELD_LIST.map(([name, { type }]) => [name, sqlTypes[type]])),
+      geometry: "GEOMETRY('OGC:CRS84')",
+      bbox: 'STRUCT(xmin DOUBLE, ymin DOUBLE, xmax DOUBLE, ymax DOUBLE)',
+    })
+  })
+  test('the metadata follow GeoParquet 1.1', async () => {
+    const [{ geo }] = (await duck<{ geo: string }>(
+      `SELECT decode(value) AS geo FROM parquet_kv_metadata('${file}') WHERE decode(key) = 'geo'`,
+    )) as [{ geo: string }]
+    const { columns, ...rest } = JSON.parse(geo) as { columns: Record<string, Record<string, unknown>> }
+    expect(rest).toEqual({ version: '1.1.0', primary_column: 'geometry' })
+    expect(columns.geometry).toMatchObject({
+      encoding: 'WKB',
+      edges: 'spherical',
+      geometry_types: [
+        ...['GeometryCollection', 'LineString', 'LineString Z', 'MultiLineString', 'MultiPoint'],
+        ...['MultiPolygon', 'Point', 'Point Z', 'Polygon'],
+      ],
+      bbox: [-180, -90, 180, 90],
+      crs: { type: 'GeographicCRS', id: { authority: 'OGC', code: 'CRS84' } },
+      covering: {
+        bbox: {
+          ...{ xmin: ['bbox', 'xmin'], ymin: ['bbox', 'ymin'] },
+          ...{ xmax: ['bbox', 'xmax'], ymax: ['bbox', 'ymax'] },
+        },
+      },
+    })
+  })
+  test('records stand along the curve, those without a geometry last; bbox holds geodesics too', async () => {
+    const read = await duck<{ uid: string; bbox: Record<string, number> | null }>(
+      `SELECT uid, bbox FROM read_parquet('${file}')`,
+    )
+    const keys = read.map(({ bbox }) =>
+      bbox ? curveKey([bbox.xmin!, bbox.ymin!, bbox.xmax!, bbox.ymax!]) : LAST_KEY,
+    )
+    expect(keys.every((key, i) => i === 0 || key >= keys[i - 1]!)).toBe(true)
+    expect(new Set(keys).size).toBeGreaterThan(8_000)
+    for (const { uid, bbox } of read) expect(bbox === null).toBe(expected.get(uid)!.geometry === null)
+    const groups = await duck<{ rows: string }>(
+      `SELECT DISTINCT row_group_id, row_group_num_rows AS rows FROM parquet_metadata('${file}') ORDER BY row_group_id`,
+    )
+    expect(groups.map(({ rows }) => Number(rows))).toEqual([10_000, given.length - 10_000])
+    const around = (geometry: Geometry) =>
+      read.find(({ uid }) => JSON.stringify(expected.get(uid)!.geometry) === JSON.stringify(geometry))!.bbox!
+    const across = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[179,'))!
+    expect(around(across)).toMatchObject({ xmin: -180, xmax: 180 })
+    // Its edges, of 120 degrees, come nearer to the pole than their ends.
+    const polar = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[0,80]'))!
+    expect(around(polar)).toMatchObject({ ymax: 90 })
+  })
+  test('bytes between the first ones and the row groups, which tell proxies that it goes on, have no meaning', async () => {
+    const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
+    const made = await makes.begin('geoparquet', OWN_WORK)
+    const [{ uid, chain, text }] = (await rows<{ uid: string; chain: string; text: string }>(
+      database.url,
+      `SELECT ${RECORD_COLUMNS} FROM location_record LIMIT 1`,
+    )) as [{ uid: string; chain: string; text: string }]
+    await made.add([{ uid, chain, text, geometry: null }])
+    const chunks: Uint8Array[] = [made.magic, new Uint8Array(7).fill(made.padding!)]
+    for await (const chunk of made.rest(11)) chunks.push(chunk)
+    await made.close()
+    await makes.close()
+    const name = path.join(folder, 'padded.parquet')
+    writeFileSync(name, Buffer.concat(chunks))
+    expect(await duck(`SELECT uid FROM read_parquet('${name}')`)).toEqual([{ uid }])
+  })
+})
+
+describe('FlatGeobuf', () => {
+  let file: string
+  let bytes: Buffer
+  beforeAll(async () => {
+    file = await saved('?format=flatgeobuf')
+    bytes = readFileSync(file)
+  })
+  test("flatgeobuf's own reader gets every record as it is", async () => {
+    const read = await flatFeatures(bytes)
+    expect(ids(read)).toEqual([...expected.keys()].sort())
+    for (const { properties, geometry } of read) {
+      const original = expected.get(properties.uid as string)!
+      expect(properties).toEqual(withoutNull(original.properties))
+      const text = JSON.stringify(original.geometry)
+      expect(geometry).toEqual(
+        text === JSON.stringify(MIXED)
+          ? {
+              type: 'LineString',
+              coordinates: [
+                [7, 46, 500],
+                [8, 46, NaN],
+                [9, 46, -1.5],
+              ],
+            }
+          : original.geometry,
+      )
+    }
+  })
+  test('its index is used for a box, and finds what is in it', async () => {
+    for (const [west, south, east, north] of [
+      [-10, -20, 60, 50],
+      [-180, -90, -179.99, 90],
+      [13, 52, 14, 53],
+    ] as const) {
+      const rect = { minX: west, minY: south, maxX: east, maxY: north }
+      const wanted = ids(expectedIn([west, south, east, north]))
+      expect(wanted.length).toBeGreaterThan(0)
+      // Everything else in the file is destroyed: only a reader that uses the index can read it.
+      const damaged = Buffer.from(bytes)
+      const { leaves } = layoutOf(bytes)
+      for (const [i, { bounds, at }] of leaves.entries()) {
+        const [w, s, e, n] = bounds as [number, number, number, number]
+        if (!(w <= east && e >= west && s <= north && n >= south))
+          damaged.fill(0xff, at, leaves[i + 1]?.at ?? bytes.length)
+      }
+      const found = await flatFeatures(damaged, rect)
+      expect(ids(found)).toEqual(wanted)
+      const library: { properties: Record<string, unknown> }[] = []
+      for await (const feature of geojson.deserialize(new Uint8Array(damaged), { rect }))
+        library.push(feature as never)
+      expect(ids(library)).toEqual(wanted)
+      if (!GDAL) continue
+      const name = path.join(folder, `damaged-${files++}.fgb`)
+      writeFileSync(name, damaged)
+      const { stdout } = await run(
+        'ogr2ogr',
+        [...['-f', 'GeoJSON', '/vsistdout/', name, '-spat', `${west}`, `${south}`, `${east}`, `${north}`]],
+        { maxBuffer: 2 ** 28 },
+      )
+      const read = (JSON.parse(stdout) as { features: Feature[] }).features
+      // GDAL looks at the geometries after the index, on the plane: points and boxes are the same there.
+      const points = (features: readonly Feature[]) =>
+        ids(features.filter(({ geometry }) => geometry?.type === 'Point'))
+      expect(points(read)).toEqual(points(expectedIn([west, south, east, north])))
+    }
+  })
+  test.skipIf(!GDAL)(
+    "GDAL reads every record as it is (skipped without ogr2ogr, of Debian's gdal-bin)",
+    async () => {
+      const { stdout: about } = await run('ogrinfo', ['-so', '-al', file])
+      expect(about).toContain('Layer name: location-records')
+      expect(about).toContain(`Feature Count: ${given.length}`)
+      expect(about).toContain('Extent: (-180.000000, -90.000000) - (180.000000, 90.000000)')
+      expect(about).toContain('ID["EPSG",4326]')
+      const fields = [...about.matchAll(/^(\w+): (String|DateTime|Real|Integer\(Boolean\)) \(0\.0\)/gm)]
+      const types = {
+        ...{ text: 'String', address: 'String', time: 'DateTime', number: 'Real' },
+        ...{ boolean: 'Integer(Boolean)', texts: 'String', json: 'String' },
+      }
+      expect(fields.map(([, name, type]) => [name, type])).toEqual(
+        RECORD_FIELD_LIST.map(([name, { type }]) => [name, types[type]]),
+      )
+      const { stdout, stderr } = await run(
+        'ogr2ogr',
+        ['-f', 'GeoJSON', '/vsistdout/', file, '-lco', 'COORDINATE_PRECISION=17'],
+        { maxBuffer: 2 ** 28 },
+      )
+      expect(
+        stderr.split('\n').filter((line) => line && !line.includes('does not natively support DateTime')),
+      ).toEqual([])
+      const read = (JSON.parse(stdout) as { features: Feature[] }).features
+      expect(ids(read)).toEqual([...expected.keys()].sort())
+      const flat = (geometry: Geometry | null) =>
+        // Not all have heights, so that the file as a whole has none; and GDAL writes 15 digits.
+        JSON.stringify(geometry, (_, value: unknown) =>
+          typeof value === 'number'
+            ? Number(value.toPrecision(15))
+            : Array.isArray(value) && typeof value[0] === 'number'
+              ? value.slice(0, 2)
+              : value,
+        )
+      for (const { properties, geometry } of read) {
+        const original = expected.get(properties.uid as string)!
+        expect(flat(geometry)).toBe(flat(original.geometry))
+        for (const [name, { type }] of RECORD_FIELD_LIST) {
+          const [value, was] = [properties[name] ?? null, original.properties[name] ?? null]
+          if (type === 'time') expect(timeOf(value as string)).toBe(Date.parse(was as string))
+          else if (type === 'number')
+            expect(value).toBe(was === null ? null : Number((was as number).toPrecision(15)))
+          // ogr2ogr writes what looks like JSON as JSON, a text too.
+          else if (typeof value === 'object' && typeof was === 'string')
+            expect(value).toEqual(JSON.parse(was))
+          else expect(type === 'texts' && typeof value === 'string' ? JSON.parse(value) : value).toEqual(was)
+        }
+      }
+    },
+  )
+})
+
+describe('as the other formats', () => {
+  const FORMATS = [
+    ['geoparquet', 'application/vnd.apache.parquet', 'location-records.parquet'],
+    ['flatgeobuf', 'application/vnd.flatgeobuf', 'location-records.fgb'],
+  ] as const
+  test.each(FORMATS)('%s by name or by Accept, HEAD, and 304', async (format, type, name) => {
+    for (const response of [
+      await ask(`?format=${format}&chain=celo`),
+      await ask('?chain=celo', { headers: { accept: `${type}, application/json;q=0.5` } }),
+      await ask(`?format=${format}`, { method: 'HEAD' }),
+      await ask(`?format=${format}&limit=3`),
+    ]) {
+      expect(response.status).toBe(200)
+      expect(response.headers.get('content-type')).toBe(type)
+      expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${name}"`)
+      expect(response.headers.get('etag')).toMatch(new RegExp(`-${format}"$`))
+      await response.arrayBuffer()
+    }
+    const etag = (await ask(`?format=${format}`, { method: 'HEAD' })).headers.get('etag')!
+    expect((await ask(`?format=${format}`, { headers: { 'if-none-match': etag } })).status).toBe(304)
+  })
+  test.each(FORMATS)('%s refuses what it has no place for', async (format) => {
+    for (const [query, message] of [
+      ['near=1,2&sort=distance', 'Invalid sort parameter'],
+      ['include=provenance', 'Invalid include parameter'],
+      ['geometry=wkt', 'Invalid geometry parameter'],
+      ['total=true', 'Invalid total parameter'],
+    ]) {
+      const response = await ask(`?format=${format}&${query}`)
+      expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ message })])
+    }
+  })
+  test.each(FORMATS)('%s of a part, by limit, cursor or filters, and of nothing', async (format) => {
+    const read = async (query: string) => {
+      const file = await saved(`?format=${format}${query}`)
+      return format === 'geoparquet' ? parquetFeatures(file) : flatFeatures(readFileSync(file))
+    }
+    const json = async (query: string) =>
+      (
+        (await (await ask(`?format=json${query}`)).json()) as {
+          data: Record<string, unknown>[]
+        }
+      ).data.map((properties) => ({ properties }))
+    for (const query of [
+      '&limit=7&offset=20',
+      '&revoked=true&limit=300',
+      '&near=13.4,52.5&radius=400000&limit=900',
+    ])
+      expect(ids(await read(query))).toEqual(ids(await json(query)))
+    const first = (await (await ask('?limit=1000&sort=timestamp')).json()) as { next_cursor: string }
+    const rest = `&sort=timestamp&cursor=${encodeURIComponent(first.next_cursor)}`
+    expect(ids(await read(`${rest}&limit=500`))).toEqual(ids(await json(`${rest}&limit=500`)))
+    expect(await read('&fromTimestamp=2030')).toEqual([])
+    expect(await read('&fromTimestamp=2030&limit=5')).toEqual([])
+    // Without records that have no geometry, as some readers want it.
+    expect(ids(await read('&bbox=-180,-90,180,90'))).toEqual(
+      ids([...expected.values()].filter(({ geometry }) => geometry)),
+    )
+  })
+})
+
+describe('temporary files', () => {
+  /** Those that this process holds. */
+  const held = () =>
+    readdirSync('/proc/self/fd').filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`).includes('geo-export-')
+      } catch {
+        return false
+      }
+    })
+  const begun = (format: string, client: string) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const asked = request(
+        `${api.url}${LIST}?format=${format}`,
+        { headers: { 'x-forwarded-for': client }, agent: false },
+        resolve,
+      )
+      asked.on('error', reject).end()
+    })
+  test.skipIf(process.platform !== 'linux').each(['geoparquet', 'flatgeobuf'])(
+    '%s: none is left where a client hangs up, and its slots are free',
+    async (format) => {
+      for (let i = 0; i < 4; i++) {
+        const client = `192.0.2.${i}`
+        const asked = request(`${api.url}${LIST}?format=${format}`, {
+          headers: { 'x-forwarded-for': client },
+          agent: false,
+        })
+        asked.on('error', () => {}).end()
+        // Before its file is full: while one is written.
+        await expect.poll(() => held().length, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0)
+        asked.destroy()
+        await expect.poll(() => held().length, { timeout: 30_000 }).toBe(0)
+        // And while it is sent.
+        const response = await begun(format, client)
+        open.push(response)
+        response.once('data', () => response.destroy())
+        await new Promise((resolve) => response.once('close', resolve))
+        await expect.poll(() => held().length, { timeout: 30_000 }).toBe(0)
+      }
+      const response = await begun(format, '192.0.2.0')
+      expect(response.statusCode).toBe(200)
+      response.resume()
+      await new Promise((resolve) => response.once('end', resolve))
+    },
+  )
+  test('a full disk is said in words, and what was taken is given back', async () => {
+    const small = await startApi({
+      databaseUrl: database.url,
+      columnarFiles: new ColumnarFiles(6_000_000, COLUMNAR_WORKER),
+    })
+    try {
+      for (let i = 0; i < 3; i++) {
+        const refused = await fetch(`${small.url}${LIST}?format=flatgeobuf`)
+        // After ten seconds, on a busy machine, the file has begun: then it breaks off.
+        if (refused.status === 200) await expect(refused.arrayBuffer()).rejects.toThrow()
+        else
+          expect([refused.status, await refused.json()]).toEqual([
+            503,
+            {
+              status: 'error',
+              message: 'Temporarily unavailable',
+              detail: sentence(),
+            },
+          ])
+        const smaller = await fetch(`${small.url}${LIST}?format=flatgeobuf&chain=celo`)
+        expect(smaller.status).toBe(200)
+        await smaller.arrayBuffer()
+      }
+    } finally {
+      await small.close()
+    }
+  })
+  test('a folder that cannot be written is said in words; what fits into memory needs none', async () => {
+    vi.stubEnv('TMPDIR', path.join(folder, 'missing'))
+    const refused = await ask('?format=geoparquet')
+    expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([503, sentence()])
+    expect((await ask('?format=geoparquet&limit=1500')).status).toBe(200)
+    vi.unstubAllEnvs()
+  })
+  test('a client makes one file at a time, all clients four; the next one waits for a slot', async () => {
+    const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
+    const leave = new AbortController()
+    const begin = (client: string) => makes.begin('flatgeobuf', { ...OWN_WORK, client, signal: leave.signal })
+    const made = await Promise.all(['a', 'b', 'c', 'd'].map(begin))
+    const [fifth, second] = [begin('e'), begin('a')]
+    await expect(begin('a')).rejects.toMatchObject({ status: 429, detail: sentence() })
+    await made[1]!.close()
+    await (await fifth).close()
+    leave.abort(new Error('gone'))
+    await expect(second).rejects.toThrow('gone')
+    for (const each of made) await each.close()
+    await makes.close()
+  })
+})
+
+testSentences()

@@ -1,0 +1,321 @@
+import { Readable } from 'node:stream'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { RecordsError, UnavailableError } from '../http/problems'
+import { Semaphore } from '../http/semaphore'
+import { workOf, type Work } from '../http/work'
+import type { ColumnarFile, ColumnarFiles, ColumnarName } from './columnar/file'
+import type { ColumnarFormat, TextFormat } from './formats'
+import type { RecordResult } from '../store/model'
+
+/** Exports at once. Each holds a page of records in memory, and no connection while its client reads. */
+const EXPORTS_AT_ONCE = 16
+const EXPORTS_OF_CLIENT = 2
+/** Exports that read from the database at the same moment: lists have the other connections. */
+const READS_AT_ONCE = 2
+const RETRY_AFTER_SECONDS = 5
+/**
+ * While others wait, a client has to read at this pace, in characters a millisecond: 6 MB a minute. An export
+ * that is behind it for longer than the grace, or older than the age limit, makes room. Files in space order
+ * have a quarter of the slots, and another client waits for one (columnar/file.ts): they are read at 1 MB a
+ * second then, with a grace that is shorter than that wait. Milliseconds.
+ */
+const LEAST_PACE = { text: 100, columnar: 1_000 }
+const GRACE_MS = { text: 60_000, columnar: 5_000 }
+const MAX_AGE_MS = 3_600_000
+/** Milliseconds between two checks whether an export makes room for a queued file. */
+const LOOK_MS = 250
+/** Rows that are formatted in one go: some 3 ms of the event loop. */
+const SLICE = 200
+/**
+ * While a file in space order is filled, nothing can be sent but the bytes that it begins with: one each
+ * time. Proxies take a silence of half a minute for a hang. A failure before the first byte is an error in
+ * words.
+ */
+const SIGN_OF_LIFE_MS = 10_000
+
+/** An export in progress. Times in milliseconds, of the clock. */
+interface Export {
+  readonly work: Work
+  readonly kind: keyof typeof GRACE_MS
+  /** Whether it has one of the slots of files in space order. */
+  hasFile: boolean
+  readonly began: number
+  /** When it falls, or fell, behind the minimum rate. */
+  behindAt: number
+  /** Resets its connection. */
+  readonly breakOff: () => void
+  /** Frees its slot; further calls do nothing. */
+  readonly leave: () => void
+}
+
+/**
+ * Answers of any length, streamed as fast as the client reads. A failure before the first record is an error
+ * like any other. A later one resets the connection: through any proxy, no client takes the file for
+ * complete.
+ */
+export class Exports {
+  private readonly open = new Set<Export>()
+  private readonly clients = new Semaphore({ all: Infinity, each: EXPORTS_OF_CLIENT })
+  private readonly reads = new Semaphore({
+    ...{ all: READS_AT_ONCE, each: 1 },
+    // An export that lost its slot may still wait for its read, so the queue has no limit.
+    ...{ waiting: Infinity, waitingEach: Infinity },
+  })
+
+  /** @param clock monotonic milliseconds */
+  constructor(
+    private readonly columnarFiles: ColumnarFiles,
+    private readonly clock: () => number,
+  ) {}
+
+  /** Resets all exports in progress: they may take longer than any stop of the service. */
+  stop(): void {
+    for (const { breakOff } of this.open) breakOff()
+  }
+
+  /** Columnar files are of records. */
+  async send<Row = RecordResult>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    pages: AsyncGenerator<Row[]>,
+    format: TextFormat<Row> | ColumnarFormat,
+  ): Promise<FastifyReply> {
+    // Else Fastify runs the whole export and drops its body.
+    if (request.method === 'HEAD')
+      return reply.type(format.type).header('content-disposition', format.file).send(Readable.from([]))
+    const breakOff = () => void request.raw.socket.resetAndDestroy()
+    const kind = 'columnar' in format ? 'columnar' : 'text'
+    const own = this.enter(reply, workOf(request), kind, breakOff)
+    try {
+      const first = await this.read(pages, own)
+      // The client left, or got the answer that this took too long.
+      if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) {
+        await pages.return(undefined)
+        own.leave()
+        return reply
+      }
+      const chunks =
+        'columnar' in format
+          ? await this.beginColumnar(
+              first as IteratorResult<unknown> as IteratorResult<RecordResult[]>,
+              pages as AsyncGenerator<unknown> as AsyncGenerator<RecordResult[]>,
+              format,
+              own,
+              reply,
+            )
+          : this.write(first, pages, format, own)
+      if (!chunks) return reply
+      const stream = Readable.from(chunks)
+      stream.once('close', own.leave)
+      return reply.type(format.type).header('content-disposition', format.file).send(stream)
+    } catch (error) {
+      own.leave()
+      throw error
+    }
+  }
+
+  /**
+   * Begins a file in space order: it is filled before it is sent. Resolves when it is full, or a sign of life
+   * is due; undefined where nobody waits for it any more.
+   */
+  private async beginColumnar(
+    first: IteratorResult<RecordResult[]>,
+    pages: AsyncGenerator<RecordResult[]>,
+    format: ColumnarFormat,
+    own: Export,
+    reply: FastifyReply,
+  ): Promise<AsyncGenerator<Uint8Array> | undefined> {
+    // A list that ends with its first page needs little memory, and so no slot.
+    const second = first.done ? first : await this.read(pages, own)
+    const file = second.done
+      ? this.columnarFiles.small(format.columnar, own.work)
+      : await this.begin(format.columnar, own)
+    let ended = false
+    const isWanted = () => !ended && !reply.raw.destroyed
+    const filled = this.fill(file, [first, second], pages, own, isWanted)
+    // Whoever awaits it gets the error, too.
+    filled.catch(() => {})
+    const end = async () => {
+      ended = true
+      // A page that is being read or sorted comes to its end before its file is closed.
+      await filled.catch(() => {})
+      await file.close()
+    }
+    try {
+      await Promise.race([filled, setTimeout(SIGN_OF_LIFE_MS, undefined, { ref: false })])
+    } catch (error) {
+      await end()
+      throw error
+    }
+    if (reply.sent || reply.raw.headersSent || !isWanted()) {
+      own.leave()
+      void end()
+      return undefined
+    }
+    return this.writeColumnar(file, filled, own, end)
+  }
+
+  /** Begins a file when there is a slot; exports that are behind make room. */
+  private async begin(name: ColumnarName, own: Export): Promise<ColumnarFile> {
+    const timer = setInterval(() => {
+      if (this.columnarFiles.isWaitedFor) this.makeRoom(({ hasFile }) => hasFile)
+    }, LOOK_MS)
+    // Its client waits for us.
+    own.behindAt = Infinity
+    try {
+      const file = await this.columnarFiles.begin(name, own.work)
+      own.hasFile = true
+      return file
+    } finally {
+      clearInterval(timer)
+      this.credit(own, 0)
+    }
+  }
+
+  private async fill(
+    file: ColumnarFile,
+    begun: IteratorResult<RecordResult[]>[],
+    pages: AsyncGenerator<RecordResult[]>,
+    own: Export,
+    isWanted: () => boolean,
+  ): Promise<void> {
+    // A page is sorted while the next one is read.
+    let sorting = Promise.resolve()
+    const sorted = async () => {
+      const began = this.clock()
+      await sorting
+      this.credit(own, this.clock() - began)
+    }
+    try {
+      const next = async () => begun.shift() ?? (await this.read(pages, own))
+      for (let page = await next(); !page.done && isWanted(); page = await next()) {
+        await sorted()
+        sorting = file.add(page.value)
+        // Thrown where it is awaited.
+        sorting.catch(() => {})
+      }
+      await sorted()
+    } finally {
+      await sorting.catch(() => {})
+      await pages.return(undefined)
+    }
+  }
+
+  private async *writeColumnar(
+    file: ColumnarFile,
+    filled: Promise<void>,
+    own: Export,
+    end: () => Promise<void>,
+  ): AsyncGenerator<Uint8Array> {
+    try {
+      let [sent, isFull] = [0, false]
+      const full = filled.then(() => (isFull = true))
+      for (;;) {
+        await Promise.race([full, setTimeout(SIGN_OF_LIFE_MS, undefined, { ref: false })])
+        if (isFull) break
+        const sign = file.magic[sent] ?? file.padding
+        if (sign === undefined) continue
+        yield Uint8Array.of(sign)
+        sent++
+      }
+      if (sent < file.magic.length) yield file.magic.subarray(sent)
+      let asked = this.clock()
+      for await (const chunk of file.rest(Math.max(sent, file.magic.length))) {
+        this.credit(own, this.clock() - asked)
+        yield chunk
+        this.credit(own, chunk.length / LEAST_PACE.columnar)
+        await setImmediate()
+        asked = this.clock()
+      }
+    } catch (error) {
+      own.breakOff()
+      throw error
+    } finally {
+      await end()
+    }
+  }
+
+  private async *write<Row>(
+    first: IteratorResult<Row[]>,
+    pages: AsyncGenerator<Row[]>,
+    format: TextFormat<Row>,
+    own: Export,
+  ): AsyncGenerator<string> {
+    try {
+      yield format.head
+      let written = false
+      for (let page = first; !page.done; page = await this.read(pages, own))
+        for (let at = 0; at < page.value.length; at += SLICE) {
+          const text = (written ? format.separator : '') + format.write(page.value.slice(at, at + SLICE))
+          yield text
+          written = true
+          // The stream asks for more: the client has read this, but for what is in buffers.
+          this.credit(own, text.length / LEAST_PACE.text)
+          // A client that reads as fast as we write must not keep the event loop from others.
+          await setImmediate()
+        }
+      yield format.tail
+    } catch (error) {
+      own.breakOff()
+      throw error
+    } finally {
+      await pages.return(undefined)
+    }
+  }
+
+  private async read<Row>(pages: AsyncGenerator<Row[]>, own: Export): Promise<IteratorResult<Row[]>> {
+    const asked = this.clock()
+    const release = await this.reads.acquire(own.work.client, own.work.signal)
+    try {
+      return await pages.next()
+    } finally {
+      // The time that the client waited for us does not count.
+      this.credit(own, this.clock() - asked)
+      release()
+    }
+  }
+
+  /** Moves the deadline of an export: by no more than the grace, ahead or behind. */
+  private credit(own: Export, milliseconds: number): void {
+    const now = this.clock()
+    const grace = GRACE_MS[own.kind]
+    own.behindAt = Math.min(Math.max(own.behindAt, now - grace) + milliseconds, now + grace)
+  }
+
+  /** Ends the export that is furthest behind, of those that make room; false if none is behind. */
+  private makeRoom(makesRoom: (each: Export) => boolean = () => true): boolean {
+    const endOf = ({ began, behindAt }: Export) => Math.min(behindAt, began + MAX_AGE_MS)
+    const [last] = [...this.open].filter(makesRoom).sort((a, b) => endOf(a) - endOf(b))
+    if (!last || endOf(last) >= this.clock()) return false
+    last.leave()
+    last.breakOff()
+    return true
+  }
+
+  /** Takes a slot. Where none is free, the export that is furthest behind loses its own. */
+  private enter(reply: FastifyReply, work: Work, kind: Export['kind'], breakOff: () => void): Export {
+    const release = this.clients.tryAcquire(work.client)
+    if (!release) {
+      reply.header('retry-after', RETRY_AFTER_SECONDS)
+      throw new RecordsError(
+        'rate-limited',
+        `${EXPORTS_OF_CLIENT} exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)`,
+      )
+    }
+    const now = this.clock()
+    if (this.open.size >= EXPORTS_AT_ONCE && !this.makeRoom()) {
+      release()
+      throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
+    }
+    const entered: Export = {
+      ...{ work, kind, hasFile: false, began: now, behindAt: now + GRACE_MS[kind], breakOff },
+      leave: () => {
+        this.open.delete(entered)
+        release()
+      },
+    }
+    this.open.add(entered)
+    return entered
+  }
+}

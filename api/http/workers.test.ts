@@ -1,0 +1,57 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { removeFolder, temporaryFolder } from '../../test/database'
+import { OWN_WORK, type Work } from './work'
+import { Workers } from './workers'
+
+const folder = temporaryFolder()
+const file = path.join(folder, 'worker.js')
+writeFileSync(
+  file,
+  `exports.hold = (shared) => { Atomics.add(new Int32Array(shared), 1, 1); Atomics.wait(new Int32Array(shared), 0, 0) }
+   exports.add = ([a, b]) => a + b`,
+)
+afterAll(() => removeFolder(folder))
+
+const workOf = (client: string, signal = OWN_WORK.signal): Work => ({ ...OWN_WORK, client, signal })
+
+test('a client has one thread of two, waits for itself only, and its task ends when it leaves', async () => {
+  const workers = new Workers(file, {
+    slots: { all: 2, each: 1, waiting: 8, waitingEach: 2, waitMs: 600_000 },
+    taskMs: 600_000,
+    busy: 'Too many tasks.',
+    slow: 'Too slow.',
+  })
+  const shared = new SharedArrayBuffer(8)
+  const begun = new Int32Array(shared)
+  const leave = new AbortController()
+  const hostile = workOf('hostile', leave.signal)
+  const holding = Array.from({ length: 3 }, () => workers.run('hold', shared, hostile))
+  await expect(workers.run('hold', shared, hostile)).rejects.toMatchObject({ status: 429 })
+  await expect.poll(() => Atomics.load(begun, 1)).toBe(1)
+  expect(await workers.run('add', [1, 2], workOf('victim'))).toBe(3)
+  leave.abort(new Error('gone'))
+  expect(await Promise.allSettled(holding)).toEqual(
+    Array(3).fill({ status: 'rejected', reason: new Error('gone') }),
+  )
+  expect(Atomics.load(begun, 1)).toBe(1)
+  // Both threads work again.
+  expect(await Promise.all(['a', 'b'].map((client) => workers.run('add', [2, 3], workOf(client))))).toEqual([
+    5, 5,
+  ])
+  await workers.close()
+})
+
+test('a task that takes too long is ended', async () => {
+  const workers = new Workers(file, {
+    slots: { all: 1, each: 1, waiting: 1, waitingEach: 1, waitMs: 600_000 },
+    taskMs: 50,
+    busy: 'Too many tasks.',
+    slow: 'Too slow.',
+  })
+  await expect(workers.run('hold', new SharedArrayBuffer(8), OWN_WORK)).rejects.toMatchObject({
+    name: 'UnavailableError',
+  })
+  await workers.close()
+})

@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest'
+import { drawMap, type Drawable, type Geometry } from './map'
+import type { Bbox } from '../store/model'
+
+const draw = (...geometries: (Geometry | null)[]) =>
+  drawMap(
+    geometries.map((geometry, i) => ({ title: `<${i}>`, href: `https://x.example/${i}?a&b`, geometry })),
+  )
+const polygon = (...positions: number[][]): Geometry => ({
+  type: 'Polygon',
+  coordinates: [[...positions, positions[0]]],
+})
+/** The marks, without land and the grid. */
+const marks = (svg: string) =>
+  svg.replace(/<path class="land"[^]*<g class="grid">[^]*<\/g>/, '').match(/<(path|circle)[^>]*>/g) ?? []
+
+test('without a geometry there is no picture', () => {
+  expect(draw(null)).toEqual({ svg: '', left: 0 })
+  expect(draw()).toEqual({ svg: '', left: 0 })
+  expect(
+    draw({ type: 'GeometryCollection', geometries: [] }, { type: 'Point', coordinates: [1, 2] }).svg,
+  ).toContain('<circle')
+})
+test('a single point is in the centre, with a margin of some kilometres', () => {
+  const { svg } = draw({ type: 'Point', coordinates: [13.3777, 52.5163] })
+  const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(svg)!.map(Number)
+  expect(marks(svg)).toEqual([`<circle class="point" cx="${width! / 2}" cy="${height! / 2}" r="5"/>`])
+  expect(svg).toMatch(/>13\.\d\d°E<[^]*>52\.\d\d°N</)
+  // At a corner of the world the picture stays within it.
+  for (const coordinates of [
+    [180, 90],
+    [-180, -90],
+  ])
+    expect(draw({ type: 'Point', coordinates }).svg).not.toMatch(/NaN|Infinity|>1[89]\d\.[1-9]|>9\d\.[1-9]/)
+})
+test('areas are below lines, lines below points, large ones below small ones; each links to its feature', () => {
+  const { svg } = draw(
+    { type: 'Point', coordinates: [5, 5] },
+    polygon([4, 4], [6, 4], [6, 6]),
+    {
+      type: 'LineString',
+      coordinates: [
+        [0, 0],
+        [10, 10],
+      ],
+    },
+    polygon([0, 0], [10, 0], [10, 10], [0, 10]),
+  )
+  expect(
+    [...svg.matchAll(/<a href="([^"]+)"><title>([^<]+)<\/title>/g)].map(([, href, title]) => [href, title]),
+  ).toEqual([3, 1, 2, 0].map((i) => [`https://x.example/${i}?a&#38;b`, `&#60;${i}&#62;`]))
+})
+const heightOf = (svg: string) => Number(/viewBox="0 0 960 ([\d.]+)"/.exec(svg)![1])
+const xsOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, x]) => Number(x))
+const ysOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, , y]) => Number(y))
+test('a geometry across the antimeridian is drawn in one piece if the picture crosses it, else at both edges; no line spans the picture', () => {
+  const crossing = [
+    {
+      type: 'LineString',
+      coordinates: [
+        [170, 10],
+        [-170, 10],
+      ],
+    },
+    polygon([-175, -20], [175, -20], [175, -10], [-175, -10]),
+  ]
+  const near = draw(...crossing, { type: 'Point', coordinates: [-179, 0] }).svg
+  expect(marks(near)).toHaveLength(3)
+  for (const each of marks(near).slice(0, 2).map(xsOf))
+    expect(Math.min(...each) > 100 && Math.max(...each) < 860).toBe(true)
+  expect(near).toMatch(/>1\d\d°E<[^]*>180°E?<[^]*>1\d\d°W</)
+  // With points all round the world, the picture is the world.
+  const world = draw(
+    ...crossing,
+    ...[-120, -60, 0, 60, 120].map((lng) => ({ type: 'Point', coordinates: [lng, 0] })),
+  ).svg
+  const lines = marks(world)
+    .filter((mark) => mark.startsWith('<path'))
+    .map(xsOf)
+  expect(lines).toHaveLength(4)
+  for (const each of lines) expect(Math.max(...each) - Math.min(...each)).toBeLessThan(100)
+})
+test('a ring round a pole contains the pole', () => {
+  const north = draw(polygon([0, 70], [90, 75], [180, 70], [-90, 72])).svg
+  expect(Math.min(...ysOf(marks(north)[0]!))).toBe(0)
+  const south = draw(polygon([0, -70], [-90, -75], [180, -70], [90, -72])).svg
+  expect(Math.max(...ysOf(marks(south)[0]!))).toBe(heightOf(south))
+})
+
+describe('the picture shows the requested box', () => {
+  const point = (lng: number, lat: number): Drawable => ({
+    title: 'x',
+    href: 'https://x.example/',
+    geometry: { type: 'Point', coordinates: [lng, lat] },
+  })
+  /** The outline's left, top, right, bottom. */
+  const outline = (svg: string) => {
+    const [x, y, width, height] = /<rect class="box" x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)"/
+      .exec(svg)!
+      .slice(1)
+      .map(Number) as [number, number, number, number]
+    return [x, y, x + width, y + height]
+  }
+  const place = (svg: string) =>
+    /<circle class="point" cx="([^"]+)" cy="([^"]+)"/.exec(svg)!.slice(1).map(Number) as [number, number]
+  test.each<[string, Bbox, [number, number]]>([
+    ['Europe', [-10, 35, 30, 60], [13.4, 52.5]],
+    ['a town', [13.1, 52.3, 13.7, 52.7], [13.4, 52.5]],
+    ['the Pacific', [150, -60, -150, 60], [-179, 0]],
+    ['an island at the antimeridian', [179, -18, -179, -16], [180, -17]],
+    ['the same, with the point at -180', [179, -18, -179, -16], [-180, -17]],
+    ['a narrow strip', [10, -80, 11, 80], [10.5, 0]],
+    ['the Arctic', [-180, 66, 180, 90], [0, 90]],
+    ['a corner of the world', [170, 80, 180, 90], [175, 85]],
+    ['all but Africa', [60, -90, -30, 90], [179, 1]],
+    ['the world', [-180, -90, 180, 90], [0, 0]],
+  ])('%s', (name, box, [lng, lat]) => {
+    // A feature outside the box, or round the world, does not widen the picture.
+    const far: Drawable = {
+      title: 'y',
+      href: 'https://x.example/',
+      geometry: {
+        type: 'LineString',
+        coordinates: [
+          [-100, 20],
+          [0, 30],
+          [100, 20],
+          [-160, 10],
+        ],
+      },
+    }
+    const { svg } = drawMap([point(lng, lat), far], box)
+    const [left, top, right, bottom] = outline(svg) as [number, number, number, number]
+    const [x, y] = place(svg)
+    const height = heightOf(svg)
+    // The box fills the picture in at least one direction, and exceeds it only at the edge of the world.
+    expect(top >= -0.2 && bottom <= height + 0.2).toBe(true)
+    if (name !== 'all but Africa') {
+      expect(left >= -0.2 && right <= 960.2).toBe(true)
+      expect(Math.max((right - left) / 960, (bottom - top) / height)).toBeGreaterThan(0.85)
+      expect(x >= left && x <= right).toBe(true)
+    }
+    expect(x >= 0 && x <= 960 && y >= top - 0.2 && y <= bottom + 0.2).toBe(true)
+    expect(svg).not.toMatch(/NaN|undefined|Infinity/)
+    for (const [, degrees] of svg.matchAll(/>([\d.]+)°[EW]</g))
+      expect(Number(degrees)).toBeLessThanOrEqual(180)
+  })
+  test('a box without records is shown, and so is a box that is a point', () => {
+    expect(outline(drawMap([], [5, 45, 6, 46]).svg)[0]).toBeGreaterThan(0)
+    expect(drawMap([point(5, 45)], [5, 45, 5, 45]).svg).toContain('<circle class="point" cx="480"')
+  })
+})
+test('features beyond the limit of positions are left out and counted; time and size stay bounded', () => {
+  const circle = (size: number, lng: number): Geometry =>
+    polygon(
+      ...Array.from({ length: size }, (_, i) => [
+        lng + Math.cos((i / size) * 2 * Math.PI),
+        Math.sin((i / size) * 2 * Math.PI),
+      ]),
+    )
+  const started = performance.now()
+  const { svg, left } = draw(circle(60_000, 0), circle(30_000, 5), circle(30_000, 10), circle(19_000, 15))
+  expect(left).toBe(2)
+  expect(marks(svg)).toHaveLength(2)
+  expect(svg.length).toBeLessThan(700_000)
+  expect(performance.now() - started).toBeLessThan(20_000)
+})
+
+describe('land', () => {
+  const LAND = /<path class="land" d="([^"]*)"/
+  const landAround = (longitude: number, latitude: number) => {
+    const { svg } = draw({ type: 'Point', coordinates: [longitude, latitude] })
+    return LAND.exec(svg)![1]!
+  }
+  /** Whether the middle of the picture is in the path, by the even-odd rule. */
+  const isLand = (longitude: number, latitude: number) => {
+    const { svg } = draw({ type: 'Point', coordinates: [longitude, latitude] })
+    const [, x, y] = /<circle[^>]*cx="([\d.]+)" cy="([\d.]+)"/.exec(svg)!.map(Number)
+    const rings = LAND.exec(svg)![1]!
+      .split('M')
+      .slice(1)
+      .map((ring) =>
+        ring
+          .replace('Z', '')
+          .split('L')
+          .map((each) => each.split(' ').map(Number)),
+      )
+    return rings.reduce(
+      (inside, ring) =>
+        ring.reduce((within, [bx, by], i) => {
+          const [ax, ay] = ring.at(i - 1)!
+          const crosses = ay! > y! !== by! > y! && x! < ax! + ((y! - ay!) / (by! - ay!)) * (bx! - ax!)
+          return crosses ? !within : within
+        }, inside),
+      false,
+    )
+  }
+  test.each([
+    ['Berlin', 13.4, 52.5, true],
+    ['the Atlantic', -30, 40, false],
+    ['the Caspian Sea', 51, 42, false],
+    ['Chukotka, beyond the antimeridian', -172, 66.5, true],
+    ['Wrangel Island, on the antimeridian', -179.9, 71.2, true],
+    ['Taveuni, on the antimeridian', -179.98, -16.85, true],
+    ['the South Pole', 0, -89.9, true],
+    ['the North Pole', 0, 89.9, false],
+  ])('%s', (_name, longitude, latitude, expected) => {
+    expect(isLand(longitude, latitude)).toBe(expected)
+  })
+  test('the whole world is a small picture; an empty sea has no land', () => {
+    const { svg } = draw(
+      { type: 'Point', coordinates: [-179, -80] },
+      { type: 'Point', coordinates: [0, 80] },
+      { type: 'Point', coordinates: [100, 0] },
+    )
+    expect(svg).toMatch(LAND)
+    expect(svg.length).toBeLessThan(60_000)
+    expect(landAround(-30, 40)).toBe('')
+  })
+})

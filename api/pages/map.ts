@@ -1,0 +1,320 @@
+import { html, trusted } from '../http/html'
+import { landIn } from './land'
+import type { Bbox } from '../store/model'
+
+/**
+ * A picture of features for a page: plate carrée, land, a grid of parallels and meridians, nothing but SVG.
+ */
+
+export interface Drawable {
+  title: string
+  href: string
+  /** GeoJSON geometry */
+  geometry: Geometry | null
+}
+
+export interface Geometry {
+  type: string
+  coordinates?: unknown
+  geometries?: Geometry[]
+}
+
+type Position = [number, number]
+interface Shape {
+  kind: 'point' | 'line' | 'area'
+  lines: Position[][]
+}
+/** In degrees; east may lie beyond 180. */
+interface Extent {
+  west: number
+  south: number
+  east: number
+  north: number
+}
+interface View {
+  west: number
+  south: number
+  width: number
+  height: number
+}
+
+const WIDTH = 960
+/** Positions of all features together: features beyond that are not drawn, and the page says so. */
+const MAX_POSITIONS = 50_000
+/** Pixels that two neighbours of a line are apart at least: of features, and of land. */
+const [DETAIL, LAND_DETAIL] = [0.1, 0.8]
+/** Degrees between the lines of the grid. */
+const STEPS = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
+/** Margins around the features and around a requested box, as shares of their size. */
+const [ROOM, BOX_ROOM] = [0.16, 0.04]
+const ORDER = ['area', 'line', 'point'] as const
+
+/**
+ * The picture, and how many features were too large for it. The picture is empty where no feature has a
+ * geometry and there is no box.
+ * @param box what was asked for, which the picture then shows: minLng, minLat, maxLng, maxLat; minLng >
+ *   maxLng crosses the antimeridian
+ */
+export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: string; left: number } {
+  let budget = MAX_POSITIONS
+  let left = 0
+  const drawn = features.flatMap((feature) => {
+    if (!feature.geometry) return []
+    const shapes = shapesOf(feature.geometry)
+    const size = shapes.reduce(
+      (sum, { lines }) => sum + lines.reduce((positions, line) => positions + line.length, 0),
+      0,
+    )
+    if (size > budget) {
+      left++
+      return []
+    }
+    budget -= size
+    return [{ ...feature, shapes }]
+  })
+  if (drawn.length === 0 && !box) return { svg: '', left }
+  const frame = box
+    ? extentOfBox(box)
+    : smallestExtent(drawn.flatMap(({ shapes }) => shapes.map(({ lines }) => boxOf(lines.flat()))))
+  const view = viewOf(frame, box ? BOX_ROOM : ROOM)
+  const scale = WIDTH / view.width
+  // Large areas first, points last: so that each can be seen, and clicked.
+  const marks = drawn
+    .flatMap(({ title, href, shapes }) =>
+      ORDER.map((kind) => shapes.filter((shape) => shape.kind === kind)).flatMap((shapes, order) =>
+        shapes.length
+          ? [{ order, title, href, shapes, size: shapes.reduce((size, shape) => size + sizeOf(shape), 0) }]
+          : [],
+      ),
+    )
+    .sort((a, b) => a.order - b.order || b.size - a.size)
+    .map(
+      ({ title, href, shapes }) =>
+        html`<a href="${href}"><title>${title}</title>${shapes.map((shape) => trusted(mark(shape, view, scale)))}</a>`,
+    )
+  const outline = box ? `\n${outlineOf(frame, view, scale)}` : ''
+  const height = round(view.height * scale)
+  return {
+    svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${land(view, scale)}${grid(view, scale)}${marks.join('\n')}${outline}</svg>`,
+    left,
+  }
+}
+
+function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
+  const c = coordinates as Position & Position[] & Position[][] & Position[][][]
+  switch (type) {
+    case 'Point':
+      return [{ kind: 'point', lines: [[c]] }]
+    case 'MultiPoint':
+      return (c as Position[]).map((position) => ({ kind: 'point', lines: [[position]] }))
+    case 'LineString':
+      return [{ kind: 'line', lines: [unwound(c)] }]
+    case 'MultiLineString':
+      return [{ kind: 'line', lines: (c as Position[][]).map(unwound) }]
+    case 'Polygon':
+      return [{ kind: 'area', lines: (c as Position[][]).map((ring) => roundPole(unwound(ring))) }]
+    case 'MultiPolygon':
+      return (c as Position[][][]).map((rings) => ({
+        kind: 'area',
+        lines: rings.map((ring) => roundPole(unwound(ring))),
+      }))
+    default:
+      return (geometries ?? []).flatMap(shapesOf)
+  }
+}
+
+/** An edge takes the shorter way round: where it crosses the antimeridian its longitudes go on beyond 180. */
+function unwound(line: readonly Position[]): Position[] {
+  let before: number | undefined
+  return line.map(([lng, lat]) => {
+    before = before === undefined ? lng : lng + 360 * Math.round((before - lng) / 360)
+    return [before, lat]
+  })
+}
+
+/** A ring round a pole is closed along it. */
+function roundPole(ring: Position[]): Position[] {
+  const [first, last] = [ring[0]!, ring.at(-1)!]
+  if (Math.abs(first[0] - last[0]) < 180) return ring
+  const pole = ring.reduce((sum, [, lat]) => sum + lat, 0) < 0 ? -90 : 90
+  return [...ring, [last[0], pole], [first[0], pole]]
+}
+
+/** The extent of a requested box; its east is beyond 180 if it crosses the antimeridian. */
+function extentOfBox([west, south, east, north]: Bbox): Extent {
+  return { west, south, east: west > east ? east + 360 : east, north }
+}
+
+/**
+ * The smallest extent that contains all of these. It crosses the antimeridian only if it is at most 180
+ * degrees wide; else it is -180 to 180.
+ */
+function smallestExtent(extents: readonly Extent[]): Extent {
+  const { south, north } = union(extents)
+  // Sorted from -180 eastwards, to find the widest gap. An extent round the world leaves none.
+  const arcs = extents
+    .map(({ west, east }) => ({ west: normal(west), width: Math.min(360, east - west) }))
+    .sort((a, b) => a.west - b.west)
+  let end = arcs[0]!.west + arcs[0]!.width
+  let [gap, west] = [-1, arcs[0]!.west]
+  for (const arc of arcs.slice(1)) {
+    if (arc.west - end > gap) [gap, west] = [arc.west - end, arc.west]
+    end = Math.max(end, arc.west + arc.width)
+  }
+  const around = arcs[0]!.west + 360 - end
+  if (around >= gap) [gap, west] = [around, arcs[0]!.west]
+  const east = west + 360 - gap
+  return gap <= 0 || (east > 180 && east - west > 180)
+    ? { west: -180, south, east: 180, north }
+    : { west, south, east, north }
+}
+
+/** The same meridian from -180 on, below 180. */
+function normal(lng: number): number {
+  return lng >= -180 && lng < 180 ? lng : lng - 360 * Math.floor((lng + 180) / 360)
+}
+
+/** The extent of the picture: the content with a margin, a share of its size; it may go beyond 180. */
+function viewOf({ west, south, east, north }: Extent, share: number): View {
+  // A single point has some kilometres around it.
+  const room = share * Math.max(east - west, north - south, 0.4)
+  let [width, height] = [Math.min(360, east - west + room), Math.min(180, north - south + room)]
+  // The aspect ratio is bounded, to be legible.
+  height = Math.min(180, Math.max(height, 0.4 * width))
+  width = Math.min(360, Math.max(width, height / 0.55))
+  const middle = (west + east) / 2
+  // Content between -180 and 180 is shown between these edges, and the whole world has them as its edges.
+  const left =
+    width === 360 || (west >= -180 && east <= 180)
+      ? Math.max(-180, Math.min(180 - width, middle - width / 2))
+      : middle - width / 2
+  return {
+    west: left,
+    south: Math.max(-90, Math.min(90 - height, (south + north) / 2 - height / 2)),
+    width,
+    height,
+  }
+}
+
+/**
+ * The multiples of 360 degrees by which an extent is shifted into the picture. One that crosses the picture's
+ * edge is drawn at both edges.
+ */
+function turnsOf(extent: Extent, { west, width }: View): number[] {
+  return [0, -720, -360, 360, 720].filter((turn) => {
+    const [from, to] = [extent.west + turn, extent.east + turn]
+    return turn === 0 ? to >= west && from <= west + width : to > west && from < west + width
+  })
+}
+
+/** The outline of the requested box. */
+function outlineOf(frame: Extent, view: View, scale: number): string {
+  const [top, width, height] = [
+    view.south + view.height - frame.north,
+    frame.east - frame.west,
+    frame.north - frame.south,
+  ].map((degrees) => round(degrees * scale))
+  return turnsOf(frame, view)
+    .map(
+      (turn) =>
+        `<rect class="box" x="${round((frame.west + turn - view.west) * scale)}" y="${top}" width="${width}" height="${height}"/>`,
+    )
+    .join('')
+}
+
+function land({ west, south, width, height }: View, scale: number): string {
+  const rings = landIn([west, south, west + width, south + height], (ring) => roundPole(unwound(ring)))
+  const at = ([lng, lat]: Position): Position => [
+    round((lng - west) * scale),
+    round((south + height - lat) * scale),
+  ]
+  return `<path class="land" d="${rings.map((ring) => pathOf(ring.map(at), true, LAND_DETAIL)).join('')}"/>\n`
+}
+
+function grid({ west, south, width, height }: View, scale: number): string {
+  const step = STEPS.findLast((each) => width / each <= 12) ?? STEPS[0]!
+  const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))
+  const multiples = (from: number, to: number) =>
+    Array.from(
+      { length: Math.floor(to / step + 1e-9) - Math.ceil(from / step - 1e-9) + 1 },
+      (_, i) => (Math.ceil(from / step - 1e-9) + i) * step,
+    )
+  const label = (degrees: number, sides: string) =>
+    `${Math.abs(degrees).toFixed(digits)}°${Math.abs(degrees) < step / 2 ? '' : sides[degrees < 0 ? 0 : 1]!}`
+  const meridian = (lng: number) =>
+    lng > 180 + step / 2 ? lng - 360 : lng < -180 - step / 2 ? lng + 360 : lng
+  const bottom = height * scale
+  const meridians = multiples(west, west + width).map((lng) => {
+    const x = round((lng - west) * scale)
+    return `<path d="M${x} 0V${round(bottom)}"/>${x > WIDTH - 45 ? '' : `<text x="${x + 3}" y="${round(bottom - 4)}">${label(meridian(lng), 'WE')}</text>`}`
+  })
+  const parallels = multiples(south, south + height).map((lat) => {
+    const y = round(bottom - (lat - south) * scale)
+    return `<path d="M0 ${y}H${WIDTH}"/>${y > bottom - 20 || y < 14 ? '' : `<text x="3" y="${round(y - 3)}">${label(lat, 'SN')}</text>`}`
+  })
+  return `<g class="grid">${meridians.join('')}${parallels.join('')}</g>\n`
+}
+
+function mark({ kind, lines }: Shape, view: View, scale: number): string {
+  const { west, south, height } = view
+  const at = ([lng, lat]: Position, turn: number): Position => [
+    round((lng + turn - west) * scale),
+    round((south + height - lat) * scale),
+  ]
+  return turnsOf(boxOf(lines.flat()), view)
+    .map((turn) => {
+      if (kind === 'point') {
+        const [x, y] = at(lines[0]![0]!, turn)
+        return `<circle class="point" cx="${x}" cy="${y}" r="5"/>`
+      }
+      return `<path class="${kind}" d="${lines
+        .map((line) =>
+          pathOf(
+            line.map((position) => at(position, turn)),
+            kind === 'area',
+          ),
+        )
+        .join('')}"/>`
+    })
+    .join('')
+}
+
+/** Positions closer than `detail` to the one before are left out. */
+function pathOf(line: readonly Position[], closed: boolean, detail = DETAIL): string {
+  let last: Position | undefined
+  const seen = line.filter((position, i) => {
+    const drawn =
+      !last || i === line.length - 1 || Math.hypot(position[0] - last[0], position[1] - last[1]) >= detail
+    if (drawn) last = position
+    return drawn
+  })
+  return `M${seen.map(([x, y]) => `${x} ${y}`).join('L')}${closed ? 'Z' : ''}`
+}
+
+/** The area of the shape's box, in square degrees. */
+function sizeOf({ lines }: Shape): number {
+  const { west, south, east, north } = boxOf(lines.flat())
+  return (east - west) * (north - south)
+}
+
+function boxOf(positions: readonly Position[]): Extent {
+  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity]
+  for (const [lng, lat] of positions) {
+    west = Math.min(west, lng)
+    east = Math.max(east, lng)
+    south = Math.min(south, lat)
+    north = Math.max(north, lat)
+  }
+  return { west, south, east, north }
+}
+
+function union(extents: readonly Extent[]): Pick<Extent, 'south' | 'north'> {
+  return {
+    south: Math.min(...extents.map(({ south }) => south)),
+    north: Math.max(...extents.map(({ north }) => north)),
+  }
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10
+}

@@ -1,0 +1,332 @@
+import { Cql2Error, readJson, readText, type Comparison, type Expression, type Scalar } from '../cql2'
+import { EffortError, GeometryError } from '../../src/geodesy'
+import { instantOf } from './iso-8601'
+import { QUERYABLES, type Queryable } from './queryables'
+import { invalid } from './query'
+import { boxFrom } from './readers'
+import { placeOf, type Place } from './sieve'
+import type { Bbox, Condition } from '../store/model'
+
+/** Filters in CQL2, as what a record has to be. */
+
+/** Geometries of one filter: each is prepared by the thread that serves. A BBOX costs nothing. */
+const MAX_PLACES = 8
+const DAY_MS = 86_400_000
+
+/** What a filter says: a box and a place that all records meet, and the rest. */
+export interface FilterChoice {
+  bbox?: Bbox
+  place?: Place
+  condition?: Condition<Place>
+}
+
+export const FILTER_LANGUAGES = ['cql2-text', 'cql2-json'] as const
+export type FilterLanguage = (typeof FILTER_LANGUAGES)[number]
+
+/**
+ * The records that a filter chooses. A box and a place that it requires are told apart from the rest, as the
+ * search by them is faster and may go on beyond its first records. Throws a RecordsError.
+ * @param taken whether others give a box or a place already
+ */
+export function filterChoice(
+  text: string,
+  language: FilterLanguage | undefined,
+  taken: { bbox: boolean; place: boolean },
+): FilterChoice {
+  const condition = conditionIn(text, language)
+  const parts = 'all' in condition ? [...condition.all] : [condition]
+  const take = <Part>(isPart: (part: Condition<Place>) => Part | undefined) => {
+    const at = parts.findIndex((part) => isPart(part) !== undefined)
+    return at < 0 ? undefined : isPart(parts.splice(at, 1)[0]!)
+  }
+  const bbox = taken.bbox ? undefined : take((part) => ('box' in part && !part.not ? part.box : undefined))
+  const place = taken.place
+    ? undefined
+    : take((part) => ('place' in part && !part.not ? part.place : undefined))
+  return {
+    ...(bbox && { bbox }),
+    ...(place && { place }),
+    ...(parts.length > 0 && { condition: parts.length === 1 ? parts[0]! : { all: parts } }),
+  }
+}
+
+/** What a filter says. Throws a RecordsError that names the parameter `filter`. */
+export function conditionIn(text: string, language?: FilterLanguage): Condition<Place> {
+  if (!language && text.trimStart().startsWith('{'))
+    throw invalid('filter', 'This is CQL2 JSON: give filter-lang=cql2-json too')
+  try {
+    return new Compiler().condition(language === 'cql2-json' ? readJson(text) : readText(text), false)
+  } catch (error) {
+    if (error instanceof Cql2Error) throw invalid('filter', error.message)
+    throw error
+  }
+}
+
+class Compiler {
+  private places = 0
+
+  /** What is true where the expression is true or, with `not`, where it is false. */
+  condition(expression: Expression, not: boolean): Condition<Place> {
+    const { at } = expression
+    if ('property' in expression && expression.op !== 'between') {
+      const attribute = attributeIn(expression.property)
+      if (attribute) return attributeCondition(attribute, expression, not)
+    }
+    switch (expression.op) {
+      case 'and':
+      case 'or': {
+        const parts = expression.args.map((each) => this.condition(each, not))
+        return (expression.op === 'and') === not ? { any: parts } : all(parts)
+      }
+      case 'not':
+        return this.condition(expression.arg, !not)
+      case 'literal':
+        return { always: expression.value !== not }
+      case 'isNull':
+        return { column: queryableOf(at, expression.property).column, isNull: !not }
+      case 's_intersects':
+        return this.meeting(expression, not)
+      case 'between': {
+        const { property, low, high } = expression
+        const [from, to] = [
+          this.condition({ at, op: '>=', property, value: low }, not),
+          this.condition({ at, op: '<=', property, value: high }, not),
+        ]
+        return not ? { any: [from, to] } : all([from, to])
+      }
+      case 'in':
+        return inList(at, expression.property, expression.values, not)
+      case 'like': {
+        const { column, type } = queryableOf(at, expression.property)
+        if (type !== 'text' && type !== 'lower')
+          throw new Cql2Error(at, `expected LIKE of a text; ${expression.property} is a ${type}`)
+        return { column, like: patternOf(at, expression.pattern, type), not }
+      }
+      default:
+        return comparison(at, expression.property, expression.op, expression.value, not)
+    }
+  }
+
+  private meeting(expression: Expression & { op: 's_intersects' }, not: boolean): Condition<Place> {
+    const { at, property } = expression
+    if (queryableOf(at, property).type !== 'geometry')
+      throw new Cql2Error(at, `expected S_INTERSECTS of geometry, not of ${property}`)
+    if ('bbox' in expression) return { box: boxOf(at, expression.bbox), not }
+    if (++this.places > MAX_PLACES)
+      throw new Cql2Error(at, `expected at most ${MAX_PLACES} geometries, boxes aside`)
+    try {
+      return { place: placeOf(expression.geometry, 'geometry'), not }
+    } catch (error) {
+      if (error instanceof GeometryError) throw new Cql2Error(at, error.message)
+      if (error instanceof EffortError)
+        throw new Cql2Error(at, 'this geometry is too entangled to search with; simplify it')
+      throw error
+    }
+  }
+}
+
+function all(parts: readonly Condition<Place>[]): Condition<Place> {
+  return { all: parts.flatMap((part) => ('all' in part ? part.all : [part])) }
+}
+
+/** The names in `attributes.<name>`, `attributes.<name>.<name>` and so on; undefined for other properties. */
+function attributeIn(property: string): string[] | undefined {
+  const [first, ...names] = property.split('.')
+  return first === 'attributes' && names.length > 0 && !names.includes('') ? names : undefined
+}
+
+/** A number also stands for an integer that is written as text, as integers of more than 48 bits are. */
+function attributeCondition(
+  attribute: readonly string[],
+  expression: Exclude<Expression, { op: 'and' | 'or' | 'not' | 'literal' | 'between' }>,
+  not: boolean,
+): Condition<Place> {
+  const { at, op } = expression
+  const attributeName = `attributes.${attribute.join('.')}`
+  for (const name of attribute) textOf(at, name, 'text')
+  const alike = (value: Scalar): (string | number | boolean)[] => {
+    if (typeof value === 'object')
+      throw new Cql2Error(at, `${attributeName} is compared with texts, numbers, TRUE and FALSE`)
+    if (typeof value === 'string') return [textOf(at, value, 'text')]
+    if (typeof value === 'bigint') return [String(value)]
+    return Number.isInteger(value) ? [value, String(value)] : [value]
+  }
+  switch (op) {
+    case 'isNull':
+      return { attribute, isNull: !not }
+    case 's_intersects':
+      throw new Cql2Error(at, `expected S_INTERSECTS of geometry, not of ${attributeName}`)
+    case 'like':
+      return { attribute, like: patternOf(at, expression.pattern, 'text'), not }
+    case 'in':
+      return { attribute, oneOf: expression.values.flatMap(alike), not }
+    case '=':
+    case '<>':
+      return { attribute, oneOf: alike(expression.value), not: (op === '<>') !== not }
+    default: {
+      const { value } = expression
+      // Large integers are texts in attributes, and in JSON.
+      const isInteger = typeof value === 'bigint' || (typeof value === 'string' && INTEGER.test(value))
+      if (isInteger || typeof value === 'number') {
+        const to = isInteger ? String(value) : value
+        return { attribute, compare: (not ? NEGATED[op] : op) as typeof op, to }
+      }
+      throw new Cql2Error(at, `${attributeName} is ordered by numbers only: expected one such as 13.4`)
+    }
+  }
+}
+
+/** Of as many digits as attributes have (sql-filter.ts). */
+const INTEGER = /^-?\d{1,78}$/
+
+const QUERYABLE_NAMES = [...QUERYABLES.keys(), 'attributes.<name>'].join(', ')
+
+function queryableOf(at: string, property: string): Queryable {
+  const found = QUERYABLES.get(property)
+  if (found) return found
+  const name = Array.from(property.slice(0, 80)).slice(0, 40).join('')
+  throw new Cql2Error(at, `there is no property ${name}. Expected one of ${QUERYABLE_NAMES}`)
+}
+
+const NEGATED: Record<Comparison, Comparison> = {
+  ...{ '=': '<>', '<>': '=' },
+  ...{ '<': '>=', '>=': '<', '>': '<=', '<=': '>' },
+}
+
+function comparison(
+  at: string,
+  property: string,
+  given: Comparison,
+  value: Scalar,
+  not: boolean,
+): Condition<Place> {
+  const { type, column, named = asIs } = queryableOf(at, property)
+  const compare = not ? NEGATED[given] : given
+  switch (type) {
+    case 'geometry':
+      throw new Cql2Error(at, 'expected S_INTERSECTS or IS NULL of geometry')
+    case 'boolean': {
+      const to = booleanOf(at, property, value)
+      const passing = [false, true].filter((each) => isOrdered(Number(each) - Number(to), compare))
+      if (passing.length === 1) return { column, is: passing[0]! }
+      return passing.length === 0 ? { always: false } : { column, isNull: false }
+    }
+    case 'number':
+      return { column, compare, to: numberOf(at, property, value) }
+    case 'time':
+      return timeCondition(column, compare, timeOf(at, property, value))
+    default: {
+      const text = textOf(at, value, type, property)
+      return { column, compare, to: compare === '=' || compare === '<>' ? named(text) : text }
+    }
+  }
+}
+
+const asIs = (name: string): string => name
+
+function inList(at: string, property: string, values: readonly Scalar[], not: boolean): Condition<Place> {
+  const { type, column, named = asIs } = queryableOf(at, property)
+  if (type === 'number') return { column, oneOf: values.map((each) => numberOf(at, property, each)), not }
+  if (type === 'text' || type === 'lower')
+    return { column, oneOf: values.map((each) => named(textOf(at, each, type, property))), not }
+  const parts = values.map((each) => comparison(at, property, '=', each, not))
+  return not ? all(parts) : { any: parts }
+}
+
+/** Whether a difference is that of two values of which this comparison is true. */
+function isOrdered(difference: number, compare: Comparison): boolean {
+  if (difference === 0) return compare === '=' || compare === '<=' || compare === '>='
+  return compare === '<>' || compare.startsWith(difference < 0 ? '<' : '>')
+}
+
+/** Milliseconds: from the first one of what was given to before the next one. */
+interface Span {
+  from: number
+  next: number
+}
+
+/**
+ * A time lies in a span, before it or after it. So a date is all of its day in UTC, and a time that is finer
+ * than the milliseconds of records lies between two of them.
+ */
+function timeCondition(column: string, compare: Comparison, { from, next }: Span): Condition<Place> {
+  const than = (sign: '<' | '>=', at: number): Condition<Place> => ({
+    column,
+    compare: sign,
+    to: new Date(at),
+  })
+  switch (compare) {
+    case '=':
+      return { all: [than('>=', from), than('<', next)] }
+    case '<>':
+      return { any: [than('<', from), than('>=', next)] }
+    case '<':
+      return than('<', from)
+    case '<=':
+      return than('<', next)
+    case '>':
+      return than('>=', next)
+    case '>=':
+      return than('>=', from)
+  }
+}
+
+const DATE = /^\d{4}-\d\d-\d\d$/
+const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:[Zz]|[-+]\d\d:\d\d)$/
+const TIME_HELP = "expected TIMESTAMP('2026-01-31T12:00:00Z') or DATE('2026-01-31')"
+
+/**
+ * A date or a time. A text may be either, as the OGC's test suite and GDAL write them; GDAL's midnight is a
+ * date and a T.
+ */
+function timeOf(at: string, property: string, value: Scalar): Span {
+  if (typeof value !== 'string' && typeof value !== 'object')
+    throw new Cql2Error(at, `${property} is a time: ${TIME_HELP}`)
+  const text = typeof value === 'string' ? value : 'date' in value ? value.date : value.timestamp
+  const isDate = DATE.test(text) && !(typeof value === 'object' && 'timestamp' in value)
+  const isTime = TIME.test(text) && !(typeof value === 'object' && 'date' in value)
+  const isMidnight = typeof value === 'string' && DATE.test(text.replace(/T$/, ''))
+  const from = isDate || isTime || isMidnight ? instantOf(text.replace(/T$/, ''), 'up') : undefined
+  if (from === undefined)
+    throw new Cql2Error(at, `${TIME_HELP}, of a day that exists in the years 0001 to 9999`)
+  return { from, next: isDate ? from + DAY_MS : instantOf(text.replace(/T$/, ''), 'down')! + 1 }
+}
+
+function numberOf(at: string, property: string, value: Scalar): number {
+  if (typeof value === 'number' || typeof value === 'bigint') return Number(value)
+  throw new Cql2Error(at, `${property} is a number: expected one such as 13.4`)
+}
+
+/** GDAL writes 1 and 0. */
+function booleanOf(at: string, property: string, value: Scalar): boolean {
+  if (typeof value === 'boolean') return value
+  if (value === 1 || value === 0) return value === 1
+  throw new Cql2Error(at, `${property} is a boolean: expected TRUE or FALSE`)
+}
+
+/** Each backslash takes the next character as it is (OGC 21-065r2, 7.2). */
+function patternOf(at: string, value: Scalar, type: 'text' | 'lower'): string {
+  const pattern = textOf(at, value, type)
+  if (/^(?:[^\\]|\\[^])*\\$/.test(pattern))
+    throw new Cql2Error(at, 'expected a character after the last backslash of the pattern')
+  return pattern
+}
+
+function textOf(at: string, value: Scalar, type: 'text' | 'lower', property = 'the pattern'): string {
+  if (typeof value !== 'string') throw new Cql2Error(at, `${property} is a text: expected one such as 'celo'`)
+  // Postgres has neither.
+  if (/[\0\p{Surrogate}]/u.test(value))
+    throw new Cql2Error(at, 'expected a text without NUL, and without halves of surrogate pairs')
+  return type === 'lower' ? value.toLowerCase() : value
+}
+
+function boxOf(at: string, numbers: readonly number[]): Bbox {
+  const [west, south, a, b, north] = numbers as [number, number, number, number, number]
+  const box = boxFrom(numbers.length === 6 ? [west, south, b, north] : numbers)
+  if (!box || (numbers.length === 6 && !(a <= numbers[5]!)))
+    throw new Cql2Error(
+      at,
+      'expected BBOX(west, south, east, north) in degrees, longitudes from -180 to 180, latitudes from -90 to 90, south not above north; or six numbers, the third and the last of them heights',
+    )
+  return box
+}

@@ -1,0 +1,263 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chainBySlug } from '../../src/chains'
+import { eventRow } from '../../src/indexer/project'
+import { settleHotBlocks } from '../../src/indexer/store'
+import { insertSql } from '../../src/indexer/store/log'
+import { LOCATION_SCHEMA } from '../../src/location'
+import { EventKind } from '../../src/model'
+import { startApi, type TestApi } from '../../test/api'
+import { MISSING_PACKAGES, startCluster, type Cluster, type DatabaseServer } from '../../test/cluster'
+import { rows } from '../../test/database'
+import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
+import { listen } from '../../test/sse'
+import { UnavailableError } from '../http/problems'
+import { Store } from './store'
+import { reaches } from './servers'
+
+test('a server reaches a state by the changes of every chain, and by a later epoch', () => {
+  expect(reaches({ celo: [1, 5] }, { celo: [1, 5] })).toBe(true)
+  expect(reaches({ celo: [1, 5], base: [1, 1] }, { celo: [1, 4] })).toBe(true)
+  expect(reaches({ celo: [1, 4] }, { celo: [1, 5] })).toBe(false)
+  expect(reaches({ base: [1, 9] }, { celo: [1, 1] })).toBe(false)
+  expect(reaches({ celo: [2, 1] }, { celo: [1, 5] })).toBe(true)
+  expect(reaches({ celo: [1, 9] }, { celo: [2, 1] })).toBe(false)
+  expect(reaches({}, {})).toBe(true)
+})
+
+/** A primary and two replicas that stop, lag and change places; the tests follow one another. */
+const needs = MISSING_PACKAGES.length ? ` (needs ${MISSING_PACKAGES.join(', ')})` : ''
+describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => {
+  let cluster: Cluster
+  let [primary, one, two]: DatabaseServer[] = []
+  const stores: Store[] = []
+  const apis: TestApi[] = []
+  const said: string[] = []
+  beforeAll(async () => {
+    cluster = await startCluster(2)
+    ;[primary, one, two] = cluster.servers
+  })
+  afterAll(async () => {
+    await Promise.all(apis.map((api) => api.close()))
+    await Promise.all(stores.map((store) => store.close()))
+    await cluster?.stop()
+  })
+  /** A copy of the service. */
+  const copy = (readers = [one!, two!]) => {
+    const store = new Store(
+      cluster.bouncerUrl('api'),
+      ({ message }) => said.push(message),
+      {},
+      readers.map((server) => cluster.bouncerUrl('api', [server])),
+    )
+    stores.push(store)
+    return store
+  }
+  let written = 0
+  /** Writes a record and returns its number. */
+  const write = async (to = primary!) => {
+    written++
+    await insertRecords(to.url, [{ uid: uidOf(written) }], written)
+    return written
+  }
+  const seen = async (store: Store) => (await store.listRecords({ limit: 1_000 })).length
+  const call = (server: DatabaseServer, sql: string) => rows(server.url, `SELECT ${sql}`)
+  const statementsOf = async (server: DatabaseServer) => {
+    await call(server, 'pg_stat_clear_snapshot()')
+    const [row] = await rows<{ scans: number }>(
+      server.url,
+      `SELECT sum(idx_scan + seq_scan)::float8 AS scans FROM pg_stat_user_tables WHERE relname = 'location_record'`,
+    )
+    return row!.scans
+  }
+
+  test('all copies show a record from when its commit was answered; replicas answer', async () => {
+    const copies = [copy(), copy([two!]), copy([primary!, one!])]
+    const before = await statementsOf(one!)
+    for (let i = 0; i < 30; i++) {
+      await write()
+      expect(await Promise.all(copies.map(seen))).toEqual([written, written, written])
+    }
+    // Statistics are written with some delay.
+    await expect.poll(() => statementsOf(one!)).toBeGreaterThan(before)
+  })
+  test('a replica that lags is not shown; it is left out, and comes back', async () => {
+    const [store, other] = [copy(), copy([one!])]
+    await call(one!, 'pg_wal_replay_pause()')
+    await write()
+    expect(await Promise.all([...Array.from({ length: 10 }, () => seen(store)), seen(other)])).toEqual(
+      Array.from({ length: 11 }, () => written),
+    )
+    await expect.poll(() => said.some((text) => /behind/.test(text))).toBe(true)
+    await call(one!, 'pg_wal_replay_resume()')
+    await call(two!, 'pg_wal_replay_pause()')
+    await write()
+    await expect.poll(() => statementsOf(one!)).toBeGreaterThan(0)
+    expect(await seen(store)).toBe(written)
+    await call(two!, 'pg_wal_replay_resume()')
+  })
+  test('without a replica that has got so far the primary answers, GraphQL and ETags included', async () => {
+    for (const server of [one!, two!]) await call(server, 'pg_wal_replay_pause()')
+    const [api, second] = await Promise.all(
+      [1, 2].map(() =>
+        startApi({
+          databaseUrl: cluster.bouncerUrl('api'),
+          readUrls: [one!, two!].map((server) => cluster.bouncerUrl('api', [server])),
+        }),
+      ),
+    )
+    apis.push(api!, second!)
+    const list = (of: TestApi, headers: Record<string, string> = {}) =>
+      fetch(`${of.url}/api/v0/location-records?limit=1000`, { headers })
+    await write()
+    const first = await list(api!)
+    expect(((await first.json()) as { count: number }).count).toBe(written)
+    // At the same state any copy knows the ETag, and not any more right after a change.
+    const known = { 'if-none-match': (await list(api!)).headers.get('etag')! }
+    expect((await list(second!, known)).status).toBe(304)
+    await write()
+    const next = await list(second!, known)
+    expect([next.status, ((await next.json()) as { count: number }).count]).toEqual([200, written])
+    for (const server of [one!, two!]) await call(server, 'pg_wal_replay_resume()')
+  })
+  test('final changes are told while replicas lag, each once, in order, and without a reset', async () => {
+    const celo = chainBySlug('celo')!
+    const client = new Client({ connectionString: primary!.url })
+    await client.connect()
+    const query = async <Row extends object>(sql: string, values?: unknown[]) =>
+      (await client.query<Row>(sql, values)).rows
+    await query(`CREATE SCHEMA squid_celo;
+      CREATE TABLE squid_celo.status (id int PRIMARY KEY, height int NOT NULL);
+      CREATE TABLE squid_celo.hot_block (height int PRIMARY KEY, hash text NOT NULL);
+      INSERT INTO squid_celo.status VALUES (0, 100)`)
+    /** As the indexer writes a block that a reorg may take back. */
+    const block = async (height: number) => {
+      const n = ++written
+      await query('BEGIN')
+      await query('INSERT INTO squid_celo.hot_block VALUES ($1, $2)', [height, uidOf(height)])
+      const event = {
+        ...{ kind: EventKind.ATTESTED, uid: uidOf(n), schemaUid: LOCATION_SCHEMA.uid },
+        ...{ attester: ADDRESSES[0]!, recipient: ADDRESSES[0]!, transactionHash: uidOf(n), logIndex: 0 },
+        ...{ blockNumber: height, blockHash: uidOf(height), blockTimestamp: height * 1000 },
+      }
+      await query(insertSql('attestation_event'), [JSON.stringify([eventRow('celo', event)])])
+      await insertRecords(client, [{ chain: 'celo', uid: uidOf(n), columns: { block_number: height } }])
+      await query('COMMIT')
+      return n
+    }
+    const settle = async (height: number) => {
+      await query('BEGIN')
+      await settleHotBlocks(query, celo, height)
+      await query('UPDATE squid_celo.status SET height = $1', [height])
+      await query('COMMIT')
+    }
+    const servers = [one!, two!]
+    const api = await startApi({
+      databaseUrl: cluster.bouncerUrl('api'),
+      readUrls: servers.map((server) => cluster.bouncerUrl('api', [server])),
+      live: { pollMs: 20, heartbeatMs: 40 },
+    })
+    apis.push(api)
+    const follow = (lastEventId = '') =>
+      listen(`${api.url}/api/v0/location-records/stream?finality=final`, { lastEventId })
+    const final = await follow()
+    await final.until(() => final.lastEventId !== '')
+    const expected: string[] = []
+    const next = async (height: number) => {
+      expected.push(`new ${await block(height)}`)
+      await settle(height)
+      await final.count(expected.length)
+    }
+    await next(101)
+    await call(one!, 'pg_wal_replay_pause()')
+    await next(102)
+    await call(two!, 'pg_wal_replay_pause()')
+    await next(103)
+    // From the position before them, by a copy that asks a replica that has none of them.
+    const again = await follow(final.events[0]!.id)
+    await again.count(2)
+    for (const server of servers) await call(server, 'pg_wal_replay_resume()')
+    await next(104)
+    await again.count(3)
+    const told = ({ events }: typeof final) =>
+      events.map(({ event, data }) => `${event} ${parseInt(data.uid as string)}`)
+    expect([told(final), told(again)]).toEqual([expected, expected.slice(1)])
+    final.close()
+    again.close()
+    await client.end()
+  })
+  test('what a replica has before the primary shows it is not shown', async () => {
+    const store = copy([one!])
+    const before = await seen(store)
+    await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'FIRST 2 (server_1, server_2)'`)
+    await call(primary!, 'pg_reload_conf()')
+    await expect
+      .poll(() => rows(primary!.url, `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`))
+      .toHaveLength(2)
+    await two!.postgres.kill()
+    const writing = write()
+    const onReplica = `SELECT FROM location_record`
+    while ((await rows(one!.url, onReplica)).length === before) await pause(10)
+    // The primary waits for the other replica: to it, and to everyone, the record is not there yet.
+    expect(await seen(store)).toBe(before)
+    await two!.postgres.start()
+    await writing
+    expect(await seen(store)).toBe(written)
+    await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
+    await call(primary!, 'pg_reload_conf()')
+  })
+  test('dead replicas are left out, and used again', async () => {
+    const store = copy()
+    expect(await seen(store)).toBe(written)
+    await one!.postgres.kill()
+    for (let i = 0; i < 10; i++) expect(await seen(store)).toBe(written)
+    await two!.postgres.kill()
+    for (let i = 0; i < 3; i++) expect(await seen(store)).toBe(written)
+    await Promise.all([one!.postgres.start(), two!.postgres.start()])
+    await write()
+    expect(await seen(store)).toBe(written)
+  })
+  test('without a primary reads go on, and signing waits; a promoted replica is followed, in a new epoch', async () => {
+    const store = copy()
+    const input = () => store.inputByUid('celo', uidOf(written), false)
+    expect(await seen(store)).toBe(written)
+    expect(await input()).toMatchObject({ revoked: false })
+    const [state] = await store.recordStates()
+    for (const server of [one!, two!])
+      await expect
+        .poll(async () => (await rows(server.url, 'SELECT FROM location_record')).length)
+        .toBe(written)
+    await primary!.postgres.kill()
+    // PgBouncer may still count a replica that was just started as dead.
+    await expect.poll(() => seen(store).catch(() => undefined)).toBe(written)
+    for (let i = 0; i < 5; i++) expect(await seen(store)).toBe(written)
+    await expect(input()).rejects.toThrow(UnavailableError)
+    await one!.promote()
+    await two!.turnTo(one!)
+    await expect.poll(() => input().catch(() => undefined)).toMatchObject({ revoked: false })
+    expect((await store.recordStates())[0]).toEqual(state)
+    await write(one)
+    expect(await seen(store)).toBe(written)
+    const [next] = await store.recordStates()
+    expect(next!.since.getTime()).toBeGreaterThan(state!.since.getTime())
+    await write(one)
+    expect((await store.recordStates())[0]!.since).toEqual(next!.since)
+    // The old primary comes back as a replica: nothing goes to it but reads.
+    await primary!.follow(one!)
+    await write(one)
+    expect(await seen(store)).toBe(written)
+    expect(await input()).toMatchObject({ revoked: false })
+    // A switch while nobody asks: behind PgBouncer no connection tells of it.
+    const alone = copy([])
+    expect(await seen(alone)).toBe(written)
+    await one!.postgres.kill('SIGINT')
+    await two!.promote()
+    await primary!.turnTo(two!)
+    await one!.follow(two!)
+    await call(one!, 'pg_wal_replay_pause()')
+    await write(two)
+    await expect.poll(() => seen(alone).catch(() => undefined)).toBe(written)
+    await call(one!, 'pg_wal_replay_resume()')
+  })
+})

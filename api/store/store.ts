@@ -1,0 +1,523 @@
+import { LRUCache } from 'lru-cache'
+import type { PoolConfig } from 'pg'
+import { CHAINS } from '../../src/chains'
+import { isUnmigrated } from '../../src/postgres'
+import { shownProblem, UnavailableError } from '../http/problems'
+import { Semaphore, busyWith } from '../http/semaphore'
+import { SharedRead } from '../http/shared'
+import { OWN_WORK, type Work } from '../http/work'
+import {
+  boxesQuery,
+  changedRecordsQuery,
+  changesQuery,
+  type ChainChanges,
+  type ChangeIds,
+  type ChangedRecord,
+  type Finality,
+} from './sql-changes'
+import {
+  countQuery,
+  listQuery,
+  nearQuery,
+  placesQuery,
+  readLines,
+  readNear,
+  readPlaces,
+  sampleQuery,
+} from './sql'
+import type {
+  Bbox,
+  NearRecords,
+  PlacedRecord,
+  RecordFilter,
+  RecordParts,
+  RecordQuery,
+  RecordResult,
+  Statement,
+  TimeWindow,
+} from './model'
+import { InputLookups, type InputRow } from './inputs'
+import {
+  STATEMENT_TIMEOUT_MS,
+  apiConnections,
+  isGivenUp,
+  isOutage,
+  isTimeout,
+  type DatabaseError,
+} from './pool'
+import { DatabaseServers } from './servers'
+import { fitsWindows, listByWindows, type Extent } from './windows'
+
+/**
+ * A chain's copy and its head, as the indexer last noted them; null before the first look or block. Ages in
+ * seconds, by the database's clock alone, which all processes share.
+ */
+export interface IndexState {
+  headBlock: number | null
+  headTime: Date | null
+  /** Age of the newest block that an endpoint has named, when the indexer last read it. */
+  headAge: number | null
+  /** Time since then. */
+  checkedAge: number | null
+  indexedBlock: number | null
+  indexedTime: Date | null
+  /** Time since a look at the head found the last indexed block on the chain; null if none has. */
+  agreedAge: number | null
+  /** Why the indexer does not rely on the copy. */
+  doubt: string | null
+}
+
+const INDEX_STATE = `head_height AS "headBlock", head_timestamp AS "headTime", indexed_height AS "indexedBlock",
+  indexed_timestamp AS "indexedTime", doubt, ${(
+    [
+      ['checked_at - head_timestamp', 'headAge'],
+      ['clock_timestamp() - checked_at', 'checkedAge'],
+      ['clock_timestamp() - agreed_at', 'agreedAge'],
+    ] as const
+  )
+    .map(([age, name]) => `extract(epoch FROM ${age})::float8 AS "${name}"`)
+    .join(', ')}`
+
+/** What the database keeps of a chain's records as they change. */
+export interface RecordState {
+  chain: string
+  total: number
+  revoked: number
+  /** Goes up with every change. */
+  revision: bigint
+  /** When the database got its first record of the chain: with `revision`, names the state of the data. */
+  since: Date
+}
+
+export interface Stats {
+  total: number
+  byChain: Record<string, number>
+  last24Hours: number
+  last7Days: number
+  last30Days: number
+  revoked: number
+}
+
+/** The state of a chain's copy, and its audit. */
+export interface ChainStatusRow extends IndexState {
+  chain: string
+  rereadBlocks: number
+  provenBlocks: number
+  unprovenBlocks: number
+  contradictions: number
+  repairedEvents: number
+  withheldAttestations: number
+  /** Location schemas of the chain's registry: those that are indexed, and those that are left out. */
+  schemasFound: number
+  schemasLeftOut: number
+  /** Blocks whose attestations of schemas or attesters that were found later are still to be read. */
+  schemaHistoryBlocks: number
+  /** True if an indexer has the lease of the chain now. */
+  hasIndexer: boolean
+}
+
+/** A location schema of a chain's registry, hex lower-case. */
+export interface FoundSchemaRow {
+  uid: string
+  chain: string
+  fields: string
+  resolver: string
+  revocable: boolean
+  /** The block that registered it. */
+  block: number
+  /** Whether its attestations are indexed. */
+  indexed: boolean
+}
+
+/** How long the extent of the records is reused: it only decides how the newest of a place are looked for. */
+const EXTENT_SHARED_MS = 10_000
+/**
+ * Connections to each server for the reads of clients, and how many of them one client may have: most of them
+ * while its statements are quick, as they are free again at once, and a quarter once they take long, or are
+ * not known.
+ */
+const LISTS = 8
+const LISTS_EACH = { quick: 6, slow: 2 }
+/** From this mean time of a client's last statements on they are slow, in milliseconds. */
+const SLOW_MS = 100
+/** The weight of the last statement in the mean: one of a second is made up for by some ten quick ones. */
+const NEWEST = 0.2
+/** Clients whose mean is remembered. */
+const MEANS = 10_000
+/**
+ * Reads that may wait for one: browsers and GIS send dozens at once, and many people may have one address.
+ * Milliseconds that a read waits: longer than a statement takes, so that each client gets its turn.
+ */
+const WAITING = { waiting: 1_000, waitingEach: 200, waitMs: STATEMENT_TIMEOUT_MS + 1_000 }
+
+/** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
+export class Store {
+  readonly servers: DatabaseServers
+  /** For what operators and computations need: nothing that clients read makes it wait. */
+  private readonly vital: PoolConfig
+  /** For what is read once for all that wait for it. */
+  private readonly shared: PoolConfig
+  /** For the reads of clients, which can be slow: each client has a share of them. */
+  private readonly lists: PoolConfig
+  private readonly slots: Semaphore
+  /** Mean time of the last statements, by client. */
+  private readonly means = new LRUCache<string, number>({ max: MEANS })
+  private readonly work: Work = OWN_WORK
+  private readonly inputs = new InputLookups((text, values) => this.query(text, values))
+  private readonly pinged = this.readOnce(() =>
+    this.ask({ text: 'SELECT FROM location_record LIMIT 1', values: [] }),
+  )
+  private readonly statuses = this.readOnce(() => this.readStatuses())
+  private readonly states = this.readOnce(() => this.readStates())
+  private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS)
+
+  /**
+   * @param onError gets the errors of idle connections, which are replaced, and of servers that are left out
+   * @param readUrls of replicas
+   */
+  constructor(
+    databaseUrl: string,
+    onError: (error: Error) => void,
+    options: PoolConfig = {},
+    readUrls: readonly string[] = [],
+  ) {
+    this.servers = new DatabaseServers(databaseUrl, readUrls, onError)
+    this.vital = apiConnections(4, options)
+    this.shared = apiConnections(4, options)
+    this.lists = apiConnections(LISTS, options)
+    this.slots = new Semaphore(
+      {
+        all: LISTS * this.servers.readers,
+        each: (client) =>
+          (this.means.get(client) ?? SLOW_MS) < SLOW_MS ? LISTS_EACH.quick : LISTS_EACH.slow,
+        ...WAITING,
+      },
+      busyWith(
+        'Too many of your requests are answered at the same time; wait for them',
+        'Too many requests wait for the database.',
+      ),
+    )
+  }
+
+  /**
+   * This store for the work of a request: its reads take the share of the client, count as its cost, and stop
+   * when the request does.
+   */
+  of(work: Work): Store {
+    return Object.assign(Object.create(this) as Store, { work })
+  }
+
+  async close(): Promise<void> {
+    await this.servers.close()
+  }
+
+  /** Connections to each server, and requests that wait for one. Their turn may come at any server. */
+  connections(): [server: string, states: Readonly<Record<string, number>>][] {
+    return [...this.servers.connections(), ['any', { waiting: this.slots.load.waiting }]]
+  }
+
+  /** Whether the database answers, to reads at least, and is migrated. */
+  async ping(): Promise<boolean> {
+    return this.pinged.fresh().then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** Records in a total order, newest first unless asked otherwise. */
+  async listRecords(query: RecordQuery): Promise<RecordResult[]> {
+    const extent = fitsWindows(query) ? await this.extent.get() : undefined
+    const list = (part: RecordQuery, window?: TimeWindow) => this.list(part, window)
+    return extent ? listByWindows(query, extent, list) : list(query)
+  }
+
+  private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
+    const { text, values } = listQuery(query, window)
+    const [row] = await this.run<{ lines: string | null }>({ text, values }, true)
+    return readLines(row!.lines, !query.withGeometry && !query.withProvenance)
+  }
+
+  /** How many records there are, and the times of the first and the last; undefined where there is none. */
+  async readExtent(): Promise<Extent | undefined> {
+    const [row] = await this.run<{ total: number | null; first: Date | null; last: Date | null }>({
+      text: `SELECT (SELECT sum(total) FROM record_state)::float8 AS total, (SELECT min(timestamp) FROM location_record) AS first, (SELECT max(timestamp) FROM location_record) AS last`,
+      values: [],
+    })
+    return row?.total && row.first && row.last ? (row as Extent) : undefined
+  }
+
+  /** About how many records there are. */
+  async size(): Promise<number> {
+    return (await this.extent.get())?.total ?? 0
+  }
+
+  /** How many records match, counted up to `cap`. */
+  async countRecords(filter: RecordFilter, cap: number): Promise<number> {
+    const { text, values } = countQuery(filter, cap)
+    return (await this.run<{ count: number }>({ text, values }, true))[0]!.count
+  }
+
+  /**
+   * The first records in the order of distances from each of these boxes on the plane, `limit` of each at
+   * most.
+   */
+  samplePlaces(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<PlacedRecord[]> {
+    return this.places(sampleQuery(filter, boxes, limit))
+  }
+
+  /**
+   * The records round a position, `limit` at least; undefined where one statement cannot tell (sql.ts), or
+   * the database gave it up.
+   */
+  async recordsNear(
+    at: readonly [number, number],
+    limit: number,
+    parts: RecordParts,
+  ): Promise<NearRecords | undefined> {
+    const statement = nearQuery(at, limit, parts)
+    const reading = this.inTurn<{ meters: number; lines: string | null }>(statement)
+    const [row] = await translated(
+      reading.catch((error: DatabaseError) => {
+        if (isGivenUp(error)) return []
+        throw error
+      }),
+      true,
+    )
+    return row?.lines ? { meters: row.meters, records: readNear(row.lines, parts) } : undefined
+  }
+
+  /** Records after an id, in the order of their ids. */
+  placesAfter(filter: RecordFilter, after: string, limit: number): Promise<PlacedRecord[]> {
+    return this.places(placesQuery(filter, after, limit))
+  }
+
+  private async places(statement: Statement): Promise<PlacedRecord[]> {
+    const [row] = await this.run<{ lines: string | null }>(statement, true)
+    return readPlaces(row!.lines)
+  }
+
+  /** The record with this UID; the newest where several chains have one. Uses the primary key. */
+  async recordByUid(
+    uid: string,
+    chain?: string,
+    wanted: Pick<RecordQuery, 'withGeometry' | 'withProvenance'> = {},
+  ): Promise<RecordResult | undefined> {
+    const ids = (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map(
+      (slug) => `${slug}-${uid}`,
+    )
+    return (await this.listRecords({ ids, limit: 1, ...wanted }))[0]
+  }
+
+  /** The slugs of the chains on which an attestation with this UID was read, in the order of the table. */
+  async chainsOf(uid: string): Promise<string[]> {
+    const slugs = CHAINS.map(({ slug }) => slug)
+    const rows = await this.query<{ chain: string }>(
+      `SELECT DISTINCT chain FROM attestation_event WHERE chain = ANY($1) AND uid = $2 AND kind = 'ATTESTED'`,
+      [slugs, uid.toLowerCase()],
+    )
+    return slugs.filter((slug) => rows.some(({ chain }) => chain === slug))
+  }
+
+  /** Why the attestation with this UID has no record; undefined where there is none that cannot be read. */
+  async unreadable(uid: string, chain?: string): Promise<string | undefined> {
+    const [row] = await this.run<{ chain: string; problem: string }>(
+      {
+        text: `SELECT chain, problem FROM attestation_event WHERE chain = ANY($1) AND uid = $2 AND kind = 'ATTESTED' AND problem IS NOT NULL LIMIT 1`,
+        values: [chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain], uid.toLowerCase()],
+      },
+      true,
+    )
+    return (
+      row &&
+      `Attestation ${uid} on ${row.chain} has no record, as it cannot be read: ${shownProblem(row.problem)}`
+    )
+  }
+
+  /**
+   * The state of the data, and how many records there are, by chain; kept by the database as records change.
+   */
+  recordStates(): Promise<RecordState[]> {
+    return this.states.fresh()
+  }
+
+  private async readStates(): Promise<RecordState[]> {
+    const rows = await this.run<Omit<RecordState, 'revision'> & { revision: string }>({
+      text: 'SELECT chain, total::float8 AS total, revoked::float8 AS revoked, revision, since FROM record_state ORDER BY chain',
+      values: [],
+    })
+    return rows.map((row) => ({ ...row, revision: BigInt(row.revision) }))
+  }
+
+  /** An attestation as the input of a computation. */
+  inputByUid(chain: string, uid: string, withGeometry: boolean): Promise<InputRow | undefined> {
+    return this.inputs.read(`${chain}-${uid}`, withGeometry)
+  }
+
+  /** The state of a chain's copy; undefined before its indexer has noted any. */
+  async indexState(chain: string): Promise<IndexState | undefined> {
+    const [row] = await this.query<IndexState>(`SELECT ${INDEX_STATE} FROM chain_status WHERE chain = $1`, [
+      chain,
+    ])
+    return row
+  }
+
+  /** The location schemas that were found in the chains' registries, in the order of their registration. */
+  foundSchemas(): Promise<FoundSchemaRow[]> {
+    return this.run<FoundSchemaRow>(
+      {
+        text: `SELECT uid, chain, fields, resolver, revocable, block_number AS block, watched AS indexed
+        FROM location_schema ORDER BY chain, block_number, uid`,
+        values: [],
+      },
+      true,
+    )
+  }
+
+  /** How far the copy of each chain goes. */
+  chainStatuses(): Promise<ChainStatusRow[]> {
+    return this.statuses.fresh()
+  }
+
+  private readStatuses(): Promise<ChainStatusRow[]> {
+    const blocks = (ranges: string) =>
+      `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
+    return this.ask<ChainStatusRow>({
+      text: `SELECT chain, ${INDEX_STATE}, ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
+         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", contradictions::float8,
+         (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations",
+         EXISTS (SELECT FROM chain_writer AS held WHERE held.chain = chain_status.chain AND until > now()) AS "hasIndexer",
+         coalesce(found, 0) AS "schemasFound", coalesce(left_out, 0) AS "schemasLeftOut", ${blocks(`coalesce(schemas.late, '{}') + coalesce(attesters.late, '{}') - reread - proven`)} AS "schemaHistoryBlocks"
+       FROM chain_status LEFT JOIN (
+         SELECT chain, count(*) FILTER (WHERE watched)::float8 AS found, count(*) FILTER (WHERE NOT watched)::float8 AS left_out,
+           range_agg(int8range(block_number, read_from)) FILTER (WHERE watched AND read_from > block_number) AS late
+         FROM location_schema GROUP BY chain) AS schemas USING (chain)
+       LEFT JOIN (
+         SELECT chain, range_agg(int8range(greatest(first_block, start), greatest(first_block, start, read_from))) AS late
+         FROM answer_attester JOIN unnest($1::text[], $2::int[]) AS known (chain, start) USING (chain)
+         WHERE read_from IS NOT NULL GROUP BY chain) AS attesters USING (chain)`,
+      values: [CHAINS.map(({ slug }) => slug), CHAINS.map(({ firstBlock }) => firstBlock)],
+    })
+  }
+
+  /**
+   * What changed in each chain's records after these places, `limit` changes a chain at most, none beyond
+   * `upTo`; all of one moment.
+   */
+  changesAfter(
+    finality: Finality,
+    after: ChangeIds,
+    upTo: ChangeIds | undefined,
+    limit: number,
+  ): Promise<ChainChanges[]> {
+    return this.run<ChainChanges>(changesQuery(finality, after, upTo, limit))
+  }
+
+  /**
+   * These records (`<chain>-<uid>`), where they still are, in no order. final: without revocations that are
+   * not.
+   */
+  changedRecords(finality: Finality, ids: readonly string[]): Promise<ChangedRecord[]> {
+    return this.run<ChangedRecord>(changedRecordsQuery(finality, ids))
+  }
+
+  /** Which of these records (`<chain>-<uid>`) lie in which of the boxes. */
+  recordsInBoxes(ids: readonly string[], boxes: readonly Bbox[]): Promise<{ place: number; id: string }[]> {
+    return this.run<{ place: number; id: string }>(boxesQuery(ids, boxes))
+  }
+
+  /**
+   * Counts over all records as of `now`, all in one snapshot: those that the database keeps, and for the hour
+   * in which each window begins, the records themselves. Uses the primary keys and the index (chain,
+   * timestamp).
+   */
+  async stats(now: Date): Promise<Stats> {
+    const since = (
+      at: string,
+    ) => `((SELECT coalesce(sum(total), 0) FROM record_hour WHERE chain = state.chain AND hour > ${at})
+      + (SELECT count(*) FROM location_record WHERE chain = state.chain AND timestamp > ${at} AND timestamp < date_trunc('hour', ${at}, 'UTC') + interval '1 hour'))::float8`
+    const rows = await this.run<{
+      chain: string
+      total: number
+      day: number
+      week: number
+      month: number
+      revoked: number
+    }>({
+      text: `SELECT chain, total::float8 AS total, revoked::float8 AS revoked, ${since('$1::timestamptz')} AS day, ${since('$2::timestamptz')} AS week, ${since('$3::timestamptz')} AS month
+       FROM record_state AS state ORDER BY chain`,
+      values: [1, 7, 30].map((days) => new Date(now.getTime() - days * 86_400_000)),
+    })
+    const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') =>
+      rows.reduce((total, row) => total + row[column], 0)
+    return {
+      total: sum('total'),
+      byChain: Object.fromEntries(rows.map((row) => [row.chain, row.total])),
+      last24Hours: sum('day'),
+      last7Days: sum('week'),
+      last30Days: sum('month'),
+      revoked: sum('revoked'),
+    }
+  }
+
+  /**
+   * Runs a statement on a server that has all that anybody was shown before.
+   * @param heavy true if it is a client's, which can make it slow; else it is read once for all that wait
+   */
+  run<Row extends object>(statement: Statement, heavy = false): Promise<Row[]> {
+    return translated(
+      heavy ? this.inTurn<Row>(statement) : this.servers.read<Row>(this.shared, statement),
+      heavy,
+    )
+  }
+
+  /** Runs a client's statement when it is its turn, until its work ends. */
+  private async inTurn<Row extends object>(statement: Statement): Promise<Row[]> {
+    const { client, signal, spend } = this.work
+    const release = await this.slots.acquire(client, signal)
+    const began = performance.now()
+    try {
+      return await this.servers.read<Row>(this.lists, statement, signal)
+    } finally {
+      const ms = performance.now() - began
+      const mean = this.means.get(client) ?? ms
+      this.means.set(client, mean + NEWEST * (ms - mean))
+      spend(ms)
+      release()
+    }
+  }
+
+  /** Runs a statement of the service itself, which nothing that clients read makes wait. */
+  private ask<Row extends object>(statement: Statement): Promise<Row[]> {
+    return translated(this.servers.read<Row>(this.vital, statement), false)
+  }
+
+  /** A read that starts after each call, one at a time for all calls. */
+  private readOnce<T>(read: () => Promise<T>): SharedRead<T> {
+    return new SharedRead(read, 0)
+  }
+
+  /** Runs a statement on the primary: what a signature depends on. */
+  private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+    return translated(this.servers.query<Row>(this.vital, { text, values }), false)
+  }
+}
+
+/**
+ * What the database answers; its outages as an UnavailableError.
+ * @param heavy whether clients can make it slow
+ */
+export async function translated<T>(reading: Promise<T>, heavy: boolean): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    if (heavy && isTimeout(error as DatabaseError))
+      throw new UnavailableError(
+        `The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`,
+        { cause: error },
+      )
+    if (isUnmigrated(error)) throw new UnavailableError('The database is not migrated yet.', { cause: error })
+    if (isOutage(error as DatabaseError))
+      throw new UnavailableError('The database does not answer right now.', { cause: error })
+    throw error
+  }
+}
