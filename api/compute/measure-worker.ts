@@ -18,6 +18,7 @@ import {
   memoryOf,
   referenceOf,
   type Measurement,
+  type BodyRead,
   type BrokenBound,
   type MeasureTask,
   type WorkerProblem,
@@ -51,18 +52,6 @@ export async function measure(task: MeasureTask): Promise<Measurement | WorkerPr
     if (error instanceof BoundError) return { bound: error.bound }
     return problemOf(error)
   }
-}
-
-/** A parsed body, and the geometries taken out of it: each was `field` of the object at `holder`. */
-export interface BodyRead {
-  fault?: string
-  parsed: unknown
-  geometries: {
-    /** Path of keys from the body's root. */
-    holder: (string | number)[]
-    field: string
-    geometry: { reading: Reading; ref: string } | WorkerProblem
-  }[]
 }
 
 /** Geometries of the largest request, a batch of 20 operations on two geometries each. */

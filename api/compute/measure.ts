@@ -14,7 +14,6 @@ import {
   type Reading,
 } from '../../src/geodesy'
 import { OPERATIONS, type OperationName, type Outcome } from '../../src/operations'
-import type { BodyRead } from './measure-worker'
 import { isStarved, processorTime } from '../http/load'
 import { ComputeError, RequestError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
@@ -63,6 +62,18 @@ export interface WorkerProblem {
 /** A BoundError from a worker. */
 export interface BrokenBound {
   bound: string
+}
+
+/** A parsed body, and the geometries taken out of it: each was `field` of the object at `holder`. */
+export interface BodyRead {
+  fault?: string
+  parsed: unknown
+  geometries: {
+    /** Path of keys from the body's root. */
+    holder: (string | number)[]
+    field: string
+    geometry: { reading: Reading; ref: string } | WorkerProblem
+  }[]
 }
 
 /**

@@ -6,9 +6,15 @@ import { canonicalJson, readGeometry } from '../../src/geodesy'
 import { ALL_SCHEMAS } from '../../src/location'
 import type { ChainReader } from '../contracts'
 import { Measurer } from './measure'
-import { OffchainResolver, offchainSource, validityOf, type DocumentFetcher } from './offchain'
+import {
+  OffchainResolver,
+  offchainSource,
+  validityOf,
+  type DocumentFetcher,
+  type ResolvedInput,
+} from './offchain'
 import { ComputeError } from '../http/problems'
-import { Resolver, type ResolvedInput } from './resolve'
+import { Resolver } from './resolve'
 import type { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
 

@@ -14,11 +14,19 @@ import { parseStrictJson } from '../../src/strict-json'
 import { type ChainReader, learnSchema } from '../contracts'
 import type { MeasureInput, Measurer } from './measure'
 import { ComputeError, invalidInput, noGeometry } from '../http/problems'
-import type { ResolvedInput } from './resolve'
 
 /** Gets the document at a URI for a client (its address), as text. Throws a ComputeError. */
 export interface DocumentFetcher {
   fetch: (uri: string, client: string) => Promise<string>
+}
+
+/**
+ * An input that was read, and what must be checked before an answer about it is signed again: its attestation
+ * may be revoked by then.
+ */
+export interface ResolvedInput extends MeasureInput {
+  /** `geojson`, `onchain`, or what `offchainSource` says of an offchain attestation */
+  source: string
 }
 
 /** What decides whether a verified offchain attestation is still valid. */

@@ -3,9 +3,9 @@ import { PayloadError, parseUid } from '../../src/eas'
 import { describe, readGeometry } from '../../src/geodesy'
 import { decodeLocation, isLocationSchema, type SchemaPolicy } from '../../src/location'
 import { type ChainReader, learnSchema, type OnchainAttestation } from '../contracts'
-import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
+import { ReadGeometry, type Measurer } from './measure'
 import { isSalted, resolveSalted } from './salted'
-import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
+import { OffchainResolver, isOffchainForm, type DocumentFetcher, type ResolvedInput } from './offchain'
 import { ComputeError, UnavailableError, invalidInput, itIsOn, noGeometry } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { doubtAbout, type IndexState, type InputRow, type Store } from '../store'
@@ -40,15 +40,6 @@ export interface ResolverOptions {
 
 /** A geometry as GeoJSON text, or why there is none. */
 type FoundGeometry = Pick<InputRow, 'geometry' | 'problem'>
-
-/**
- * An input that was read, and what must be checked before an answer about it is signed again: its attestation
- * may be revoked by then.
- */
-export interface ResolvedInput extends MeasureInput {
-  /** `geojson`, `onchain`, or what `offchainSource` says of an offchain attestation */
-  source: string
-}
 
 /**
  * Turns an Input (docs/spec/interface.md 2) into a geometry, with its UID if it has one. A UID is looked

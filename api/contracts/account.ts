@@ -2,6 +2,10 @@ import { AbiCoder } from 'ethers/abi'
 import { ZeroAddress } from 'ethers/constants'
 import { toQuantity } from 'ethers/utils'
 import { MAX_SIGNATURE_BYTES } from '../../src/eas'
+import { RpcError } from '../../src/rpc'
+import { CALL_TIMEOUT_MS, type ChainNode } from './chain-node'
+import { UnavailableError } from '../http/problems'
+import { Semaphore } from '../http/semaphore'
 
 /** A signature that only the contract at the account's address can judge. Addresses are lower-case. */
 export interface AccountSignature {
@@ -9,6 +13,14 @@ export interface AccountSignature {
   digest: string
   /** 1 to MAX_SIGNATURE_BYTES bytes */
   signature: string
+}
+
+/** Why an account does not accept a signature. */
+export interface AccountRefusal {
+  /** False: there is no contract at its address, even after what the signature names as its factory. */
+  isContract: boolean
+  /** For the caller, to follow the name of the signature. */
+  problem: string
 }
 
 /** What an account says of a signature. */
@@ -63,3 +75,72 @@ export function readAccountAnswer(answer: unknown): AccountAnswer | undefined {
 const ANSWERS: ReadonlyMap<unknown, AccountAnswer> = new Map(
   (['no contract', 'accepted', 'refused'] as const).map((each, i) => [`0x${`${i}`.padStart(64, '0')}`, each]),
 )
+
+/**
+ * Accounts that are asked at a time, and that wait for it, at most CALL_TIMEOUT_MS: what clients make a node
+ * compute must leave room for other reads. A batch that is signed again may ask 40.
+ */
+const ACCOUNT_CHECKS = { all: 16, each: 16, waiting: 200, waitingEach: 200 }
+
+/** Asks the accounts of a chain, so many at a time. */
+export class AccountChecks {
+  private readonly slots = new Semaphore(ACCOUNT_CHECKS)
+
+  constructor(private readonly node: ChainNode) {}
+
+  /**
+   * Why an account does not accept a signature (ERC-1271, ERC-6492); undefined when it does. It must accept
+   * it at a final block, which no reorg undoes, and at the last one, so that a key that it has put away no
+   * longer counts. A local chain, which makes blocks on demand, is asked at its last block only. It is asked
+   * anew each time.
+   */
+  async refusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
+    const call = accountCall(claim)
+    if (!call) return { isContract: true, problem: 'ends as ERC-6492 says, but is not of its form' }
+    const { slug } = this.node.connected.chain
+    const release = await this.slots
+      .acquire('all', AbortSignal.timeout(CALL_TIMEOUT_MS))
+      .catch((cause: unknown) => {
+        throw new UnavailableError(`The node of ${slug} is busy with questions to accounts.`, { cause })
+      })
+    try {
+      const [last, final] = await Promise.all([
+        this.ask(call, 'latest'),
+        this.node.isLocal().then((isLocal) => (isLocal ? undefined : this.askAtFinalBlock(call))),
+      ])
+      const contract = `the contract ${claim.account} of ${slug}`
+      if (last === 'no contract')
+        return { isContract: false, problem: `is not that of a key, and there is no ${contract.slice(4)}` }
+      if (last === 'refused') return { isContract: true, problem: `is not accepted by ${contract}` }
+      if (final && final.answer !== 'accepted')
+        return {
+          isContract: true,
+          problem: `is not accepted by ${contract} as of its block ${final.block}, the last one that is final: try again later`,
+        }
+      return undefined
+    } finally {
+      release()
+    }
+  }
+
+  private async ask(call: object, block: string): Promise<AccountAnswer> {
+    const answer = readAccountAnswer(await this.node.request('eth_call', [call, block], { anew: true }))
+    if (!answer)
+      throw new UnavailableError(`The node of ${this.node.connected.chain.slug} has no answer of an account.`)
+    return answer
+  }
+
+  private async askAtFinalBlock(call: object): Promise<{ answer: AccountAnswer; block: number }> {
+    const blocks = await this.node.finalBlocks()
+    let failure: unknown
+    for (const block of blocks)
+      try {
+        return { answer: await this.ask(call, toQuantity(block)), block }
+      } catch (error) {
+        // Only a node that is well and refuses may lack the state of this block.
+        if (!((error as Error).cause instanceof RpcError)) throw error
+        failure = error
+      }
+    throw failure
+  }
+}

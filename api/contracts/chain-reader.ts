@@ -3,16 +3,14 @@ import { Interface } from 'ethers/abi'
 import { ZeroHash } from 'ethers/constants'
 import { id } from 'ethers/hash'
 import { toQuantity, zeroPadValue } from 'ethers/utils'
-import { isLoopback, type ConnectedChain } from '../../src/config'
+import type { ConnectedChain } from '../../src/config'
 import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
-import { isBatchRefused, Rpc, RpcError, type Route } from '../../src/rpc'
-import { accountCall, readAccountAnswer, type AccountAnswer, type AccountSignature } from './account'
+import { isBatchRefused } from '../../src/rpc'
+import { AccountChecks, type AccountRefusal, type AccountSignature } from './account'
+import { ChainNode, ESSENTIAL, NoAnswerError, NoContractError, revertData } from './chain-node'
 import { UnavailableError } from '../http/problems'
-import { Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
 
-/** A block this many seconds in the future means that the clock of this service is behind. */
-const SKEW_SECONDS = 60
 const EAS = new Interface([
   'function getNonce(address account) view returns (uint256)',
   'function getDomainSeparator() view returns (bytes32)',
@@ -51,12 +49,6 @@ export interface AttestedLog {
   transactionHash: string
 }
 
-export interface Block {
-  number: number
-  /** Unix seconds */
-  time: number
-}
-
 export interface SchemaRecord {
   schema: string
   /** The types of its fields, joined by commas */
@@ -82,22 +74,6 @@ export interface ProxyFacts {
   version: string
 }
 
-/** Why an account does not accept a signature. */
-export interface AccountRefusal {
-  /** False: there is no contract at its address, even after what the signature names as its factory. */
-  isContract: boolean
-  /** For the caller, to follow the name of the signature. */
-  problem: string
-}
-
-/** The node answers, but has no contract at the address. */
-export class NoContractError extends UnavailableError {}
-
-/** The contract has no such function: it reverts, or answers something else. */
-export class NoAnswerError extends UnavailableError {}
-
-/** An endpoint that has not answered a call after this time has failed. */
-const CALL_TIMEOUT_MS = 5_000
 /**
  * The age of what an answer is signed for, the nonce or the owner of the proxy, where requests share it. On
  * local chains and those with blocks under a second, each request reads it anew: a client can land an answer
@@ -105,24 +81,8 @@ const CALL_TIMEOUT_MS = 5_000
  */
 const CURRENT_SHARED_MS = 250
 const SLOW_BLOCK_MS = 1_000
-/**
- * More calls than this at a time are refused, except essential ones: a slow node must not pile up requests of
- * the service.
- */
-const MAX_CALLS_IN_FLIGHT = 64
-/**
- * Accounts that are asked at a time, and that wait for it, at most CALL_TIMEOUT_MS: what clients make a node
- * compute must leave room for other reads. A batch that is signed again may ask 40.
- */
-const ACCOUNT_CHECKS = { all: 16, each: 16, waiting: 200, waitingEach: 200 }
-/** The age of a shared time of the last block, and of a shared number of a final one. */
-const HEAD_SHARED_MS = 2_000
 /** Attestations in one request to a node: those of two full batches. */
 const ATTESTATIONS_AT_ONCE = 80
-/** How long an endpoint's chain id is cached. */
-const CHAIN_ID_SHARED_MS = 60_000
-/** The age of the name of the node's software at which it is read again. */
-const SOFTWARE_SHARED_MS = 60_000
 /** Schemas cannot change once registered; this many are remembered. */
 const SCHEMAS_REMEMBERED = 10_000
 
@@ -133,38 +93,15 @@ interface Gathering {
   readonly answers: Promise<[block: unknown, ...attestations: unknown[]]>
 }
 
-interface Reading {
-  /** Every answer of the API needs it: it is made however many other calls are under way. */
-  essential?: boolean
-  /**
-   * The answer must not be older than the question: it is not shared with an equal call that is under way.
-   */
-  anew?: boolean
-  /** The block whose state is asked; default: the latest. */
-  block?: string
-}
-const ESSENTIAL: Reading = { essential: true }
-
 /**
- * The API's reads of one chain's contracts. Equal reads of several requests are shared; their time and number
- * are limited. All methods throw an UnavailableError when no endpoint answers.
+ * The API's reads of one chain's contracts. Equal reads of several requests are shared. All methods throw an
+ * UnavailableError when no endpoint answers.
  */
-export class ChainReader {
-  private readonly inFlight = new Map<string | symbol, Promise<unknown>>()
+export class ChainReader extends ChainNode {
   private readonly schemas = new Map<string, SchemaRecord>()
   private readonly current = new Map<string, SharedRead<unknown>>()
-  readonly rpc: Rpc
-  private readonly route: Route
-  /** Unix seconds of the last block */
-  private readonly headTime: SharedRead<number>
-  private readonly finalBlocks: SharedRead<readonly number[]>
-  private readonly accountSlots = new Semaphore(ACCOUNT_CHECKS)
+  private readonly accounts = new AccountChecks(this)
   private gathering: Gathering | undefined
-  private readonly developmentNode = new SharedRead(
-    async () => /^(anvil|hardhat)/i.test(await this.clientVersion()),
-    SOFTWARE_SHARED_MS,
-  )
-  private lastLocal = false
   /** The number of blocks whose logs the node last gave in one answer; kept by the searches in landed.ts. */
   logSpan = Infinity
 
@@ -172,45 +109,8 @@ export class ChainReader {
    * @param clock Unix milliseconds
    * @param batchSize calls in one HTTP request
    */
-  constructor(
-    private readonly connected: ConnectedChain,
-    private readonly clock: () => number,
-    private readonly batchSize = ATTESTATIONS_AT_ONCE + 1,
-  ) {
-    this.rpc = new Rpc({
-      chain: connected.chain,
-      urls: connected.rpcUrls,
-      batchSize,
-      concurrency: 1_000, // calls are limited here, by MAX_CALLS_IN_FLIGHT
-      timeoutMs: CALL_TIMEOUT_MS,
-      chainIdValidMs: CHAIN_ID_SHARED_MS,
-    })
-    this.route = this.rpc.route()
-    this.headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS)
-    this.finalBlocks = new SharedRead(() => this.readFinalBlocks(), HEAD_SHARED_MS)
-  }
-
-  close(): void {
-    this.rpc.close()
-  }
-
-  /**
-   * True if the chain runs on this machine, on a node for development: such chains make blocks on demand. A
-   * node of another kind, or one that does not answer, is not local wherever it runs.
-   */
-  async isLocal(): Promise<boolean> {
-    if (!this.isOnThisMachine) return false
-    return (this.lastLocal = await this.developmentNode.get().catch(() => false))
-  }
-
-  /** Result of the last `isLocal`, without waiting for the node. */
-  get wasLocal(): boolean {
-    void this.isLocal()
-    return this.lastLocal
-  }
-
-  private get isOnThisMachine(): boolean {
-    return this.connected.rpcUrls.every(isLoopback)
+  constructor(connected: ConnectedChain, clock: () => number, batchSize = ATTESTATIONS_AT_ONCE + 1) {
+    super(connected, clock, batchSize)
   }
 
   /**
@@ -318,18 +218,6 @@ export class ChainReader {
     }))
   }
 
-  /** The block of this number; the last one as of now; the last one that is final by consensus. */
-  async block(which: number | 'latest' | 'finalized'): Promise<Block> {
-    const latest = which === 'latest'
-    const name = typeof which === 'number' ? toQuantity(which) : which
-    const block = await this.request('eth_getBlockByNumber', [name, false], {
-      essential: latest,
-      anew: latest,
-    })
-    const { number, timestamp } = block as { number: string; timestamp: string }
-    return { number: Number(number), time: Number(timestamp) }
-  }
-
   /**
    * When this account revoked an offchain attestation, in Unix seconds; 0 = never. Revocations of the same
    * UID by other accounts do not count.
@@ -338,47 +226,9 @@ export class ChainReader {
     return (await this.call(this.connected.chain.eas, EAS, 'getRevokeOffchain', [revoker, uid])) as bigint
   }
 
-  /**
-   * Why an account does not accept a signature (ERC-1271, ERC-6492); undefined when it does. It must accept
-   * it at a final block, which no reorg undoes, and at the last one, so that a key that it has put away no
-   * longer counts. A local chain, which makes blocks on demand, is asked at its last block only. It is asked
-   * anew each time.
-   */
-  async accountRefusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
-    const call = accountCall(claim)
-    if (!call) return { isContract: true, problem: 'ends as ERC-6492 says, but is not of its form' }
-    const { slug } = this.connected.chain
-    const release = await this.accountSlots
-      .acquire('all', AbortSignal.timeout(CALL_TIMEOUT_MS))
-      .catch((cause: unknown) => {
-        throw new UnavailableError(`The node of ${slug} is busy with questions to accounts.`, { cause })
-      })
-    try {
-      const [last, final] = await Promise.all([
-        this.askAccount(call, 'latest'),
-        this.isLocal().then((isLocal) => (isLocal ? undefined : this.askAccountAtFinalBlock(call))),
-      ])
-      const contract = `the contract ${claim.account} of ${slug}`
-      if (last === 'no contract')
-        return { isContract: false, problem: `is not that of a key, and there is no ${contract.slice(4)}` }
-      if (last === 'refused') return { isContract: true, problem: `is not accepted by ${contract}` }
-      if (final && final.answer !== 'accepted')
-        return {
-          isContract: true,
-          problem: `is not accepted by ${contract} as of its block ${final.block}, the last one that is final: try again later`,
-        }
-      return undefined
-    } finally {
-      release()
-    }
-  }
-
-  /** The chain id of the endpoints: that of this chain if one of them answers it. */
-  async chainId(): Promise<number> {
-    const { chain } = this.connected
-    const ids = await this.rpc.chainIds()
-    if (ids.length === 0) throw this.noAnswer()
-    return ids.find((id) => id === chain.id) ?? ids[0]!
+  /** Why an account does not accept a signature; undefined when it does (AccountChecks). */
+  accountRefusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
+    return this.accounts.refusal(claim)
   }
 
   /** The facts about EAS that the signer compares with the table of chains. */
@@ -429,20 +279,6 @@ export class ChainReader {
   }
 
   /**
-   * Throws an UnavailableError if the node's last block is older than this, as its state is too old then; or
-   * if that block is in the future, as its age is not known then. Local chains are exempt: they make blocks
-   * on demand.
-   */
-  async checkFresh(maxSeconds: number): Promise<void> {
-    if (!(await this.isLocal())) this.requireFresh(await this.headTime.get(), maxSeconds)
-  }
-
-  /** The name of the node's software, such as `anvil/v1.7.1`. */
-  clientVersion(): Promise<string> {
-    return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
-  }
-
-  /**
    * A view of one word as it is now; shared by requests where blocks are slow, see CURRENT_SHARED_MS. Every
    * answer needs it: the call is encoded once.
    */
@@ -469,17 +305,6 @@ export class ChainReader {
       this.current.set(key, (read = new SharedRead(call, sharedMs)))
     }
     return fresh ? read.fresh() : read.get()
-  }
-
-  private requireFresh(headTime: number, maxSeconds: number): void {
-    const age = Math.round(this.clock() / 1000 - headTime)
-    const { slug } = this.connected.chain
-    if (age > maxSeconds)
-      throw new UnavailableError(`The last block of ${slug} that its node knows is ${age} seconds old.`)
-    if (age < -SKEW_SECONDS)
-      throw new UnavailableError(
-        `The last block of ${slug} is ${-age} seconds in the future: the clock of this service is behind.`,
-      )
   }
 
   /**
@@ -530,114 +355,6 @@ export class ChainReader {
     const block = (await this.send('eth_getBlockByNumber', latest)) as { number: string }
     return [block, ...(await Promise.all(uids.map((uid) => this.send('eth_call', call(uid, block.number)))))]
   }
-
-  private async askAccount(call: object, block: string): Promise<AccountAnswer> {
-    const answer = readAccountAnswer(await this.request('eth_call', [call, block], { anew: true }))
-    if (!answer)
-      throw new UnavailableError(`The node of ${this.connected.chain.slug} has no answer of an account.`)
-    return answer
-  }
-
-  private async askAccountAtFinalBlock(call: object): Promise<{ answer: AccountAnswer; block: number }> {
-    const blocks = await this.finalBlocks.get()
-    let failure: unknown
-    for (const block of blocks)
-      try {
-        return { answer: await this.askAccount(call, toQuantity(block)), block }
-      } catch (error) {
-        // Only a node that is well and refuses may lack the state of this block.
-        if (!((error as Error).cause instanceof RpcError)) throw error
-        failure = error
-      }
-    throw failure
-  }
-
-  /**
-   * What is final by consensus, where the node knows that, and then what the indexer counts as final: a node
-   * that keeps only the newest states may not have that of the first one.
-   */
-  private async readFinalBlocks(): Promise<readonly number[]> {
-    const [finalized, last] = await Promise.all([
-      this.block('finalized').catch(() => undefined),
-      this.block('latest'),
-    ])
-    const counted = Math.max(0, last.number - this.connected.chain.finality)
-    return finalized ? [finalized.number, counted] : [counted]
-  }
-
-  private async call(
-    to: string,
-    abi: Interface,
-    name: string,
-    parameters: unknown[],
-    how?: Reading,
-  ): Promise<unknown> {
-    return this.decode(abi, name, await this.ask(to, name, abi.encodeFunctionData(name, parameters), how))
-  }
-
-  private decode(abi: Interface, name: string, answer: string): unknown {
-    try {
-      return abi.decodeFunctionResult(name, answer)[0] as unknown
-    } catch (error) {
-      throw this.noAnswerOf(name, error)
-    }
-  }
-
-  /** The answer of a view, as the node gives it. */
-  private async ask(to: string, name: string, data: string, how?: Reading): Promise<string> {
-    const answer = await this.request('eth_call', [{ to, data }, how?.block ?? 'latest'], how).catch(
-      (error: UnavailableError) => {
-        throw isRevert(error.cause) ? this.noAnswerOf(name, error.cause) : error
-      },
-    )
-    if (answer === '0x')
-      throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
-    if (typeof answer !== 'string') throw this.noAnswerOf(name, 'the answer is no text')
-    return answer
-  }
-
-  /** Shares equal calls that are under way, unless `anew`. */
-  private request(
-    method: string,
-    parameters: unknown[],
-    { essential, anew }: Reading = {},
-  ): Promise<unknown> {
-    const send = () => this.send(method, parameters)
-    if (anew && essential) return send()
-    // A call that must not be shared has a key of its own.
-    const key = anew ? Symbol(method) : JSON.stringify({ method, params: parameters })
-    return this.inFlight.get(key) ?? this.limited(key, send, essential)
-  }
-
-  /** Sends unless too much is under way. */
-  private limited<T>(key: string | symbol, send: () => Promise<T>, essential = false): Promise<T> {
-    if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
-      return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
-    const call = send().finally(() => this.inFlight.delete(key))
-    this.inFlight.set(key, call)
-    return call
-  }
-
-  /** Asks every endpoint once at most: a client waits for the answer. */
-  private async send(method: string, parameters: unknown[]): Promise<unknown> {
-    try {
-      return await this.route.call(method, parameters, { once: true, required: true })
-    } catch (cause) {
-      throw this.noAnswer(cause)
-    }
-  }
-
-  private noAnswerOf(name: string, cause: unknown): NoAnswerError {
-    return new NoAnswerError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, {
-      cause,
-    })
-  }
-
-  private noAnswer(cause?: unknown): UnavailableError {
-    return new UnavailableError(`The node of ${this.connected.chain.slug} does not answer right now.`, {
-      cause,
-    })
-  }
 }
 
 /** Unix seconds of a block as JSON-RPC has it; NaN of anything else. */
@@ -648,21 +365,6 @@ function timeOf(block: unknown): number {
 /** The address in a word, lower-case; undefined where the word is none. */
 function addressOf(word: string): string | undefined {
   return /^0x0{24}/.test(word) ? `0x${word.slice(26).toLowerCase()}` : undefined
-}
-
-/** Whether a node's error says that the call reverted: geth's code 3, or data of a revert. */
-function isRevert(error: unknown): boolean {
-  return error instanceof RpcError && (error.code === 3 || revertData(error) !== undefined)
-}
-
-/**
- * The data of a revert in a node's error: geth and anvil give it as the error's data, others within an object
- * or after a word.
- */
-function revertData(error: unknown): string | undefined {
-  if (!(error instanceof RpcError)) return undefined
-  const data: unknown = (error.data as { data?: unknown } | undefined)?.data ?? error.data
-  return typeof data === 'string' ? /0x(?:[0-9a-f]{2})+$/i.exec(data)?.[0] : undefined
 }
 
 /** The text of a schema; empty when it is no UTF-8, which ethers reports when the field is read. */

@@ -10,7 +10,8 @@ import type { Chain } from '../../src/chains'
 import { MONOTONIC } from '../../src/clock'
 import type { Submission } from '../../src/config'
 import { UnavailableError } from '../http/problems'
-import { NoAnswerError, NoContractError, type ChainReader } from './chain-reader'
+import { NoAnswerError, NoContractError } from './chain-node'
+import type { ChainReader } from './chain-reader'
 
 /** What signatures for a contract are made with. */
 interface Signing {

@@ -1,0 +1,254 @@
+import type { Interface } from 'ethers/abi'
+import { toQuantity } from 'ethers/utils'
+import { isLoopback, type ConnectedChain } from '../../src/config'
+import { Rpc, RpcError, type Route } from '../../src/rpc'
+import { UnavailableError } from '../http/problems'
+import { SharedRead } from '../http/shared'
+
+/** A block this many seconds in the future means that the clock of this service is behind. */
+const SKEW_SECONDS = 60
+export interface Block {
+  number: number
+  /** Unix seconds */
+  time: number
+}
+
+/** The node answers, but has no contract at the address. */
+export class NoContractError extends UnavailableError {}
+
+/** The contract has no such function: it reverts, or answers something else. */
+export class NoAnswerError extends UnavailableError {}
+
+/** An endpoint that has not answered a call after this time has failed. */
+export const CALL_TIMEOUT_MS = 5_000
+/**
+ * More calls than this at a time are refused, except essential ones: a slow node must not pile up requests of
+ * the service.
+ */
+const MAX_CALLS_IN_FLIGHT = 64
+/** The age of a shared time of the last block, and of a shared number of a final one. */
+const HEAD_SHARED_MS = 2_000
+/** How long an endpoint's chain id is cached. */
+const CHAIN_ID_SHARED_MS = 60_000
+/** The age of the name of the node's software at which it is read again. */
+const SOFTWARE_SHARED_MS = 60_000
+export interface Reading {
+  /** Every answer of the API needs it: it is made however many other calls are under way. */
+  essential?: boolean
+  /**
+   * The answer must not be older than the question: it is not shared with an equal call that is under way.
+   */
+  anew?: boolean
+  /** The block whose state is asked; default: the latest. */
+  block?: string
+}
+export const ESSENTIAL: Reading = { essential: true }
+
+/**
+ * The endpoints of one chain, as the API asks them. Equal calls that are under way are shared; their time and
+ * number are limited. All methods throw an UnavailableError when no endpoint answers.
+ */
+export class ChainNode {
+  private readonly inFlight = new Map<string | symbol, Promise<unknown>>()
+  readonly rpc: Rpc
+  protected readonly route: Route
+  /** Unix seconds of the last block */
+  private readonly headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS)
+  private readonly finalNumbers = new SharedRead(() => this.readFinalBlocks(), HEAD_SHARED_MS)
+  private readonly developmentNode = new SharedRead(
+    async () => /^(anvil|hardhat)/i.test(await this.clientVersion()),
+    SOFTWARE_SHARED_MS,
+  )
+  private lastLocal = false
+
+  /**
+   * @param clock Unix milliseconds
+   * @param batchSize calls in one HTTP request
+   */
+  constructor(
+    readonly connected: ConnectedChain,
+    private readonly clock: () => number,
+    protected readonly batchSize: number,
+  ) {
+    this.rpc = new Rpc({
+      chain: connected.chain,
+      urls: connected.rpcUrls,
+      batchSize,
+      concurrency: 1_000, // calls are limited here, by MAX_CALLS_IN_FLIGHT
+      timeoutMs: CALL_TIMEOUT_MS,
+      chainIdValidMs: CHAIN_ID_SHARED_MS,
+    })
+    this.route = this.rpc.route()
+  }
+
+  close(): void {
+    this.rpc.close()
+  }
+
+  /**
+   * True if the chain runs on this machine, on a node for development: such chains make blocks on demand. A
+   * node of another kind, or one that does not answer, is not local wherever it runs.
+   */
+  async isLocal(): Promise<boolean> {
+    if (!this.isOnThisMachine) return false
+    return (this.lastLocal = await this.developmentNode.get().catch(() => false))
+  }
+
+  /** Result of the last `isLocal`, without waiting for the node. */
+  get wasLocal(): boolean {
+    void this.isLocal()
+    return this.lastLocal
+  }
+
+  protected get isOnThisMachine(): boolean {
+    return this.connected.rpcUrls.every(isLoopback)
+  }
+
+  /** The block of this number; the last one as of now; the last one that is final by consensus. */
+  async block(which: number | 'latest' | 'finalized'): Promise<Block> {
+    const latest = which === 'latest'
+    const name = typeof which === 'number' ? toQuantity(which) : which
+    const block = await this.request('eth_getBlockByNumber', [name, false], {
+      essential: latest,
+      anew: latest,
+    })
+    const { number, timestamp } = block as { number: string; timestamp: string }
+    return { number: Number(number), time: Number(timestamp) }
+  }
+
+  /** The chain id of the endpoints: that of this chain if one of them answers it. */
+  async chainId(): Promise<number> {
+    const { chain } = this.connected
+    const ids = await this.rpc.chainIds()
+    if (ids.length === 0) throw this.noAnswer()
+    return ids.find((id) => id === chain.id) ?? ids[0]!
+  }
+
+  /**
+   * Throws an UnavailableError if the node's last block is older than this, as its state is too old then; or
+   * if that block is in the future, as its age is not known then. Local chains are exempt: they make blocks
+   * on demand.
+   */
+  async checkFresh(maxSeconds: number): Promise<void> {
+    if (!(await this.isLocal())) this.requireFresh(await this.headTime.get(), maxSeconds)
+  }
+
+  /** The name of the node's software, such as `anvil/v1.7.1`. */
+  clientVersion(): Promise<string> {
+    return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
+  }
+
+  protected requireFresh(headTime: number, maxSeconds: number): void {
+    const age = Math.round(this.clock() / 1000 - headTime)
+    const { slug } = this.connected.chain
+    if (age > maxSeconds)
+      throw new UnavailableError(`The last block of ${slug} that its node knows is ${age} seconds old.`)
+    if (age < -SKEW_SECONDS)
+      throw new UnavailableError(
+        `The last block of ${slug} is ${-age} seconds in the future: the clock of this service is behind.`,
+      )
+  }
+
+  /** Numbers of blocks that no reorg undoes, the safest first; at most HEAD_SHARED_MS old. */
+  finalBlocks(): Promise<readonly number[]> {
+    return this.finalNumbers.get()
+  }
+
+  /**
+   * What is final by consensus, where the node knows that, and then what the indexer counts as final: a node
+   * that keeps only the newest states may not have that of the first one.
+   */
+  private async readFinalBlocks(): Promise<readonly number[]> {
+    const [finalized, last] = await Promise.all([
+      this.block('finalized').catch(() => undefined),
+      this.block('latest'),
+    ])
+    const counted = Math.max(0, last.number - this.connected.chain.finality)
+    return finalized ? [finalized.number, counted] : [counted]
+  }
+
+  protected async call(
+    to: string,
+    abi: Interface,
+    name: string,
+    parameters: unknown[],
+    how?: Reading,
+  ): Promise<unknown> {
+    return this.decode(abi, name, await this.ask(to, name, abi.encodeFunctionData(name, parameters), how))
+  }
+
+  protected decode(abi: Interface, name: string, answer: string): unknown {
+    try {
+      return abi.decodeFunctionResult(name, answer)[0] as unknown
+    } catch (error) {
+      throw this.noAnswerOf(name, error)
+    }
+  }
+
+  /** The answer of a view, as the node gives it. */
+  protected async ask(to: string, name: string, data: string, how?: Reading): Promise<string> {
+    const answer = await this.request('eth_call', [{ to, data }, how?.block ?? 'latest'], how).catch(
+      (error: UnavailableError) => {
+        throw isRevert(error.cause) ? this.noAnswerOf(name, error.cause) : error
+      },
+    )
+    if (answer === '0x')
+      throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
+    if (typeof answer !== 'string') throw this.noAnswerOf(name, 'the answer is no text')
+    return answer
+  }
+
+  /** Shares equal calls that are under way, unless `anew`. */
+  request(method: string, parameters: unknown[], { essential, anew }: Reading = {}): Promise<unknown> {
+    const send = () => this.send(method, parameters)
+    if (anew && essential) return send()
+    // A call that must not be shared has a key of its own.
+    const key = anew ? Symbol(method) : JSON.stringify({ method, params: parameters })
+    return this.inFlight.get(key) ?? this.limited(key, send, essential)
+  }
+
+  /** Sends unless too much is under way. */
+  protected limited<T>(key: string | symbol, send: () => Promise<T>, essential = false): Promise<T> {
+    if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
+      return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
+    const call = send().finally(() => this.inFlight.delete(key))
+    this.inFlight.set(key, call)
+    return call
+  }
+
+  /** Asks every endpoint once at most: a client waits for the answer. */
+  protected async send(method: string, parameters: unknown[]): Promise<unknown> {
+    try {
+      return await this.route.call(method, parameters, { once: true, required: true })
+    } catch (cause) {
+      throw this.noAnswer(cause)
+    }
+  }
+
+  protected noAnswerOf(name: string, cause: unknown): NoAnswerError {
+    return new NoAnswerError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, {
+      cause,
+    })
+  }
+
+  protected noAnswer(cause?: unknown): UnavailableError {
+    return new UnavailableError(`The node of ${this.connected.chain.slug} does not answer right now.`, {
+      cause,
+    })
+  }
+}
+
+/** Whether a node's error says that the call reverted: geth's code 3, or data of a revert. */
+function isRevert(error: unknown): boolean {
+  return error instanceof RpcError && (error.code === 3 || revertData(error) !== undefined)
+}
+
+/**
+ * The data of a revert in a node's error: geth and anvil give it as the error's data, others within an object
+ * or after a word.
+ */
+export function revertData(error: unknown): string | undefined {
+  if (!(error instanceof RpcError)) return undefined
+  const data: unknown = (error.data as { data?: unknown } | undefined)?.data ?? error.data
+  return typeof data === 'string' ? /0x(?:[0-9a-f]{2})+$/i.exec(data)?.[0] : undefined
+}
