@@ -13,30 +13,43 @@ const kernel = [
   'src/chains.ts',
   'src/strict-json.ts',
 ]
+const API = 'dist/api/main.js'
+const CLIENT = 'packages/client/dist/index.mjs'
+const CLIENT_TYPES = 'packages/client/src/openapi.ts'
 /**
  * The longest first. `product` is a file that the program writes; its time becomes the time at which the
- * build started, so that any later change of `sources` makes the part outdated.
+ * build started, so that any later change of `sources` makes the part outdated. `kept` is another one, which
+ * the program writes only when its content changes. A part starts once the parts that it `needs` have ended.
  */
 const PARTS = [
-  {
-    name: 'packages/client',
-    program: ['packages/build.mjs', 'client'],
-    sources: ['packages/client', ...kernel, ...library],
-    product: 'packages/client/dist/index.mjs',
-  },
   {
     name: 'API and start',
     program: tsc('tsconfig.dist.json'),
     sources: ['src', 'api', 'dev', 'bench', 'tsconfig.json', 'tsconfig.dist.json'],
-    product: 'dist/api/main.js',
+    product: API,
     folder: ['dist', '.'],
+  },
+  {
+    name: 'types of packages/client',
+    program: ['dev/client-types.mjs'],
+    sources: [API],
+    product: 'dist/openapi.json',
+    kept: CLIENT_TYPES,
+    needs: ['API and start'],
+  },
+  {
+    name: 'packages/client',
+    program: ['packages/build.mjs', 'client'],
+    sources: ['packages/client', ...kernel, ...library],
+    product: CLIENT,
+    needs: ['types of packages/client'],
   },
   {
     name: 'pages',
     program: [
       ...['node_modules/vite/bin/vite.js', 'build', '--config', 'web/vite.config.mts', '--logLevel', 'warn'],
     ],
-    sources: ['web', 'src/chains.ts'],
+    sources: ['web', 'src/chains.ts', CLIENT],
     product: 'dist/web/index.html',
     needs: ['packages/client'],
   },
@@ -50,7 +63,7 @@ const PARTS = [
   {
     name: 'packages/mcp and cli',
     program: ['packages/build.mjs', 'mcp', 'cli'],
-    sources: ['packages/mcp', 'packages/cli', 'packages/licenses.mjs', ...library],
+    sources: ['packages/mcp', 'packages/cli', 'packages/licenses.mjs', CLIENT, ...library],
     product: 'packages/cli/dist/main.mjs',
     needs: ['packages/client'],
   },
@@ -58,24 +71,29 @@ const PARTS = [
 
 process.chdir(path.join(import.meta.dirname, '..'))
 const started = new Date()
-const outdated = new Set()
-for (const { name, sources, product, needs = [] } of PARTS)
-  if (
-    !existsSync(product) ||
-    needs.some((each) => outdated.has(each)) ||
-    newest([...sources, 'package-lock.json', 'dev/build.mjs']) > statSync(product).mtimeMs
-  )
-    outdated.add(name)
-const parts = PARTS.filter(({ name }) => outdated.has(name))
-// A build that is stopped half-way leaves its part outdated.
-for (const { product } of parts) rmSync(product, { force: true })
-runParts(parts, {
-  doing: 'building',
-  done({ product, folder }) {
-    if (folder) removeStale(...folder)
-    utimesSync(product, started, started)
+runParts(
+  PARTS.map((part) => ({ ...part, isDone: () => isCurrent(part) })),
+  {
+    doing: 'building',
+    start({ product }) {
+      // A build that is stopped half-way leaves its part outdated.
+      rmSync(product, { force: true })
+    },
+    done({ product, kept, folder }) {
+      if (folder) removeStale(...folder)
+      utimesSync(product, started, started)
+      if (kept && statSync(kept).mtimeMs > started) utimesSync(kept, started, started)
+    },
   },
-})
+)
+
+function isCurrent({ product, kept = product, sources }) {
+  return (
+    existsSync(product) &&
+    existsSync(kept) &&
+    newest([...sources, 'package-lock.json', 'dev/build.mjs']) <= statSync(product).mtimeMs
+  )
+}
 
 /** Time of the newest source in these files and folders, in milliseconds. Tests are not sources. */
 function newest(paths) {

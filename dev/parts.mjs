@@ -9,16 +9,16 @@ const coloured = stdout.isTTY && stdout.hasColors()
 const paint = (colour, text) => (coloured ? `\x1b[${colour}m${text}\x1b[0m` : text)
 
 /**
- * Runs all parts: `{ name, program, needs? }`, where `needs` names parts that must end first. Prints the
- * output of a part that fails. Exits with status 1 after the first failure, or after all parts with
- * `keepGoing`. `done` is called with a part that succeeded.
+ * Runs all parts: `{ name, program, needs?, isDone? }`, where `needs` names parts that must end first, and a
+ * part that `isDone` by then is left out. Prints the output of a part that fails. Exits with status 1 after
+ * the first failure, or after all parts with `keepGoing`. `start` is called with a part before it runs, `done`
+ * with a part that succeeded.
  */
-export function runParts(parts, { doing, keepGoing = false, done = () => {} }) {
+export function runParts(parts, { doing, keepGoing = false, start = () => {}, done = () => {} }) {
   const started = performance.now()
   const seconds = () => `${((performance.now() - started) / 1000).toFixed(0)} s`
   const running = new Map()
-  const ended = new Set(parts.flatMap(({ needs = [] }) => needs))
-  for (const { name } of parts) ended.delete(name)
+  const ended = new Set()
   let waiting = parts
   let printed = started
 
@@ -32,6 +32,11 @@ export function runParts(parts, { doing, keepGoing = false, done = () => {} }) {
       const next = waiting.find(({ needs = [] }) => needs.every((name) => ended.has(name)))
       if (!next) return
       waiting = waiting.filter((each) => each !== next)
+      if (next.isDone?.()) {
+        ended.add(next.name)
+        continue
+      }
+      start(next)
       const child = spawn(process.execPath, next.program, {
         stdio: ['ignore', 'pipe', 'pipe'],
         env: { ...process.env, ...(coloured && { FORCE_COLOR: '1' }) },

@@ -749,13 +749,12 @@ test('the recorded examples are what the service answers', async () => {
 })
 
 describe('the document', () => {
-  test('has the types that packages/client is made of', async () => {
-    const note =
-      '/** Types of /openapi.json, made by `npx vitest run api/service/openapi.service.test.ts -u`. */\n'
+  test('has the types that packages/client was built from', async () => {
     // Of a deployment without an admin key: the client has no use for it.
     const plain = await serve()
     const types = astToString(await openapiTS((await plain.inject(get('/openapi.json'))).json()))
-    await expect(note + types).toMatchFileSnapshot('../../packages/client/src/openapi.ts')
+    const [, built] = readFileSync('packages/client/src/openapi.ts', 'utf8').split(/(?<=\*\/\n)([^]*)/)
+    expect(types).toBe(built)
   })
   test('is OpenAPI 3.1 of this deployment', async () => {
     const answer = await app.inject(get('/openapi.json'))
