@@ -30,12 +30,12 @@ export async function forge(
   environment: Record<string, string> = {},
 ): Promise<string> {
   try {
-    const { stdout } = await promisify(execFile)(forgeBinary(), args, {
+    const { stdout, stderr } = await promisify(execFile)(forgeBinary(), args, {
       cwd: FOLDER,
       env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', ...environment },
       maxBuffer: 2 ** 26,
     })
-    return stdout
+    return stdout + stderr
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string }
     throw new Error(`forge ${args.join(' ')} failed:\n${stdout}\n${stderr}`)

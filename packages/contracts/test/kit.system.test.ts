@@ -23,6 +23,8 @@ import { submit, submitByProxy } from './submitting'
 const ANSWERS = 'cache/answers.json'
 /** EAS 1.2.0, 0.26, and 1.4.0 at the first one's address. */
 const SLUGS = ['base-sepolia', 'sepolia', 'base']
+/** The first line of an error, a warning or a note of forge, its compiler or its linter. */
+const MESSAGE = /^(?:error|warning|note)\b/im
 const missing = missingForge()
 const run = promisify(execFile)
 
@@ -82,11 +84,13 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts']
       await run('npm', ['install', ...quiet, kit], { cwd: folder })
       for (const root of [path.join(kit, 'template'), folder]) {
-        await forge(['build', '--force', '--root', root])
-        expect(await forge(['test', '--root', root])).toMatch(/[1-9]\d* tests passed, 0 failed, 0 skipped/)
+        expect(await forge(['build', '--force', '--root', root])).not.toMatch(MESSAGE)
+        const tested = await forge(['test', '--root', root])
+        expect(tested).toMatch(/[1-9]\d* tests passed, 0 failed, 0 skipped/)
+        expect(tested).not.toMatch(MESSAGE)
         await forge(['fmt', '--check', '--root', root])
+        await forge(['lint', '--deny', 'warnings', '--root', root])
       }
-      await forge(['lint', '--deny', 'warnings', '--root', folder])
     } finally {
       removeFolder(folder)
     }
