@@ -16,19 +16,36 @@ export interface ManualPage {
 
 /** Reads the pages in a folder of documentation; none if this program was installed without it. */
 export function readManual(folder: string): ManualPage[] {
-  return SECTIONS.flatMap((section) => {
+  const pages = SECTIONS.flatMap((section) => {
     const directory = path.join(folder, section)
     if (!existsSync(directory)) return []
     const names = readdirSync(directory).filter((name) => name.endsWith('.md'))
-    return names.sort().map((name) => {
-      const text = readFileSync(path.join(directory, name), 'utf8')
-      const [, title = name] = /^# (.+)$/m.exec(text) ?? []
-      return { section, address: `/manual/${section}/${name}`, title, text }
-    })
+    return names.sort().map((name) => ({ section, address: `/manual/${section}/${name}`, name }))
+  })
+  const addresses = new Set(pages.map(({ address }) => address))
+  return pages.map(({ section, address, name }) => {
+    const source = readFileSync(path.join(folder, section, name), 'utf8')
+    const [, title = name] = /^# (.+)$/m.exec(source) ?? []
+    return { section, address, title, text: withoutDeadLinks(source, address, addresses) }
   })
 }
 
-/** Shows the pages as they are, for agents and people who have no copy of the repository. */
+/** A fenced block, which stays as it is, or a link: its text and its target. */
+const BLOCK_OR_LINK = /^( *)```[^]*?^\1```$|\[((?:[^[\]]|\[[^[\]]*\])+)\]\(([^\s()]+)\)/gm
+
+/** The text of a page whose links to files that are not shown name the file in the repository instead. */
+function withoutDeadLinks(text: string, address: string, addresses: ReadonlySet<string>): string {
+  return text.replace(BLOCK_OR_LINK, (whole, _indent, label?: string, target?: string) => {
+    if (label === undefined || target === undefined || /^(?:#|[a-z]+:)/.test(target)) return whole
+    const [file = ''] = target.split('#')
+    const linked = path.posix.join(path.posix.dirname(address), file)
+    if (addresses.has(linked)) return whole
+    const inRepository = path.posix.join('docs', path.posix.dirname(address).slice('/manual/'.length), file)
+    return label.includes(inRepository) ? label : `${label} (\`${inRepository}\` in the repository)`
+  })
+}
+
+/** Shows the pages as Markdown, for agents and people who have no copy of the repository. */
 export function manualRoutes(app: FastifyInstance, pages: readonly ManualPage[]): void {
   for (const { address, text } of pages)
     app.get(address, { schema: { hide: true } }, (_request, reply) =>
