@@ -1,6 +1,13 @@
+import type { BatchAnswer } from './types'
+
 /** Every error of this package. Its message is a sentence that says what is wrong and what to do. */
 export class GeoError extends Error {
   override name = 'GeoError'
+  /**
+   * Answers to the first questions of a `batch` of more than 20, or those that `resign` had signed, when a
+   * later request failed: a batch of its own. Undefined if there are none. Logs and JSON leave it out.
+   */
+  declare readonly answered?: BatchAnswer
 }
 
 /** What the service said when it refused a request. */

@@ -54,7 +54,15 @@ async function requestAll<T>(
   request: (part: T) => Promise<BatchAnswer>,
 ): Promise<BatchAnswer> {
   const answers: BatchAnswer[] = []
-  for (const [i, part] of parts.entries()) answers.push(await inPart(i, () => request(part)))
+  for (const [i, part] of parts.entries())
+    try {
+      answers.push(await inPart(i, () => request(part)))
+    } catch (error) {
+      // The reason of a signal too: whatever ends a batch, the answers that were counted are not lost.
+      if (answers.length > 0 && error instanceof Error)
+        Object.defineProperty(error, 'answered', { value: joined(answers), configurable: true })
+      throw error
+    }
   return joined(answers)
 }
 

@@ -136,8 +136,17 @@ describe('questions', () => {
     const error = await caught(geo.batch(questions.with(41, { ...questions[41]!, radius: -1 })))
     expect(error).toBeInstanceOf(InvalidInputError)
     expect(error!.detail).toMatch(/\boperations\[41\]/)
+    // Whatever ends it, what was answered before is a batch that can be landed, or signed anew.
+    const { answered } = error!
+    expect(answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 40))
+    expect((await geo.resign(answered!)).results.length).toBe(40)
+    expect((await caught(geo.batch(questions.with(11, { ...questions[11]!, radius: -1 }))))!.answered).toBe(
+      undefined,
+    )
     const altered = batch.results.map((each, i) => (i === 33 ? { ...each, result: !each.result } : each))
-    expect((await caught(geo.resign({ ...batch, results: altered })))!.detail).toMatch(/\bresults\[33\]/)
+    const refused = await caught(geo.resign({ ...batch, results: altered }))
+    expect(refused!.detail).toMatch(/\bresults\[33\]/)
+    expect(refused!.answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 20))
     expect(await caught(geo.batch([]))).toBeInstanceOf(InvalidInputError)
   })
 
