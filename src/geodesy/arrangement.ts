@@ -197,10 +197,10 @@ function follow(edges: readonly Directed[], path: string): Place[][] {
  * may cross each other, but not themselves.
  */
 export function directionsOf(shape: Shape, sides: Rings): Int8Array {
-  const each = shape.chains.flatMap(({ kind }, c) =>
+  const rings = shape.chains.flatMap(({ kind }, c) =>
     kind === Kind.Ring ? [{ firstChain: c, endChain: c + 1 }] : [],
   )
-  return each.length === 0 ? new Int8Array() : sweep(shape, sides, each, () => {}).turns
+  return rings.length === 0 ? new Int8Array() : sweep(shape, sides, rings, () => {}).turns
 }
 
 /**

@@ -166,7 +166,7 @@ class Coverage {
           entered = true
         }
         outer ??= outerSides(own, start, end)
-        if (outer.some((side) => this.isOpenBeside(own, e, side, region))) return 'something'
+        if (outer.some((side) => this.isOpenAtOffset(own, e, side, region))) return 'something'
       }
     }
     return entered ? 'entered' : 'nothing'
@@ -176,13 +176,13 @@ class Coverage {
    * Whether half a centimetre to one side of an edge of the container's boundary there is a place of the
    * other region that the container does not cover.
    */
-  private isOpenBeside(own: Region, e: number, side: number, region: Region): boolean {
+  private isOpenAtOffset(own: Region, e: number, side: number, region: Region): boolean {
     const walk = walkEdge(own.shape, own.shape.from[e]!, own.shape.to[e]!)
-    const pieces = Math.ceil(walk.length / BESIDE_MOST)
+    const pieces = Math.ceil(walk.length / LONGEST_STRAIGHT)
     let start: PlaceOnLine | undefined
     for (let i = 0; i <= pieces; i++) {
       const { lon, lat, azimuth } = walk.at(i === pieces ? walk.length : (walk.length * i) / pieces)
-      const end = offset(lon, lat, azimuth + side, BESIDE)
+      const end = offset(lon, lat, azimuth + side, OFFSET)
       if (start && this.isOpenAlong(edgeBetween(start, end), own, e, region)) return true
       start = end
     }
@@ -190,29 +190,29 @@ class Coverage {
   }
 
   /** Whether on a line beside an edge of the container's boundary there is such a place. */
-  private isOpenAlong(beside: Elements, own: Region, e: number, region: Region): boolean {
+  private isOpenAlong(parallel: Elements, own: Region, e: number, region: Region): boolean {
     const { shape } = this.container
     // In most cases this line does not meet the other region's boundary, and one place decides for all of it.
     if (
-      !elementsNear(region.shape, beside, 0, 1, 0).some((f) => f < region.end) &&
-      !insideLoops(beside, 0, region)
+      !elementsNear(region.shape, parallel, 0, 1, 0).some((f) => f < region.end) &&
+      !insideLoops(parallel, 0, region)
     )
       return false
-    const along = walkEdge(beside, 0, 1)
+    const along = walkEdge(parallel, 0, 1)
     if (along.length === 0) return false
-    assertBound('a line beside an edge is not near it, by four micrometres at most', () => {
+    assertBound('a parallel line lies just beyond the near distance, by four micrometres at most', () => {
       const middle = place(along.at(along.length / 2))
       const away = pointToEdge(middle, 0, own.shape, own.shape.from[e]!, own.shape.to[e]!)
       return away > NEAR && away < NEAR + 4e-6
     })
-    const walls = elementsNear(own.shape, beside, 0, 1, NEAR).filter((f) => f !== e && f < own.end)
+    const walls = elementsNear(own.shape, parallel, 0, 1, NEAR).filter((f) => f !== e && f < own.end)
     const lines =
       shape.ringsEnd < shape.from.length
-        ? elementsNear(shape, beside, 0, 1, NEAR).filter((f) => f >= shape.ringsEnd)
+        ? elementsNear(shape, parallel, 0, 1, NEAR).filter((f) => f >= shape.ringsEnd)
         : NONE
     const covered = merge([
-      ...nearStretches(beside, 0, own.shape, walls, along),
-      ...nearStretches(beside, 0, shape, lines, along),
+      ...nearStretches(parallel, 0, own.shape, walls, along),
+      ...nearStretches(parallel, 0, shape, lines, along),
     ])
     return complement(covered, along.length).some(([from, to]) => {
       const spot = place(along.at((from + to) / 2))
@@ -248,9 +248,9 @@ function coincide(S: Elements, e: number, T: Elements, f: number): boolean {
 }
 
 /** Two micrometres more than the distance that counts as near: more than the errors of both. */
-const BESIDE = NEAR + 2e-6
+const OFFSET = NEAR + 2e-6
 /** The line between two places beside a longer edge, metres, would bulge by more than 0.2 micrometres. */
-const BESIDE_MOST = 100_000
+const LONGEST_STRAIGHT = 100_000
 
 function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: number }): Elements {
   const [p, q] = [place(a), place(b)]

@@ -52,9 +52,9 @@ export interface Prepared extends Outline {
 export function leastDistance(a: Prepared, b: Prepared, limit = Infinity, enough = 0): number {
   const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
   // With few parts, it is faster to test first whether one geometry holds a part of the other.
-  const asked =
+  const tests =
     p.shape.polygons.length * q.shape.chains.length + q.shape.polygons.length * p.shape.chains.length
-  if (asked > MANY) {
+  if (tests > MANY) {
     if (holdsFirst(p, q) || holdsFirst(q, p)) return 0
     const between = new Search(p, q, limit, enough).run()
     return between > enough && (holdsPartOf(p, q, true) || holdsPartOf(q, p, true)) ? 0 : between
@@ -157,7 +157,7 @@ class Search {
   places(): readonly [Place, Place] {
     const { S, T, pair } = this
     const at = ({ lon, lat }: Shape, v: number) => ({ lon: lon[v]!, lat: lat[v]! })
-    if (!pair) throw new Error('places are asked for before they are found')
+    if (!pair) throw new Error('places() must be called after run()')
     switch (pair.kind) {
       case 'vertices':
         return [at(S, pair.a), at(T, pair.c)]

@@ -88,17 +88,17 @@ const TABLE = Array.from({ length: 91 }, (_, degrees): readonly [sin: Wide, cos:
 /** Sine and cosine of an angle from -90 to 90 degrees, to 1e-23. */
 export function sinCosOfDegrees(degrees: number): readonly [sin: Wide, cos: Wide] {
   const whole = Math.round(degrees)
-  return sinCosBeside(whole, multiply(DEGREE, [degrees - whole, 0]))
+  return sinCosNear(whole, multiply(DEGREE, [degrees - whole, 0]))
 }
 
 /** Sine and cosine of an angle from -pi/2 to pi/2, to 1e-23. */
 export function sinCosOfRadians(radians: number): readonly [sin: Wide, cos: Wide] {
   const whole = Math.round(radians / DEGREE[0])
-  return sinCosBeside(whole, subtract([radians, 0], multiply(DEGREE, [whole, 0])))
+  return sinCosNear(whole, subtract([radians, 0], multiply(DEGREE, [whole, 0])))
 }
 
 /** Sine and cosine of whole degrees plus at most half a degree, in radians. */
-function sinCosBeside(degrees: number, rest: Wide): readonly [sin: Wide, cos: Wide] {
+function sinCosNear(degrees: number, rest: Wide): readonly [sin: Wide, cos: Wide] {
   const [r, low] = rest
   const z = r * r
   const sin = normal(r, low * (1 - z / 2) + r * z * (-1 / 6 + z * (1 / 120 + z * (-1 / 5040 + z / 362_880))))

@@ -73,8 +73,8 @@ export function prepareGeometry(reading: Reading): PreparedGeometry {
  * not keep the reading in memory.)
  */
 function onDemand(outline: Outline): () => Region | undefined {
-  let told: { region?: Region } | undefined
-  return () => (told ??= { region: regionOf(outline) }).region
+  let cached: { region?: Region } | undefined
+  return () => (cached ??= { region: regionOf(outline) }).region
 }
 
 const TOO_INTRICATE =

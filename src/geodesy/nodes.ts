@@ -34,16 +34,16 @@ export class Nodes {
     const c = from[f]!
     const d = to[f]!
     if (
-      this.parts(a, b, c, d) ||
-      this.parts(a, b, d, c) ||
-      this.parts(b, a, c, d) ||
-      this.parts(b, a, d, c)
+      this.diverge(a, b, c, d) ||
+      this.diverge(a, b, d, c) ||
+      this.diverge(b, a, c, d) ||
+      this.diverge(b, a, d, c)
     ) {
       if (!this.follow(e, f)) this.note(e, f)
       return
     }
     spend(0.2)
-    if (this.beside(c, d, a, b) || this.beside(a, b, c, d)) return
+    if (this.onOneSide(c, d, a, b) || this.onOneSide(a, b, c, d)) return
     if (chordGap(shape, a, b, shape, c, d) - tree.bulges[e]! - tree.bulges[f]! > TOUCH) return
     spend(0.5)
     const shared =
@@ -87,7 +87,7 @@ export class Nodes {
    * Whether both v and w, and so the edge between them, lie on one side of the geodesic from a to b, clear of
    * it.
    */
-  private beside(v: number, w: number, a: number, b: number): boolean {
+  private onOneSide(v: number, w: number, a: number, b: number): boolean {
     const { shape } = this
     const side = clearance(shape, v, shape, a, b)
     return Math.abs(side) > TOUCH && clearance(shape, w, shape, a, b) * Math.sign(side) > TOUCH
@@ -103,7 +103,7 @@ export class Nodes {
    * Whether two edges shorter than 100 km from one place, v to p and w to q, diverge at once: by more than
    * 0.05 radians, which is more than they bend.
    */
-  private parts(v: number, p: number, w: number, q: number): boolean {
+  private diverge(v: number, p: number, w: number, q: number): boolean {
     const { shape } = this
     if (!isSamePlace(shape, v, shape, w)) return false
     const { x, y, z } = shape

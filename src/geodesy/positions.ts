@@ -63,15 +63,15 @@ export class Positions implements Numbers {
 
   /** Arrays of exactly the length of the list. Nothing may be added afterwards. */
   numbers(): Numbers {
-    return this.each((array) => (array.length === this.count ? array : array.slice(0, this.count)))
+    return this.mapArrays((array) => (array.length === this.count ? array : array.slice(0, this.count)))
   }
 
   /** The parts of the arrays that hold the list. */
   used(): Numbers {
-    return this.each((array) => array.subarray(0, this.count))
+    return this.mapArrays((array) => array.subarray(0, this.count))
   }
 
-  private each(part: (array: Float64Array) => Float64Array): Numbers {
+  private mapArrays(part: (array: Float64Array) => Float64Array): Numbers {
     return {
       lon: part(this.lon),
       lat: part(this.lat),

@@ -153,27 +153,27 @@ class Scanner {
   /** Reads a colon and lists. Undefined when they are not plain. */
   list(at: number): CoordinateList | undefined {
     this.at = this.copied = at
-    if (!this.take(COLON)) return undefined
+    if (!this.consume(COLON)) return undefined
     this.skipSpace()
     const { at: start, length: textStart } = this
     this.copied = start
     let brackets = 0
-    while (this.take(OPEN)) if (++brackets > MOST_BRACKETS) return undefined
+    while (this.consume(OPEN)) if (++brackets > MOST_BRACKETS) return undefined
     if (brackets === 0) return undefined
     const runs: Run[][] = [[]]
     let first = this.positions.count
     if (brackets > 1) this.positions.reserve(Math.floor((this.json.length - start) / BYTES_PER_POSITION))
     for (let open = brackets; ;) {
       if (!this.position()) return undefined
-      for (open--; open > 0 && this.take(CLOSE); open--) {
+      for (open--; open > 0 && this.consume(CLOSE); open--) {
         if (open === brackets - 1) {
           runs[runs.length - 1]!.push(new Run(first, this.positions.count))
           first = this.positions.count
         } else if (open === brackets - 2) runs.push([])
       }
       if (open === 0) break
-      if (!this.take(COMMA)) return undefined
-      for (; open < brackets; open++) if (!this.take(OPEN)) return undefined
+      if (!this.consume(COMMA)) return undefined
+      for (; open < brackets; open++) if (!this.consume(OPEN)) return undefined
     }
     // The last run was begun when the list of runs ended.
     if (brackets === 4) runs.pop()
@@ -190,18 +190,18 @@ class Scanner {
   /** Reads two or three numbers and the bracket that closes them. */
   private position(): boolean {
     const { number } = this
-    if (!this.readNumber() || !(Math.abs(number[0]!) <= 180) || !this.take(COMMA)) return false
+    if (!this.readNumber() || !(Math.abs(number[0]!) <= 180) || !this.consume(COMMA)) return false
     const longitude = number[0]!
     if (!this.readNumber() || !(Math.abs(number[0]!) <= 90)) return false
     const latitude = number[0]!
-    const high = this.take(COMMA)
+    const high = this.consume(COMMA)
     if (high && !this.readNumber()) return false
     this.positions.add(longitude, latitude, high ? number[0]! : NaN)
-    return this.take(CLOSE)
+    return this.consume(CLOSE)
   }
 
   /** Takes this byte, if it is the next one that is no white space. */
-  private take(byte: number): boolean {
+  private consume(byte: number): boolean {
     if (this.json[this.at]! <= SPACE) this.skipSpace()
     if (this.json[this.at] !== byte) return false
     this.at++

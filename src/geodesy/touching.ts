@@ -43,7 +43,7 @@ export function bend(shape: Shape): Shape | undefined {
   const { lon, lat, from } = shape
   const cuts = new Map<number, Cut[]>()
   let polar = false
-  verticesBeside(shape, NEAR, (at, e, distance, along) => {
+  verticesNear(shape, NEAR, (at, e, distance, along) => {
     if (distance >= reachOf(shape, e)) return
     const v = from[at]!
     polar ||= Math.abs(lat[v]!) > POLAR
@@ -61,10 +61,10 @@ export function bend(shape: Shape): Shape | undefined {
  * @param tell takes the element that starts at the vertex, the edge, the distance in metres, and how far
  *   along the edge the vertex lies (alongChord)
  */
-function verticesBeside(
+function verticesNear(
   shape: Shape,
   limit: number,
-  tell: (at: number, e: number, distance: number, along: number) => void,
+  found: (at: number, e: number, distance: number, along: number) => void,
 ): void {
   const { from, to, ringsEnd } = shape
   const compare = (at: number, e: number) => {
@@ -74,7 +74,7 @@ function verticesBeside(
     const along = alongChord(shape, v, shape, a, b)
     if (along <= 0 || along >= alongChord(shape, b, shape, a, b)) return
     const { distance } = nearestOnEdge(shape, v, shape, a, b)
-    if (distance < limit) tell(at, e, distance, along)
+    if (distance < limit) found(at, e, distance, along)
   }
   const both = (e: number, f: number) => {
     if (e === f || e >= ringsEnd || f >= ringsEnd) return
@@ -205,7 +205,7 @@ export function exactlyOr<T>(
 const TOUCHING_PER_ELEMENT = 20
 
 /** A vertex that lies beside an edge, and may be meant to lie on it. */
-export interface Beside {
+export interface NearVertex {
   /** the element that starts at the vertex */
   at: number
   edge: number
@@ -217,7 +217,7 @@ export interface Beside {
  * The end of two edges that cross that is nearest to the other edge. They can only be meant to touch if it
  * counts as lying on that edge.
  */
-export function nearestEnd(shape: Shape, e: number, f: number): Beside & { isOnEdge: boolean } {
+export function nearestEnd(shape: Shape, e: number, f: number): NearVertex & { isOnEdge: boolean } {
   const ends = [
     [e, f],
     [nextInRing(shape, e), f],
@@ -232,9 +232,9 @@ export function nearestEnd(shape: Shape, e: number, f: number): Beside & { isOnE
 }
 
 /** The first vertex that lies inside another polygon beside an edge of it, too far off to count as on it. */
-export function firstInside(shape: Shape, rings: Rings): Beside | undefined {
-  let found: Beside | undefined
-  verticesBeside(shape, HINTED, (at, edge, distance) => {
+export function firstInside(shape: Shape, rings: Rings): NearVertex | undefined {
+  let found: NearVertex | undefined
+  verticesNear(shape, HINTED, (at, edge, distance) => {
     if (found && found.at <= at) return
     const other = polygonOf(shape, edge)
     if (distance < reachOf(shape, edge) || other === polygonOf(shape, at)) return
@@ -248,7 +248,7 @@ export function firstInside(shape: Shape, rings: Rings): Beside | undefined {
 const HINTED = 0.1
 
 /** The remedy for a refusal, for a vertex that may be meant to lie on an edge. */
-export function remedy(shape: Shape, { at, edge, distance }: Beside): string {
+export function remedy(shape: Shape, { at, edge, distance }: NearVertex): string {
   if (distance >= HINTED) return ''
   const [lon, lat] = [shape.lon[shape.from[at]!]!, shape.lat[shape.from[at]!]!]
   return `; if they are meant to touch, insert [${lon}, ${lat}] of ${pathOf(shape, at)}, which is ${Number((distance * 1000).toPrecision(2))} mm away, after ${pathOf(shape, edge)}`

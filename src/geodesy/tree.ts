@@ -262,7 +262,7 @@ export function closePairs(
   S: Indexed,
   T: Indexed,
   limit: number,
-  tell: (e: number, f: number) => void,
+  found: (e: number, f: number) => void,
   once = false,
 ): void {
   const s = S.tree
@@ -275,7 +275,7 @@ export function closePairs(
       spend(8)
       for (let e = s.firstElement(m, 0), eEnd = s.endElement(m, 0); e < eEnd; e++)
         for (let f = t.firstElement(n, 0), fEnd = t.endElement(n, 0); f < fEnd; f++)
-          if (leastGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) <= limit) tell(e, f)
+          if (leastGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) <= limit) found(e, f)
     } else if (nLevel === 0 || (mLevel > 0 && s.diagonal(m) >= t.diagonal(n)))
       for (let child = s.firstChild(m, mLevel), end = s.endChild(m, mLevel); child < end; child++)
         visit(child, mLevel - 1, n, nLevel)
@@ -294,7 +294,7 @@ export function selfPairs(
   S: Indexed,
   start: number,
   end: number,
-  tell: (e: number, f: number) => void,
+  found: (e: number, f: number) => void,
 ): void {
   const { tree, x, y, z, from, to } = S
   const { bulges, nodes } = tree
@@ -344,7 +344,7 @@ export function selfPairs(
         if (Math.min(x[c]!, x[d]!) - more > maxX || Math.max(x[c]!, x[d]!) + more < minX) continue
         if (Math.min(y[c]!, y[d]!) - more > maxY || Math.max(y[c]!, y[d]!) + more < minY) continue
         if (Math.min(z[c]!, z[d]!) - more > maxZ || Math.max(z[c]!, z[d]!) + more < minZ) continue
-        tell(e, f)
+        found(e, f)
       }
     }
   }
