@@ -21,8 +21,8 @@ import type { Chain, Shape } from './shape'
 /**
  * Area of the polygons in square metres, without their holes: the sum over all edges of the area between the
  * geodesic and the equator. The terms are computed and summed with twice the precision of a double, so that
- * the error is that of the answer, even where a hole nearly fills its shell. Polygons of a MultiPolygon must
- * not overlap (union.ts): the sum would not be their area.
+ * the error stays relative to the result even if a hole nearly fills its shell. Polygons of a MultiPolygon
+ * must not overlap, or the sum is not their area (see `overlapOf` in union.ts).
  */
 export function polygonArea({ given: shape }: { readonly given: Shape }): number {
   let total: Wide = [0, 0]
@@ -45,9 +45,9 @@ export function lineLength({ given: shape }: { readonly given: Shape }): number 
   return total[0]
 }
 
-/** Square of the radius of the sphere with the area of the ellipsoid. */
+/** Square of the radius of the sphere with the ellipsoid's area. */
 const AUTHALIC_SQUARE = TOTAL_AREA / (4 * Math.PI)
-/** 4 pi, the solid angle of the sphere: 720 degrees. */
+/** Solid angle of the whole sphere: 4 pi, or 720 degrees. */
 const ALL_AROUND = multiply(DEGREE, [720, 0])
 
 /** Area of the smaller side of a ring, in squares of the authalic radius. */
@@ -62,7 +62,8 @@ function ringAngle(shape: Shape, chain: Chain): Wide {
     total = add(total, toEquator(start, end, turn(lon[a]!, lon[b]!)))
     ;[last, start] = [b, end]
   }
-  // The sum of a ring round the poles is the area between it and the equator: a hemisphere less the rest.
+  // For a ring around the poles, the sum is the area between the ring and the equator. Its polar side is a
+  // hemisphere less that area.
   total = subtract(total, multiply(ALL_AROUND, [turnsOf(shape, chain) / 2, 0]))
   total = subtract(total, multiply(ALL_AROUND, [Math.round(total[0] / ALL_AROUND[0]), 0]))
   return total[0] < 0 ? negative(total) : total
@@ -97,7 +98,7 @@ const E2_SECOND = E2 / (1 - E2)
 
 /**
  * Coefficients of the powers of x in D(x) = (t(e'^2) - t(e'^2 x)) / (e'^2 - e'^2 x), by the series of t(y) =
- * y + sqrt(1 + 1/y) asinh(sqrt y) (Karney 2013, 59 and 60).
+ * y + sqrt(1 + 1/y) asinh(sqrt y) (Karney 2013, equations 59 and 60).
  */
 const D = seriesOfD()
 
@@ -114,7 +115,10 @@ function seriesOfD(): readonly number[] {
   return terms.map((_, j) => terms.slice(j).reduceRight((total, term) => total + term, 0))
 }
 
-/** The six Gauss-Legendre nodes on [0, 1], of which the first three are given, and their weights. */
+/**
+ * The six Gauss-Legendre nodes on [0, 1] and their weights. The first three are listed; the others mirror
+ * them.
+ */
 const NODES = [0.033765242898423975, 0.16939530676686774, 0.3806904069584015]
 const WEIGHTS = [0.08566224618958518, 0.1803807865240693, 0.2339569672863455]
 
@@ -122,23 +126,23 @@ const WEIGHTS = [0.08566224618958518, 0.1803807865240693, 0.2339569672863455]
 const SHARE = (E2 * A * A) / 2 / AUTHALIC_SQUARE
 
 /**
- * Area between an edge and the equator, in squares of the authalic radius; positive for an eastward edge
- * north of it. `lambda` is the turn between the meridians of its ends, radians.
+ * Area between an edge and the equator, in squares of the authalic radius. It is positive for an eastward
+ * edge north of the equator. `lambda` is the turn between the meridians of its ends, radians.
  *
  * The edge is a great circle of the auxiliary sphere (Karney 2013), on which its ends are omega apart in
- * longitude, with the arc sigma from the one to the other:
+ * longitude, and sigma apart along the arc:
  *   lambda = omega - f sin(alpha0) sum of g over the arc, g = (2 - f) / (1 + (1 - f) sqrt(1 + e'^2 sin^2 b))
  *   area = spherical excess - e^2 a^2 / 2 sin(alpha0) sum of D(sin^2 b) sin b over the arc
- * with the reduced latitude b. Both g - 1 and D less its constant are below 0.002. What remains is known
- * exactly: sin(alpha0) sin(sigma) = cos b1 cos b2 sin(omega), and the sum of sin b is (sin b1 + sin b2)
- * tan(sigma / 2). So only these parts have twice the precision; the rest, a thousandth of them, is summed in
- * doubles.
+ * with the reduced latitude b. Both g - 1 and D less its constant are below 0.002. The remaining parts are
+ * known exactly: sin(alpha0) sin(sigma) = cos b1 cos b2 sin(omega), and the sum of sin b is (sin b1 + sin b2)
+ * tan(sigma / 2). So only these exact parts need twice the precision. The rest, a thousandth of them, is
+ * summed in doubles.
  */
 function toEquator(start: Latitude, end: Latitude, lambda: Wide): Wide {
   if (lambda[0] === 0) return lambda
   spend(2)
   const cosines = multiply(start.cos, end.cos)
-  // A turn at a pole.
+  // The edge is a turn at a pole.
   if (cosines[0] === 0) return start.sin[0] > 0 ? lambda : negative(lambda)
   const sines = multiply(start.sin, end.sin)
   const rise = subtract(multiply(end.sin, start.cos), multiply(start.sin, end.cos))[0]
@@ -222,7 +226,7 @@ function arcOf(
 /** sigma / sin(sigma) - 1 */
 function overSine(sigma: number): number {
   const z = sigma * sigma
-  // The series of sigma - sin(sigma), for arcs below half a radian: edges are below 2000 km (shape.ts).
+  // Series of sigma - sin(sigma), for arcs below half a radian: edges are below 2000 km (shape.ts).
   const series = 1 - (z / 20) * (1 - (z / 42) * (1 - (z / 72) * (1 - (z / 110) * (1 - z / 156))))
   return (sigma * z * series) / 6 / Math.sin(sigma)
 }

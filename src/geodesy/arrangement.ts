@@ -9,22 +9,22 @@ import { sweep, type Labels } from './sweep'
 import { normalLongitude } from './vertices'
 
 /**
- * Rings cut where they meet, with what they add up to on both sides of each piece; and the boundary of the
- * places with some of these sums.
+ * Rings cut where they meet, with the sum of what they add on both sides of each piece, and the boundary of
+ * the positions with chosen sums.
  */
 
-/** The rings of polygons, cut where they meet. */
+/** Rings of polygons, cut where they meet. */
 export interface Arranged {
   shape: Shape
   rings: Rings
-  /** by element: the number of polygons on its left and on its right */
+  /** by element: number of polygons on its left and on its right */
   labels: Labels
 }
 
 /**
- * Cuts rings at some nodes and then wherever else they meet, and determines the sums on both sides of each
- * piece.
- * @param known the turns of the rings, if a ring may cross itself
+ * Cuts rings at the given nodes and then wherever else they meet, and determines the sums on both sides of
+ * each piece.
+ * @param known by ring, the side of its inside (`Labels.turns`); required if a ring may cross itself
  */
 export function settle(
   shape: Shape,
@@ -43,8 +43,9 @@ export function settle(
 }
 
 /**
- * The sides of the rings once they are cut. A piece of an edge that passed within rounding of a pole may pass
- * over it, or on its other side: the ring then runs round the pole as often, and holds it, as the pieces do.
+ * Sides of the rings after they are cut. A piece of an edge that passed within rounding of a pole may pass
+ * over the pole, or on its other side. How often a ring runs around the pole, and whether it contains it,
+ * then follows from its pieces.
  */
 function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
   const isMoved = cut.chains.some(
@@ -53,7 +54,7 @@ function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
   return isMoved ? findSides(cut) : rings
 }
 
-/** Nodes of a shape that cut edges where they cross. */
+/** Nodes of a shape; `crossing` is called for edges that cross before they are cut there. */
 export function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void): Nodes {
   const nodes: Nodes = new Nodes(shape, (e, f) => {
     crossing(shape, e)
@@ -72,21 +73,20 @@ export function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) =
 }
 
 /**
- * The polygons of a geometry as one regularised point set: the closure of its interior. Its boundary is what
- * has the inside on one side only. Seams between parts, cuts and keyholes have the inside on both sides; so
- * has a part of one boundary that lies in another polygon.
+ * Polygons of a geometry as one regularised point set: the closure of its interior. Its boundary has the
+ * inside on one side only. Seams between parts, cuts and keyholes have the inside on both sides, and so does
+ * a part of one boundary that lies in another polygon.
  */
 export interface Region {
-  /** the boundary is the closed loops of the elements from 0 to `end`; later elements do not belong to it */
+  /** elements 0 to `end` form the boundary, as closed loops; later elements do not belong to it */
   shape: Shape
   end: number
   holdsNorthPole: boolean
 }
 
 /**
- * The boundary as closed loops with the inside on their left. Turns at the poles are made anew, along the
- * inside.
- * @param isInside whether places with a sum are inside
+ * Boundary as closed loops with the inside on their left. Turns at the poles are rebuilt along the inside.
+ * @param isInside true for the sums that count as inside
  */
 export function loopsOf(
   { shape, rings, labels: { left, right } }: Arranged,
@@ -105,7 +105,7 @@ export function loopsOf(
     if (isInside(left[e]!) === isInside(right[e]!)) continue
     const [a, b] = isInside(left[e]!) ? [from[e]!, to[e]!] : [to[e]!, from[e]!]
     const edge = { from: { lon: lon[a]!, lat: lat[a]! }, to: { lon: lon[b]!, lat: lat[b]! } }
-    // Edges that coincide are one.
+    // Edges that coincide count once.
     const key = `${keyOf(edge.from)} ${keyOf(edge.to)}`
     if (!seen.has(key)) edges.push(edge)
     seen.add(key)
@@ -127,8 +127,8 @@ interface Directed {
 }
 
 /**
- * Turns at a pole, from each meridian by which the boundary arrives to the next one by which it leaves, along
- * the inside: westward at the north pole, eastward at the south pole.
+ * Turns at a pole: each leads from a meridian by which the boundary arrives to the next meridian by which it
+ * leaves, along the inside. That is westward at the north pole and eastward at the south pole.
  */
 function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Directed[] {
   const leaving = edges.filter(({ from }) => from.lat === pole).map(({ from }) => from.lon)
@@ -139,7 +139,7 @@ function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Dire
     if (to.lat !== pole) continue
     const ahead = (lon: number) => (((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360
     const next = leaving.reduce((best, lon) => (ahead(lon) < ahead(best) ? lon : best))
-    // No turn spans half of the globe, so that its direction is unambiguous.
+    // A turn of half the globe would have an ambiguous direction, so each turn is shorter.
     let [at, left] = [to.lon, ahead(next)]
     while (left > 0) {
       const step = left > 120 ? 90 : left
@@ -162,7 +162,7 @@ function uncertain(path: string, { lon, lat }: Place): GeometryError {
   )
 }
 
-/** Makes closed loops of directed edges. At each place as many edges begin as end. */
+/** Joins directed edges into closed loops. At each position, as many edges begin as end. */
 function follow(edges: readonly Directed[], path: string): Place[][] {
   spend(edges.length)
   const leaving = new Map<string, number[]>()
@@ -204,13 +204,13 @@ export function directionsOf(shape: Shape, sides: Rings): Int8Array {
 }
 
 /**
- * The loops of a region as the rings of a polygon, shells first. Undefined if they are not: if a region
- * without a shell is more than half of the ellipsoid, or nothing.
+ * Loops of a region as the rings of a polygon, shells first. Undefined if they cannot form one: the region is
+ * empty, or has no shell and covers more than half of the ellipsoid.
  */
 export function ringsOf({ shape, holdsNorthPole }: Region): ChainOf[] | undefined {
   const sides = findSides(shape)
   const directions = directionsOf(shape, sides)
-  // The inside is on the left of each loop, so the loops add up to 0 and 1 everywhere if they do at the pole.
+  // The inside is on the left of each loop. So if the loops add up to 0 or 1 at the pole, they do everywhere.
   let atPole = 0
   for (const [c, direction] of directions.entries()) if (sides.of[c]!.holdsNorthPole) atPole += direction
   const directed = (direction: number) =>

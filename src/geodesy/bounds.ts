@@ -1,29 +1,29 @@
 import { unspent } from './effort'
 
 /**
- * The bounds that comments prove and answers rely on, checked where they are relied on. A violation ends the
- * question with a BoundError: nothing is answered, so nothing is signed.
+ * Runtime checks of bounds that comments prove and answers rely on. A violation ends the measurement with a
+ * BoundError, so no answer is signed.
  */
 
-/** Thrown when a bound does not hold: the kernel is wrong, not the input. */
+/** Error for a bound that does not hold: the kernel has a bug, and the input is not at fault. */
 export class BoundError extends Error {
   override readonly name = 'BoundError'
 
-  /** @param bound what does not hold */
+  /** @param bound statement that does not hold */
   constructor(readonly bound: string) {
     super(`a bound of the kernel does not hold: ${bound}`)
   }
 }
 
-/** Calls so far, of how many one is checked, and violations. */
+/** Calls so far, period of the calls that are checked, and violations. */
 const counted = Float64Array.of(0, 1_000, 0)
 const CALLS = 0
 const PERIOD = 1
 const VIOLATIONS = 2
 
 /**
- * Throws a BoundError if a bound does not hold. One of a thousand calls is checked, without counting its
- * work.
+ * Throws a BoundError if a bound does not hold. It checks one of a thousand calls, without counting the work
+ * of the check.
  */
 export function assertBound(bound: string, holds: () => boolean): void {
   if (++counted[CALLS]! % counted[PERIOD]! !== 0 || unspent(holds)) return
@@ -36,7 +36,7 @@ export function boundViolations(): number {
   return counted[VIOLATIONS]!
 }
 
-/** Checks one of this many calls instead: every call in tests. */
+/** Checks one of every `calls` calls instead of one of a thousand. Tests check every call. */
 export function checkBoundsEvery(calls: number): void {
   counted[PERIOD] = calls
 }

@@ -1,7 +1,7 @@
 /**
- * A length in whole centimetres, half up, of a number of metres from 0 as it was written: of the shortest
- * decimal that reads as this double. 1.005 is 101, though the double is less and 100 times it is
- * 100.49999999999999.
+ * Length in whole centimetres, rounded half up, of a number of metres from 0. It rounds the number as
+ * written: the shortest decimal that reads as this double. 1.005 is 101, although the double is less than
+ * 1.005 and 100 times it is 100.49999999999999.
  */
 export function toCentimeters(meters: number): number {
   const [, first, others = '', exponent] = /^(\d)(?:\.(\d+))?e(.+)$/.exec(meters.toExponential())!

@@ -13,16 +13,18 @@ import type { PlaceOnLine } from './ellipsoid'
 import { isSamePlace, place, type Elements, type Vertices } from './vertices'
 
 /**
- * Whether a geometry contains another (OGC: no part of the other lies outside, and the interiors meet).
- * Outside means half a centimetre or more from the container, as anything nearer has the distance 0.00 m. A
- * place nearer than that to the boundary is on the boundary, and is not contained by itself.
+ * True if a geometry contains another (OGC: no part of the other lies outside, and the interiors meet).
+ * Outside means half a centimetre or more from the container, because the distance of anything nearer rounds
+ * to 0.00 m. A position nearer than that to the boundary is on the boundary, and is not contained by itself.
  *
- * Both geometries are taken as lines, points and one regularised region (union.ts). Each edge of the
+ * Both geometries are treated as lines, points and one regularised region (union.ts). Each edge of the
  * contained geometry is cut into stretches near the container's edges and the gaps between them. A gap does
- * not touch the boundary, so the place in its middle shows with certainty whether all of it is inside. What
- * remains is the interior of a region whose boundary is covered: if a part of it is outside, then there is
- * such a place right beside the container's boundary, half a centimetre from it and from everything else of
- * the container. So the lines at that distance beside the container's boundary are searched.
+ * not touch the boundary, so its middle shows with certainty whether all of it is inside.
+ *
+ * The interior of a region whose boundary is covered remains to be checked. If a part of it is outside, then
+ * some uncovered position lies half a centimetre from the container's boundary and no nearer to any other
+ * part of the container. So the search follows the lines at that distance from each edge of the container's
+ * boundary.
  */
 export function contains(container: Prepared, other: Prepared): boolean {
   const { shape } = other
@@ -56,18 +58,18 @@ export function contains(container: Prepared, other: Prepared): boolean {
 
 const NONE: readonly number[] = []
 
-/** For each element of the first shape, the elements of the other that are near it. */
+/** For each element of the first shape, the elements of the other shape that are near it. */
 type Neighbours = ReadonlyMap<number, readonly number[]>
 
-/** Which parts of edges the container covers, to half a centimetre. */
+/** Coverage of edges by the container, accurate to half a centimetre. */
 class Coverage {
   private readonly pairs = new Map<Shape, { boundary: Neighbours; open: Neighbours }>()
 
   constructor(private readonly container: Prepared) {}
 
   /**
-   * The elements of the container that may be near those of another shape: of the boundary of its region, and
-   * of its lines and points.
+   * Elements of the container that may be near those of another shape: `boundary` lists those of its region's
+   * boundary, `open` those of its lines and points.
    */
   private neighbours(S: Shape): { boundary: Neighbours; open: Neighbours } {
     const known = this.pairs.get(S)
@@ -86,8 +88,9 @@ class Coverage {
   }
 
   /**
-   * Undefined when a part of these edges is outside the container; otherwise whether one of them runs through
-   * the interior of its region, clear of the boundary, or along its lines.
+   * Undefined if a part of these edges is outside the container. Otherwise `entered` is true if an edge runs
+   * through the interior of the container's region, clear of the boundary; `along` is true if one runs along
+   * its lines.
    */
   byAll(S: Shape, start: number, end: number): { entered: boolean; along: boolean } | undefined {
     const { shape } = this.container
@@ -95,8 +98,7 @@ class Coverage {
     const { boundary, open } = this.neighbours(S)
     spend((end - start) / 20)
     let [entered, along] = [false, false]
-    // Whether the gap at the end of the previous edge is inside; undefined when that end is near the
-    // boundary.
+    // True if the gap at the end of the previous edge is inside; undefined if that end is near the boundary.
     let carried: boolean | undefined
     for (let e = start; e < end; e++) {
       if (e > start && S.to[e - 1] !== S.from[e]) carried = undefined
@@ -109,8 +111,8 @@ class Coverage {
       }
       const walk = walkEdge(S, S.from[e]!, S.to[e]!)
       const nearLines = lines.length > 0 ? nearStretches(S, e, shape, lines, walk) : []
-      // Lines that share a stretch share interior places. Lines that only touch are near each other for a few
-      // centimetres.
+      // Lines that share a stretch share interior positions. Lines that only touch are near each other for a
+      // few centimetres.
       for (const [from, to] of nearLines) along ||= to - from > Math.min(4 * NEAR, walk.length / 2)
       const gaps =
         walls.length > 0
@@ -130,7 +132,8 @@ class Coverage {
         } else if (complement(merge([[0, gap[0]], ...nearLines, [gap[1], Infinity]]), walk.length).length > 0)
           return undefined
       }
-      // Stretches end within micrometres of where they should; ends of edges are measured, as places are.
+      // The ends of a stretch are off by up to micrometres. The ends of an edge are measured, as positions
+      // are.
       const isFirst = e === start || S.to[e - 1] !== S.from[e]
       if (
         (isFirst && !startsInside && locate(this.container, S, S.from[e]!) === 'outside') ||
@@ -143,9 +146,9 @@ class Coverage {
   }
 
   /**
-   * Whether the container leaves out part of a region whose boundary it covers: 'something' or 'nothing'.
-   * 'entered' is 'nothing' where, in addition, some of the container's boundary lies inside the region, clear
-   * of the region's boundary.
+   * 'something' if the container leaves out part of a region whose boundary it covers, otherwise 'nothing' or
+   * 'entered'. 'entered' means that, in addition, some of the container's boundary lies inside the region,
+   * clear of the region's boundary.
    */
   leavesOut(region: Region): 'something' | 'nothing' | 'entered' {
     const own = this.container.region()!
@@ -173,8 +176,8 @@ class Coverage {
   }
 
   /**
-   * Whether half a centimetre to one side of an edge of the container's boundary there is a place of the
-   * other region that the container does not cover.
+   * True if the container leaves a position of the other region uncovered at half a centimetre to one side of
+   * an edge of its own boundary.
    */
   private isOpenAtOffset(own: Region, e: number, side: number, region: Region): boolean {
     const walk = walkEdge(own.shape, own.shape.from[e]!, own.shape.to[e]!)
@@ -189,10 +192,11 @@ class Coverage {
     return false
   }
 
-  /** Whether on a line beside an edge of the container's boundary there is such a place. */
+  /** True if an uncovered position lies on the line parallel to an edge of the container's boundary. */
   private isOpenAlong(parallel: Elements, own: Region, e: number, region: Region): boolean {
     const { shape } = this.container
-    // In most cases this line does not meet the other region's boundary, and one place decides for all of it.
+    // In most cases this line does not meet the other region's boundary, and one position decides for all of
+    // it.
     if (
       !elementsNear(region.shape, parallel, 0, 1, 0).some((f) => f < region.end) &&
       !insideLoops(parallel, 0, region)
@@ -222,8 +226,8 @@ class Coverage {
 }
 
 /**
- * The side of a loop of a region's boundary on which the outside is: -90 on its left, 90 on its right; both
- * where the places that are tried do not decide.
+ * Sides of a loop of a region's boundary that face the outside: -90 for its left, 90 for its right. Both are
+ * returned if the tested positions do not decide.
  */
 function outerSides(region: Region, start: number, end: number): readonly number[] {
   const { shape } = region
@@ -232,7 +236,7 @@ function outerSides(region: Region, start: number, end: number): readonly number
     const { lon, lat, azimuth } = walk.at(walk.length / 2)
     for (const width of [walk.length / 8, walk.length / 1000]) {
       const left = place(offset(lon, lat, azimuth - 90, width))
-      // As no other edge is near, the place is on the left of this edge.
+      // No other edge is near, so this position is on the left of this edge.
       if (width > 1e-4 && elementsNear(shape, left, 0, 0, 2 * width).every((f) => f === e || f >= region.end))
         return insideLoops(left, 0, region) ? [90] : [-90]
     }
@@ -240,16 +244,22 @@ function outerSides(region: Region, start: number, end: number): readonly number
   return [-90, 90]
 }
 
-/** Whether two elements have the same ends, in either order. */
+/** True if two elements have the same ends, in either order. */
 function coincide(S: Elements, e: number, T: Elements, f: number): boolean {
   const same = (v: number, w: number) => isSamePlace(S, v, T, w)
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
   return (same(a, c) && same(b, d)) || (same(a, d) && same(b, c))
 }
 
-/** Two micrometres more than the distance that counts as near: more than the errors of both. */
+/**
+ * Offset of the searched lines, metres: the distance that counts as near, plus more than the errors of both
+ * measurements.
+ */
 const OFFSET = NEAR + 2e-6
-/** The line between two places beside a longer edge, metres, would bulge by more than 0.2 micrometres. */
+/**
+ * Longest edge, metres, that one line is searched for. The line parallel to a longer edge would bulge by more
+ * than 0.2 micrometres.
+ */
 const LONGEST_STRAIGHT = 100_000
 
 function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: number }): Elements {
@@ -267,12 +277,12 @@ function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: num
 }
 
 /**
- * Whether the interiors of two regions meet, where the first one covers the second and their boundaries are
- * near each other.
+ * True if the interiors of two regions meet. The container must cover the region, and their boundaries must
+ * be near each other.
  */
 function sharesInside(container: Region, region: Region): boolean {
   const { shape, end } = region
-  // Without a boundary it is the whole ellipsoid.
+  // A region without a boundary is the whole ellipsoid.
   if (end === 0) return true
   for (let e = 0; e < end; e++) {
     const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
@@ -287,10 +297,13 @@ function sharesInside(container: Region, region: Region): boolean {
   return false
 }
 
-/** With more polygons than this, their union is used. */
+/** Number of polygons beyond which their union is used. */
 const MANY = 2_000
 
-/** Where a place is: inside the geometry, on its boundary (to half a centimetre), or outside. */
+/**
+ * Location of a position relative to the geometry: inside, on its boundary (to half a centimetre), or
+ * outside.
+ */
 function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
   const { shape, seams, rings } = prepared
   let [bounded, open, atEnd] = [false, false, false]
@@ -322,9 +335,7 @@ function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | '
 
 const lineEndsOf = new WeakMap<Shape, ReadonlySet<number>>()
 
-/**
- * The boundary vertices of the lines of a shape: ends that an odd number of lines share (OGC's mod-2 rule).
- */
+/** Boundary vertices of the lines of a shape: ends that an odd number of lines share (OGC's mod-2 rule). */
 function lineEnds(shape: Shape): ReadonlySet<number> {
   const known = lineEndsOf.get(shape)
   if (known) return known
@@ -341,14 +352,14 @@ function lineEnds(shape: Shape): ReadonlySet<number> {
   return found
 }
 
-/** The elements of a shape that are less than half a centimetre from a place. */
+/** Elements of a shape that are less than half a centimetre from a position. */
 function nearElementsOf(vertices: Vertices, v: number, shape: Shape): number[] {
   return elementsNear(shape, vertices, v, v, NEAR).filter(
     (f) => pointToEdge(vertices, v, shape, shape.from[f]!, shape.to[f]!) < NEAR,
   )
 }
 
-/** More near pairs of elements than this are refused: they would take hundreds of megabytes of memory. */
+/** Maximum number of near pairs of elements. More would take hundreds of megabytes of memory. */
 const MAX_PAIRS = 600_000
 
 /**

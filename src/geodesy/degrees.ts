@@ -1,25 +1,30 @@
 /**
- * Ranges of coordinates. It depends on nothing, so that programs without the kernel read positions as it
- * does.
+ * Ranges of coordinates. This file has no imports, so that programs without the kernel read positions in the
+ * same way.
  */
 
 /**
- * Degrees that a computed coordinate may be beyond its range, as 180.00000000000023: 11 micrometres at most,
- * far below what is measured.
+ * Degrees by which a computed coordinate may exceed its range, as in 180.00000000000023. It is 11 micrometres
+ * at most, far below the accuracy of a result.
  */
 const ROUNDING = 1e-10
 
-/** The number, or the end of the range -most to most if it is beyond that by rounding only. */
+/**
+ * Returns the number, or the end of the range from -most to most if the number exceeds it by rounding only.
+ */
 export function inRange(degrees: number, most: 90 | 180): number {
   return Math.abs(degrees) > most && Math.abs(degrees) <= most + ROUNDING
     ? Math.sign(degrees) * most
     : degrees
 }
 
-/** Maps that repeat the world give longitudes up to this many turns away. */
+/**
+ * Turns around the earth that a longitude may be off: map libraries that repeat the world produce such
+ * longitudes.
+ */
 const MOST_TURNS = 10
 
-/** A sentence about a longitude beyond 180 degrees, with the one that means the same meridian. */
+/** Error text for a longitude beyond 180 degrees, with the longitude that denotes the same meridian. */
 export function longitudeProblem(longitude: number): string {
   const turns = Math.round(longitude / 360)
   const decimals = /^-?\d+\.?(\d{0,15})$/.exec(String(longitude))?.[1]!.length

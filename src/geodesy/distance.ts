@@ -11,47 +11,44 @@ import { squaredChord } from './vertices'
 import { boxGap } from './tree'
 
 /**
- * The least distance between two shapes. Two edges that do not cross are nearest at an end of one of them: if
- * two inner places were nearest, moving both along their edges in the same sense would shorten the
- * perpendicular between them, as the curvature is positive (second variation of arc length). Pairs that
- * cannot be nearer than the best pair so far are skipped by proven bounds: a geodesic is no shorter than
- * shortestArc of the chord between its ends, and no longer than longestArc.
+ * Least distance between two shapes. Two edges that do not cross are nearest at an end of one of them: if two
+ * inner positions were nearest, moving both along their edges in the same sense would shorten the
+ * perpendicular between them, as the curvature is positive (second variation of arc length). Proven bounds
+ * skip pairs that cannot be nearer than the best pair so far: a geodesic is no shorter than shortestArc of
+ * the chord between its ends, and no longer than longestArc.
  */
 
 /**
- * Beyond this gap in metres the bound from the chord is at least 10 m too low, and the triangle inequality on
- * a geodesic gives a better one.
+ * Gap in metres beyond which the bound from the chord is at least 10 m too low, so that the triangle
+ * inequality on a geodesic gives a better one.
  */
 const FAR = 1_000_000
 
-/** Beyond this gap, metres, chords of single edges decide little (shortestArc). */
+/** Gap in metres beyond which chords of single edges decide little (see shortestArc). */
 const FARTHER = 7_000_000
 
-/**
- * Pairs that are at most this much nearer than the best one so far are skipped, metres: a tenth of a
- * micrometre.
- */
+/** Pairs that are nearer than the best pair by at most this are skipped, metres: a tenth of a micrometre. */
 const SLACK = 1e-7
 
 export interface Prepared extends Outline {
-  /** as it was given, for length and area */
+  /** shape of the input as it was read, for length and area */
   given: Shape
   /**
-   * the union of its polygons; undefined when it has none. Throws a GeometryError when it cannot be computed.
+   * union of its polygons; undefined if it has none. Throws a GeometryError if the union cannot be computed.
    */
   region: () => Region | undefined
 }
 
 /**
- * Distance on the ellipsoid between the nearest places of two geometries, metres; 0 where they share a place.
- * Both orders of arguments give the same.
- * @param limit distances from this one on are not computed: the answer is `limit`
- * @param enough the search ends when the distance is known to be at most this: the answer is then the
- *   distance between some two places that is not greater
+ * Distance on the ellipsoid between the nearest positions of two geometries, metres; 0 if they share a
+ * position. The order of the arguments does not change the result.
+ * @param limit distances of at least this are not computed, and the result is `limit`
+ * @param enough the search ends once the distance is known to be at most this; the result is then the
+ *   distance of some two positions, and at most `enough`
  */
 export function leastDistance(a: Prepared, b: Prepared, limit = Infinity, enough = 0): number {
   const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
-  // With few parts, it is faster to test first whether one geometry holds a part of the other.
+  // With few parts, it is faster to test first whether one geometry contains a part of the other.
   const tests =
     p.shape.polygons.length * q.shape.chains.length + q.shape.polygons.length * p.shape.chains.length
   if (tests > MANY) {
@@ -64,8 +61,9 @@ export function leastDistance(a: Prepared, b: Prepared, limit = Infinity, enough
 }
 
 /**
- * Two places, one of each geometry, whose distance is that of the geometries to a micrometre. One place where
- * the boundaries meet; undefined where they do not and one geometry lies in the other.
+ * Two positions, one of each geometry, whose distance is that of the geometries to a micrometre. Both are the
+ * same position if the boundaries meet. Undefined if the boundaries do not meet and one geometry lies in the
+ * other.
  */
 export function nearestPlaces(a: Prepared, b: Prepared): readonly [Place, Place] | undefined {
   const search = new Search(a, b, Infinity, 0)
@@ -74,12 +72,15 @@ export function nearestPlaces(a: Prepared, b: Prepared): readonly [Place, Place]
 }
 
 /**
- * With more tests than this (of a polygon and a part), the union of the polygons is tested instead, once the
- * boundaries are known not to meet.
+ * Number of tests (of a polygon and a part) beyond which the union of the polygons is tested instead, after
+ * the boundaries are known not to meet.
  */
 const MANY = 10_000
 
-/** A total order of shapes: both orders of arguments are then the same computation, to the last bit. */
+/**
+ * True if `a` precedes `b` in a total order of shapes. Both orders of arguments then run the same
+ * computation, to the last bit.
+ */
 function inOrder(a: Shape, b: Shape): boolean {
   if (a.from.length !== b.from.length) return a.from.length < b.from.length
   for (let i = 0; i < a.from.length; i++) {
@@ -92,8 +93,8 @@ function inOrder(a: Shape, b: Shape): boolean {
 }
 
 /**
- * Whether a polygon of `container`, or the union of its polygons, holds the first vertex of any part of the
- * other geometry. For parts that meet the boundary either answer is right.
+ * True if a polygon of `container`, or the union of its polygons, contains the first vertex of any part of
+ * the other geometry. If a part meets the boundary, either result is correct.
  */
 function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asUnion = false): boolean {
   const { shape, rings } = container
@@ -105,7 +106,7 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
       : shape.polygons.some((polygon) => insidePolygon(other, v, shape, rings, polygon))
   spend(((region ? 1 : shape.polygons.length) * other.chains.length) / 50)
   return other.chains.some(({ kind, start, end }) => {
-    // A seam is no boundary: its ends may lie outside its polygon.
+    // A seam is not a boundary: its ends may lie outside its polygon.
     while (kind === Kind.Ring && seams?.[start] && start < end - 1) start++
     const last = kind === Kind.Points ? end : start + 1
     for (let e = start; e < last; e++) if (holds(other.from[e]!)) return true
@@ -114,8 +115,8 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
 }
 
 /**
- * Whether a polygon of `container` holds the first vertex of the other geometry: a fast test that often
- * suffices. Not for a geometry with seams.
+ * True if a polygon of `container` contains the first vertex of the other geometry: a fast test that often
+ * suffices. It is false for a geometry with seams.
  */
 function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepared): boolean {
   if (seams) return false
@@ -125,7 +126,7 @@ function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepare
   )
 }
 
-/** Where two elements are nearest: their crossing, or a vertex of one shape and an edge of the other. */
+/** Nearest parts of two shapes: two vertices, a vertex and an edge, or edges that cross. */
 type Pair =
   | { kind: 'vertices'; a: number; c: number }
   | { kind: 'crossing'; a: number; b: number; c: number; d: number }
@@ -153,7 +154,7 @@ class Search {
     return this.best
   }
 
-  /** A place of each shape, at the least distance; after `run`, which found one below its limit. */
+  /** Position of each shape at the least distance. Call it after `run` found a distance below its limit. */
   places(): readonly [Place, Place] {
     const { S, T, pair } = this
     const at = ({ lon, lat }: Shape, v: number) => ({ lon: lon[v]!, lat: lat[v]! })
@@ -183,7 +184,10 @@ class Search {
     this.pair = pair
   }
 
-  /** Distance between the starts of two elements; a seam is no boundary, so its start may lie outside. */
+  /**
+   * Distance between the starts of two elements. If one is a seam, the distance is not a candidate: a seam is
+   * not a boundary, so its start may lie outside.
+   */
   private between(e: number, f: number): number {
     const { S, T } = this
     const [a, c] = [S.from[e]!, T.from[f]!]
@@ -199,7 +203,8 @@ class Search {
     const { tree: t } = this.T
     const mSize = s.diagonal(m)
     const nSize = t.diagonal(n)
-    // Also for nodes smaller than the error of that bound, a hundredth of gap^3 / (24 R^2).
+    // The second condition covers nodes smaller than the error of that bound, a hundredth of gap^3 / (24
+    // R^2).
     if (mSize + nSize < (gap > FAR ? gap : 1e-17 * gap * gap * gap)) {
       const distance = this.between(
         middle(s.firstElement(m, mLevel), s.endElement(m, mLevel)),
@@ -217,7 +222,7 @@ class Search {
       )
       return
     }
-    // Open the larger of the two nodes and visit the nearest child first.
+    // Opens the larger of the two nodes and visits the nearest child first.
     const openM = nLevel === 0 || (mLevel > 0 && mSize >= nSize)
     const first = openM ? s.firstChild(m, mLevel) : t.firstChild(n, nLevel)
     const end = openM ? s.endChild(m, mLevel) : t.endChild(n, nLevel)
@@ -233,8 +238,8 @@ class Search {
   }
 
   /**
-   * Compares the elements of two leaves, first the pair whose chords are nearest: after it often no other
-   * pair can be nearer.
+   * Compares the elements of two leaves. The pair with the nearest chords comes first, because often no other
+   * pair can then be nearer.
    */
   private leaves(eStart: number, eEnd: number, fStart: number, fEnd: number, far: boolean): void {
     const { S, T } = this
@@ -263,8 +268,8 @@ class Search {
   }
 
   /**
-   * Compares runs of elements that are far apart: halves of them by the triangle inequality, as chords say
-   * little about distances beyond a quarter of the globe.
+   * Compares runs of elements that are far apart by halving them and applying the triangle inequality. Chords
+   * say little about distances beyond a quarter of the globe.
    */
   private blocks(eStart: number, eEnd: number, fStart: number, fEnd: number): void {
     if (this.best <= this.enough) return
@@ -321,7 +326,7 @@ class Search {
 
   /** Compares the end of one edge with the other edge. */
   private end(P: Shape, p: number, S: Shape, a: number, b: number, bulge: number): void {
-    // A single place: it is compared with the start of the other edge, or as an end against that edge.
+    // A single position is compared with the start of the other edge, or as an end against that edge.
     if (a === b) return
     if (
       shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK &&
@@ -332,8 +337,8 @@ class Search {
 }
 
 /**
- * How far some elements reach from a vertex, metres: up to half a quarter of the globe no farther than their
- * ends, as such a circle is convex; otherwise unknown.
+ * Greatest distance of some elements from a vertex, metres. Up to half a quarter of the globe it is that of
+ * their ends, because such a circle is convex; otherwise it is Infinity.
  */
 function reachFrom(S: Shape, v: number, start: number, end: number): number {
   let reach = 0

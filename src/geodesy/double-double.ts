@@ -1,18 +1,19 @@
 /**
- * Numbers of twice the precision of a double: unevaluated sums of two doubles (T. J. Dekker, "A
+ * Numbers of twice the precision of a double, as unevaluated sums of two doubles (T. J. Dekker, "A
  * floating-point technique for extending the available precision", 1971; D. E. Knuth, "The Art of Computer
- * Programming", volume 2, 4.2.2). Relative errors are below 1e-30, those of sums in parts of the larger term.
+ * Programming", volume 2, 4.2.2). Relative errors are below 1e-30; for sums they are relative to the larger
+ * term.
  */
 export type Wide = readonly [high: number, low: number]
 
-/** The sum of two doubles, exactly. */
+/** Exact sum of two doubles. */
 export function sum(a: number, b: number): Wide {
   const high = a + b
   const part = high - a
   return [high, a - (high - part) + (b - part)]
 }
 
-/** The product of two doubles, exactly. */
+/** Exact product of two doubles. */
 function product(a: number, b: number): Wide {
   const high = a * b
   const [aHigh, bHigh] = [upper(a), upper(b)]
@@ -20,13 +21,13 @@ function product(a: number, b: number): Wide {
   return [high, aHigh * bHigh - high + aHigh * bLow + aLow * bHigh + aLow * bLow]
 }
 
-/** The upper 26 bits of a double. */
+/** Upper 26 bits of a double. */
 function upper(a: number): number {
   const shifted = 134_217_729 * a
   return shifted - (shifted - a)
 }
 
-/** For |low| below |high|. */
+/** Normalises a sum of two doubles with |low| below |high|. */
 function normal(high: number, low: number): Wide {
   const total = high + low
   return [total, low - (total - high)]
@@ -46,7 +47,7 @@ export function subtract(a: Wide, b: Wide): Wide {
 export function multiply(a: Wide, b: Wide): Wide {
   const [p, q] = [a[0], b[0]]
   const high = p * q
-  // The upper 26 bits of each.
+  // The upper 26 bits of each factor (see `upper`, inlined here).
   const [pShifted, qShifted] = [134_217_729 * p, 134_217_729 * q]
   const [pHigh, qHigh] = [pShifted - (pShifted - p), qShifted - (qShifted - q)]
   const [pLow, qLow] = [p - pHigh, q - qHigh]
@@ -85,19 +86,19 @@ const TABLE = Array.from({ length: 91 }, (_, degrees): readonly [sin: Wide, cos:
   return degrees > 45 ? [terms[1], terms[0]] : terms
 })
 
-/** Sine and cosine of an angle from -90 to 90 degrees, to 1e-23. */
+/** Sine and cosine of an angle from -90 to 90 degrees, accurate to 1e-23. */
 export function sinCosOfDegrees(degrees: number): readonly [sin: Wide, cos: Wide] {
   const whole = Math.round(degrees)
   return sinCosNear(whole, multiply(DEGREE, [degrees - whole, 0]))
 }
 
-/** Sine and cosine of an angle from -pi/2 to pi/2, to 1e-23. */
+/** Sine and cosine of an angle from -pi/2 to pi/2 radians, accurate to 1e-23. */
 export function sinCosOfRadians(radians: number): readonly [sin: Wide, cos: Wide] {
   const whole = Math.round(radians / DEGREE[0])
   return sinCosNear(whole, subtract([radians, 0], multiply(DEGREE, [whole, 0])))
 }
 
-/** Sine and cosine of whole degrees plus at most half a degree, in radians. */
+/** Sine and cosine of whole degrees plus a rest of at most half a degree, which is in radians. */
 function sinCosNear(degrees: number, rest: Wide): readonly [sin: Wide, cos: Wide] {
   const [r, low] = rest
   const z = r * r
@@ -119,7 +120,7 @@ export function negative([high, low]: Wide): Wide {
   return [-high, -low]
 }
 
-/** The angle of a direction with x above 0, or y above 0 at x = 0, in radians; to 1e-23. */
+/** Angle of a direction in radians, accurate to 1e-23. Either x is above 0, or x is 0 and y above 0. */
 export function angleOf(y: Wide, x: Wide): Wide {
   const angle = Math.atan2(y[0], x[0])
   const [sin, cos] = sinCosOfRadians(angle)

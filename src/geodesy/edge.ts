@@ -17,43 +17,43 @@ import { clearance, offsetByAzimuth, sideOf } from './orientation'
 import { alongChord, chord, place, type Elements, type Vertices } from './vertices'
 
 /**
- * Relations between two edges, or a place and an edge. Both are given by their vertices in a shape. Edges are
- * shorter than 2000 km (shape.ts).
+ * Relations between two edges, or between a position and an edge. Arguments are vertices of a shape. Edges
+ * are shorter than 2000 km (shape.ts).
  */
 
-/** Things nearer than this touch, metres: many times the error of a side or a distance. */
+/** Positions nearer than this, metres, touch. It is many times the error of a side or a distance. */
 export const TOUCH = 1e-6
 
 /**
- * Distance from a place is convex along a geodesic where it stays below this, metres: a quarter of the great
- * circle of the sphere with the greatest curvature of the ellipsoid, 1 / B^2 (Hessian comparison theorem).
+ * The distance from a position is convex along a geodesic if it stays below this, metres: a quarter of the
+ * great circle of the sphere with the ellipsoid's greatest curvature, 1 / B^2 (Hessian comparison theorem).
  */
 const CONVEX_BELOW = (Math.PI / 2) * B - 1000
 /**
- * It is concave where it stays above this, metres: the same for the least curvature, B^2 / A^4, at the poles.
- * At cut loci it has kinks, which are concave too.
+ * The distance from a position is concave along a geodesic if it stays above this, metres: the same theorem
+ * for the least curvature, B^2 / A^4, at the poles. The kinks at cut loci are concave too.
  */
 const CONCAVE_ABOVE = ((Math.PI / 2) * A * A) / B + 1000
 /**
- * Between the two bounds the derivative is sampled along the edge at this distance at most, metres; then the
- * search goes on around the least distance.
+ * Between CONVEX_BELOW and CONCAVE_ABOVE, the derivative is sampled along the edge at steps of at most this,
+ * metres. The search then continues around the least distance found.
  */
 const SAMPLED = 8_000
 /**
- * Between the two bounds the second derivative of the distance is below 2e-9 per metre (the same theorem): on
- * edges shorter than this, metres, the distance is linear to 6 nanometres.
+ * Edges shorter than this, metres, count as straight between the two bounds: the second derivative of the
+ * distance is below 2e-9 per metre there (the same theorem), so the distance is linear to 6 nanometres.
  */
 const STRAIGHT = 5
 /**
- * Newton's method takes 2 to 4 steps. Bisection alone, the fallback, takes 50 from 2000 km to a nanometre.
+ * Newton's method takes 2 to 4 steps. Its fallback, bisection alone, takes 50 from 2000 km to a nanometre.
  */
 const MAX_STEPS = 64
 
 /**
- * Least distance in metres from vertex `p` of shape P to the edge from `a` to `b` of shape S. The zero of the
- * distance's derivative, the cosine of the angle at the edge, is found by the spherical step of Baselga and
- * Martinez-Llario ("Intersection and point-to-line solutions for geodesics on the ellipsoid", 2018,
- * doi:10.1007/s11200-017-1020-z). A bracket that shrinks with each step makes it converge in every case.
+ * Least distance in metres from vertex `p` of shape P to the edge from `a` to `b` of shape S. The spherical
+ * step of Baselga and Martinez-Llario ("Intersection and point-to-line solutions for geodesics on the
+ * ellipsoid", 2018, doi:10.1007/s11200-017-1020-z) finds the zero of the distance's derivative, which is the
+ * cosine of the angle at the edge. A bracket that shrinks with each step makes it always converge.
  */
 export function pointToEdge(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
   return nearestOnEdge(P, p, S, a, b).distance
@@ -67,7 +67,7 @@ export interface Nearest {
 }
 
 /**
- * An edge by arc length: its length in metres, and the place at a distance from its start. The ends are
+ * An edge by arc length: its length in metres, and the position at a distance from its start. The ends are
  * exact.
  */
 export interface Walk {
@@ -109,7 +109,7 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
     return { distance, along, ahead: Math.cos((toP - azimuth) * RADIANS) }
   }
 
-  // The foot of the perpendicular on the chord.
+  // Foot of the perpendicular on the chord.
   const dx = S.x[b]! - S.x[a]!
   const dy = S.y[b]! - S.y[a]!
   const dz = S.z[b]! - S.z[a]!
@@ -124,8 +124,8 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
 
   if (length < STRAIGHT) return ends
 
-  // Neither convex nor concave for certain: each interval in which the derivative changes from falling to
-  // rising has a minimum.
+  // The distance is not certain to be convex or concave. Each interval in which the derivative changes from
+  // falling to rising has a minimum.
   let best = ends
   let before = at(0)
   const samples = Math.ceil(length / SAMPLED)
@@ -135,7 +135,7 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
     best = nearer(best, here)
     before = here
   }
-  // A minimum beside the best sample that no change of sign has shown.
+  // A minimum next to the best sample may show no change of sign.
   return golden(
     at,
     best,
@@ -144,7 +144,7 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
   )
 }
 
-/** The least distance within an interval of the edge, or the best so far, by golden-section search. */
+/** Least distance within an interval of the edge by golden-section search, or `best` if that is smaller. */
 function golden(at: (along: number) => Probe, best: Nearest, low: number, high: number): Nearest {
   const part = (Math.sqrt(5) - 1) / 2
   let left = at(high - part * (high - low))
@@ -164,7 +164,7 @@ function golden(at: (along: number) => Probe, best: Nearest, low: number, high: 
 }
 
 interface Probe extends Nearest {
-  /** Minus the derivative of the distance: positive when the nearest place lies ahead. */
+  /** Minus the derivative of the distance: positive if the nearest position lies ahead. */
   ahead: number
 }
 
@@ -173,8 +173,8 @@ function nearer(a: Nearest, b: Nearest): Nearest {
 }
 
 /**
- * The least distance between `low` and `high`, metres along the edge, where the distance is convex; starts at
- * a first probe.
+ * Least distance between `low` and `high`, metres along the edge, if the distance is convex there. The search
+ * starts at `first`.
  */
 function refine(at: (along: number) => Probe, first: Probe, low: number, high: number): Nearest {
   const start = low
@@ -185,8 +185,8 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
     if ((along === start && ahead <= 0) || (along === end && ahead >= 0)) return probe
     const step =
       MEAN_RADIUS * Math.atan2(Math.sin(distance / MEAN_RADIUS) * ahead, Math.cos(distance / MEAN_RADIUS))
-    // The distance can still shrink by step^2 / (2 distance): stop below 10 nanometres. Steps below a tenth
-    // of a micrometre are noise.
+    // The distance can still shrink by step^2 / (2 distance): the search stops if that is below 10
+    // nanometres. Steps below a tenth of a micrometre are rounding errors.
     if (step * step < 2e-8 * distance || Math.abs(step) < 1e-7) return probe
     if (ahead > 0) low = along
     else high = along
@@ -200,13 +200,14 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
 }
 
 /**
- * Whether the edge from `a` to `b` meets the meridian from vertex `p` to the north pole, where the longitudes
- * of the edge straddle that of p. When p may be on the edge itself, either answer is right.
+ * True if the edge from `a` to `b` meets the meridian from vertex `p` to the north pole. The longitudes of
+ * the edge must straddle that of p. If p may be on the edge itself, either result is correct.
  */
 export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b: number): boolean {
-  // At a pole an edge turns from one meridian to another without length.
+  // At a pole, an edge from one meridian to another has no length.
   if (Math.abs(S.lat[a]!) === 90 && S.lat[a] === S.lat[b]) return S.lat[a]! > 0
-  // Both directions must give the same, so that a ring that runs back along itself is met twice.
+  // Both directions of an edge must give one result, so that a ring that runs back along itself is counted
+  // twice.
   const across = S.lon[b]! - S.lon[a]!
   const eastward = across > 180 || across < -180 ? across < 0 : across > 0
   if (!eastward) [a, b] = [b, a]
@@ -214,9 +215,9 @@ export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b:
 }
 
 /**
- * The side of an eastward edge on which a place lies whose meridian the edge meets: 1 north of it, -1 south,
- * 0 on it.
- * @param reach how far the edge goes beyond the latitudes of its ends at most, metres
+ * Side of an eastward edge on which a position lies, if the edge meets the position's meridian: 1 north of
+ * it, -1 south, 0 on it.
+ * @param reach greatest distance by which the edge exceeds the latitudes of its ends, metres
  */
 export function sideNorth(
   P: Vertices,
@@ -231,14 +232,14 @@ export function sideNorth(
   if (height < Math.min(S.z[a]!, S.z[b]!) - reach) return -1
   const side = sideOf(P, p, S, a, b)
   if (side !== 0) return side
-  // In line with a steep edge but beyond its end: north or south of that end.
+  // The position is in line with a steep edge but beyond an end, so it lies north or south of that end.
   const end = alongChord(P, p, S, a, b) < 0 ? a : alongChord(P, p, S, b, a) < 0 ? b : -1
   return end < 0 ? 0 : (Math.sign(P.lat[p]! - S.lat[end]!) as -1 | 0 | 1)
 }
 
 /**
- * Whether two edges cross for certain: each has the ends of the other on both sides. Edges that meet without
- * crossing in this sense have an end within a tenth of a micrometre of the other edge (orientation.ts).
+ * True if two edges certainly cross: the ends of each lie on both sides of the other. Other edges that meet
+ * have an end within a tenth of a micrometre of the other edge (orientation.ts).
  */
 export function crosses(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): boolean {
   if (a === b || c === d) return false
@@ -248,7 +249,7 @@ export function crosses(S: Vertices, a: number, b: number, T: Vertices, c: numbe
   return sideA !== 0 && sideOf(S, b, T, c, d) === -sideA
 }
 
-/** The crossing of two edges that cross: the place, and how many metres it is along each. */
+/** Crossing of two edges that cross: its position, and its distance along each edge, metres. */
 export function crossingOf(
   S: Vertices,
   a: number,
@@ -258,8 +259,8 @@ export function crossingOf(
   d: number,
 ): PlaceOnLine & { x: number; along: number } {
   const walk = walkEdge(S, a, b)
-  // The zero of the offset from the other edge, by false position (Illinois), which converges as the sign
-  // changes between the ends.
+  // False position (the Illinois variant) finds the zero of the offset from the other edge. It converges
+  // because the sign changes between the ends.
   let [low, high] = [0, walk.length]
   let [lowOffset, highOffset] = [offsetByAzimuth(S, a, T, c, d), offsetByAzimuth(S, b, T, c, d)]
   let x = low
@@ -279,12 +280,12 @@ export function crossingOf(
   return { ...here, x, along: nearestOnEdge(place(here), 0, T, c, d).along }
 }
 
-/** A crossing is accepted when it is this near to both edges, metres. */
+/** A crossing is accepted if it is this near to both edges, metres. */
 const CROSSING = 1e-8
 
 /**
  * Least distance between two chords through the earth, metres: between two straight segments (C. Ericson,
- * Real-Time Collision Detection, 5.1.9).
+ * "Real-Time Collision Detection", 5.1.9).
  */
 export function chordGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
   const ux = S.x[b]! - S.x[a]!
@@ -324,34 +325,35 @@ export function chordGap(S: Vertices, a: number, b: number, T: Vertices, c: numb
   return Math.sqrt(dx * dx + dy * dy + dz * dz)
 }
 
-/** An upper bound of the length of an edge in metres, from the chord between its ends. */
+/** Upper bound of the length of an edge in metres, from the chord between its ends. */
 export function edgeBound(S: Elements, element: number): number {
   return longestArc(chord(S, S.from[element]!, S.to[element]!))
 }
 
 /**
- * How far the geodesic between two vertices can lie from their chord, metres. (For elements of a shape the
- * tree has it.)
+ * Greatest distance of the geodesic between two vertices from their chord, metres. For elements of a shape,
+ * use the tree's `bulges`.
  */
 export function bulgeOf(V: Vertices, a: number, b: number): number {
   return sagitta(longestArc(chord(V, a, b)))
 }
 
 /**
- * A lower bound of the distance between two edges or places, metres; tight where they are near each other.
+ * Lower bound of the distance between two edges or positions, metres. It is tight if they are near each
+ * other.
  */
 export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
   const bulgeS = bulgeOf(S, a, b)
   const bulgeT = bulgeOf(T, c, d)
   const gap = chordGap(S, a, b, T, c, d) - bulgeS - bulgeT
-  // The chords of short edges suffice.
+  // For short edges, the chords suffice.
   if (gap > 0 || bulgeS + bulgeT < TOUCH) return gap
   spend(0.4)
   const sideC = a === b ? 0 : clearance(T, c, S, a, b)
   const sideD = a === b ? 0 : clearance(T, d, S, a, b)
   const sideA = c === d ? 0 : clearance(S, a, T, c, d)
   const sideB = c === d ? 0 : clearance(S, b, T, c, d)
-  // Edges that may cross; otherwise an end of one is nearest to the other.
+  // These edges may cross. If they do not, an end of one is nearest to the other.
   if (a !== b && c !== d && sideC * sideD <= 0 && sideA * sideB <= 0) return 0
   const end = (P: Vertices, p: number, V: Vertices, v: number, w: number, side: number, bulge: number) =>
     v === w ? Infinity : Math.max(Math.abs(side), chordGap(P, p, p, V, v, w) - bulge)

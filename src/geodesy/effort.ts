@@ -1,22 +1,22 @@
 /**
- * Thrown when a measurement needs more work than it was allowed. The input is not wrong: with a higher limit
- * it can be measured.
+ * Error thrown when a measurement exceeds its limit of work. The input is valid: a higher limit would allow
+ * it.
  */
 export class EffortError extends Error {
   override readonly name = 'EffortError'
 }
 
 /**
- * Work counted since the outermost limit was set, and the amount that the innermost limit allows. An array,
- * as each change of a variable would allocate a number.
+ * Work counted since the outermost limit was set, and the count at which the innermost limit ends the work. A
+ * typed array, because each assignment to a variable would allocate a number.
  */
 const counted = Float64Array.of(0, Infinity)
 const SPENT = 0
 const LIMIT = 1
 
 /**
- * Counts work that is about to be done, in approximate microseconds. Throws an EffortError when the limit is
- * exceeded.
+ * Counts work before it is done, in approximate microseconds. Throws an EffortError if the count exceeds the
+ * limit.
  */
 export function spend(microseconds: number): void {
   if ((counted[SPENT]! += microseconds) > counted[LIMIT]!)
@@ -24,12 +24,12 @@ export function spend(microseconds: number): void {
 }
 
 /**
- * Runs `work` under a limit of counted microseconds. As work is counted and not timed, the same work always
- * ends the same way. Limits nest: the first one that is reached ends the work. Throws an EffortError.
+ * Runs `work` under a limit of counted microseconds. Work is counted and not timed, so the same work always
+ * ends in the same way. Limits nest: the first limit reached ends the work. Throws an EffortError.
  */
 export function withEffort<T>(microseconds: number, work: () => T): T {
   const outer = counted[LIMIT]!
-  // The count starts at zero each time, so that its rounding does not depend on earlier work.
+  // The count restarts at zero, so that its rounding does not depend on earlier work.
   if (outer === Infinity) counted[SPENT] = 0
   counted[LIMIT] = Math.min(outer, counted[SPENT]! + microseconds)
   try {
@@ -39,7 +39,7 @@ export function withEffort<T>(microseconds: number, work: () => T): T {
   }
 }
 
-/** Runs `work` without counting it and without a limit. */
+/** Runs `work` without a limit and without adding to the count. */
 export function unspent<T>(work: () => T): T {
   const [spent, limit] = [counted[SPENT]!, counted[LIMIT]!]
   counted[LIMIT] = Infinity
@@ -52,8 +52,8 @@ export function unspent<T>(work: () => T): T {
 }
 
 /**
- * Runs `work` under a limit of counted microseconds and returns whether it finished. Throws an EffortError
- * when an outer limit is reached.
+ * Runs `work` under a limit of counted microseconds. Returns true if it finished within the limit. Throws an
+ * EffortError if an outer limit is reached.
  */
 export function attempt(microseconds: number, work: () => void): boolean {
   const outer = counted[LIMIT]!
@@ -67,8 +67,8 @@ export function attempt(microseconds: number, work: () => void): boolean {
 }
 
 /**
- * Runs `work` under a limit of counted microseconds. When it exceeds the limit, throws the error that
- * `refusal` makes; an EffortError when an outer limit is reached.
+ * Runs `work` under a limit of counted microseconds. If `work` exceeds it, throws the error that `refusal`
+ * creates. Throws an EffortError if an outer limit is reached.
  */
 export function orRefuse<T>(microseconds: number, work: () => T, refusal: () => Error): T {
   let result: T | undefined

@@ -2,8 +2,8 @@ import { Geodesic } from 'geographiclib-geodesic'
 import { spend } from './effort'
 
 /**
- * The WGS84 ellipsoid, and all calls of geographiclib-geodesic, which takes latitude first (C. F. F. Karney,
- * "Algorithms for geodesics", 2013, doi:10.1007/s00190-012-0578-z; errors below 15 nanometres).
+ * The WGS84 ellipsoid, and all calls of geographiclib-geodesic, whose arguments have the latitude first (C.
+ * F. F. Karney, "Algorithms for geodesics", 2013, doi:10.1007/s00190-012-0578-z; errors below 15 nanometres).
  */
 
 /** Equatorial radius, metres. */
@@ -14,11 +14,11 @@ export const E2 = FLATTENING * (2 - FLATTENING)
 /** Polar radius, metres. */
 export const B = A * (1 - FLATTENING)
 /**
- * The greatest curvature of any geodesic, per metre: the meridian at the equator (Karney 2013, 1 / 6335439
- * m).
+ * Greatest curvature of any geodesic, per metre: that of the meridian at the equator, 1 / 6335439 m (Karney
+ * 2013).
  */
 export const MAX_CURVATURE = 1 / (A * (1 - E2))
-/** Radius of a sphere for starting values of iterations, metres; no result depends on it. */
+/** Radius of a sphere for the starting values of iterations, metres. No result depends on it. */
 export const MEAN_RADIUS = 6_371_008.8
 /** Area of the whole ellipsoid, square metres. */
 export const TOTAL_AREA = 510_065_621_724_088.44
@@ -29,8 +29,8 @@ const ellipsoid = Geodesic.WGS84
 const { DISTANCE, AZIMUTH, LATITUDE, LONGITUDE, DISTANCE_IN, AREA } = Geodesic
 
 /**
- * Degrees eastward from one longitude to another, the shorter way. Across the antimeridian both differences
- * from it are exact.
+ * Degrees eastward from one longitude to another, from -180 to 180. Across the antimeridian, the difference
+ * of each longitude from it is exact.
  */
 export function turnBetween(lonA: number, lonB: number): number {
   const across = lonB - lonA
@@ -46,7 +46,7 @@ export function inverseDistance(lonA: number, latA: number, lonB: number, latB: 
 export interface GeodesicSolution {
   /** metres */
   distance: number
-  /** direction from A to B, at A and at B, degrees clockwise from north */
+  /** direction from A to B at A and at B, degrees clockwise from north */
   azimuthA: number
   azimuthB: number
 }
@@ -69,11 +69,11 @@ export function areaBelow(lonA: number, latA: number, lonB: number, latB: number
 export interface PlaceOnLine {
   lon: number
   lat: number
-  /** direction of the line at this place, degrees */
+  /** direction of the line at this position, degrees clockwise from north */
   azimuth: number
 }
 
-/** The geodesic from a place in a direction: gives the place at a distance in metres. */
+/** Geodesic from a position in a direction: a function that returns the position at a distance in metres. */
 export function geodesicLine(lon: number, lat: number, azimuth: number): (metres: number) => PlaceOnLine {
   spend(1)
   const line = ellipsoid.DirectLine(lat, lon, azimuth, 0, LATITUDE | LONGITUDE | AZIMUTH | DISTANCE_IN)
@@ -85,14 +85,14 @@ export function geodesicLine(lon: number, lat: number, azimuth: number): (metres
 }
 
 /**
- * Sine and cosine of an angle of up to 180 degrees, written into a pair. Exact at multiples of 90, otherwise
- * off by less than 1e-16, and the same on every machine: it uses only multiplications and additions, while
- * Math.sin differs between engines. (Minimax polynomials of S. Moshier's Cephes, sin.c, for arguments up to
- * pi / 4.)
+ * Writes the sine and cosine of an angle of up to 180 degrees into a pair. They are exact at multiples of 90
+ * and otherwise off by less than 1e-16. They are the same on every machine: only multiplications and
+ * additions are used, while Math.sin differs between engines. Source: minimax polynomials of S. Moshier's
+ * Cephes, sin.c, for arguments up to pi / 4.
  */
 export function sinCosDegrees(degrees: number, into: Float64Array): void {
   const quarters = Math.round(degrees / 90)
-  // This is exact: the remainder of a number by 90 has no more digits than the number.
+  // This subtraction is exact: the remainder of a number by 90 has no more digits than the number.
   const r = (degrees - 90 * quarters) * RADIANS
   const z = r * r
   const sin =
@@ -122,31 +122,31 @@ export function sinCosDegrees(degrees: number, into: Float64Array): void {
 }
 
 /**
- * The greatest length of a geodesic whose ends are `chord` metres apart through the earth. Of all shortest
- * geodesics the circle of the greatest curvature bends most (Schur's comparison theorem). Infinite where that
- * circle would close.
+ * Greatest length of a geodesic whose ends are `chord` metres apart through the earth. No shortest geodesic
+ * bends more than a circle of the greatest curvature (Schur's comparison theorem). Infinite if that circle
+ * would close.
  */
 export function longestArc(chord: number): number {
   const half = (chord * MAX_CURVATURE) / 2
-  // asin x < x + x^3 / 5 up to one half, which is nearly always the case and much cheaper.
+  // asin x < x + x^3 / 5 up to one half, which covers nearly all calls and is much cheaper.
   if (half < 0.5) return chord * (1 + (half * half) / 5)
   return half >= 1 ? Infinity : (2 / MAX_CURVATURE) * Math.asin(half)
 }
 
 /**
- * The least curvature of any geodesic, per metre (at the poles, B / A^2), reduced by 1e-5 for its torsion
- * (shortestArc).
+ * Least curvature of any geodesic, per metre: B / A^2, at the poles. It is reduced by 1e-5 for the torsion
+ * (see shortestArc).
  */
 const MIN_CURVATURE = (B / (A * A)) * (1 - 1e-5)
 
 /**
- * The least length of a geodesic whose ends are `chord` metres apart through the earth. Its tangent turns by
- * at least MIN_CURVATURE per metre, almost in a plane: the torsion is at most 0.0034 of the curvature, so
- * that over a radian and a half the tangent turns by at most 1e-5 less than the length of its path. The chord
+ * Least length of a geodesic whose ends are `chord` metres apart through the earth. Its tangent turns by at
+ * least MIN_CURVATURE per metre, almost in a plane: the torsion is at most 0.0034 of the curvature. Over a
+ * radian and a half, the tangent therefore turns by at most 1e-5 less than the length of its path. The chord
  * is the integral of the cosines of these turns.
  */
 export function shortestArc(chord: number): number {
-  // Up to a quarter of the globe. For longer chords this bound still holds.
+  // The proof covers a quarter of the globe. For longer chords the bound of 8,000 km still holds.
   const half = (Math.min(chord, 8_000_000) * MIN_CURVATURE) / 2
   const arc =
     half < 0.05 ? Math.min(chord, 8_000_000) * (1 + (half * half) / 6) : (2 / MIN_CURVATURE) * Math.asin(half)
@@ -154,8 +154,8 @@ export function shortestArc(chord: number): number {
 }
 
 /**
- * How far a geodesic of this length can lie from the chord between its ends: the interpolation error of a
- * curve with a bounded second derivative.
+ * Greatest distance of a geodesic of this length from the chord between its ends, metres: the interpolation
+ * error of a curve with a bounded second derivative.
  */
 export function sagitta(length: number): number {
   return (MAX_CURVATURE * length * length) / 8

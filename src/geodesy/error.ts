@@ -1,8 +1,11 @@
-/** A geometry that is not accepted. The message names the place in the input and says what would be right. */
+/**
+ * Error for a geometry that is not accepted. The message names the position in the input and the rule that it
+ * breaks.
+ */
 export class GeometryError extends Error {
   override readonly name = 'GeometryError'
 
-  /** @param path the place in the caller's input, such as `from.coordinates[0]` */
+  /** @param path path in the client's input, such as `from.coordinates[0]` */
   constructor(
     readonly path: string,
     readonly problem: string,

@@ -4,7 +4,7 @@ import { GeometryError } from './error'
 import { Positions, positionAt, type Numbers } from './positions'
 import { Run, type CoordinateList, type Lifted } from './scan'
 
-/** The kind of a chain of vertices: separate points, a line, or a ring of a polygon. */
+/** Kind of a chain of vertices: separate points, a line, or a ring of a polygon. */
 export const enum Kind {
   Points,
   Line,
@@ -12,16 +12,17 @@ export const enum Kind {
 }
 
 /**
- * A geometry with more positions than this is refused (docs/spec/geodesy.md 4). The closing position of a
- * ring does not count.
+ * Maximum number of positions in a geometry (docs/spec/geodesy.md 4). The closing position of a ring does not
+ * count.
  */
 const MAX_POSITIONS = 100_000
 const TOO_MANY = `more than ${MAX_POSITIONS} positions`
-/** Deepest nesting of collections; deeper ones are refused before the recursion goes on. */
+/** Maximum nesting of collections. Deeper ones are refused before the recursion descends. */
 const MAX_NESTING = 8
 
 /**
- * How deep positions are nested in `coordinates`, by geometry type: 0 a position, 1 a list of positions, ...
+ * Nesting depth of positions in `coordinates`, by geometry type: 0 for one position, 1 for a list of
+ * positions, and so on.
  */
 const COORDINATE_DEPTH: Readonly<Record<string, number>> = {
   Point: 0,
@@ -37,7 +38,7 @@ const KNOWN_TYPES = [
   'Feature',
   'FeatureCollection',
 ].join(', ')
-/** The kind of the innermost lists, by geometry type. */
+/** Kind of the innermost lists, by geometry type. */
 const CHAIN_KIND: Readonly<Record<string, Kind>> = {
   Point: Kind.Points,
   MultiPoint: Kind.Points,
@@ -50,19 +51,19 @@ const CHAIN_KIND: Readonly<Record<string, Kind>> = {
 /** Names in a legacy `crs` member that mean the same as RFC 7946. */
 const WGS84_NAMES = /^(urn:ogc:def:crs:OGC:1\.3:CRS84|urn:ogc:def:crs:EPSG::4326|EPSG:4326)$/i
 
-/** A run of positions: the points of a Point or MultiPoint, a line, or a ring with its closing position. */
+/** Run of positions: the points of a Point or MultiPoint, a line, or a ring with its closing position. */
 export interface SourceChain {
   kind: Kind
-  /** index of its first position, and the one after its last */
+  /** index of its first position, and the index after its last */
   start: number
   end: number
-  /** counted over the whole geometry; -1 for points and lines */
+  /** index of its polygon, counted over the whole geometry; -1 for points and lines */
   polygon: number
-  /** its place in the caller's input, such as `from.coordinates[0]` */
+  /** path in the client's input, such as `from.coordinates[0]` */
   path: string
 }
 
-/** The structure of a geometry: chains under a type, or parts. */
+/** Structure of a geometry: chains under a type, or parts. */
 export type Layout = SimpleLayout | { type: 'GeometryCollection'; parts: Layout[] }
 export interface SimpleLayout {
   type: SimpleType
@@ -73,11 +74,11 @@ export type SimpleType =
   'Point' | 'MultiPoint' | 'LineString' | 'MultiLineString' | 'Polygon' | 'MultiPolygon'
 
 /**
- * A GeoJSON geometry that was read: well-formed and in range. Its positions are in flat arrays, which can be
+ * A GeoJSON geometry after reading: well-formed and in range. Its positions are in flat arrays, which can be
  * transferred to another thread without copying.
  */
 export interface Reading extends Numbers {
-  /** the caller's name for it */
+  /** name of the geometry in error paths */
   path: string
   layout: Layout
   chains: SourceChain[]
@@ -85,17 +86,17 @@ export interface Reading extends Numbers {
 
 /**
  * Reads a GeoJSON geometry (RFC 7946) from parsed JSON in one pass: a geometry object, a Feature, or a
- * FeatureCollection of one feature. Throws a GeometryError for anything malformed or out of range; it names
- * the path, which begins with `path`. `prepareGeometry` checks that polygons have a certain inside.
+ * FeatureCollection of one feature. Throws a GeometryError for anything malformed or out of range. The
+ * error's path begins with `path`. `prepareGeometry` checks that polygons have an unambiguous inside.
  */
 export function readGeometry(value: unknown, path: string): Reading {
   return new Reader(path).read(value)
 }
 
 /**
- * Reads a geometry from JSON whose coordinates were lifted (scan.ts). Gives the same as `readGeometry` for
- * the original JSON, and its canonical JSON, in parts: the coordinates stay where they are. Throws a
- * GeometryError where that does, with other words.
+ * Reads a geometry from JSON whose coordinates were lifted (scan.ts). Returns the same reading as
+ * `readGeometry` for the original JSON, together with its canonical JSON in parts, so that the coordinates
+ * are not copied. Throws a GeometryError for the same inputs as `readGeometry`, with a different message.
  */
 export function readLifted(
   value: unknown,
@@ -109,11 +110,11 @@ export function readLifted(
 
 class Reader {
   private readonly positions = new Positions()
-  /** closing positions of rings, which are part of the lists */
+  /** number of closing positions of rings, which are part of the lists */
   private closings = 0
   private polygons = 0
   private readonly chains: SourceChain[] = []
-  /** The lists of coordinates that were lifted, by layout. */
+  /** Lifted lists of coordinates, by layout. */
   readonly lists = new Map<SimpleLayout, CoordinateList>()
 
   constructor(
@@ -177,7 +178,7 @@ class Reader {
     if (value instanceof Run) return this.chain(value, kind, path, polygon)
     if (!Array.isArray(value) || value.length === 0)
       throw new GeometryError(path, `expected a non-empty array, got ${describe(value)}`)
-    // Rings are in lists of rings, each of which is a polygon.
+    // A list of rings is one polygon.
     if (kind === Kind.Ring && depth === 2) polygon = this.polygons++
     if (depth === 1) this.chain(value, kind, path, polygon)
     else
@@ -225,7 +226,7 @@ class Reader {
   }
 }
 
-/** The lifted coordinates for the index that stands in their place. */
+/** Lifted coordinates that an index in `value` refers to. */
 function liftedList({ lists }: Lifted, value: unknown): CoordinateList | undefined {
   return Array.isArray(value) ? lists[value.flat(Infinity)[0] as number] : undefined
 }
@@ -243,7 +244,7 @@ function positionProblem(value: unknown): string | undefined {
   return undefined
 }
 
-/** Checks the ring that was read last. */
+/** Checks that the last ring read is closed. */
 function checkClosed(positions: Positions, start: number, path: string): void {
   const length = positions.count - start
   if (length < 4)
@@ -274,8 +275,8 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
 
 /**
  * Canonical JSON of a geometry: keys sorted at every depth, no spaces, numbers as in RFC 8785 (as ECMAScript
- * prints them; -0 is 0), and only `type` and `coordinates` or `geometries`. The reference of a raw GeoJSON
- * input is the keccak256 of this text.
+ * prints them; -0 is 0), and only `type` and `coordinates` or `geometries`. The input reference of raw
+ * GeoJSON is the keccak256 of this text.
  */
 export function canonicalJson(reading: Reading): string {
   return layoutJson(reading.layout, ({ type, firstChain, endChain }) =>
@@ -283,7 +284,7 @@ export function canonicalJson(reading: Reading): string {
   ).join('')
 }
 
-/** In parts, as the coordinates are given. */
+/** Canonical JSON in parts: text, and the coordinates in the form that `coordinates` returns. */
 function layoutJson<Part>(layout: Layout, coordinates: (layout: SimpleLayout) => Part): (string | Part)[] {
   if (layout.type !== 'GeometryCollection')
     return ['{"coordinates":', coordinates(layout), `,"type":"${layout.type}"}`]
@@ -311,7 +312,10 @@ function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly So
   }
 }
 
-/** JSON.stringify is five times as fast as joining numbers, and prints them as RFC 8785 requires. */
+/**
+ * JSON of positions. JSON.stringify is five times as fast as joining numbers, and prints them as RFC 8785
+ * requires.
+ */
 function positionsJson(reading: Reading, { start, end }: SourceChain): string {
   const positions: Position[] = []
   for (let i = start; i < end; i++) positions.push(positionAt(reading, i))
@@ -322,12 +326,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A short name of a wrong value, safe for a message whatever its size. */
+/** Short description of an unexpected value, safe in a message whatever its size. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (isObject(value)) return 'an object'
-  // As JSON.parse reads 1e999.
+  // JSON.parse reads 1e999 as Infinity.
   if (value === Infinity || value === -Infinity) return 'a number beyond 1.8e308'
   const text = JSON.stringify(value)
   return text.length > 40 ? `${text.slice(0, 40)}...` : text

@@ -16,10 +16,10 @@ import { checkPolygons, type Outline } from './validity'
 import { normalLongitude } from './vertices'
 
 /**
- * The geodesic kernel. It takes GeoJSON and answers in metres on the WGS84 ellipsoid: edges are shortest
- * geodesics, altitudes are ignored, and a ring bounds its smaller side. It knows no HTTP, no database and no
- * chain. Positions are [longitude, latitude] in degrees. README.md beside this file says what it answers and
- * how exactly; start at `prepareGeometry`.
+ * The geodesic kernel: measures GeoJSON geometries on the WGS84 ellipsoid, in metres. Edges are shortest
+ * geodesics, altitudes are ignored, and a ring bounds its smaller side. The kernel depends on no HTTP,
+ * database or chain. Positions are [longitude, latitude] in degrees. README.md in this directory defines the
+ * results and their accuracy. Start at `prepareGeometry`.
  */
 export { BoundError, boundViolations, checkBoundsEvery } from './bounds'
 export { toCentimeters } from './centimeters'
@@ -30,29 +30,29 @@ export { canonicalJson, describe, Kind, readGeometry, readLifted, type Reading }
 export { reachOf, type Box } from './reach'
 export { liftCoordinates } from './scan'
 
-/** A geometry that is ready to be measured any number of times. Immutable. */
+/** A geometry that can be measured any number of times. Immutable. */
 export interface PreparedGeometry extends Prepared {
-  /** type of the GeoJSON geometry, in a Feature that of its geometry */
+  /** type of the GeoJSON geometry; for a Feature, the type of its geometry */
   type: Layout['type']
 }
 
 /**
- * Counted microseconds that preparing a geometry may take: 100,000 positions of a coast or a city take a
- * third of it.
+ * Limit of counted microseconds for preparing one geometry. A coastline or city outline of 100,000 positions
+ * takes a third of it.
  */
 const PREPARING = 1_000_000
 /**
- * Counted microseconds that one question may take: a base, so much more per vertex, and a maximum. Two
- * geometries of 100,000 positions that run along each other take about the maximum.
+ * Limits of counted microseconds for one measurement: a base, an amount per vertex, and a maximum. Two
+ * geometries of 100,000 positions that run along each other need about the maximum.
  */
 const MEASURING = 350_000
 const MEASURING_VERTEX = 20
 const MEASURING_MOST = 3_000_000
 
 /**
- * Prepares a geometry for measuring: checks that its polygons have a certain inside (no ring crosses itself,
- * holes lie within their shell, each edge has a unique shortest path) and indexes its edges. Throws a
- * GeometryError that names the place, also when this takes more than PREPARING.
+ * Prepares a geometry for measuring. Checks that its polygons have an unambiguous inside (no ring crosses
+ * itself, holes lie within their shell, each edge has a unique shortest path), and indexes its edges. Throws
+ * a GeometryError that names the position, also if the work exceeds PREPARING.
  */
 export function prepareGeometry(reading: Reading): PreparedGeometry {
   let path = reading.path
@@ -69,8 +69,8 @@ export function prepareGeometry(reading: Reading): PreparedGeometry {
 }
 
 /**
- * The region of a geometry, computed when it is first needed. (A separate function, so that its closure does
- * not keep the reading in memory.)
+ * Returns the region of a geometry, computed at the first call. A separate function, so that its closure does
+ * not keep the reading in memory.
  */
 function onDemand(outline: Outline): () => Region | undefined {
   let cached: { region?: Region } | undefined
@@ -80,7 +80,7 @@ function onDemand(outline: Outline): () => Region | undefined {
 const TOO_INTRICATE =
   'so many edges touch, overlap or run thousands of kilometres side by side that telling whether this is valid takes too long; give fewer positions, shorter edges, or several geometries'
 
-/** Runs a measurement of geometries. Throws a GeometryError when it takes more than MEASURING. */
+/** Runs a measurement of geometries. Throws a GeometryError if the work exceeds the limit. */
 function measured<T>(geometries: readonly PreparedGeometry[], question: () => T): T {
   const [first, second] = geometries.map(({ shape }) => shape.path)
   const refusal = () =>
@@ -93,14 +93,14 @@ function measured<T>(geometries: readonly PreparedGeometry[], question: () => T)
 }
 
 /**
- * Distance between the nearest places of two geometries in metres, to a micrometre; 0 where they share a
- * place. Both orders of arguments give the same.
+ * Distance between the nearest positions of two geometries in metres, accurate to a micrometre; 0 if they
+ * share a position. The order of the arguments does not change the result.
  */
 export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return measured([a, b], () => {
     const distance = leastDistance(a, b)
     assertBound('a distance is at most that of two vertices', () => {
-      // A seam is no boundary: its start may lie outside.
+      // A seam is not a boundary, so its start may lie outside.
       const [e, f] = [a, b].map(({ seams }) => (seams ? seams.findIndex((isSeam) => !isSeam) : 0))
       if (e! < 0 || f! < 0) return true
       const [from, to] = [a.shape.from[e!]!, b.shape.from[f!]!]
@@ -117,9 +117,9 @@ export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number
 }
 
 /**
- * Where the distance is: a position of each geometry, at that distance to a micrometre. Undefined where one
- * geometry lies in the other and their boundaries do not meet. For drawing only: where edges meet almost in
- * line, the position may lie beside the shorter one, by less than its length.
+ * Nearest positions: one of each geometry, whose distance equals the distance of the geometries to a
+ * micrometre. Undefined if one geometry lies in the other and their boundaries do not meet. For drawing only:
+ * if edges meet almost in line, the position may be off the shorter edge, by less than that edge's length.
  */
 export function nearestPlaces(a: PreparedGeometry, b: PreparedGeometry): [Position, Position] | undefined {
   const places = measured([a, b], () => placesOf(a, b))
@@ -127,8 +127,8 @@ export function nearestPlaces(a: PreparedGeometry, b: PreparedGeometry): [Positi
 }
 
 /**
- * Positions along the shortest geodesic, its ends included, at most so many metres apart. Longitudes go on
- * without a jump at the antimeridian, past 180. Between antipodes it is one of several.
+ * Positions along the shortest geodesic including its ends, at most `step` metres apart. Longitudes continue
+ * past 180 at the antimeridian instead of jumping. Between antipodes, the path is one of several.
  */
 export function geodesicPath([lonA = 0, latA = 0]: Position, to: Position, step: number): Position[] {
   const [lonB = 0, latB = 0] = to
@@ -144,7 +144,7 @@ export function geodesicPath([lonA = 0, latA = 0]: Position, to: Position, step:
   return path
 }
 
-/** The position so many metres from another one, in a direction in degrees clockwise from north. */
+/** Position `metres` away from another one, in a direction in degrees clockwise from north. */
 export function positionFrom([lon = 0, lat = 0]: Position, azimuth: number, metres: number): Position {
   return position(geodesicLine(lon, lat, azimuth)(metres))
 }
@@ -157,27 +157,28 @@ export function azimuthTo([lonA = 0, latA = 0]: Position, [lonB = 0, latB = 0]: 
 const position = ({ lon, lat }: { lon: number; lat: number }): Position => [lon, lat]
 
 /**
- * The number that decides: the distance in whole centimetres, rounded once. `distance`, `within` and
- * `intersects` follow from it (docs/spec/geodesy.md 1).
+ * Distance in whole centimetres, rounded once. `distance`, `within` and `intersects` all follow from this
+ * number (docs/spec/geodesy.md 1).
  */
 export function distanceCentimeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return Math.round(distanceMeters(a, b) * 100)
 }
 
 /**
- * `distanceCentimeters` of two positions within the range of degrees, which are not prepared: a sixth of the
- * time.
+ * `distanceCentimeters` of two positions in the valid range of degrees. It needs no prepared geometries and
+ * takes a sixth of the time.
  */
 export function centimetersBetween([lonA, latA]: Position, [lonB, latB]: Position): number {
   const [a, b] = [normalLongitude(lonA!), normalLongitude(lonB!)]
-  // In the order that geometries are measured in: the same computation, to the last bit.
+  // Both functions must measure in the same order to agree to the last bit.
   const isInOrder = a === b ? latA! <= latB! : a < b
   const meters = isInOrder ? inverseDistance(a, latA!, b, latB!) : inverseDistance(b, latB!, a, latA!)
   return Math.round(meters * 100)
 }
 
 /**
- * Whether the distance in whole centimetres is at most the radius in whole centimetres; `radius` in metres.
+ * True if the distance in whole centimetres is at most the radius in whole centimetres. `radiusMeters` is
+ * rounded half up.
  */
 export function isWithin(a: PreparedGeometry, b: PreparedGeometry, radiusMeters: number): boolean {
   const radius = toCentimeters(radiusMeters)
@@ -185,22 +186,22 @@ export function isWithin(a: PreparedGeometry, b: PreparedGeometry, radiusMeters:
 }
 
 function isWithinCentimeters(a: PreparedGeometry, b: PreparedGeometry, radius: number): boolean {
-  // The search skips what is a centimetre farther, and ends at a distance that certainly rounds to the
-  // radius.
+  // The search skips pairs that are a centimetre beyond the radius, and ends at a distance that certainly
+  // rounds to the radius or less.
   return Math.round(leastDistance(a, b, (radius + 1) / 100, (radius + 0.499) / 100) * 100) <= radius
 }
 
-/** Whether the distance is 0.00 m. Touching counts. */
+/** True if the distance rounds to 0.00 m. Touching counts. */
 export function intersects(a: PreparedGeometry, b: PreparedGeometry): boolean {
   return isWithin(a, b, 0)
 }
 
 /**
- * Whether no part of a geometry lies outside the container, to half a centimetre, and the interiors meet
- * (OGC). A place on the boundary is not contained. Implies `intersects`.
+ * True if no part of the geometry lies half a centimetre or more outside the container, and their interiors
+ * meet (OGC). A position on the boundary is not contained. Containment implies `intersects`.
  */
 export function contains(container: PreparedGeometry, geometry: PreparedGeometry): boolean {
-  // Even if it runs along itself in more places than can be compared.
+  // A shape contains itself, even if its edges coincide in more pairs than can be compared.
   if (isSameShape(container.given, geometry.given)) return true
   return measured(
     [container, geometry],
@@ -209,8 +210,9 @@ export function contains(container: PreparedGeometry, geometry: PreparedGeometry
 }
 
 /**
- * Geodesic area in square metres, without holes, to 1e-6 m2 and a unit of its last digit (edges up to 2,000
- * km). Throws a GeometryError for anything but a Polygon or MultiPolygon, and when polygons overlap.
+ * Geodesic area in square metres, without holes. Accurate to 1e-6 m2 plus one unit of the last digit for
+ * edges up to 2,000 km. Throws a GeometryError for any type but Polygon and MultiPolygon, and if polygons
+ * overlap.
  */
 export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
@@ -222,8 +224,8 @@ export function areaSquareMeters(geometry: PreparedGeometry): number {
 }
 
 /**
- * Geodesic length in metres, to 15 nanometres per edge. Throws a GeometryError for anything but a LineString
- * or MultiLineString.
+ * Geodesic length in metres, accurate to 15 nanometres per edge. Throws a GeometryError for any type but
+ * LineString and MultiLineString.
  */
 export function lengthMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
@@ -233,8 +235,9 @@ export function lengthMeters(geometry: PreparedGeometry): number {
 }
 
 /**
- * The shortest geodesic between two places in degrees: its length in metres, and the place so many metres
- * from its start, with a longitude from -180 to 180. For drawing; exact to 15 nanometres.
+ * Shortest geodesic between two positions in degrees: its length in metres, and a function that returns the
+ * position at a distance from its start, with a longitude from -180 to 180. For drawing; accurate to 15
+ * nanometres.
  */
 export function geodesicBetween(
   lonA: number,

@@ -5,26 +5,26 @@ import { keyOf, nextInRing, splitShape, type Cut, type Place, type Shape } from 
 import { alongChord, chord, isSamePlace, place } from './vertices'
 
 /**
- * Finds where the edges of rings meet: at common vertices, where a vertex of one is within TOUCH of the
- * other, or where they cross. Once cut there, edges meet only at common ends, and run along each other only
- * where both ends are common.
+ * Finds the nodes at which edges of rings meet: common vertices, vertices within TOUCH of another edge, and
+ * crossings. After edges are cut there, they meet only at common ends, and run along each other only if both
+ * ends are common.
  */
 export class Nodes {
   private readonly cuts = new Map<number, Cut[]>()
-  /** places, by keyOf, that were moved by up to a micrometre, and where to */
+  /** positions moved by up to a micrometre, by keyOf, with their new position */
   private readonly moved = new Map<string, Place>()
-  /** chains that meet themselves elsewhere than at the joint of consecutive edges */
+  /** chains that meet themselves at more than the joint of consecutive edges */
   readonly touching = new Set<number>()
-  /** pairs of edges that meet */
+  /** number of pairs of edges that meet */
   pairs = 0
 
   constructor(
     private readonly shape: Shape,
-    /** called for edges that cross: throws, or cuts them there */
+    /** called for edges that cross; throws, or cuts them there */
     private readonly crossing: (e: number, f: number) => void,
   ) {}
 
-  /** Notes where two elements meet, if they do. */
+  /** Records a node if two elements meet. */
   readonly meet = (e: number, f: number): void => {
     spend(0.15)
     const { shape } = this
@@ -55,7 +55,7 @@ export class Nodes {
     cut = this.touches(d, e) || cut
     cut = this.touches(a, f) || cut
     cut = this.touches(b, f) || cut
-    // An end on the other edge is the meeting point, whichever side of the edge it is on by rounding.
+    // An end on the other edge is the meeting point, whichever side rounding puts it on.
     if (shared === 0 && !cut) {
       if (crosses(shape, a, b, shape, c, d)) this.crossing(e, f)
       return
@@ -64,7 +64,7 @@ export class Nodes {
     this.note(e, f)
   }
 
-  /** Notes edges of a ring that run back along the edge before them. */
+  /** Records nodes for edges of a ring that run back along the edge before them. */
   followTurns(start: number, end: number): void {
     const { x, y, z, from, to } = this.shape
     for (let e = start; e < end; e++) {
@@ -83,10 +83,7 @@ export class Nodes {
     }
   }
 
-  /**
-   * Whether both v and w, and so the edge between them, lie on one side of the geodesic from a to b, clear of
-   * it.
-   */
+  /** True if v and w, and so the edge between them, lie clearly on one side of the geodesic from a to b. */
   private onOneSide(v: number, w: number, a: number, b: number): boolean {
     const { shape } = this
     const side = clearance(shape, v, shape, a, b)
@@ -100,8 +97,8 @@ export class Nodes {
   }
 
   /**
-   * Whether two edges shorter than 100 km from one place, v to p and w to q, diverge at once: by more than
-   * 0.05 radians, which is more than they bend.
+   * True if two edges from one position, v to p and w to q, diverge by more than 0.05 radians, which is more
+   * than they bend. Both must be shorter than 100 km.
    */
   private diverge(v: number, p: number, w: number, q: number): boolean {
     const { shape } = this
@@ -116,16 +113,16 @@ export class Nodes {
     const dot = ax * bx + ay * by + az * bz
     const aa = ax * ax + ay * ay + az * az
     const bb = bx * bx + by * by + bz * bz
-    // Each is longer than a millimetre, so that the angle is certain.
+    // Both edges are longer than a millimetre, so that the angle is certain.
     return aa > 1e-6 && bb > 1e-6 && aa < 1e10 && bb < 1e10 && (dot <= 0 || dot * dot < 0.9975 * aa * bb)
   }
 
-  /** Whether two elements are consecutive in a ring. */
+  /** True if two elements are consecutive in a ring. */
   private follow(e: number, f: number): boolean {
     return nextInRing(this.shape, e) === f || nextInRing(this.shape, f) === e
   }
 
-  /** Cuts an edge at a vertex, if the vertex lies on it. */
+  /** Cuts an edge at a vertex if the vertex lies on it. Returns true if it does. */
   private touches(v: number, e: number): boolean {
     const { shape } = this
     const a = shape.from[e]!
@@ -137,7 +134,7 @@ export class Nodes {
     )
       return false
     for (const end of [a, b]) if (chord(shape, v, end) <= TOUCH) return this.merge(v, end)
-    // Between the ends the distance from the line is the distance from the edge.
+    // Between the ends, the distance from the line is the distance from the edge.
     const along = alongChord(shape, v, shape, a, b)
     if (along <= 0 || along >= alongChord(shape, b, shape, a, b)) return false
     if (
@@ -149,7 +146,7 @@ export class Nodes {
     return true
   }
 
-  /** Cuts an edge at a place that lies on it. */
+  /** Cuts an edge at a position that lies on it. */
   cutAt(e: number, at: Place): void {
     const { shape } = this
     this.cut(e, { ...at, along: alongChord(place(at), 0, shape, shape.from[e]!, shape.to[e]!) })
@@ -161,7 +158,7 @@ export class Nodes {
     else cuts.push(cut)
   }
 
-  /** Makes two vertices one place; at a pole each keeps its own meridian. */
+  /** Merges two vertices into one position. At a pole, each keeps its own meridian. */
   private merge(v: number, w: number): boolean {
     const { lon, lat } = this.shape
     spend(3)
@@ -182,7 +179,7 @@ export class Nodes {
     const to = this.moved.get(keyOf(from))
     if (!to) return from
     const last = this.placeOf(to)
-    // The next search takes one step.
+    // Path compression: the next lookup takes one step.
     if (last !== to) this.moved.set(keyOf(from), last)
     return last
   }
@@ -191,7 +188,7 @@ export class Nodes {
     return this.cuts.size > 0 || this.moved.size > 0
   }
 
-  /** The shape with its edges cut where they meet; the same shape when there is nothing to cut. */
+  /** Returns the shape with its edges cut at the nodes, or the same shape if there are none. */
   split(): Shape {
     return this.any ? splitShape(this.shape, this.cuts, this.placeOf) : this.shape
   }

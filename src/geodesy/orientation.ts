@@ -14,49 +14,50 @@ import {
 import { COORDINATE_ERROR, isSamePlace, type Vertices } from './vertices'
 
 /**
- * Whether P is left of the geodesic through A and B, right of it, or on it. This is the only predicate behind
- * crossings, the inside of rings, validity and the order of edges round a vertex.
+ * Side of the geodesic through A and B on which P lies: left, right, or on it. This is the only predicate
+ * behind crossings, the inside of rings, validity and the order of edges around a vertex.
  *
  * It has two steps. Each has an error bound that holds for P anywhere within a hemisphere and for edges of up
  * to 2000 km:
- * 1. The filter: the offset of P from the plane through A and B along the mean of their normals. It decides
- * all but about one call in a thousand for ordinary shapes.
- * 2. Otherwise the certain step: within 300 m, the same plane in local coordinates whose relative error is
- * 1e-15; else the angle between two geodesics at the nearer end. What remains within the second bound
- * (LIBRARY_ERROR beside an edge, or 1e-14 of its length) is answered 0: on the geodesic. 0 alone never means
- * that edges meet: both callers that ask about edges then look at the distance of their ends.
+ * 1. The filter uses the offset of P from the plane through A and B along the mean of their normals. It
+ * decides all but about one call in a thousand for ordinary shapes.
+ * 2. The certain step decides the rest. Within 300 m it uses the same plane in local coordinates, whose
+ * relative error is 1e-15; otherwise, the angle between two geodesics at the nearer end. If P lies within the
+ * second bound (LIBRARY_ERROR, or 1e-14 of the edge's length), the result is 0: on the geodesic. A 0 alone
+ * never means that edges meet: both callers that compare edges then look at the distance of their ends.
  *
- * Why this 0 loses nothing: behind an end the bound grows as (1 + u / L), u metres behind an edge of L
- * metres. Suppose a crossing is missed because the end C of the other edge, c metres from the crossing,
- * cannot be told from the line: c * angle is below E (1 + c / L). Where C is behind this edge (c above L),
- * the ends of this edge are nearer to the other edge than L * angle, below E (1 + L / c), which is at most 2
- * E. Where C is not behind it, C itself is within 2 E of this edge.
+ * Proof that this 0 misses no crossing: behind an end, the bound grows as (1 + u / L), u metres behind an
+ * edge of L metres. Suppose a crossing is missed because the end C of the other edge, c metres from the
+ * crossing, cannot be distinguished from the line: c * angle is below E (1 + c / L). If C is behind this edge
+ * (c above L), the ends of this edge are nearer to the other edge than L * angle, below E (1 + L / c), which
+ * is at most 2 E. If C is not behind it, C itself is within 2 E of this edge.
  */
 
 /**
- * The greatest geodesic torsion per metre: half the greatest difference of the principal curvatures, at the
- * equator.
+ * Greatest geodesic torsion per metre: half the greatest difference of the principal curvatures, which is at
+ * the equator.
  */
 const MAX_TORSION = (MAX_CURVATURE - 1 / A) / 2
 
 /**
- * How far the geodesic through A and B may leave the plane through both along the sum of their normals,
- * metres, up to u metres beyond an end; L is its length. Let h be the offset from the plane, and g the
- * component across the plane of the surface's normal: h'' = k g, g' = t - k h', with k at most MAX_CURVATURE
- * and t at most MAX_TORSION. k h' adds less than a tenth to t, which the factor covers. By construction g has
- * opposite values at A and B, so it is at most t L / 2 between them, and t (L / 2 + u) beyond. As h is 0 at A
- * and B, it is at most k t L^3 / 16 between them; its slope at A is at most k t L^2 / 4, and from there it
- * grows by at most k t (L^2 u / 4 + L u^2 / 4 + u^3 / 6). To the side, the surface bends by less than the
- * offset itself.
+ * Greatest offset, in metres, of the geodesic through A and B from the plane that contains both and the sum
+ * of their normals, up to u metres beyond an end. L is the length of the geodesic.
+ *
+ * Let h be the offset from the plane, and g the component of the surface's normal across the plane: h'' = k
+ * g, g' = t - k h', with k at most MAX_CURVATURE and t at most MAX_TORSION. The term k h' adds less than a
+ * tenth to t, which the factor covers. By construction g has opposite values at A and B, so it is at most t L
+ * / 2 between them, and t (L / 2 + u) beyond. As h is 0 at A and B, it is at most k t L^3 / 16 between them.
+ * Its slope at A is at most k t L^2 / 4, and from there it grows by at most k t (L^2 u / 4 + L u^2 / 4 + u^3
+ * / 6). To the side, the surface bends by less than the offset itself.
  */
 function planeError(L: number, u: number): number {
   return 1.25 * MAX_CURVATURE * MAX_TORSION * ((L * L * L) / 16 + (L * u * (L + u)) / 4 + (u * u * u) / 6)
 }
 
 /**
- * The filter. A lower bound of the distance of vertex `p` of P from the geodesic through `a` and `b` of S,
- * metres, positive on the left in the direction from `a` to `b`; 0 where the side is not certain. The bound
- * covers the errors of the coordinates of P, and of A and B, which turn the plane behind an end:
+ * The filter: a lower bound of the distance of vertex `p` of P from the geodesic through `a` and `b` of S, in
+ * metres. It is positive on the left in the direction from `a` to `b`, and 0 if the side is not certain. The
+ * bound covers the errors of the coordinates of P, and those of A and B, which turn the plane behind an end:
  * COORDINATE_ERROR (3 + 2 u / L). Rounding of the cross product turns it by less than 1e-15.
  */
 export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
@@ -69,7 +70,7 @@ export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: num
   const ex = xb - xa
   const ey = yb - ya
   const ez = zb - za
-  // The sum of the normals, times A^2: x and y unchanged, z stretched.
+  // Sum of the normals, times A^2: x and y unchanged, z stretched.
   const nx = xa + xb
   const ny = ya + yb
   const nz = (za + zb) / (1 - E2)
@@ -96,8 +97,8 @@ export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: num
 }
 
 /**
- * The side of vertex `p` of P: 1 left of the geodesic from `a` to `b` of S, -1 right, 0 on it within the
- * error bound.
+ * Side of vertex `p` of P: 1 left of the geodesic from `a` to `b` of S, -1 right, 0 on it within the error
+ * bound.
  */
 export function sideOf(P: Vertices, p: number, S: Vertices, a: number, b: number): -1 | 0 | 1 {
   const clear = clearance(P, p, S, a, b)
@@ -106,12 +107,16 @@ export function sideOf(P: Vertices, p: number, S: Vertices, a: number, b: number
   return offset > 0 ? 1 : offset < 0 ? -1 : 0
 }
 
-/** When all three places are within this of each other, metres, the plane is exact to a nanometre. */
+/**
+ * If all three positions are within this distance of each other, metres, the plane is exact to a nanometre.
+ */
 const LOCAL = 300
-/** Error of an offset by azimuths at an edge's end, metres: three times the library's 15 nanometres. */
+/**
+ * Error of an offset by azimuths at an edge's end, metres: three times the 15 nanometres of geographiclib.
+ */
 const LIBRARY_ERROR = 5e-8
 
-/** The certain step. As `clearance`: metres from the geodesic, 0 when that is within the error bound. */
+/** The certain step: metres from the geodesic, positive on the left, 0 if that is within the error bound. */
 export function certainOffset(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
   const length = Math.sqrt(squaredChord(S, b, S, a))
   const away = Math.sqrt(Math.min(squaredChord(P, p, S, a), squaredChord(P, p, S, b)))
@@ -129,7 +134,7 @@ export function certainOffset(P: Vertices, p: number, S: Vertices, a: number, b:
   const fromA = Math.sqrt(px * px + py * py + pz * pz)
   const fromB = Math.sqrt((px - ex) * (px - ex) + (py - ey) * (py - ey) + (pz - ez) * (pz - ez))
   const behind = Math.min(fromA, fromB)
-  // The sum of the normals at A and B in A's frame; the normal at A is (1, 0, tan) times a cosine.
+  // Sum of the normals at A and B in A's frame. The normal at A is (1, 0, tan) times a cosine.
   const [nx, ny, nz] = [toB[3]!, toB[4]!, toB[5]!]
   const mx = ny * ez - nz * ey
   const my = nz * ex - nx * ez
@@ -144,10 +149,10 @@ const toB = new Float64Array(6)
 const toP = new Float64Array(6)
 
 /**
- * The vector from one vertex to another through the earth, metres, and the sum of their normals, in a frame
- * whose x axis is in the meridian of the first vertex and whose z axis is the earth's. Computed from
- * differences of degrees, which are exact for places near each other, so the relative error is 1e-15 at any
- * distance.
+ * Writes the vector from one vertex to another through the earth, metres, and the sum of their normals. The
+ * frame's x axis lies in the meridian of the first vertex, and its z axis is the earth's. The vector is
+ * computed from differences of degrees, which are exact for positions near each other, so its relative error
+ * is 1e-15 at any distance.
  */
 function difference(S: Vertices, a: number, P: Vertices, p: number, into: Float64Array): void {
   const turn = turnBetween(S.lon[a]!, P.lon[p]!)
@@ -179,8 +184,8 @@ function sinCos(degrees: number): readonly [number, number] {
 const pair = new Float64Array(2)
 
 /**
- * Metres from the geodesic through `a` and `b`, positive on the left, by the angle between it and the
- * geodesic to `p` at the nearer end.
+ * Metres from the geodesic through `a` and `b`, positive on the left. They follow from the angle at the
+ * nearer end between it and the geodesic to `p`.
  */
 export function offsetByAzimuth(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
   const { azimuthA, azimuthB } = inverse(S.lon[a]!, S.lat[a]!, S.lon[b]!, S.lat[b]!)

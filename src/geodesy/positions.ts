@@ -1,30 +1,30 @@
 import type { Position } from 'geojson'
 
-/** The numbers of positions, by index. */
+/** Coordinates of positions in flat arrays, by index. */
 export interface Numbers {
   /** degrees */
   lon: Float64Array
   lat: Float64Array
-  /** third numbers, NaN for none; absent when no position has one */
+  /** third numbers, NaN if a position has none; absent if no position has one */
   altitude?: Float64Array
 }
 
-/** A position as GeoJSON has it. */
+/** Position `i` in GeoJSON's form. */
 export function positionAt({ lon, lat, altitude }: Numbers, i: number): Position {
   return altitude === undefined || Number.isNaN(altitude[i])
     ? [lon[i]!, lat[i]!]
     : [lon[i]!, lat[i]!, altitude[i]!]
 }
 
-/** A growing list of positions. Its arrays are longer than the list. */
+/** List of positions that grows. Its arrays are longer than the list. */
 export class Positions implements Numbers {
-  // 64 bytes: V8 allocates larger arrays outside its heap, which takes fifteen times as long.
+  // 8 numbers are 64 bytes. V8 allocates larger arrays outside its heap, which takes fifteen times as long.
   lon = new Float64Array(8)
   lat = new Float64Array(8)
   altitude?: Float64Array
   count = 0
 
-  /** @param altitude NaN for none */
+  /** @param altitude NaN if the position has none */
   add(longitude: number, latitude: number, altitude: number): void {
     if (this.count === this.lon.length) this.reserve(1)
     this.lon[this.count] = longitude
@@ -50,7 +50,7 @@ export class Positions implements Numbers {
     this.altitude = this.altitude && grown(this.altitude).fill(NaN, this.altitude.length)
   }
 
-  /** Adds those from `start` to before `end` of another list. */
+  /** Appends the positions from `start` to before `end` of another list. */
   addAll({ lon, lat, altitude }: Numbers, start: number, end: number): void {
     this.reserve(end - start)
     if (altitude) for (let i = start; i < end; i++) this.add(lon[i]!, lat[i]!, altitude[i]!)
@@ -61,12 +61,12 @@ export class Positions implements Numbers {
     }
   }
 
-  /** Arrays of exactly the length of the list. Nothing may be added afterwards. */
+  /** Returns arrays of exactly the list's length. Nothing may be added to the list afterwards. */
   numbers(): Numbers {
     return this.mapArrays((array) => (array.length === this.count ? array : array.slice(0, this.count)))
   }
 
-  /** The parts of the arrays that hold the list. */
+  /** Views of the parts of the arrays that hold the list. */
   used(): Numbers {
     return this.mapArrays((array) => array.subarray(0, this.count))
   }

@@ -3,21 +3,21 @@ import type { Reading } from './geojson'
 /** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
 export type Box = readonly [number, number, number, number]
 
-/** A geometry of more chains than this gets one box. */
+/** Maximum number of boxes. A geometry of more chains gets one box. */
 const MAX_BOXES = 8
-/** From this width on, degrees of longitude, a chain may reach anywhere up to the poles. */
+/** Width in degrees of longitude at which a chain may reach any latitude up to the poles. */
 const WIDE = 170
 /** Longitudes on the auxiliary sphere are at most 1/298 larger than on the ellipsoid (Karney 2013, eq. 8). */
 const SPHERE_EXCESS = 1.004
-/** A lower bound of the length of a degree of latitude, metres. */
+/** Lower bound of the length of a degree of latitude, metres. */
 const METERS_IN_DEGREE = 110_574
 const RADIANS = Math.PI / 180
 
 /**
- * Boxes that cover every place within `meters` of a geometry: a superset, for a search in an index. Edges are
+ * Boxes that cover every position within `meters` of a geometry: a superset, for an index search. Edges are
  * geodesics, which lie nearer to the pole than their ends. With latitudes up to y and w degrees of longitude
- * between its ends, an edge reaches at most atan(tan y / cos(w / 2)) on the sphere; on the ellipsoid the same
- * holds with reduced latitudes and w larger by a 298th, where y cancels out.
+ * between its ends, an edge reaches at most atan(tan y / cos(w / 2)) on the sphere. On the ellipsoid the same
+ * holds with reduced latitudes and w larger by a 298th, and y cancels out.
  */
 export function reachOf({ lon, lat, chains }: Reading, meters = 0): Box[] {
   const spans = chains.map(({ start, end }) => spanOf(lon.subarray(start, end), lat.subarray(start, end)))
@@ -25,7 +25,10 @@ export function reachOf({ lon, lat, chains }: Reading, meters = 0): Box[] {
   return boxes
 }
 
-/** Longitudes continued across the antimeridian: west is from -180 to 180, east from west to west + 360. */
+/**
+ * Range of longitudes continued across the antimeridian: west is from -180 to 180, east from west to west +
+ * 360.
+ */
 interface Span {
   west: number
   east: number
@@ -66,12 +69,12 @@ function union(a: Span, b: Span): Span {
   }
 }
 
-/** The span enlarged by this many metres, and a decimetre. */
+/** Box of the span, enlarged by `meters` and a decimetre. */
 function boxOf(span: Span, meters: number): Box {
   const away = (meters * 1.001 + 0.1) / METERS_IN_DEGREE
   const [south, north] = [Math.max(-90, span.south - away), Math.min(90, span.north + away)]
-  // The longitude that a circle reaches: sin(dlon) = sin(r) / cos(lat) on the sphere; all longitudes round a
-  // pole. The ellipsoid differs by less than a hundredth.
+  // Longitude that a circle reaches: sin(dlon) = sin(r) / cos(lat) on the sphere, and all longitudes if it
+  // includes a pole. The ellipsoid differs by less than a hundredth.
   const sine =
     Math.sin(Math.min(90, away * 1.01) * RADIANS) /
     Math.cos(Math.max(Math.abs(span.south), Math.abs(span.north)) * RADIANS)

@@ -8,12 +8,12 @@ import type { Vertices } from './vertices'
 import { STRIDE } from './tree'
 
 /**
- * The inside of rings and polygons. A ring bounds the side with the smaller area. Count how often the
- * meridian from a place north to the pole meets the ring: the place is inside when the number is odd and the
- * north pole is outside, or when it is even and the pole is inside.
+ * Inside of rings and polygons. A ring bounds the side with the smaller area. The test counts how often the
+ * meridian from a position north to the pole meets the ring: the position is inside if the number is odd and
+ * the north pole is outside, or if it is even and the pole is inside.
  */
 
-/** A cap that contains a ring: a direction from the centre of the earth, and the cosine of an angle. */
+/** Cap that contains a ring: a direction from the centre of the earth, and the cosine of an angle. */
 interface Cap {
   x: number
   y: number
@@ -23,23 +23,25 @@ interface Cap {
 
 interface Ring {
   holdsNorthPole: boolean
-  /** absent for rings too wide for a cap */
+  /** absent if the ring is too wide for a cap */
   cap?: Cap
 }
 
-/** The rings of a shape's polygons, with their sides. */
+/** Rings of a shape's polygons, with their sides. */
 export interface Rings {
   /** by chain; undefined for points and lines */
   readonly of: readonly (Ring | undefined)[]
-  /** by chain, with one more entry: the number of rings before it that contain the north pole */
+  /** by chain, with one more entry: number of rings before it that contain the north pole */
   readonly northBefore: Uint32Array
 }
 
-/** The smaller side of a ring wider than this (78 degrees from its middle) is determined by its area. */
+/**
+ * Least cosine of a cap: 78 degrees from its middle. For a wider ring, its area determines the smaller side.
+ */
 const WIDEST_CAP = 0.2
 /**
- * Boundaries are meaningful to a centimetre. Sides whose areas differ by less than the ring's length times
- * this, metres, are ambiguous.
+ * Boundaries are meaningful to a centimetre. The smaller side is ambiguous if the areas of both differ by
+ * less than the ring's length times this, metres.
  */
 const BOUNDARY_WIDTH = 0.01
 
@@ -58,12 +60,12 @@ export function findSides(shape: Shape): Rings {
 function findSide(shape: Shape, chain: Chain): Ring {
   const cap = boundingCap(shape, chain)
   const turns = turnsOf(shape, chain)
-  // The smaller side of a ring within a cap is in the cap, and the pole farther off is outside.
+  // If a cap contains the ring, it contains the smaller side too, and the farther pole is outside.
   if (cap) return { cap, holdsNorthPole: cap.z >= 0 && turns !== 0 }
   return { holdsNorthPole: widePoleSide(shape, chain, turns) }
 }
 
-/** How often a ring runs round the poles eastward: 1, 0 or -1, as it does not cross itself. */
+/** Number of eastward turns of a ring around the poles: 1, 0 or -1, because a ring does not cross itself. */
 export function turnsOf({ lon, from, to }: Shape, { start, end }: Chain): number {
   let turns = 0
   for (let e = start; e < end; e++) {
@@ -75,16 +77,16 @@ export function turnsOf({ lon, from, to }: Shape, { start, end }: Chain): number
 }
 
 /**
- * Whether the north pole is inside an odd number of the rings in a range of chains. Turns at the pole count
- * as edges south of it.
+ * True if the north pole is inside an odd number of the rings in a range of chains. A turn at the pole counts
+ * as an edge south of it.
  */
 export function holdsNorth({ northBefore }: Rings, [first, end]: ChainRange): boolean {
   return (northBefore[end]! - northBefore[first]!) % 2 === 1
 }
 
 /**
- * Whether the inside of a ring contains what is south of the south pole, with longitudes and latitudes taken
- * as a cylinder.
+ * True if the inside of a ring contains the area below the south pole, if longitude and latitude form a
+ * cylinder.
  */
 export function holdsSouth(shape: Shape, rings: Rings, chain: number): boolean {
   return rings.of[chain]!.holdsNorthPole !== (turnsOf(shape, shape.chains[chain]!) % 2 !== 0)
@@ -100,7 +102,8 @@ function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
     below += areaBelow(lon[a]!, lat[a]!, lon[b]!, lat[b]!)
     length += edgeBound(shape, e)
   }
-  // A ring round the poles: the side of the north pole. Another ring: the side of neither pole.
+  // For a ring around the poles: the area of the north pole's side. For another ring: the area of the side
+  // with neither pole.
   const side = turns !== 0 ? TOTAL_AREA / 2 - below * Math.sign(turns) : Math.abs(below)
   if (Math.abs(side - TOTAL_AREA / 2) < length * BOUNDARY_WIDTH + 1)
     throw new GeometryError(
@@ -148,8 +151,8 @@ function cosineFrom(cap: Cap, x: number, y: number, z: number): number {
 }
 
 /**
- * Whether vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. On a boundary
- * either answer may come.
+ * True if vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. On a boundary,
+ * either result may occur.
  */
 export function insidePolygon(
   P: Vertices,
@@ -164,7 +167,7 @@ export function insidePolygon(
 }
 
 /**
- * Whether a place is inside an odd number of the rings whose chains are in [first, end) but not in [skip,
+ * True if a position is inside an odd number of the rings whose chains are in [first, end) but not in [skip,
  * skipEnd).
  */
 export function insideOdd(
@@ -183,7 +186,7 @@ export function insideOdd(
   return (crossings(first, skip) !== crossings(skipEnd, end)) !== (holdingNorth % 2 === 1)
 }
 
-/** Whether a place is inside boundaries that are closed loops: the elements from 0 to `end`. */
+/** True if a position is inside boundaries that are closed loops: the elements from 0 to `end`. */
 export function insideLoops(
   P: Vertices,
   p: number,
@@ -198,8 +201,8 @@ const nodeStack = new Int32Array(512)
 const levelStack = new Int32Array(512)
 
 /**
- * Whether the edges from element `start` to `end`, of one ring or of several, meet the meridian from `p` to
- * the north pole an odd number of times.
+ * True if the edges from element `start` to `end`, of one or several rings, meet the meridian from `p` to the
+ * north pole an odd number of times.
  */
 function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: number): boolean {
   spend(0.3)
@@ -221,12 +224,12 @@ function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: nu
     const n = node * STRIDE
     if (meridian <= nodes[n + 6]! || meridian > nodes[n + 7]! || nodes[n + 5]! < height) continue
     if (nodes[n + 2]! > height && first >= start && last <= end) {
-      // All of them are north of p. The number of edges that straddle the meridian has the parity that their
-      // two ends give.
+      // All of them are north of p. The two ends of the run determine the parity of the number of edges that
+      // straddle the meridian.
       const straddles = (e: number, f: number) => lon[from[e]!]! < meridian !== lon[to[f]!]! < meridian
       const ring = chainOf[first]!
       const lastRing = chainOf[last - 1]!
-      // For whole rings the two ends are one place.
+      // For whole rings, the two ends are one position.
       const ends =
         ring === lastRing
           ? straddles(first, last - 1)

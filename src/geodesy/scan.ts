@@ -1,16 +1,16 @@
 import { Positions, type Numbers } from './positions'
 
 /**
- * Reads the coordinates of GeoJSON from the bytes of a body in one pass, which also gives their canonical
- * form: the bytes themselves, where they are canonical. With JSON.parse, JSON.stringify and the steps
- * between, they took half the time of a large request.
+ * Reads the coordinates of GeoJSON from the bytes of a body in one pass, together with their canonical form:
+ * a view of the bytes if they are canonical already. JSON.parse, JSON.stringify and the steps between took
+ * half the time of a large request.
  *
- * It reads plain coordinates: equally nested lists of two or three numbers in range, with up to 6 digits
- * before the decimal point and no exponent. Otherwise the caller reads the body in the usual way, which words
- * the errors.
+ * It reads plain coordinates only: equally nested lists of two or three numbers in range, with up to 6 digits
+ * before the decimal point and no exponent. For other coordinates the caller uses the slower reader, which
+ * also writes the error messages.
  */
 
-/** Consecutive positions, an innermost list of some coordinates: from `start` to before `end`. */
+/** Consecutive positions of an innermost list of coordinates: from `start` to before `end`. */
 export class Run {
   constructor(
     readonly start: number,
@@ -19,31 +19,31 @@ export class Run {
 }
 export type Runs = Run | Run[] | Run[][]
 
-/** One value of `coordinates`. */
+/** Value of one `coordinates` member. */
 export interface CoordinateList {
-  /** 0 a position, 1 a list of them, ... */
+  /** 0 for a position, 1 for a list of positions, and so on */
   depth: number
   runs: Runs
-  /** its first and last offset in the JSON */
+  /** first and last offset in the JSON */
   start: number
   end: number
-  /** its canonical JSON, in ASCII: a part of the body where that is canonical */
+  /** its canonical JSON in ASCII: a view of the body if that is canonical */
   text: Uint8Array
 }
 
 export interface Lifted extends Numbers {
   /**
-   * The JSON with each value of `coordinates` replaced by its index in `lists`, within as many brackets as it
-   * had.
+   * JSON with each value of `coordinates` replaced by its index in `lists`, within as many brackets as the
+   * value had
    */
   rest: Uint8Array
   lists: CoordinateList[]
 }
 
 /**
- * Takes the values of `coordinates` out of JSON in UTF-8. Undefined when one of them is not plain, or there
- * is a backslash anywhere: without backslashes no key has two spellings, and every quote starts or ends a
- * string. When the JSON is malformed elsewhere, so is `rest`.
+ * Lifts the values of `coordinates` out of JSON in UTF-8. Undefined if one of them is not plain, or if the
+ * JSON contains a backslash. Without backslashes no key has two spellings, and every quote starts or ends a
+ * string. If the JSON is malformed elsewhere, so is `rest`.
  */
 export function liftCoordinates(json: Uint8Array): Lifted | undefined {
   const scanner = new Scanner(json)
@@ -95,62 +95,65 @@ const OPEN = 0x5b
 const BACKSLASH = 0x5c
 const CLOSE = 0x5d
 
-/** A MultiPolygon's: lists of polygons, of rings, of positions, of numbers. */
+/** Nesting of a MultiPolygon: lists of polygons, of rings, of positions, of numbers. */
 const MOST_BRACKETS = 4
-/** The most digits before the decimal point. */
+/** Maximum number of digits before the decimal point. */
 const WHOLE_DIGITS = 6
-/** Digits after the decimal point are read in two parts: the first has this many, */
+/** Number of decimals in the first of the two parts in which decimals are read. */
 const HIGH_DIGITS = 8
-/** the second up to eight, and two more. */
+/**
+ * Maximum number of decimals that are read four at a time; the second part has up to eight of them, and up to
+ * two more.
+ */
 const MOST_WHOLE_FOURS = 16
 const MOST_DECIMALS = 18
-/** A sign, WHOLE_DIGITS, a point, MOST_WHOLE_FOURS and four more bytes. */
+/** Room for a sign, WHOLE_DIGITS, a point, MOST_WHOLE_FOURS and four more bytes. */
 const LONGEST_NUMBER = 28
-/** In each byte of an integer. */
+/** Constants for all four bytes of an integer. */
 const FOUR_ZEROS = 0x30303030
 const FOUR_SIXES = 0x06060606
 const HIGH_HALVES = 0xf0f0f0f0
 const PLAIN = /^-?(0|[1-9]\d{0,5})(\.\d+)?$/
-/** by byte: whether a number may have it */
+/** by byte: 1 if a number may contain it */
 const IN_NUMBERS = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(/[-+.\deE]/.test(String.fromCharCode(byte))),
 )
 /** Smaller numbers are printed with an exponent. */
 const LEAST_PLAIN = 1e-6
-/** All whole numbers below are exact doubles. */
+/** Whole numbers below this are exact doubles. */
 const SIXTEEN_DIGITS = 1e15
-/** All of these are exact doubles. */
+/** Powers of ten from 0 to 18, all of them exact doubles. */
 const POWERS_OF_TEN = Float64Array.from({ length: 19 }, (_, exponent) => Number(`1e${exponent}`))
-/** By number of bits before the point: half the gap between doubles; 0 below 1, where gaps differ. */
+/** Half the gap between doubles, by number of bits before the point; 0 below 1, where gaps differ. */
 const HALF_GAPS = Float64Array.from({ length: 21 }, (_, bits) => (bits === 0 ? 0 : (1 << bits) * 2 ** -54))
-/** So many decimals are a whole number below SIXTEEN_DIGITS. */
+/** Number of decimals that form a whole number below SIXTEEN_DIGITS. */
 const EXACT_DECIMALS = 15
-/** A fraction below 1 is rounded by up to 2^-54. */
+/** Maximum error of a fraction below 1, which is rounded by up to 2^-54. */
 const FRACTION_ERROR = 6e-17
-/** Fewer bytes are copied one by one, which is faster. */
+/** Number of bytes below which copying one by one is faster. */
 const FEW_BYTES = 64
-/** Room is made for a position in so many bytes; two numbers of full length take 40. */
+/** Bytes reserved per position. Two numbers of full length take 40. */
 const BYTES_PER_POSITION = 32
 const NOTHING = new Uint8Array()
 
 class Scanner {
   readonly positions = new Positions()
   private at = 0
-  /** The canonical form of what was read, where it is not the text itself; it is never longer. */
+  /** Canonical form of the bytes read, if it differs from them. It is never longer. */
   private canonical = NOTHING
   private length = 0
   /** Everything before this offset in the JSON is in `canonical`, if its list is not canonical itself. */
   private copied = 0
-  /** for four digits at a time */
+  /** reads four digits at a time */
   private readonly view: DataView
-  /** what divideLong divides, and then the quotient: arguments and results would be allocated */
+  /** operand and result of divideLong: arguments and return values would be allocated */
   private readonly number = new Float64Array(1)
 
   constructor(private readonly json: Uint8Array) {
     this.view = new DataView(json.buffer, json.byteOffset, json.byteLength)
   }
 
-  /** Reads a colon and lists. Undefined when they are not plain. */
+  /** Reads a colon and lists. Undefined if they are not plain. */
   list(at: number): CoordinateList | undefined {
     this.at = this.copied = at
     if (!this.consume(COLON)) return undefined
@@ -200,7 +203,7 @@ class Scanner {
     return this.consume(CLOSE)
   }
 
-  /** Takes this byte, if it is the next one that is no white space. */
+  /** Skips white space and consumes this byte. Returns false if the next byte is another one. */
   private consume(byte: number): boolean {
     if (this.json[this.at]! <= SPACE) this.skipSpace()
     if (this.json[this.at] !== byte) return false
@@ -218,7 +221,7 @@ class Scanner {
     this.at = this.copied = at
   }
 
-  /** Adds the JSON up to here to the canonical form. */
+  /** Appends the JSON up to `until` to the canonical form. */
   private copy(until: number): void {
     const { json } = this
     if (this.canonical === NOTHING) this.canonical = new Uint8Array(json.length)
@@ -231,10 +234,10 @@ class Scanner {
   }
 
   /**
-   * Reads a number into `number`; and prints it, where it is not canonical. The digits as a whole number,
-   * divided by a power of ten, give the nearest double when both are exact, as they always are up to 15
-   * digits (Clinger 1990). No shorter decimal reads as the same double then, so the given digits are
-   * canonical, except for trailing zeros.
+   * Reads a number into `number`, and prints it if it is not canonical. The digits as a whole number, divided
+   * by a power of ten, give the nearest double if both are exact, as they always are up to 15 digits (Clinger
+   * 1990). No shorter decimal then reads as the same double, so the digits are canonical except for trailing
+   * zeros.
    */
   private readNumber(): boolean {
     const { json, view, number } = this
@@ -280,7 +283,7 @@ class Scanner {
           part = 0
         }
       }
-      // How many of the last four are digits.
+      // Number of digits among the last four bytes.
       more = others === 0 ? 4 : (31 - Math.clz32(others & -others)) >> 3
       if (more > 0) rest = ofFour(four << (32 - 8 * more))
       lowDigits = decimals = at - from + more
@@ -298,11 +301,12 @@ class Scanner {
         this.printShort(at, digits)
     } else {
       const lastTwo = more >= 2 ? rest % 100 : more === 1 ? 10 * (part % 10) + rest : part % 100
-      // First the decimals alone, as one fraction of exact numbers, which is off by FRACTION_ERROR at most.
+      // First the decimals alone, as one fraction of exact numbers, whose error is at most FRACTION_ERROR.
       const scale = POWERS_OF_TEN[decimals]!
       const fraction = (POWERS_OF_TEN[lowDigits]! * first + low) / scale
       const value = whole + fraction
-      // In units of the last digit: how far the number is beyond the double, and what reads as the double.
+      // Both in units of the last digit: how far the number is beyond the double, and half the range that
+      // reads as the double.
       const beyond = (fraction - (value - whole)) * scale
       const half = HALF_GAPS[32 - Math.clz32(whole)]! * scale
       const doubt = FRACTION_ERROR * scale
@@ -312,7 +316,7 @@ class Scanner {
         value > whole &&
         value < whole + 1 &&
         Math.abs(beyond) < half - doubt &&
-        // No number with fewer decimals reads as the double, and none with as many is nearer to it.
+        // No number with fewer decimals reads as the double, and no other with as many is nearer to it.
         last > half + doubt &&
         10 - last > half + doubt &&
         Math.abs(beyond) < 0.5 - doubt
@@ -338,7 +342,7 @@ class Scanner {
     if (this.canonical[this.length - 1] === POINT) this.length--
   }
 
-  /** Prints a number that ends here, with other digits in its last two places; without a zero at the end. */
+  /** Prints a number that ends here, with its last two digits replaced and without a zero at the end. */
   private printLong(end: number, lastTwo: number): void {
     this.copy(end)
     const tens = Math.floor(lastTwo / 10)
@@ -347,14 +351,14 @@ class Scanner {
     if (lastTwo % 10 === 0) this.length--
   }
 
-  /** Prints this in place of what is read up to `end`. */
+  /** Prints `text` instead of the bytes up to `end`. */
   private print(text: string, end: number): void {
     this.copy(this.at)
     for (let i = 0; i < text.length; i++) this.canonical[this.length++] = text.charCodeAt(i)
     this.copied = end
   }
 
-  /** Reads a number in the usual way, and prints it where it is not canonical. */
+  /** Reads a number with `Number`, and prints it if it is not canonical. */
   private readUsual(): boolean {
     const { json, number } = this
     let end = this.at
@@ -369,20 +373,20 @@ class Scanner {
   }
 
   /**
-   * Sets `number` to the double nearest to (number * 10^lowDigits + low) / 10^decimals, and returns the
-   * last two of its shortest decimals with as many places; a zero at the end stands for one place less.
-   * Negative when that is not certain.
-   * @param lastTwo those that were given
+   * Sets `number` to the double nearest to (number * 10^lowDigits + low) / 10^decimals. Returns the last two
+   * of its shortest decimals with as many places; a zero at the end means one place less. Returns a negative
+   * number if the result is not certain.
+   * @param lastTwo last two digits as read
    */
   private divideLong(low: number, lowDigits: number, decimals: number, lastTwo: number): number {
     const high = this.number[0]!
-    // The number that all digits make is sum + rest, both whole: `high` has at most 14 digits, `low` 10.
+    // All digits together form the number sum + rest, both whole: `high` has at most 14 digits, `low` 10.
     const power = POWERS_OF_TEN[lowDigits]!
     const product = high * power
     const carried = low + roundingOf(high, power, product)
     const sum = product + carried
     const rest = carried - (sum - product)
-    // The remainder of the quotient times the divisor, with a relative error of about 2^-50.
+    // Remainder of the quotient times the divisor, with a relative error of about 2^-50.
     const divisor = POWERS_OF_TEN[decimals]!
     const quotient = sum / divisor
     const back = quotient * divisor
@@ -390,7 +394,7 @@ class Scanner {
     const nearest = quotient + lacking / divisor
 
     // In units of the last digit: the double is at `last`, counted from the number without its last two
-    // digits; whatever is nearer to it than `half` reads as it. DOUBT is far more than all errors together.
+    // digits. Whatever is nearer to it than `half` reads as it. DOUBT is far more than all errors together.
     const binade =
       nearest < 1 ? (1 << (31 - Math.clz32(nearest * 2 ** 20))) * 2 ** -20 : 1 << (31 - Math.clz32(nearest))
     const half = binade * 2 ** -53 * divisor
@@ -408,14 +412,14 @@ class Scanner {
       unit = 1
       far = Math.abs(last - shortest)
     }
-    // Of the decimals with equally many digits the nearest one counts.
+    // Among decimals with equally many digits, the nearest one counts.
     if (!(far < half * (1 - DOUBT) && far < unit * (0.5 - DOUBT))) return -1
     this.number[0] = nearest
     return shortest
   }
 }
 
-/** The number that four digits make; they are in the bytes of an integer, the first one in the lowest. */
+/** Number formed by four digits in the bytes of an integer, with the first digit in the lowest byte. */
 function ofFour(digits: number): number {
   const pairs = Math.imul(digits, 10) + (digits >>> 8)
   return 100 * (pairs & 0xff) + ((pairs >>> 16) & 0xff)
@@ -423,9 +427,9 @@ function ofFour(digits: number): number {
 
 const DOUBT = 1e-6
 
-/** Splits a double into two halves of 26 bits. */
+/** Factor that splits a double into two halves of 26 bits. */
 const SPLITTER = 2 ** 27 + 1
-/** The rounding error a * b - product, exactly, where `product` is a * b rounded (Dekker 1971). */
+/** Exact rounding error a * b - product, with `product` the rounded a * b (Dekker 1971). */
 function roundingOf(a: number, b: number, product: number): number {
   const aSplit = SPLITTER * a
   const bSplit = SPLITTER * b

@@ -6,39 +6,42 @@ import { BoxTree, type Indexed } from './tree'
 import { chord, normalLongitude, squaredChord, toCartesian, type Vertices } from './vertices'
 
 /**
- * Longer edges, metres, are cut into equal pieces, so that the bounds for short geodesics hold for all edges
- * that the kernel compares.
+ * Edges longer than this, metres, are cut into equal pieces, so that the bounds for short geodesics hold for
+ * all edges that the kernel compares.
  */
 const LONGEST_EDGE = 2_000_000
-/** The squared chord of an edge that is not longer for certain: its arc is less than 1.005 of its chord. */
+/**
+ * Squared chord below which an edge is certainly shorter than LONGEST_EDGE: its arc is less than 1.005 of its
+ * chord.
+ */
 const CERTAINLY_SHORT = 3.6e12
 
 export interface Chain {
   kind: Kind
-  /** first element, and the one after the last */
+  /** first element, and the element after the last */
   start: number
   end: number
   /** index of its polygon; -1 for points and lines */
   polygon: number
-  /** its place in the caller's input, such as `from.coordinates[0]` */
+  /** path in the client's input, such as `from.coordinates[0]` */
   path: string
-  /** for a ring: true if its polygon lies outside of its smaller side */
+  /** for a ring: true if its polygon lies outside its smaller side */
   isHole?: boolean
 }
 
-/** A polygon of the shape: the range of chains that are its rings, a shell first. */
+/** Polygon of a shape: the range of chains that are its rings, a shell first. */
 export interface Polygon {
   firstChain: number
   endChain: number
 }
 
 /**
- * A geometry prepared for measuring: without repeated vertices, with a vertex where an edge passes a pole,
- * long edges cut, in flat arrays. An element is an edge (`from` and `to` differ) or a single place (`from`
- * and `to` are the same).
+ * A geometry prepared for measuring, in flat arrays: without repeated vertices, with a vertex where an edge
+ * passes a pole, and with long edges cut. An element is an edge (`from` and `to` differ) or a single position
+ * (`from` and `to` are equal).
  */
 export interface Shape extends Indexed {
-  /** the caller's name for it, for messages */
+  /** name of the geometry in error messages */
   path: string
   /** by element: its chain, and the index in the chain's input of the position at its start */
   chainOf: Uint32Array
@@ -50,7 +53,7 @@ export interface Shape extends Indexed {
 }
 
 /**
- * Makes a shape of a geometry. Throws a GeometryError for edges without a unique shortest path and rings
+ * Builds the shape of a geometry. Throws a GeometryError for edges without a unique shortest path and rings
  * without an inside.
  */
 export function buildShape(reading: Reading): Shape {
@@ -76,8 +79,9 @@ export function buildShape(reading: Reading): Shape {
 }
 
 /**
- * Room for the vertices that long edges and poles add, before the arrays grow. Points add none: the arrays of
- * up to eight are then 64 bytes at most, which V8 allocates in its own heap, fifteen times as fast.
+ * Spare room for the vertices that long edges and poles add, so that the arrays need not grow. Points add
+ * none: arrays of up to eight points then stay at 64 bytes, which V8 allocates in its own heap, fifteen times
+ * as fast.
  */
 const SPARE_VERTICES = 16
 
@@ -91,36 +95,35 @@ export function polygonOf({ chains, chainOf }: Shape, element: number): number {
 }
 
 /**
- * The place in the caller's input of the position at the start of an element, such as
- * `from.coordinates[0][3]`.
+ * Path in the client's input of the position at the start of an element, such as `from.coordinates[0][3]`.
  */
 export function pathOf({ chains, chainOf, origin }: Shape, element: number): string {
   return `${chains[chainOf[element]!]!.path}[${origin[element]}]`
 }
 
-/** A place in degrees. */
+/** A position in degrees. */
 export interface Place {
   lon: number
   lat: number
 }
 
-/** A key of a place by its numbers. A pole has another key on each meridian. */
+/** Key of a position by its numbers. A pole has a different key on each meridian. */
 export function keyOf({ lon, lat }: Place): string {
   return `${lon},${lat}`
 }
 
-/** Whether an element is a turn at a pole from one meridian to another. */
+/** True if an element is a turn at a pole from one meridian to another. */
 export function isTurn({ lat, from, to }: Shape, element: number): boolean {
   return Math.abs(lat[from[element]!]!) === 90 && lat[from[element]!] === lat[to[element]!]
 }
 
-/** The next element in its ring. */
+/** Next element in the same ring. */
 export function nextInRing({ chains, chainOf }: Shape, element: number): number {
   const { start, end } = chains[chainOf[element]!]!
   return element + 1 === end ? start : element + 1
 }
 
-/** Whether two shapes have the same chains of the same places, in the same order. */
+/** True if two shapes have the same chains of the same positions, in the same order. */
 export function isSameShape(a: Shape, b: Shape): boolean {
   if (a === b) return true
   const sameChain = (p: Chain, q: Chain | undefined) =>
@@ -134,7 +137,7 @@ export function isSameShape(a: Shape, b: Shape): boolean {
   )
 }
 
-/** Whether a ring passes one place twice. */
+/** True if a ring passes a position twice. */
 export function comesBack({ lon, lat, from, chains }: Shape, chain: number): boolean {
   const { start, end } = chains[chain]!
   const places = from.slice(start, end).sort((v, w) => lat[v]! - lat[w]! || lon[v]! - lon[w]!)
@@ -144,14 +147,14 @@ export function comesBack({ lon, lat, from, chains }: Shape, chain: number): boo
   )
 }
 
-/** A place on an element, and a number that grows along the element, of the same scale for all cuts of it. */
+/** A position on an element. `along` grows along the element, on one scale for all cuts of it. */
 export interface Cut extends Place {
   along: number
 }
 
 /**
- * A shape of closed loops, each from its first place back to it. Edges are taken as they are: none is cut or
- * passes a pole.
+ * Builds a shape of closed loops, each from its first position back to it. Edges are copied unchanged: none
+ * is cut or passes a pole.
  */
 export function buildLoops(path: string, loops: readonly (readonly Place[])[]): Shape {
   const builder = new Builder(loops.reduce((sum, loop) => sum + loop.length, 16))
@@ -165,13 +168,13 @@ export function buildLoops(path: string, loops: readonly (readonly Place[])[]): 
   return builder.finish(path, chains, [{ firstChain: 0, endChain: chains.length }])
 }
 
-/** A chain, and the shape that it is a chain of. */
+/** A chain and its shape. */
 export interface ChainOf {
   shape: Shape
   chain: Chain
 }
 
-/** A shape of chains of other shapes. Their edges are taken as they are. */
+/** Builds a shape of chains of other shapes. Their edges are copied unchanged. */
 export function joinChains(path: string, sources: readonly ChainOf[], polygons: Polygon[]): Shape {
   const builder = new Builder(sources.reduce((sum, { chain }) => sum + chain.end - chain.start + 1, 0))
   const chains = sources.map(({ shape, chain }, c) => {
@@ -189,9 +192,9 @@ export function joinChains(path: string, sources: readonly ChainOf[], polygons: 
 }
 
 /**
- * The shape with some elements cut at these places.
- * @param placeOf where a vertex or a cut is moved to; the same for all that become one place. Elements
- *   without length are left out.
+ * Returns the shape with some elements cut at the given positions.
+ * @param placeOf returns the position that a vertex or cut moves to: one object for all that merge. Elements
+ *   without length are left out
  */
 export function splitShape(
   shape: Shape,
@@ -218,7 +221,7 @@ export function splitShape(
       const between = (cuts.get(e) ?? []).toSorted((p, q) => p.along - q.along).map(placeOf)
       const go = (place: Place) => {
         if (same(place, at)) return
-        // A cut may lie on the opposite meridian where the whole edge passed beside the pole.
+        // If the whole edge passed next to the pole, a cut may lie on the opposite meridian.
         if (!isPole(at) && !isPole(place) && Math.abs(normalLongitude(place.lon) - at.lon) === 180) {
           const pole = at.lat + place.lat > 0 ? 90 : -90
           go({ lon: at.lon, lat: pole })
@@ -229,7 +232,7 @@ export function splitShape(
       }
       for (const next of [...between, end]) {
         if (same(next, at) || (next !== end && same(next, end))) continue
-        // An edge with an end at a pole runs along the meridian of its other end; a turn joins two meridians.
+        // An edge with an end at a pole runs along the meridian of its other end. A turn joins two meridians.
         if (isPole(at) && !isPole(next)) go({ lon: next.lon, lat: at.lat })
         if (!isPole(at) && isPole(next)) go({ lon: at.lon, lat: next.lat })
         if (next === end || !isPole(next)) go(next)
@@ -275,7 +278,7 @@ class Builder implements Vertices {
   chain({ lon, lat }: Reading, start: number, end: number, kind: Kind, path: string, chain: number): void {
     if (kind === Kind.Ring && isOneMeridian(lon.subarray(start, end)))
       throw new GeometryError(path, ONE_MERIDIAN)
-    // Indices of the input's positions without repetitions; the closing position of a ring stays.
+    // Indices of the input's positions without repetitions. The closing position of a ring stays.
     let previous = start
     let distinct = 1
     const first = this.elements
@@ -293,7 +296,7 @@ class Builder implements Vertices {
       this.element(vertex, vertex, chain, 0)
     }
     if (kind === Kind.Ring) {
-      // The closing position repeats the first one: three distinct places make four.
+      // The closing position repeats the first one, so three distinct positions make four.
       if (distinct < 4)
         throw new GeometryError(
           path,
@@ -309,9 +312,9 @@ class Builder implements Vertices {
   }
 
   /**
-   * Adds the edge from a vertex to a place and returns the vertex there. An edge over a pole gets a vertex on
-   * each side of the pole; long edges are cut.
-   * @param path of the chain
+   * Adds the edge from a vertex to a position, and returns the vertex there. An edge over a pole gets a
+   * vertex on each side of the pole; long edges are cut.
+   * @param path path of the chain
    */
   private edge(a: number, lon: number, lat: number, chain: number, origin: number, path: string): number {
     const lonA = this.lon[a]!
@@ -322,7 +325,7 @@ class Builder implements Vertices {
       return this.simpleEdge(a, lonA, lat, chain, origin)
     }
     if (Math.abs(latA) === 90 && lonA !== normalLongitude(lon)) {
-      // An edge from a pole follows the meridian: another vertex at the pole has the longitude of that
+      // An edge from a pole follows the meridian, so another vertex at the pole gets the longitude of that
       // meridian.
       a = this.join(a, this.vertex(lon, latA), chain, origin)
     } else if (Math.abs(normalLongitude(lon) - lonA) === 180 && Math.abs(latA) !== 90) {
@@ -358,13 +361,13 @@ class Builder implements Vertices {
       )
         throw noUniquePath(path, origin)
       const pieces = Math.ceil(distance / LONGEST_EDGE)
-      // The same places in both directions, so that edges that coincide still do when cut.
+      // Both directions are cut at the same positions, so that edges that coincide still do.
       const back = this.lon[a]! > this.lon[b]! || (this.lon[a] === this.lon[b] && this.lat[a]! > lat)
       const line = back
         ? geodesicLine(this.lon[b]!, lat, azimuthB + 180)
         : geodesicLine(this.lon[a]!, this.lat[a]!, azimuthA)
       const meridional = this.lon[a] === this.lon[b]
-      this.vertices-- // the end comes after the cuts
+      this.vertices-- // the end is added after the cuts
       for (let i = 1; i < pieces; i++) {
         const place = line((distance * (back ? pieces - i : i)) / pieces)
         a = this.join(a, this.vertex(meridional ? this.lon[a]! : place.lon, place.lat), chain, origin)
@@ -428,7 +431,7 @@ class Builder implements Vertices {
   }
 }
 
-/** The same numbers in an array of twice the size. */
+/** Copy of an array with twice the room. */
 function doubled<T extends Float64Array | Uint32Array>(array: T): T {
   const grown = new (array.constructor as new (length: number) => T)(array.length * 2)
   grown.set(array)
@@ -436,8 +439,8 @@ function doubled<T extends Float64Array | Uint32Array>(array: T): T {
 }
 
 /**
- * Positions whose latitudes and (away from the poles) longitudes differ by less than this, degrees, are the
- * same: a tenth of a nanometre.
+ * Degrees below which two latitudes or longitudes are equal: a tenth of a nanometre. At a pole, longitudes do
+ * not count.
  */
 const SAME = 1e-15
 

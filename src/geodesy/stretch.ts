@@ -4,9 +4,9 @@ import { spend } from './effort'
 import { A, E2, MEAN_RADIUS, RADIANS, geodesicLine, type PlaceOnLine } from './ellipsoid'
 import { place, type Elements, type Vertices } from './vertices'
 
-/** Stretches of edges: the parts of an edge that run along another one, and the parts between them. */
+/** Stretches of edges: the parts of an edge that run along another edge, and the gaps between them. */
 
-/** Along an edge, metres from its start. */
+/** Range along an edge, metres from its start. */
 export type Stretch = readonly [from: number, to: number]
 
 /** Distances below this, metres, round to 0.00 m. */
@@ -14,15 +14,15 @@ export const NEAR = 0.005
 /** Shorter stretches and gaps, metres, are rounding errors. */
 const SPECK = 1e-6
 /**
- * Shorter edges, metres, are compared in a plane, where distances are true to 0.3 mm and lines are straight
- * to a micrometre.
+ * Edges shorter than this, metres, are compared in a plane. Distances in it are accurate to 0.3 mm, and lines
+ * are straight to a micrometre.
  */
 const SHORT = 3000
 
 /**
- * The stretches of an edge that are within NEAR of the edges `others` of another shape, in order, merged. The
- * area within NEAR of an edge is convex but for the curvature of the earth, so a line is in it from where it
- * enters to where it leaves; long edges side by side are looked at apart.
+ * Stretches of an edge that are within NEAR of the edges `others` of another shape, in order and merged.
+ * Apart from the curvature of the earth, the area within NEAR of an edge is convex, so a line stays in it
+ * from where it enters to where it leaves. Long edges side by side are handled separately.
  */
 export function nearStretches(
   S: Elements,
@@ -55,7 +55,7 @@ export function merge(stretches: readonly Stretch[]): Stretch[] {
   return merged
 }
 
-/** The parts of an edge between merged stretches. */
+/** Parts of an edge between merged stretches. */
 export function complement(stretches: readonly Stretch[], length: number): Stretch[] {
   const gaps: Stretch[] = []
   let at = 0
@@ -67,10 +67,13 @@ export function complement(stretches: readonly Stretch[], length: number): Stret
   return gaps
 }
 
-/** The other edge, where the first one runs along the x axis from the origin: metres, y to the left. */
+/**
+ * The other edge in a plane in which the first edge runs along the x axis from the origin: metres, y to the
+ * left.
+ */
 type Segment = readonly [x1: number, y1: number, x2: number, y2: number]
 
-/** The part of the x axis from 0 to `length` that is within reach of a segment. */
+/** Part of the x axis from 0 to `length` that is within NEAR of a segment. */
 function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undefined {
   let [low, high] = [Infinity, -Infinity]
   const include = (from: number, to: number) => {
@@ -86,7 +89,7 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undef
   const [dx, dy] = [x2 - x1, y2 - y1]
   const size = Math.hypot(dx, dy)
   if (size > 0) {
-    // For the place (x, 0): u is the distance along the segment and h the distance to its side; both are
+    // For the position (x, 0), u is the distance along the segment and h the distance to its side. Both are
     // linear in x.
     const [cos, sin] = [dx / size, dy / size]
     const u0 = -x1 * cos - y1 * sin
@@ -100,19 +103,19 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undef
 }
 
 /**
- * Whether a segment makes an angle with the x axis so small that curvature counts: it leaves the reach after
- * 10 km or more. At a larger angle a line is straight to 10 nanometres until it leaves, and it does not come
- * back.
+ * True if the angle between a segment and the x axis is so small that curvature counts: the segment stays
+ * near for 10 km or more. At a larger angle a line is straight to 10 nanometres until it leaves, and it does
+ * not come back.
  */
 function isSideBySide([x1, y1, x2, y2]: Segment): boolean {
   return Math.abs(y2 - y1) < 1e-6 * Math.abs(x2 - x1)
 }
 
 /**
- * The stretches of an edge that are within reach of a long edge beside it. Between the places where both are
- * abreast the distance of the two is a solution of Jacobi's equation, y'' = -K y, whose values at both ends
- * are measured. On edges of 2000 km the change of the curvature K along them moves it by 0.1 micrometres.
- * Undefined where less than SHORT of them is abreast.
+ * Stretches of an edge that are within NEAR of a long edge next to it. As far as the edges are abreast, their
+ * distance is a solution of Jacobi's equation, y'' = -K y, whose values at both ends are measured. On edges
+ * of 2000 km, the change of the curvature K along them moves the solution by 0.1 micrometres. Undefined if
+ * they are abreast for less than SHORT.
  */
 function sideBySide(S: Elements, e: number, T: Elements, f: number, walk: Walk): Stretch[] | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
@@ -129,7 +132,7 @@ function sideBySide(S: Elements, e: number, T: Elements, f: number, walk: Walk):
   }
   const [first, last] = [offsetAt(low), offsetAt(high)]
   const sin = Math.sin(walk.at((low + high) / 2).lat * RADIANS)
-  // The square root of K: of the product of the two radii of curvature.
+  // Square root of K, which is one over the product of the two radii of curvature.
   const k = (1 - E2 * sin * sin) / (A * Math.sqrt(1 - E2))
   const span = k * (high - low)
   const [cosine, sine] = [first, (last - first * Math.cos(span)) / Math.sin(span)]
@@ -152,7 +155,7 @@ function sideBySide(S: Elements, e: number, T: Elements, f: number, walk: Walk):
   const stretches: Stretch[] = []
   for (let i = 1; i < bounds.length; i++)
     if (Math.abs(y((bounds[i - 1]! + bounds[i]!) / 2)) <= NEAR) stretches.push([bounds[i - 1]!, bounds[i]!])
-  // Beyond the ends of the other edge.
+  // Parts beyond the ends of the other edge.
   for (const [x, away] of [
     [low, first],
     [high, last],
@@ -164,7 +167,7 @@ function sideBySide(S: Elements, e: number, T: Elements, f: number, walk: Walk):
   return stretches
 }
 
-/** The x for which slope x + start lies between two values. */
+/** Range of x for which slope x + start lies between two values. */
 function solve(slope: number, start: number, from: number, to: number): readonly [number, number] {
   if (slope === 0) return start >= from && start <= to ? [-Infinity, Infinity] : [Infinity, -Infinity]
   const [p, q] = [(from - start) / slope, (to - start) / slope]
@@ -181,15 +184,15 @@ function inPlane(S: Elements, e: number, T: Elements, f: number): Segment {
 }
 
 /**
- * For edges of any length: both are taken as straight from where they are nearest. Undefined when they are
- * out of reach.
+ * The segment of edges of any length: both count as straight from their nearest positions. Undefined if they
+ * are not within NEAR.
  */
 function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Walk): Segment | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
   const other = walkEdge(T, c, d)
   const size = other.length
   /**
-   * The segment through a place of the other edge at (x, y), `u` metres along it, where its direction is
+   * Segment through a position of the other edge at (x, y), `u` metres along it, where its direction is
    * turned by `angle` degrees to the left.
    */
   const segment = (x: number, y: number, u: number, angle: number): Segment => {
@@ -232,21 +235,21 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
 }
 
 /**
- * Degrees by which a direction at one place is turned to the left of a direction at another place near it.
- * Each is given from its own meridian; near a pole these differ by any angle.
+ * Degrees by which a direction at one position is turned to the left of a direction at another position near
+ * it. Each direction is measured from its own meridian; near a pole these differ by any angle.
  */
 function angleTo(there: PlaceOnLine, here: PlaceOnLine): number {
   const turn = here.lon - there.lon
   return here.azimuth - there.azimuth - (turn - 360 * Math.round(turn / 360)) * Math.sin(here.lat * RADIANS)
 }
 
-/** East and north metres from a place to another one near it. */
+/** East and north metres from a position to another one near it. */
 function local(from: Vertices, P: Vertices, p: number): readonly [number, number] {
   return new Plane(from, 0).project(P, p)
 }
 
 /**
- * The tangent plane of the ellipsoid at a place. Other places are projected onto it from the centre of the
+ * Tangent plane of the ellipsoid at a position. Other positions are projected onto it from the centre of the
  * osculating sphere, so that geodesics become almost straight (a gnomonic projection).
  */
 class Plane {
@@ -274,7 +277,7 @@ class Plane {
   }
 }
 
-/** The place at a distance in metres in a direction. */
+/** Position at a distance in metres in a direction. */
 export function offset(lon: number, lat: number, azimuth: number, metres: number): PlaceOnLine {
   return geodesicLine(lon, lat, azimuth)(metres)
 }

@@ -1,6 +1,6 @@
 /**
- * The order of edges along a sweep line: a treap whose nodes are also a linked list, so that neighbours are
- * found and edges are removed without a comparison. Items are whole numbers below `capacity`.
+ * Order of edges along a sweep line: a treap whose nodes are also a linked list, so that finding neighbours
+ * and removing edges needs no comparison. Items are whole numbers below `capacity`.
  */
 export class SweepOrder {
   private readonly left: Int32Array
@@ -13,7 +13,8 @@ export class SweepOrder {
   private seed = 1
 
   /**
-   * @param above whether the first item, which is being inserted, lies above the second, which is in the list
+   * @param above returns true if the first item, which is being inserted, lies above the second, which is in
+   *   the list
    */
   constructor(
     capacity: number,
@@ -28,24 +29,24 @@ export class SweepOrder {
     this.priority = new Uint32Array(capacity)
   }
 
-  /** The item directly below; -1 for none. */
+  /** Item directly below; -1 if there is none. */
   below(item: number): number {
     return this.belows[item]!
   }
 
-  /** The item directly above; -1 for none. */
+  /** Item directly above; -1 if there is none. */
   over(item: number): number {
     return this.overs[item]!
   }
 
-  /** The lowest item; -1 for none. */
+  /** Lowest item; -1 if there is none. */
   lowest(): number {
     let at = this.root
     while (at >= 0 && this.left[at]! >= 0) at = this.left[at]!
     return at
   }
 
-  /** Inserts an item and returns its neighbours below and above; -1 for none. */
+  /** Inserts an item and returns its neighbours below and above, -1 for a missing one. */
   insert(item: number): readonly [number, number] {
     let [at, below, over] = [this.root, -1, -1]
     let parent = -1
@@ -66,7 +67,7 @@ export class SweepOrder {
     if (parent < 0) this.root = item
     else if (parent === below) this.right[parent] = item
     else this.left[parent] = item
-    // xorshift32 with a fixed seed, for the same order every time
+    // xorshift32 with a fixed seed, so that the tree has the same form every time
     this.seed ^= this.seed << 13
     this.seed ^= this.seed >>> 17
     this.seed ^= this.seed << 5
@@ -76,7 +77,7 @@ export class SweepOrder {
     return [below, over]
   }
 
-  /** Removes an item and returns its former neighbours below and above; -1 for none. */
+  /** Removes an item and returns its former neighbours below and above, -1 for a missing one. */
   remove(item: number): readonly [number, number] {
     for (;;) {
       const [left, right] = [this.left[item]!, this.right[item]!]

@@ -5,19 +5,19 @@ import { isTurn, type Polygon, type Shape } from './shape'
 import { SweepOrder } from './sweep-order'
 
 /**
- * Finds what lies on the two sides of each edge of some rings, by Shamos and Hoey's sweep ("Geometric
+ * Finds the sums on both sides of each edge of some rings, by Shamos and Hoey's sweep ("Geometric
  * intersection problems", 1976), in n log n for any edges. The sweep line is a meridian that moves from 180 W
  * to 180 E. The longitude along a geodesic never turns back, so a meridian meets an edge once, and edges that
  * cross are neighbours on the meridian before they cross.
  *
- * Longitudes and latitudes are taken as a cylinder, on which a pole is a line: an edge that turns at a pole
- * from one meridian to another runs along this line. The sides of the rings say what lies below the south
- * pole (`holdsSouth`). From there northward, each edge adds 1 where the inside of its ring begins and
- * subtracts 1 where it ends. Edges with the same two ends are passed together. Longitudes and latitudes only
- * give the order of places; sides are determined on the ellipsoid (orientation.ts).
+ * Longitude and latitude form a cylinder, on which a pole is a line: an edge that turns at a pole from one
+ * meridian to another runs along this line. The sides of the rings determine the sum below the south pole
+ * (`holdsSouth`). From there northward, each edge adds 1 if the inside of its ring begins there and subtracts
+ * 1 if it ends. Edges with the same two ends are passed together. Longitude and latitude only order the
+ * positions; sides are determined on the ellipsoid (orientation.ts).
  */
 
-/** For each element, counted from the start of the first chain: the sums on its left and on its right. */
+/** Sums on the left and right of each element, counted from the start of the first chain. */
 export interface Labels {
   left: Int32Array
   right: Int32Array
@@ -25,32 +25,30 @@ export interface Labels {
   turns: Int8Array
 }
 
-/** Places this much higher than an edge, metres, are above it for certain. */
+/** Positions this much higher than an edge, metres, are certainly above it. */
 const CLEAR = 1e-5
 
-/** How an element lies to the moving meridian. */
+/** Position of an element relative to the moving meridian. */
 const enum Course {
-  /** it starts on one meridian and ends on a later one */
+  /** starts on one meridian and ends on a later one */
   Along,
-  /** it crosses the antimeridian: it is swept twice, up to its end and from its start */
+  /** crosses the antimeridian: it is swept twice, up to its end and from its start */
   Across,
-  /** it lies on one meridian */
+  /** lies on one meridian */
   Upright,
-  /**
-   * a turn at the south pole, below everything: where it begins and ends, the sum below all other edges
-   * changes
-   */
+  /** a turn at the south pole, below everything: at its ends, the sum below all other edges changes */
   Lid,
   /** a turn at the north pole, above everything: nothing beyond it is needed */
   Roof,
 }
 
 /**
- * @param polygons whose chains are consecutive: the inside of a shell adds 1, that of a hole -1. When edges
+ * Sweeps the rings of polygons.
+ * @param polygons polygons with consecutive chains: the inside of a shell adds 1, that of a hole -1. If edges
  *   meet elsewhere than at a common vertex, the labels near them are uncertain
  * @param check called with any two elements that become neighbours, except consecutive ones of a ring; throws
- *   where they cross
- * @param known the turns of the rings; needed if a ring may cross itself
+ *   if they cross
+ * @param known turns of the rings (see `Labels.turns`); required if a ring may cross itself
  */
 export function sweep(
   shape: Shape,
@@ -70,7 +68,7 @@ export function sweep(
   const start = rings[0]!.chain.start
   const count = rings.at(-1)!.chain.end - start
 
-  // A place is named by the element that starts there: element i runs from place i to place next[i].
+  // A position is named by the element that starts there: element i runs from position i to position next[i].
   const next = new Uint32Array(count)
   const previous = new Uint32Array(count)
   const ringOf = new Uint32Array(count)
@@ -84,8 +82,8 @@ export function sweep(
     for (let i = first; i <= last; i++) previous[next[i]!] = i
   }
   const vertex = (place: number) => from[start + place]!
-  // By element: the place where it is met first, the place where it is left, its course, and 1 if it runs in
-  // the direction of the sweep, -1 if against it.
+  // By element: the position where the sweep meets it, the position where the sweep leaves it, its course,
+  // and 1 if it runs in the direction of the sweep, -1 if against it.
   const left = new Uint32Array(count)
   const right = new Uint32Array(count)
   const course = new Uint8Array(count)
@@ -105,7 +103,7 @@ export function sweep(
     course[i] === Course.Across ||
     (course[i] === Course.Lid && Math.abs(lon[vertex(left[i]!)]! - lon[vertex(right[i]!)]!) > 180)
   const places = inOrder(count, vertex, shape)
-  // By place: the number of places before it; the same for places that are one.
+  // By position: the number of positions before it. Positions that coincide have one rank.
   const rank = new Uint32Array(count)
   for (const [k, i] of places.entries()) {
     const before = places[k - 1]
@@ -116,20 +114,20 @@ export function sweep(
   const coincide = (i: number, j: number) =>
     rank[left[i]!] === rank[left[j]!] && rank[right[i]!] === rank[right[j]!]
   /**
-   * The side of an element that a place lies on, for a place on one of the meridians that the element
-   * crosses: 1 above, -1 below, 0 on it.
+   * Side of an element on which a position lies: 1 above, -1 below, 0 on it. The position must be on a
+   * meridian that the element crosses.
    */
   const side = (place: number, i: number): number => {
     if (rank[place] === rank[left[i]!] || rank[place] === rank[right[i]!]) return 0
     const reach = tree.bulges[start + i]! + CLEAR
     return sideNorth(shape, vertex(place), shape, vertex(left[i]!), vertex(right[i]!), reach)
   }
-  /** Whether an element that is being inserted runs above another one. */
+  /** True if an element that is being inserted runs above another one. */
   const above = (i: number, j: number): boolean => {
     spend(0.3)
     const here = side(left[i]!, j)
     if (here !== 0) return here > 0
-    // They have the same start, or one starts on the other: the end that comes first decides.
+    // They have the same start, or one starts on the other. The end that comes first decides.
     const eastward = (k: number) => {
       const east = lon[vertex(right[k]!)]! - lon[vertex(left[i]!)]!
       return east < 0 ? east + 360 : east
@@ -150,7 +148,7 @@ export function sweep(
     look(i, over)
   }
 
-  // The sums below and above each element; for an upright one, east and west of it.
+  // Sums below and above each element; for an upright one, east and west of it.
   const under = new Int32Array(count)
   const over = new Int32Array(count)
   let base = rings.reduce((sum, { weight, holdsSouth }) => sum + (holdsSouth ? weight : 0), 0)
@@ -158,20 +156,20 @@ export function sweep(
     const below = order.below(i)
     return below < 0 ? base : course[below] === Course.Upright ? under[below]! : over[below]!
   }
-  // 0 while unknown. It is determined where the ring is passed first, by the side that contains what is south
-  // of the pole.
+  // 0 while unknown. The first edge of the ring that the sweep passes determines it, by the side that
+  // contains the area south of the pole.
   const turn = known?.slice() ?? new Int8Array(rings.length)
   const raw = new Map<number, number>()
   /**
-   * Labels the elements that coincide with this one, from the lowest of them up, and returns the next one
-   * above them.
+   * Labels the elements that coincide with this one, from the lowest of them upwards, and returns the next
+   * element above them.
    */
   const mark = (lowest: number): number => {
     const upright = course[lowest] === Course.Upright
     const before = beneath(lowest)
     /**
-     * The change of the sum at edges of one ring: `passed` is the number that run with the sweep minus the
-     * number that run against it.
+     * Change of the sum at edges of one ring: `passed` is the number that run with the sweep minus the number
+     * that run against it.
      */
     const adds = (r: number, passed: number): number => {
       const { weight, holdsSouth } = rings[r]!
@@ -195,9 +193,9 @@ export function sweep(
     return after
   }
 
-  /** By ring: the lids on the moving meridian, those that run east minus those that run west. */
+  /** By ring: number of lids on the moving meridian that run east minus the number that run west. */
   const lids = new Int32Array(rings.length)
-  /** Counts lids that begin (1) or end (-1) at one place: only all of them together determine the side. */
+  /** Counts lids that begin (1) or end (-1) at one position. Only all of them together determine the side. */
   const passLids = (edges: readonly number[], by: (edge: number) => number) => {
     if (edges.length === 0) return
     for (const edge of edges) {
@@ -241,7 +239,7 @@ export function sweep(
     passLids(turns, (edge) => (rank[left[edge]!] === first ? 1 : -1))
     for (const edge of begun) insert(edge)
     if (begun.length === 0) continue
-    // The elements that begin here are neighbours; from the lowest of them up.
+    // The elements that begin here are neighbours. They are labelled from the lowest upwards.
     const begins = (i: number) => i >= 0 && rank[left[i]!] === first
     let lowest = begun[0]!
     while (begins(order.below(lowest))) lowest = order.below(lowest)
@@ -253,7 +251,7 @@ export function sweep(
   return { left: over, right: under, turns: turn }
 }
 
-/** The places from west to east, and on one meridian from south to north. */
+/** Positions from west to east, and on one meridian from south to north. */
 function inOrder(count: number, vertex: (place: number) => number, { lon, lat }: Shape): Uint32Array {
   spend(count / 2)
   const lons = Float64Array.from({ length: count }, (_, i) => lon[vertex(i)]!)

@@ -24,21 +24,22 @@ import { closePairs, selfPairs } from './tree'
 import { alongChord, chord, isSamePlace } from './vertices'
 
 /**
- * Rings that cross by less than half a centimetre. A vertex in the middle of a straight wall is beside the
- * wall: as a geodesic the wall bulges, and coordinates are rounded. So a vertex nearer than NEAR to an edge
- * may count as lying on it.
+ * Rings that cross by less than half a centimetre. A vertex in the middle of a straight wall is next to the
+ * wall, not on it: as a geodesic the wall bulges, and coordinates are rounded. So a vertex nearer than NEAR
+ * to an edge may count as lying on it.
  *
  * That decides only whether rings touch or cross. For this test each edge is bent through all vertices that
- * count as lying on it (`bend`), which moves no place of a ring by NEAR or more. If the sums of the bent
- * rings are 0 or 1 everywhere, then those of the given rings are too, except nearer than NEAR to an edge: how
- * often a ring runs around a place does not change while it moves without passing over the place.
+ * count as lying on it (`bend`), which moves no position of a ring by NEAR or more. If the sums of the bent
+ * rings are 0 or 1 everywhere, then those of the original rings are too, except nearer than NEAR to an edge:
+ * the number of times that a ring runs around a position does not change while the ring moves without passing
+ * over the position.
  *
- * The point set is that of the given rings, cut at crossings to ten nanometres: the closure of the places
- * with a positive sum. So a part of a hole outside of its shell does not count, and what two rings both
- * surround counts once. The area is that of this set.
+ * The point set is that of the original rings, cut at crossings to ten nanometres: the closure of the
+ * positions with a positive sum. So a part of a hole outside its shell does not count, and an area that two
+ * rings both surround counts once. The area is that of this set.
  */
 
-/** The shape with each edge bent through the vertices beside it; undefined beside a pole. */
+/** Returns the shape with each edge bent through the vertices near it; undefined next to a pole. */
 export function bend(shape: Shape): Shape | undefined {
   const { lon, lat, from } = shape
   const cuts = new Map<number, Cut[]>()
@@ -58,7 +59,7 @@ export function bend(shape: Shape): Shape | undefined {
 /**
  * Calls back with vertices and edges of rings that are nearer than `limit` metres, if the vertex lies between
  * the ends of the edge.
- * @param tell takes the element that starts at the vertex, the edge, the distance in metres, and how far
+ * @param found receives the element that starts at the vertex, the edge, the distance in metres, and how far
  *   along the edge the vertex lies (alongChord)
  */
 function verticesNear(
@@ -84,17 +85,22 @@ function verticesNear(
   closePairs(shape, shape, limit, both, true)
 }
 
-/** A vertex counts as lying on an edge if it is nearer to it than this, metres. */
+/** Distance in metres below which a vertex counts as lying on an edge. */
 function reachOf(shape: Shape, e: number): number {
   return Math.min(NEAR, chord(shape, shape.from[e]!, shape.to[e]!) * SHALLOW)
 }
 
-/** The part of an edge's length: so shapes of centimetres are not bent into others. */
+/**
+ * Maximum part of an edge's length by which it is bent, so that shapes of centimetres are not bent into
+ * others.
+ */
 const SHALLOW = 0.02
-/** Degrees of latitude: from here on, 11 metres from a pole, a bent edge might pass it on its other side. */
+/**
+ * Degrees of latitude, 11 metres from a pole, beyond which a bent edge might pass the pole on its other side.
+ */
 const POLAR = 89.9999
 
-/** Whether the sums on both sides of each element from `start` to `end` are 0 or 1. */
+/** True if the sums on both sides of each element from `start` to `end` are 0 or 1. */
 export function isCertain(shape: Shape, { left, right }: Labels, start = 0, end = shape.ringsEnd): boolean {
   for (let e = start; e < end; e++) {
     const [l, r] = [left[e - start]!, right[e - start]!]
@@ -104,8 +110,8 @@ export function isCertain(shape: Shape, { left, right }: Labels, start = 0, end 
 }
 
 /**
- * The area in square metres that the areas of the rings, added as shells and subtracted as holes, exceed the
- * area of the places with a positive sum by.
+ * Square metres by which the areas of the rings, added as shells and subtracted as holes, exceed the area of
+ * the positions with a positive sum.
  */
 export function excessOf(arranged: Arranged): number {
   const { shape, labels } = arranged
@@ -132,16 +138,13 @@ function areaOf(shape: Shape): number {
 }
 
 export interface Regular {
-  /** the boundary of the point set, shells first */
+  /** boundary of the point set, shells first */
   rings: ChainOf[]
-  /** square metres by which the area of the given rings exceeds that of the point set */
+  /** square metres by which the area of the original rings exceeds that of the point set */
   excess: number
 }
 
-/**
- * The point set of a polygon whose rings cross, if they do so by less than half a centimetre. Otherwise
- * undefined.
- */
+/** Point set of a polygon whose rings cross by less than half a centimetre. Undefined for other polygons. */
 export function regularise(given: Shape, { firstChain, endChain }: Polygon): Regular | undefined {
   const own = given.chains.slice(firstChain, endChain).map((chain) => ({ shape: given, chain }))
   const shape = joinChains(own[0]!.chain.path, own, [{ firstChain: 0, endChain: own.length }])
@@ -164,21 +167,22 @@ export function regularise(given: Shape, { firstChain, endChain }: Polygon): Reg
   return rings && { rings, excess: excessOf(exact) }
 }
 
-/** Nodes of all rings, that cut edges where they cross. */
+/** Nodes of all rings, which cut edges at their crossings. */
 function meetings(shape: Shape): Nodes {
   const nodes = nodesBetween(shape, () => {})
   for (const { start, end } of shape.chains) nodes.followTurns(start, end)
-  // What is not found in this time is found by the sweep.
+  // Nodes that are not found in this time are found by the sweep.
   attempt(1_000 + shape.ringsEnd, () => selfPairs(shape, 0, shape.ringsEnd, nodes.meet))
   return nodes
 }
 
-/** A GeometryError for rings that certainly cross. */
+/** GeometryError for rings that certainly cross. */
 export class CrossingError extends GeometryError {}
 
 /**
- * The result of `exact`; if that throws another GeometryError than a CrossingError, the result of `touching`.
- * Throws the error if that is undefined or takes too long, and a GeometryError that is its result.
+ * Returns the result of `exact`. If that throws a GeometryError other than a CrossingError, returns the
+ * result of `touching`. Throws the original error if `touching` returns undefined or takes too long, and the
+ * GeometryError that `touching` returns, if any.
  */
 export function exactlyOr<T>(
   shape: Shape,
@@ -201,12 +205,12 @@ export function exactlyOr<T>(
   }
 }
 
-/** Microseconds per element that the test whether rings touch may take. */
+/** Limit of counted microseconds per element for the test whether rings touch. */
 const TOUCHING_PER_ELEMENT = 20
 
-/** A vertex that lies beside an edge, and may be meant to lie on it. */
+/** A vertex that lies near an edge and may be meant to lie on it. */
 export interface NearVertex {
-  /** the element that starts at the vertex */
+  /** element that starts at the vertex */
   at: number
   edge: number
   /** metres */
@@ -214,8 +218,8 @@ export interface NearVertex {
 }
 
 /**
- * The end of two edges that cross that is nearest to the other edge. They can only be meant to touch if it
- * counts as lying on that edge.
+ * Of two edges that cross, the end that is nearest to the other edge. The edges can only be meant to touch if
+ * that end counts as lying on the other edge.
  */
 export function nearestEnd(shape: Shape, e: number, f: number): NearVertex & { isOnEdge: boolean } {
   const ends = [
@@ -231,7 +235,10 @@ export function nearestEnd(shape: Shape, e: number, f: number): NearVertex & { i
   return others.reduce((best, end) => (end.distance < best.distance ? end : best), first!)
 }
 
-/** The first vertex that lies inside another polygon beside an edge of it, too far off to count as on it. */
+/**
+ * First vertex that lies inside another polygon near an edge of it, but too far from the edge to count as
+ * lying on it.
+ */
 export function firstInside(shape: Shape, rings: Rings): NearVertex | undefined {
   let found: NearVertex | undefined
   verticesNear(shape, HINTED, (at, edge, distance) => {
@@ -244,10 +251,10 @@ export function firstInside(shape: Shape, rings: Rings): NearVertex | undefined 
   return found
 }
 
-/** Farther vertices, metres, are not meant to lie on an edge. */
+/** Distance in metres beyond which a vertex is not meant to lie on an edge. */
 const HINTED = 0.1
 
-/** The remedy for a refusal, for a vertex that may be meant to lie on an edge. */
+/** Remedy in a refusal if a vertex may be meant to lie on an edge; otherwise empty. */
 export function remedy(shape: Shape, { at, edge, distance }: NearVertex): string {
   if (distance >= HINTED) return ''
   const [lon, lat] = [shape.lon[shape.from[at]!]!, shape.lat[shape.from[at]!]!]

@@ -19,22 +19,22 @@ export interface Indexed extends Elements {
 }
 
 /**
- * Bounding boxes of runs of consecutive elements in earth-centred metres: made in one pass without sorting,
- * and without special cases at the antimeridian or a pole. A box contains the geodesics themselves: it is the
- * box of their ends, enlarged by the sagitta of the longest edge that their chord allows. Level 0 has a node
- * for every LEAF elements, each further level one for every FAN nodes, up to a single root.
+ * Bounding boxes of runs of consecutive elements in earth-centred metres. They are built in one pass without
+ * sorting, and without special cases at the antimeridian or a pole. A box contains the geodesics themselves:
+ * it is the box of their ends, enlarged by the sagitta of the longest edge that their chord allows. Level 0
+ * has a node for every LEAF elements, each further level one for every FAN nodes, up to a single root.
  */
 export class BoxTree {
   /** STRIDE numbers per node, level by level, the root last */
   readonly nodes: Float64Array
-  /** by element: how far its geodesic can lie from its chord, metres */
+  /** by element: greatest distance of its geodesic from its chord, metres */
   readonly bulges: Float64Array
   /** by node: parity of the number of edges below it that cross the antimeridian */
   readonly wraps: Uint8Array
-  /** by leaf: the course of its edges (courseOf), and the greatest bulge of one, metres */
+  /** by leaf: the course of its edges (courseOf), and the greatest bulge of an edge, metres */
   private readonly courses: Int8Array
   private readonly bulgesOfLeaves: Float64Array
-  /** index of the first node of each level, and of the end */
+  /** index of the first node of each level, and the index after the last node */
   readonly levels: number[] = [0]
   /** by level: number of elements below a node */
   private readonly spans: number[] = [LEAF]
@@ -70,7 +70,7 @@ export class BoxTree {
   private fillLeaves(count: number): void {
     const { lon, x, y, z, from, to } = this.elements
     const { nodes, bulges } = this
-    // (Math.min and Math.max take several times as long as a comparison.)
+    // Math.min and Math.max take several times as long as a comparison.
     for (let leaf = 0, node = 0; leaf * LEAF < count; leaf++, node += STRIDE) {
       let minX = Infinity
       let minY = Infinity
@@ -138,8 +138,8 @@ export class BoxTree {
   }
 
   /**
-   * Whether joined edges go on along the axis along which they go farthest, each by more than `step`: 1 to 3,
-   * negative against it; otherwise 0.
+   * Axis along which joined edges advance, 1 to 3, negative if against it: the axis of their longest advance,
+   * if each edge advances by more than `step`. Otherwise 0.
    */
   private courseOf(first: number, end: number, step: number): number {
     const { x, y, z, from, to } = this.elements
@@ -161,8 +161,8 @@ export class BoxTree {
   }
 
   /**
-   * Whether the edges of a leaf, or of two leaves in a row, go on along one axis, each by so much that the
-   * boxes of others than consecutive ones do not meet.
+   * True if the edges of a leaf, or of two leaves in a row, advance along one axis, each by so much that only
+   * the boxes of consecutive edges meet.
    */
   runsOn(leaf: number, other: number): boolean {
     const course = this.courses[leaf]!
@@ -196,9 +196,7 @@ export class BoxTree {
     }
   }
 
-  /**
-   * For a node of level 1 and up: its children are the nodes from firstChild to endChild, of the level below.
-   */
+  /** Children of a node of level 1 or higher: the nodes from firstChild to endChild, of the level below. */
   firstChild(node: number, level: number): number {
     return this.levels[level - 1]! + (node - this.levels[level]!) * FAN
   }
@@ -206,7 +204,7 @@ export class BoxTree {
     return Math.min(this.firstChild(node, level) + FAN, this.levels[level]!)
   }
 
-  /** The elements below a node: from `firstElement` to `endElement`. */
+  /** Elements below a node: from `firstElement` to `endElement`. */
   firstElement(node: number, level: number): number {
     return (node - this.levels[level]!) * this.spans[level]!
   }
@@ -214,7 +212,7 @@ export class BoxTree {
     return Math.min(this.firstElement(node, level) + this.spans[level]!, this.bulges.length)
   }
 
-  /** Length of a node's diagonal: the greatest distance through the earth of two places below it. */
+  /** Length of a node's diagonal: the greatest distance through the earth of two positions below it. */
   diagonal(node: number): number {
     const n = node * STRIDE
     const { nodes } = this
@@ -254,9 +252,9 @@ export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): nu
 }
 
 /**
- * Calls back with the pairs of elements that may be at most `limit` metres apart: with all that are, and few
- * others. With each pair of two different elements twice if S is T.
- * @param once with each pair at least once, in any order, if S is T
+ * Calls back with all pairs of elements that are at most `limit` metres apart, and with few others. If S is
+ * T, each pair of two different elements comes twice.
+ * @param once if S is T, each pair comes at least once, in any order
  */
 export function closePairs(
   S: Indexed,
@@ -287,8 +285,8 @@ export function closePairs(
 }
 
 /**
- * Calls back with the pairs of elements from `start` to `end` whose boxes meet: each once, the earlier
- * element first, without consecutive ones.
+ * Calls back once with each pair of elements from `start` to `end` whose boxes meet, the earlier element
+ * first. Consecutive elements are left out.
  */
 export function selfPairs(
   S: Indexed,
@@ -352,7 +350,7 @@ export function selfPairs(
 }
 
 /**
- * Elements of a shape that may be at most `limit` metres from the edge or place from `a` to `b` of other
+ * Elements of a shape that may be at most `limit` metres from the edge or position from `a` to `b` of other
  * vertices.
  */
 export function elementsNear(S: Indexed, V: Vertices, a: number, b: number, limit: number): number[] {

@@ -16,14 +16,13 @@ import { selfPairs } from './tree'
 import type { Outline } from './validity'
 
 /**
- * The region of a geometry's polygons; undefined when it has none. Throws a GeometryError when it cannot be
- * computed.
+ * Region of a geometry's polygons; undefined if it has none. Throws a GeometryError if it cannot be computed.
  */
 export function regionOf(outline: Outline): Region | undefined {
   const { shape, rings } = outline
   if (shape.polygons.length === 0) return undefined
   let arranged: Arranged | undefined
-  // Parts that overlap strongly cross in as many places as there are pairs of them: then it is faster to
+  // Parts that overlap strongly cross in as many positions as there are pairs of them. It is then faster to
   // unite neighbours first.
   const most = 500 + 2 * shape.polygons.length + shape.ringsEnd / 32
   let crossings = 0
@@ -40,7 +39,7 @@ export function regionOf(outline: Outline): Region | undefined {
   return { shape, end: shape.ringsEnd, holdsNorthPole: holdsNorth(rings, [0, all]) }
 }
 
-/** The outline of polygons that are given by their rings. */
+/** Outline of polygons from their rings. */
 function outlineOf(path: string, polygons: readonly (readonly ChainOf[])[]): Outline {
   const rings = polygons.flatMap((own, i) =>
     own.map(({ shape, chain }) => ({ shape, chain: { ...chain, polygon: i } })),
@@ -52,8 +51,8 @@ function outlineOf(path: string, polygons: readonly (readonly ChainOf[])[]): Out
 }
 
 /**
- * The rings of the union, which is made of the unions of neighbours, and these of the unions of their
- * neighbours: only their boundaries meet. Undefined when a union is more than half of the ellipsoid.
+ * Rings of the union, built from unions of neighbours, which are built in the same way: only their boundaries
+ * meet. Undefined if a union is more than half of the ellipsoid.
  */
 function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
   if (seams) return undefined
@@ -81,8 +80,8 @@ function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
 }
 
 /**
- * The area in square metres that the sum of the areas of all polygons counts more than once. Polygons may
- * overlap only by less than half a centimetre (touching.ts). Throws a GeometryError for others.
+ * Square metres that the sum of the areas of all polygons counts more than once. Polygons may overlap only by
+ * less than half a centimetre (touching.ts). Throws a GeometryError if they overlap by more.
  */
 export function overlapOf(outline: Outline): number {
   const { shape, rings } = outline
@@ -121,7 +120,7 @@ export function overlapOf(outline: Outline): number {
 
 /**
  * Cuts the rings of all polygons where they meet and counts the polygons on both sides of each piece.
- * Undefined when no polygons meet, none lies in another one, and none has seams.
+ * Undefined if no polygons meet, none lies in another one, and none has seams.
  */
 function arrange(
   { shape, rings, seams }: Outline,
@@ -129,7 +128,7 @@ function arrange(
   turns?: Int8Array,
 ): Arranged | undefined {
   const nodes = nodesBetween(shape, crossing)
-  // Pairs are found by boxes, unless so many meet in a small area that the sweep is faster.
+  // The box search finds pairs, unless so many boxes meet in a small area that the sweep is faster.
   const byBoxes = () =>
     selfPairs(
       shape,
@@ -142,12 +141,12 @@ function arrange(
   return settle(shape, rings, nodes, crossing, turns)
 }
 
-/** Microseconds per element that the search by boxes may take. */
+/** Limit of counted microseconds per element for the search by boxes. */
 const BOXES_PER_ELEMENT = 10
 
 /**
- * Whether a polygon lies in another one, where no polygons meet: the outermost such polygon is in exactly one
- * other, an odd number.
+ * True if a polygon lies in another one. No polygons may meet: the outermost polygon that lies in another one
+ * is then in exactly one, an odd number.
  */
 function nested(shape: Shape, rings: Rings): boolean {
   if (shape.polygons.length < 2) return false

@@ -9,32 +9,32 @@ import { CrossingError, exactlyOr, nearestEnd, regularise, remedy, type Regular 
 import { selfPairs } from './tree'
 
 /**
- * The conditions for a polygon with a certain inside. Let each ring add 1 to what it surrounds, on its
- * smaller side. The inside is certain when the shell's sum minus the sums of the holes is 0 or 1 everywhere,
- * and so is the sum of each single ring. Then no ring crosses itself or another ring, and the holes lie in
- * the shell and outside each other. Rings may touch, and may run along themselves or each other: an edge with
- * the same sum on both sides is a seam and no boundary. Rings that cross by less
- * than half a centimetre touch (touching.ts). Nothing else is repaired.
+ * Conditions for a polygon with an unambiguous inside. Let each ring add 1 to the area that it surrounds, on
+ * its smaller side. The inside is certain if the shell's sum minus the sums of the holes is 0 or 1
+ * everywhere, and so is the sum of each single ring. Then no ring crosses itself or another ring, and the
+ * holes lie in the shell and outside each other. Rings may touch, and may run along themselves or each other:
+ * an edge with the same sum on both sides is a seam and not a boundary. Rings that cross by less than half a
+ * centimetre touch (touching.ts). Nothing else is repaired.
  */
 
 /**
- * A shape whose rings are cut where they meet, and its seams: the elements with their polygon on both sides,
- * or on neither.
+ * Shape whose rings are cut where they meet, and its seams: the elements with their polygon on both sides, or
+ * on neither.
  */
 export interface Outline {
   shape: Shape
-  /** the sides of the rings */
+  /** sides of the rings */
   rings: Rings
-  /** by element; absent when no rings meet */
+  /** by element, 1 for a seam; absent if no rings meet */
   seams?: Uint8Array
-  /** square metres by which the areas of the given rings exceed those of the polygons; 0 if absent */
+  /** square metres by which the areas of the original rings exceed those of the polygons; 0 if absent */
   excess?: number
 }
 
 /**
- * Throws a GeometryError that names the place for a polygon without a certain inside.
- * @param looking called with the path of each shell before its polygon is checked, and with the reason when
- *   it is refused unless its rings cross by less than half a centimetre
+ * Throws a GeometryError that names the position for a polygon without an unambiguous inside.
+ * @param looking called with the path of each shell before its polygon is checked, and again with the error
+ *   if the polygon is refused unless its rings cross by less than half a centimetre
  */
 export function checkPolygons(
   given: Shape,
@@ -87,7 +87,7 @@ export function checkPolygons(
   }
 }
 
-/** The outline, with some polygons replaced. */
+/** Outline with some polygons replaced. */
 function joined(
   shape: Shape,
   rings: Rings,
@@ -106,7 +106,7 @@ function joined(
   for (const chain of shape.chains) if (chain.polygon < 0) sources.push({ shape, chain })
   const whole = joinChains(shape.path, sources, polygons)
   const sides = findSides(whole)
-  // A polygon may have several shells: the first one does not bound it.
+  // A polygon may have several shells, so the smaller side of the first one is not a cap around it.
   const of = [...sides.of]
   for (const i of regular.keys()) {
     const { firstChain } = polygons[i]!
@@ -124,14 +124,14 @@ function joined(
   return { shape: whole, rings: { ...sides, of }, seams: seamsOfWhole, excess }
 }
 
-/** Microseconds per element that the search by boxes may take; half of it is usual. */
+/** Limit of counted microseconds per element for the search by boxes, twice the usual. */
 const BOXES_PER_ELEMENT = 1
-/** Microseconds per element that testing each hole may take. */
+/** Limit of counted microseconds per element for testing each hole. */
 const HOLES_PER_ELEMENT = 1
 
 /**
- * Whether rings of a polygon may meet each other or themselves; the places are noted. The search by boxes is
- * fastest for short edges; long ones side by side are left to the sweep.
+ * True if rings of a polygon may meet each other or themselves. The nodes are recorded. The search by boxes
+ * is fastest for short edges; long ones side by side are left to the sweep.
  */
 function mayMeet(shape: Shape, { firstChain, endChain }: Polygon, nodes: Nodes): boolean {
   const [start, end] = elementsOf(shape, { firstChain, endChain })
@@ -222,8 +222,7 @@ function checkLabels(shape: Shape, polygon: Polygon, { left, right }: Labels): v
 }
 
 /**
- * Marks edges with the same sum on both sides. A turn at a pole is a seam when every edge to that pole is
- * one.
+ * Marks edges with the same sum on both sides. A turn at a pole is a seam if every edge to that pole is one.
  */
 function markSeams(shape: Shape, polygon: Polygon, { left, right }: Labels, seams: Uint8Array): void {
   const { lat, from, to } = shape
@@ -238,8 +237,8 @@ function markSeams(shape: Shape, polygon: Polygon, { left, right }: Labels, seam
 }
 
 /**
- * Throws for a hole that is not inside the shell, or is inside another hole. As no rings meet, one place of
- * the hole decides.
+ * Throws for a hole that is not inside the shell, or is inside another hole. No rings meet, so one position
+ * of the hole decides.
  */
 function checkHoles(shape: Shape, rings: Rings, { firstChain, endChain }: Polygon): void {
   for (let hole = firstChain + 1; hole < endChain; hole++) {

@@ -1,6 +1,6 @@
 import { A, E2, sinCosDegrees } from './ellipsoid'
 
-/** Places on the ellipsoid in flat arrays: degrees, and earth-centred metres. */
+/** Positions on the ellipsoid in flat arrays: degrees, and earth-centred metres. */
 export interface Vertices {
   lon: Float64Array
   lat: Float64Array
@@ -9,21 +9,21 @@ export interface Vertices {
   z: Float64Array
 }
 
-/** Edges between vertices, and single places: both ends of those are one vertex. */
+/** Edges between vertices, and single positions, whose two ends are one vertex. */
 export interface Elements extends Vertices {
   from: Uint32Array
   to: Uint32Array
 }
 
 /**
- * How far the earth-centred coordinates of a vertex may be off, metres (the errors of two sines and cosines,
- * and six roundings).
+ * Maximum error of the earth-centred coordinates of a vertex, metres: the errors of two sines and cosines,
+ * and six roundings.
  */
 export const COORDINATE_ERROR = 4e-9
 
 /**
- * Writes the earth-centred coordinates of a place on the ellipsoid, metres, into `x`, `y`, `z` at `i`. Exact
- * at the poles.
+ * Writes the earth-centred coordinates of a position on the ellipsoid, metres, into `x`, `y`, `z` at `i`.
+ * They are exact at the poles.
  */
 export function toCartesian(lon: number, lat: number, { x, y, z }: Vertices, i: number): void {
   sinCosDegrees(lat, trigonometric)
@@ -38,12 +38,12 @@ export function toCartesian(lon: number, lat: number, { x, y, z }: Vertices, i: 
 }
 const trigonometric = new Float64Array(2)
 
-/** -180 and 180 are one meridian, which is -180 here. -0 becomes 0. */
+/** Longitude with -180 instead of 180, because both are one meridian, and 0 instead of -0. */
 export function normalLongitude(lon: number): number {
   return lon === 180 ? -180 : lon + 0
 }
 
-/** A single place as vertices. */
+/** A single position as vertices. */
 export function place({ lon, lat }: { lon: number; lat: number }): Vertices {
   const vertices: Vertices = {
     lon: Float64Array.of(normalLongitude(lon)),
@@ -56,7 +56,7 @@ export function place({ lon, lat }: { lon: number; lat: number }): Vertices {
   return vertices
 }
 
-/** Distance between two vertices through the earth, metres. (Math.hypot is ten times slower.) */
+/** Distance between two vertices through the earth, metres. Math.hypot would be ten times slower. */
 export function chord(V: Vertices, a: number, b: number): number {
   return Math.sqrt(squaredChord(V, a, b))
 }
@@ -69,8 +69,8 @@ export function squaredChord({ x, y, z }: Vertices, a: number, b: number): numbe
 }
 
 /**
- * How far along the chord from `a` to `b` of S vertex `v` of V lies, times the chord's length: negative
- * behind `a`, above the squared length beyond `b`.
+ * Distance along the chord from `a` to `b` of S at which vertex `v` of V lies, times the chord's length:
+ * negative behind `a`, above the squared length beyond `b`.
  */
 export function alongChord(V: Vertices, v: number, S: Vertices, a: number, b: number): number {
   return (
@@ -80,7 +80,7 @@ export function alongChord(V: Vertices, v: number, S: Vertices, a: number, b: nu
   )
 }
 
-/** Whether two vertices are one place: with the same coordinates, or at the same pole. */
+/** True if two vertices are one position: they have the same coordinates, or are at the same pole. */
 export function isSamePlace(V: Vertices, v: number, W: Vertices, w: number): boolean {
   return V.lat[v] === W.lat[w] && (V.lon[v] === W.lon[w] || Math.abs(V.lat[v]!) === 90)
 }
