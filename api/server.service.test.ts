@@ -494,7 +494,7 @@ describe('resign and verify', () => {
       ],
       [
         [good, { operation: 'area', geometry: POINT }],
-        expect.stringContaining('operations[1]: geometry: area is that of a Polygon'),
+        expect.stringContaining('operations[1]: geometry: area requires a Polygon'),
       ],
     ] as const)
       expect(await post('batch', { operations })).toMatchObject({ status: 400, detail })

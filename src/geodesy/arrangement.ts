@@ -158,7 +158,7 @@ function wrapped(lon: number): number {
 function uncertain(path: string, { lon, lat }: Place): GeometryError {
   return new GeometryError(
     path,
-    `polygons meet at [${lon}, ${lat}] within a micrometre of each other, too closely to tell where they end; merge them`,
+    `polygons meet at [${lon}, ${lat}] within a micrometre of each other, so their boundary is ambiguous; merge them`,
   )
 }
 

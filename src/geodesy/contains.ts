@@ -373,7 +373,7 @@ function nearElements(S: Shape, T: Shape, start: number, end: number): Neighbour
     if (++count > MAX_PAIRS)
       throw new GeometryError(
         S.path,
-        `lies along ${T.path} in more than ${MAX_PAIRS} pairs of edges: too many to tell what contains what; simplify one of them`,
+        `runs along ${T.path} in more than ${MAX_PAIRS} pairs of edges, too many to decide containment; simplify one of the geometries`,
       )
     add(pairs, e, f)
   })

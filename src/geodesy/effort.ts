@@ -20,7 +20,7 @@ const LIMIT = 1
  */
 export function spend(microseconds: number): void {
   if ((counted[SPENT]! += microseconds) > counted[LIMIT]!)
-    throw new EffortError('this takes longer than it may')
+    throw new EffortError('the work exceeds its limit')
 }
 
 /**

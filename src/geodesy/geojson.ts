@@ -16,7 +16,7 @@ export const enum Kind {
  * count.
  */
 const MAX_POSITIONS = 100_000
-const TOO_MANY = `more than ${MAX_POSITIONS} positions`
+const TOO_MANY = `expected at most ${MAX_POSITIONS} positions`
 /** Maximum nesting of collections. Deeper ones are refused before the recursion descends. */
 const MAX_NESTING = 8
 
@@ -133,7 +133,7 @@ class Reader {
         path,
         `expected a GeoJSON object with type and coordinates, got ${describe(value)}`,
       )
-    if (nesting > MAX_NESTING) throw new GeometryError(path, `nested deeper than ${MAX_NESTING} levels`)
+    if (nesting > MAX_NESTING) throw new GeometryError(path, `expected at most ${MAX_NESTING} levels of nesting`)
     checkCrs(value, path)
     const { type } = value
     if (type === 'Feature') return this.geometry(value.geometry, `${path}.geometry`, nesting + 1)
@@ -163,7 +163,7 @@ class Reader {
     const at = `${path}.coordinates`
     const depth = COORDINATE_DEPTH[type]!
     const list = this.lifted && liftedList(this.lifted, value.coordinates)
-    if (list && list.depth !== depth) throw new GeometryError(at, `nested otherwise than in a ${type}`)
+    if (list && list.depth !== depth) throw new GeometryError(at, `expected coordinates nested as in a ${type}`)
     const coordinates = list ? list.runs : value.coordinates
     const firstChain = this.chains.length
     if (type === 'Point')
@@ -236,7 +236,7 @@ function positionProblem(value: unknown): string | undefined {
     return `expected a position [longitude, latitude] or [longitude, latitude, altitude], got ${describe(value)}`
   for (let i = 0; i < value.length; i++)
     if (typeof value[i] !== 'number' || !Number.isFinite(value[i]))
-      return `expected finite numbers [longitude, latitude], got ${describe(value[i])} among them`
+      return `expected finite numbers in [longitude, latitude], got ${describe(value[i])}`
   const [longitude, latitude] = value as [number, number]
   if (Math.abs(inRange(longitude, 180)) > 180) return longitudeProblem(longitude)
   if (Math.abs(inRange(latitude, 90)) > 90)
@@ -269,7 +269,7 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
   if (typeof name !== 'string' || !WGS84_NAMES.test(name))
     throw new GeometryError(
       `${path}.crs`,
-      'only WGS84 longitude, latitude (CRS84 or EPSG:4326) is understood; leave crs out',
+      'expected WGS84 longitude and latitude (CRS84 or EPSG:4326); remove crs',
     )
 }
 

@@ -78,7 +78,7 @@ function onDemand(outline: Outline): () => Region | undefined {
 }
 
 const TOO_INTRICATE =
-  'so many edges touch, overlap or run thousands of kilometres side by side that telling whether this is valid takes too long; give fewer positions, shorter edges, or several geometries'
+  'too many edges touch, overlap or run side by side over thousands of kilometres, so validation takes too long; use fewer positions, shorter edges or several geometries'
 
 /** Runs a measurement of geometries. Throws a GeometryError if the work exceeds the limit. */
 function measured<T>(geometries: readonly PreparedGeometry[], question: () => T): T {
@@ -86,7 +86,7 @@ function measured<T>(geometries: readonly PreparedGeometry[], question: () => T)
   const refusal = () =>
     new GeometryError(
       first!,
-      `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or keep the same distance in so many places that measuring takes too long; give fewer positions, or parts`,
+      `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or stay equally far apart in too many positions, so measuring takes too long; use fewer positions or fewer parts`,
     )
   const vertices = geometries.reduce((sum, { given }) => sum + given.lon.length, 0)
   return orRefuse(Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices), question, refusal)
@@ -217,7 +217,7 @@ export function contains(container: PreparedGeometry, geometry: PreparedGeometry
 export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'Polygon' && type !== 'MultiPolygon')
-    throw new GeometryError(shape.path, `area is that of a Polygon or MultiPolygon, got a ${type}`)
+    throw new GeometryError(shape.path, `area requires a Polygon or MultiPolygon, got a ${type}`)
   const overlap = measured([geometry], () => overlapOf(geometry))
   const area = measured([geometry], () => polygonArea(geometry))
   return Math.max(0, area - overlap - (geometry.excess ?? 0))
@@ -230,7 +230,7 @@ export function areaSquareMeters(geometry: PreparedGeometry): number {
 export function lengthMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'LineString' && type !== 'MultiLineString')
-    throw new GeometryError(shape.path, `length is that of a LineString or MultiLineString, got a ${type}`)
+    throw new GeometryError(shape.path, `length requires a LineString or MultiLineString, got a ${type}`)
   return measured([geometry], () => lineLength(geometry))
 }
 

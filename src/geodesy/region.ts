@@ -108,7 +108,7 @@ function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
   if (Math.abs(side - TOTAL_AREA / 2) < length * BOUNDARY_WIDTH + 1)
     throw new GeometryError(
       chain.path,
-      'this ring halves the ellipsoid: which side is the smaller is ambiguous',
+      'this ring divides the ellipsoid into halves, so its smaller side is ambiguous',
     )
   return turns !== 0 ? side < TOTAL_AREA / 2 : side > TOTAL_AREA / 2
 }

@@ -467,6 +467,6 @@ function isOneMeridian(longitudes: Float64Array): boolean {
 function noUniquePath(path: string, position: number): GeometryError {
   return new GeometryError(
     `${path}[${position}]`,
-    'this position and the next are antipodal: no unique shortest path joins them; put a position between them',
+    'this position and the next are antipodal, so no unique shortest path joins them; insert a position between them',
   )
 }

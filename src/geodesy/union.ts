@@ -89,7 +89,7 @@ export function overlapOf(outline: Outline): number {
   const refusal = (cut: Shape, e: number, otherwise = ', so merge them') =>
     new GeometryError(
       pathOf(cut, e),
-      `polygons of a MultiPolygon overlap here; area counts only such that do not${otherwise}`,
+      `polygons of a MultiPolygon overlap here; area requires polygons that do not${otherwise}`,
     )
   const refuse = (cut: Shape, e: number): never => {
     throw refusal(cut, e)

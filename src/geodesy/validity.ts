@@ -78,7 +78,7 @@ export function checkPolygons(
           if (end - start < 2)
             throw new GeometryError(
               path,
-              'this ring is smaller than a micrometre: it has no inside of its own',
+              'this ring is smaller than a micrometre, so it has no inside',
             )
         checkSums(shape, rings, polygon, nodes.touching, more.meet, seams)
       })
@@ -203,13 +203,13 @@ function checkLabels(shape: Shape, polygon: Polygon, { left, right }: Labels): v
       else if (l !== last)
         throw new GeometryError(
           pathOf(shape, e),
-          `here${at(shape.lon[from[e]!]!, lat[from[e]!]!)}, the inside changes from one side of the ring to the other: ${endChain === firstChain + 1 ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}, not where it touches either`,
+          `the inside changes from one side of the ring to the other${at(shape.lon[from[e]!]!, lat[from[e]!]!)}; ${endChain === firstChain + 1 ? 'a ring must not cross itself, even where it touches itself' : 'rings of a polygon must not cross, even where they touch'}`,
         )
     }
     if (first < 0 && endChain === firstChain + 1)
       throw new GeometryError(
         chains[c]!.path,
-        'this ring runs along itself all the way, or twice round the same: it has no inside of its own',
+        'this ring runs along itself or twice around one area, so it has no unambiguous inside',
       )
   }
   const hole = wrong < 0 || shape.chainOf[wrong] === firstChain ? firstChain + 1 : shape.chainOf[wrong]!
@@ -218,7 +218,7 @@ function checkLabels(shape: Shape, polygon: Polygon, { left, right }: Labels): v
       chains[hole]!.path,
       'this hole is not inside the polygon: a hole must lie within its shell, not in another hole, and not fill the shell',
     )
-  throw new GeometryError(chains[firstChain]!.path, 'this ring runs round the same area more than once')
+  throw new GeometryError(chains[firstChain]!.path, 'this ring runs around one area more than once')
 }
 
 /**

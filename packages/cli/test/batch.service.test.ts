@@ -56,7 +56,7 @@ describe('answers', () => {
         { operation: 'distance', from: `0x${'ab'.repeat(32)}`, to: '1,2' },
         /^Attestation Not Found: from: there is no/,
       ],
-      [{ operation: 'area', geometry: place }, /^Invalid Input: geometry: area is that of a Polygon/],
+      [{ operation: 'area', geometry: place }, /^Invalid Input: geometry: area requires a Polygon/],
       [{ operation: 'volume', geometry: place }, /^Invalid Input: operation: expected one of/],
       [{ operation: 'distance', from: '1,2', to: 'key.txt' }, /^to: expected lng,lat, a UID/],
       [{ operation: 'distance', from: '1,2', to: '2,2', chain: 'mars' }, /The service has no chain mars/],

@@ -79,7 +79,7 @@ describe('usage', () => {
     ],
     [
       ['area', 'path.geojson', '--chain', 'celo'],
-      /area is that of a Polygon or MultiPolygon, got a LineString/,
+      /area requires a Polygon or MultiPolygon, got a LineString/,
     ],
     [['records', '--chain', 'mars'], /Supported chains: base-sepolia/],
     [['records', '-o', 'x'], /A table is for the terminal: give --format csv/],

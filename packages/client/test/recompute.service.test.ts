@@ -453,7 +453,7 @@ describe('what is no question of the service', () => {
     })
     expect(await recompute(claim([reference(TOWER)], 'area', 1, 'square_meters'), [TOWER])).toEqual({
       verdict: 'refused',
-      sentence: 'inputs[0]: area is that of a Polygon or MultiPolygon, got a Point.',
+      sentence: 'inputs[0]: area requires a Polygon or MultiPolygon, got a Point.',
     })
   })
   const refs = [reference(TOWER), reference(STREET)]
