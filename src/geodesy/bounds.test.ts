@@ -5,19 +5,19 @@ import { spend, withEffort } from './effort'
 
 afterEach(() => checkBoundsEvery(1))
 
-test('a bound that does not hold ends the question, and is counted', () => {
+test('assertBound throws for a bound that does not hold, and counts it', () => {
   const before = boundViolations()
   expect(() => assertBound('one is two', () => false)).toThrow(BoundError)
   assertBound('one is one', () => true)
   expect(boundViolations()).toBe(before + 1)
 })
-test('one of so many calls is checked', () => {
+test('assertBound checks one call per period', () => {
   checkBoundsEvery(5)
   let checked = 0
   for (let i = 0; i < 20; i++) assertBound('it is checked', () => ++checked > 0)
   expect(checked).toBe(4)
 })
-test('the work of a check is not counted', () => {
+test('assertBound does not count the work of a check', () => {
   const work = () => {
     spend(5)
     assertBound('much work', () => {

@@ -27,13 +27,13 @@ describe('a coordinate beyond its range', () => {
     [-180.0000000001, 0],
     [0, 90.00000000000001],
     [0, -90.0000000001],
-  ])('by rounding only is at its end: %d, %d', (lng, lat) => {
+  ])('is moved to the end of the range if rounding caused it: %d, %d', (lng, lat) => {
     const end = (value: number, most: number) => Math.max(-most, Math.min(most, value))
     expect(canonicalJson(read([lng, lat, 7]))).toBe(
       `{"coordinates":[${end(lng, 180)},${end(lat, 90)},7],"type":"Point"}`,
     )
   })
-  test('by rounding closes a ring, and is the place at the end of the range', () => {
+  test('closes a ring if rounding caused it, and is read as the end of the range', () => {
     const ring = [
       [180, 0],
       [179, 0],
@@ -52,7 +52,7 @@ describe('a coordinate beyond its range', () => {
     [6_378_137.25, 0],
     [0, 90.0000000002],
     [0, -91],
-  ])('by more is refused: %d, %d', (lng, lat) => {
+  ])('is rejected if it exceeds rounding: %d, %d', (lng, lat) => {
     expect(() => read([lng, lat])).toThrow(sentence('g.coordinates'))
   })
   test.each([
@@ -61,17 +61,17 @@ describe('a coordinate beyond its range', () => {
     [365.1, 'subtract 360, which gives 5.1'],
     [899.5, 'subtract 720, which gives 179.5'],
     [-541, 'add 720, which gives 179'],
-  ])('a longitude of %d: %s', (longitude, remedy) => {
+  ])('gets a remedy for a longitude of %d: %s', (longitude, remedy) => {
     expect(longitudeProblem(longitude).endsWith(`; ${remedy}`)).toBe(true)
   })
-  hunt('the remedy is the same meridian, to the last digit', 300, ({ seed, cases }) => {
+  hunt('gets a remedy that denotes the same meridian, to the last digit', 300, ({ seed, cases }) => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 180_000_001n, max: 3_600_000_000n }),
         fc.boolean(),
         fc.integer({ min: 0, max: 6 }),
         (millionths, negative, digits) => {
-          // Exactly, in integers of 10^-digits degrees.
+          // Exact, in integers of 10^-digits degrees.
           const unit = 10n ** BigInt(digits)
           const units = (negative ? -millionths : millionths) / 10n ** BigInt(6 - digits)
           const given = Number(units) / Number(unit)
@@ -88,7 +88,7 @@ describe('a coordinate beyond its range', () => {
       { seed, numRuns: cases },
     )
   })
-  test('is left as it is in range', () => {
+  test('leaves values in range unchanged', () => {
     for (const degrees of [-180, 180, 0, -0, 179.99999999999997, NaN, Infinity])
       expect(inRange(degrees, 180)).toBe(degrees)
   })
@@ -98,10 +98,10 @@ test.each([
   [-180, -90, 180, 90],
   [-180, -10, 180, 10],
   [180, 10, -180, 20],
-])('a box from %d, %d to %d, %d is on one meridian', (...corners) => {
+])('rejects a box on one meridian, from %d, %d to %d, %d', (...corners) => {
   expect(() => prepareGeometry(readGeometry(box(...corners), 'g'))).toThrow(sentence('g.coordinates[0]'))
 })
-test('a ring that fails to close shows both positions', () => {
+test('names both positions of a ring that does not close', () => {
   const polygon = box(0, 0, 1, 1)
   polygon.coordinates[0]![4] = [1e-13, 0]
   expect(() => readGeometry(polygon, 'g')).toThrow(sentence('g.coordinates[0]', '[0,0]', '[1e-13,0]'))

@@ -19,8 +19,7 @@ const LIMIT = 1
  * limit.
  */
 export function spend(microseconds: number): void {
-  if ((counted[SPENT]! += microseconds) > counted[LIMIT]!)
-    throw new EffortError('the work exceeds its limit')
+  if ((counted[SPENT]! += microseconds) > counted[LIMIT]!) throw new EffortError('the work exceeds its limit')
 }
 
 /**

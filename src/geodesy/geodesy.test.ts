@@ -26,7 +26,7 @@ import { sentence, testSentences } from '../../test/sentences'
 const prepare = (value: unknown, path = 'g') => prepareGeometry(readGeometry(value, path))
 const geometry = (type: string, coordinates: unknown) => prepare({ type, coordinates })
 const point = (lon: number, lat: number) => geometry('Point', [lon, lat])
-/** A rectangle of geodesic edges. */
+/** Ring of a rectangle with geodesic edges. */
 const box = (west: number, south: number, east: number, north: number) => [
   [west, south],
   [east, south],
@@ -46,7 +46,7 @@ const WEST_OF_0 = {
     ],
   ],
 }
-/** Round [0, 0], with corners just west of the prime meridian. */
+/** Hexagon around [0, 0], with vertices just west of the prime meridian. */
 const hexagon = (radius: number) =>
   [0, 60, 120, 180, 240, 300, 0].map((azimuth) => [
     azimuth % 180 === 0 ? -1e-14 : radius * Math.sin((azimuth * Math.PI) / 180),
@@ -58,7 +58,7 @@ interface Case {
   op: string
   inputs: Record<string, unknown>
   params: { radius?: number }
-  /** `refused`: any number would be wrong */
+  /** `refused`: any number would be incorrect */
   expect?: 'refused'
   expected: number | boolean | null
   tolerance: number | null
@@ -76,19 +76,19 @@ const ANSWERS: Record<string, (inputs: PreparedGeometry[], params: Case['params'
   length: ([line]) => Math.round(lengthMeters(line!) * 100) / 100,
 }
 
-describe('the 1,548 reference cases', () => {
+describe('1,548 reference cases', () => {
   test('are complete', () => expect(CASES).toHaveLength(345 + 562 + 641))
   test.each(CASES)('$id', ({ op, inputs, params, expect: wanted, expected, tolerance }) => {
-    const ask = () =>
+    const measure = () =>
       ANSWERS[op]!(
         Object.entries(inputs).map(([name, value]) => prepare(value, name)),
         params,
       )
-    if (wanted === 'refused') expect(ask).toThrow(GeometryError)
-    else if (tolerance === null) expect(ask()).toBe(expected)
-    else expect(Math.abs((ask() as number) - (expected as number))).toBeLessThanOrEqual(tolerance)
+    if (wanted === 'refused') expect(measure).toThrow(GeometryError)
+    else if (tolerance === null) expect(measure()).toBe(expected)
+    else expect(Math.abs((measure() as number) - (expected as number))).toBeLessThanOrEqual(tolerance)
   })
-  test('areas are right to the precision of doubles', () => {
+  test('have areas that are accurate to the precision of doubles', () => {
     for (const { id, inputs, expected } of vectors('geodesy-cases').filter(({ op }) => op === 'area'))
       expect(
         Math.abs(areaSquareMeters(prepare(inputs.geometry)) / (expected as number) - 1),
@@ -97,8 +97,8 @@ describe('the 1,548 reference cases', () => {
   })
 })
 
-describe('distance', () => {
-  test('of Brazil and Indonesia, whose coasts are about equally far apart in many places', () => {
+describe('distanceMeters', () => {
+  test('measures Brazil to Indonesia, whose coasts are about equally far apart in many positions', () => {
     const countries = JSON.parse(
       readFileSync(path.resolve('node_modules/world-atlas/countries-50m.json'), 'utf8'),
     ) as Topology<{ countries: GeometryCollection<{ name: string }> }>
@@ -116,7 +116,7 @@ describe('distance', () => {
       const [[a, b, c], [d, e, f]] = [all[i]!.up, others[j]!.up]
       return a * d + b * e + c * f
     }
-    // The angle on a sphere that is nearest to the ellipsoid is off by less than a hundredth.
+    // The angle on a sphere close to the ellipsoid is off by less than a hundredth.
     let greatest = -1
     for (const i of all.keys()) for (const j of others.keys()) greatest = Math.max(greatest, cosine(i, j))
     const limit = Math.cos(Math.acos(greatest) * 1.01)
@@ -129,7 +129,7 @@ describe('distance', () => {
     expect(least).toBeGreaterThan(1.2e7)
     expect(Math.abs(distanceMeters(prepare(brazil), prepare(indonesia)) - least)).toBeLessThan(1e-6)
   })
-  test('a spike without width is no place of a polygon', () => {
+  test('ignores a spike without width', () => {
     const west = [
       [0, 0],
       [1, 0],
@@ -143,9 +143,9 @@ describe('distance', () => {
     expect(far).toBe(distanceMeters(geometry('Polygon', [box(0, 0, 1, 1)]), point(40, 1)))
     // The ring begins at the tip.
     const triangle = [[3, 3], [0, -1], [0, -2], [3, 3]] // prettier-ignore
-    const beside = point(-1, 0.5)
-    expect(distanceMeters(geometry('Polygon', [[[0, 0], ...triangle, [0, 0]]]), beside)).toBe(
-      distanceMeters(geometry('Polygon', [triangle]), beside),
+    const nearby = point(-1, 0.5)
+    expect(distanceMeters(geometry('Polygon', [[[0, 0], ...triangle, [0, 0]]]), nearby)).toBe(
+      distanceMeters(geometry('Polygon', [triangle]), nearby),
     )
   })
   test.each([
@@ -173,7 +173,7 @@ describe('distance', () => {
         [1.5e-8, 1.5e-8],
       ],
     ],
-    // 179 degrees along the equator are a shortest path, though the ends nearly mirror each other at the
+    // 179 degrees along the equator are a shortest path, although the ends nearly mirror each other at the
     // equator. True value: test/reference.
     [
       'edges near the equator',
@@ -189,7 +189,7 @@ describe('distance', () => {
     ],
     // The distance is neither convex nor concave along the edge. True value by golden-section search.
     [
-      'a quarter of the globe away',
+      'edges a quarter of the globe apart',
       10015008.541848,
       [
         [169.24666154356336, 65.6829979712113],
@@ -200,31 +200,31 @@ describe('distance', () => {
         [-100.75333854721038, -3.368975755291624],
       ],
     ],
-  ])('of %s', (_, expected, a, b) => {
+  ])('measures %s', (_, expected, a, b) => {
     expect(
       Math.abs(distanceMeters(geometry('LineString', a), geometry('LineString', b)) - expected),
     ).toBeLessThan(1e-5)
   })
 })
 
-describe('one place with several coordinates', () => {
+describe('positions with several coordinates', () => {
   test.each([
     [point(180, 10), point(-180, 10)],
     [point(0, 90), point(123, 90)],
     [geometry('Point', [1, 2, 30]), geometry('Point', [1, 2, 9000])],
     [point(-0, 0), point(0, -0)],
-  ])('distance 0, intersects, contains', (a, b) => {
+  ])('are equal for distance, intersects and contains', (a, b) => {
     expect(distanceMeters(a, b)).toBe(0)
     expect(intersects(a, b)).toBe(true)
     expect(contains(a, b)).toBe(true)
   })
-  test('antipodes: the quarter meridian twice', () => {
+  test('are twice the quarter meridian apart if antipodal', () => {
     expect(distanceMeters(point(0, 0), point(180, 0))).toBeCloseTo(2 * 10_001_965.7293, 3)
     expect(distanceMeters(point(0, 90), point(0, -90))).toBeCloseTo(2 * 10_001_965.7293, 3)
   })
 })
 
-describe('contains, by OGC', () => {
+describe('contains follows OGC', () => {
   const square = geometry('Polygon', [box(0, 0, 10, 10)])
   const holed = geometry('Polygon', [box(0, 0, 10, 10), box(3, 3, 6, 6)])
   /** A rectangle from 170 E to 170 W, cut at the antimeridian, and the same rectangle uncut. */
@@ -246,10 +246,10 @@ describe('contains, by OGC', () => {
     [2, 0],
   ])
   test.each<[string, boolean, PreparedGeometry, PreparedGeometry]>([
-    ['a polygon in the hole is not contained', false, holed, geometry('Polygon', [box(3, 3, 6, 6)])],
-    ['nor a ring around the hole', false, holed, geometry('Polygon', [box(1, 1, 9, 9)])],
-    ['nor the shell without its hole', false, holed, square],
-    ['a polygon contains itself', true, holed, holed],
+    ['a polygon in the hole', false, holed, geometry('Polygon', [box(3, 3, 6, 6)])],
+    ['a polygon around the hole', false, holed, geometry('Polygon', [box(1, 1, 9, 9)])],
+    ['the shell without its hole', false, holed, square],
+    ['a polygon and itself', true, holed, holed],
     [
       'a line that touches the boundary from inside',
       true,
@@ -261,7 +261,7 @@ describe('contains, by OGC', () => {
       ]),
     ],
     [
-      'a line along the boundary alone',
+      'a line along the boundary only',
       false,
       square,
       geometry('LineString', [
@@ -279,7 +279,7 @@ describe('contains, by OGC', () => {
       ]),
     ],
     [
-      'points on the boundary alone',
+      'points on the boundary only',
       false,
       square,
       geometry('MultiPoint', [
@@ -288,15 +288,10 @@ describe('contains, by OGC', () => {
       ]),
     ],
     ['a point 6 mm inside the boundary', true, square, point(5.4e-8, 5)],
-    ['a point 4 mm inside the boundary is on the boundary', false, square, point(3.6e-8, 5)],
-    [
-      'a polygon that sticks out by 4 mm is contained',
-      true,
-      square,
-      geometry('Polygon', [box(-3.6e-8, 1, 5, 5)]),
-    ],
-    ['a polygon that sticks out by 6 mm is not', false, square, geometry('Polygon', [box(-5.4e-8, 1, 5, 5)])],
-    ['the parts of a cut container are one: a point on the cut', true, cut, point(180, 0)],
+    ['a point 4 mm inside the boundary, which counts as on it', false, square, point(3.6e-8, 5)],
+    ['a polygon that sticks out by 4 mm', true, square, geometry('Polygon', [box(-3.6e-8, 1, 5, 5)])],
+    ['a polygon that sticks out by 6 mm', false, square, geometry('Polygon', [box(-5.4e-8, 1, 5, 5)])],
+    ['a point on the cut between two parts', true, cut, point(180, 0)],
     [
       'a line along the cut',
       true,
@@ -330,8 +325,8 @@ describe('contains, by OGC', () => {
       ]),
     ],
     ['a point where the cut ends', false, cut, point(180, 10)],
-    ['the uncut container contains the cut one', true, whole, cut],
-    ['the cut container contains the uncut one', true, cut, whole],
+    ['the cut container in the uncut one', true, whole, cut],
+    ['the uncut container in the cut one', true, cut, whole],
     [
       'a polygon that leaves the cut container',
       false,
@@ -347,7 +342,7 @@ describe('contains, by OGC', () => {
       ]),
     ],
     [
-      'parts that touch in a corner do not contain a line beside the corner',
+      'a line past the vertex in which two parts touch',
       false,
       geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 1, 2, 2)]]),
       geometry('LineString', [
@@ -358,7 +353,7 @@ describe('contains, by OGC', () => {
     ['an inner point of a line', true, line, point(1, 0)],
     ['the end of a line', false, line, point(0, 0)],
     [
-      'the point where a line closes',
+      'the closing point of a line',
       true,
       geometry('LineString', [
         [0, 0],
@@ -369,8 +364,8 @@ describe('contains, by OGC', () => {
       point(0, 0),
     ],
     [
-      // A place between two corners beside its meridian, in line with a long edge from one of them.
-      'a part whose edge has corners of another part beside it, within rounding',
+      // A position between two vertices near its meridian, in line with a long edge of one of them.
+      'a part whose edge has vertices of another part near it, within rounding',
       true,
       prepare({
         type: 'GeometryCollection',
@@ -379,7 +374,7 @@ describe('contains, by OGC', () => {
       prepare(WEST_OF_0),
     ],
     [
-      // The plane in which short edges are compared is true to micrometres.
+      // The plane in which short edges are compared is accurate to micrometres.
       'a line whose end is 5.005 mm outside',
       false,
       prepare({
@@ -405,8 +400,9 @@ describe('contains, by OGC', () => {
       }),
     ],
     [
-      // One edge begins at its meridian and passes a pole by nanometres: it is in line with that edge.
-      'a place south of a corner, the edge from which is upright within rounding',
+      // One edge begins at the meridian of the position and passes a pole by nanometres, so the position is
+      // in line with that edge.
+      'a point south of a vertex whose edge is upright within rounding',
       false,
       prepare({
         type: 'Polygon',
@@ -422,7 +418,7 @@ describe('contains, by OGC', () => {
       point(0.933590225294867, 82.3),
     ],
     [
-      'the point where a line ends on another (the mod-2 rule)',
+      'the point at which a line ends on another (the mod-2 rule)',
       false,
       geometry('MultiLineString', [
         [
@@ -437,7 +433,7 @@ describe('contains, by OGC', () => {
       point(1, 0),
     ],
     [
-      'the point where lines of a MultiLineString meet',
+      'the point at which lines of a MultiLineString meet',
       true,
       geometry('MultiLineString', [
         [
@@ -461,7 +457,7 @@ describe('contains, by OGC', () => {
       ]),
     ],
     [
-      'a line that goes beyond the other',
+      'a line that extends beyond the other',
       false,
       line,
       geometry('LineString', [
@@ -469,15 +465,15 @@ describe('contains, by OGC', () => {
         [2.5, 0],
       ]),
     ],
-    ['a line does not contain an area', false, line, square],
+    ['an area in a line', false, line, square],
     [
-      'nor the area of which it is the ring',
+      'the area of which a line is the ring',
       false,
       geometry('LineString', box(0, 0, 2, 2)),
       geometry('Polygon', [box(0, 0, 2, 2)]),
     ],
     [
-      'nor does it fill a hole',
+      'an area whose hole a line fills',
       false,
       prepare({
         type: 'GeometryCollection',
@@ -558,7 +554,7 @@ describe('contains, by OGC', () => {
       ]),
     ],
     [
-      'a polygon contains a collection',
+      'a collection in a polygon',
       true,
       square,
       prepare({
@@ -576,7 +572,7 @@ describe('contains, by OGC', () => {
       }),
     ],
     [
-      'a collection contains what its parts contain together',
+      'a line that only the parts of a collection together contain',
       true,
       prepare({
         type: 'GeometryCollection',
@@ -597,7 +593,7 @@ describe('contains, by OGC', () => {
       ]),
     ],
     [
-      'a point in a polygon round a pole',
+      'the pole that a polygon surrounds',
       true,
       geometry('Polygon', [
         [
@@ -611,7 +607,7 @@ describe('contains, by OGC', () => {
       point(77, 90),
     ],
     [
-      'not the other pole',
+      'the pole that a polygon does not surround',
       false,
       geometry('Polygon', [
         [
@@ -645,15 +641,15 @@ describe('contains, by OGC', () => {
         [170, -70],
       ]),
     ],
-  ])('%s: %s', (_, expected, container, inner) => {
+  ])('returns for %s: %s', (_, expected, container, inner) => {
     expect(contains(container, inner)).toBe(expected)
     if (expected) expect(intersects(container, inner)).toBe(true)
   })
 })
 
 describe('area and length', () => {
-  test('areas are true to a double, round and over poles, over the equator, and with holes that nearly fill them', () => {
-    // True values by another way, in 40 digits (test/vectors/areas.py).
+  test('areas are accurate to a double around and over poles, over the equator, and with holes that nearly fill their shells', () => {
+    // True values by an independent method, in 40 digits (test/vectors/areas.py).
     const cases = JSON.parse(readFileSync('test/vectors/areas.json', 'utf8')) as {
       ring?: number[][]
       rings?: number[][][]
@@ -668,34 +664,38 @@ describe('area and length', () => {
       expect(Math.abs(answer - area), JSON.stringify(parallels ?? rings)).toBeLessThan(1e-6 + 3e-16 * area)
     }
   })
-  hunt('a polygon whose hole nearly fills it has the area of its pieces', 20, ({ cases, random }) => {
-    for (let i = 0; i < cases; i++) {
-      const count = 3 + Math.floor(random() * 30)
-      const [lon, lat] = [random() * 360 - 180, random() < 0.2 ? 90 : random() * 180 - 90]
-      const radius = 20 * 2.5e4 ** random()
-      const gap = Math.max(10 ** (-1 - 6 * random()), 0.1 / radius)
-      const place = (azimuth: number, metres: number) => {
-        const { lon2, lat2 } = Geodesic.WGS84.Direct(lat, lon, azimuth, metres)
-        return [lon2!, lat2!]
+  hunt(
+    'the area of a polygon whose hole nearly fills it equals that of its pieces',
+    20,
+    ({ cases, random }) => {
+      for (let i = 0; i < cases; i++) {
+        const count = 3 + Math.floor(random() * 30)
+        const [lon, lat] = [random() * 360 - 180, random() < 0.2 ? 90 : random() * 180 - 90]
+        const radius = 20 * 2.5e4 ** random()
+        const gap = Math.max(10 ** (-1 - 6 * random()), 0.1 / radius)
+        const place = (azimuth: number, metres: number) => {
+          const { lon2, lat2 } = Geodesic.WGS84.Direct(lat, lon, azimuth, metres)
+          return [lon2!, lat2!]
+        }
+        const spokes = Array.from({ length: count }, (_, j) => {
+          const [azimuth, reach] = [(360 * (j + 0.5 * random())) / count, radius * (0.5 + random() / 2)]
+          return [place(azimuth, reach), place(azimuth, reach * (1 - gap))] as const
+        })
+        const ring = (side: 0 | 1) => [...spokes, spokes[0]!].map((spoke) => spoke[side])
+        const pieces = spokes.map(([outer, inner], j) => {
+          const [nextOuter, nextInner] = spokes[(j + 1) % count]!
+          return [[outer, nextOuter, nextInner, inner, outer]]
+        })
+        const area = areaSquareMeters(geometry('Polygon', [ring(0), ring(1)]))
+        const told = JSON.stringify([ring(0), ring(1)])
+        const parts = pieces.map((piece) => areaSquareMeters(geometry('Polygon', piece)))
+        const sum = parts.reduce((total, part) => total + part, 0)
+        for (const other of [sum, areaSquareMeters(geometry('MultiPolygon', pieces))])
+          expect(Math.abs(area - other), told).toBeLessThan(1e-6 + 1e-14 * area)
       }
-      const spokes = Array.from({ length: count }, (_, j) => {
-        const [azimuth, reach] = [(360 * (j + 0.5 * random())) / count, radius * (0.5 + random() / 2)]
-        return [place(azimuth, reach), place(azimuth, reach * (1 - gap))] as const
-      })
-      const ring = (side: 0 | 1) => [...spokes, spokes[0]!].map((spoke) => spoke[side])
-      const pieces = spokes.map(([outer, inner], j) => {
-        const [nextOuter, nextInner] = spokes[(j + 1) % count]!
-        return [[outer, nextOuter, nextInner, inner, outer]]
-      })
-      const area = areaSquareMeters(geometry('Polygon', [ring(0), ring(1)]))
-      const told = JSON.stringify([ring(0), ring(1)])
-      const parts = pieces.map((piece) => areaSquareMeters(geometry('Polygon', piece)))
-      const sum = parts.reduce((total, part) => total + part, 0)
-      for (const other of [sum, areaSquareMeters(geometry('MultiPolygon', pieces))])
-        expect(Math.abs(area - other), told).toBeLessThan(1e-6 + 1e-14 * area)
-    }
-  })
-  test('the area is without the holes', () => {
+    },
+  )
+  test('the area leaves out holes', () => {
     const [shell, hole] = [[box(0, 0, 10, 10)], [box(3, 3, 6, 6)]].map((rings) =>
       areaSquareMeters(geometry('Polygon', rings)),
     )
@@ -704,7 +704,7 @@ describe('area and length', () => {
       2,
     )
   })
-  test('area and length are refused for other geometries', () => {
+  test('area and length reject other geometry types', () => {
     expect(() =>
       areaSquareMeters(
         geometry('LineString', [
@@ -731,7 +731,7 @@ describe('area and length', () => {
       ),
     ).toThrow(sentence('g'))
   })
-  test('area with an edge over the equator whose ends are as far from it, but for rounding', () => {
+  test('area is accurate for an edge over the equator whose ends are equally far from it, within rounding', () => {
     const area = (lat: number) =>
       areaSquareMeters(
         geometry('Polygon', [
@@ -744,19 +744,20 @@ describe('area and length', () => {
           ],
         ]),
       )
-    // As below.
+    // True value: the geodesics in space, by collocation of order 16 with 40 digits.
     expect(Math.abs(area(1.0000000000000002) - 36925478860.15023)).toBeLessThan(5e-5)
     expect(Math.abs(area(1) - area(1.0000000000000002))).toBeLessThan(1e-4)
   })
-  test('the area round a pole is that of its parts', () => {
-    // True value: as below. In differences of latitudes it was 5 cm2 off.
+  test('the area of a ring around a pole equals that of its parts', () => {
+    // True value: the geodesics in space, by collocation of order 16 with 40 digits. An earlier method with
+    // differences of latitudes was 5 cm2 off.
     const ring = Array.from({ length: 24 }, (_, i) => [i * 15 - 180, 88.75 + 0.37 * (i % 2)])
     const parts = ring.map((a, i) => [[0, 90], a, ring[(i + 1) % 24]!, [0, 90]])
     const sum = parts.reduce((total, part) => total + areaSquareMeters(geometry('Polygon', [part])), 0)
     for (const area of [sum, areaSquareMeters(geometry('Polygon', [[...ring, ring[0]!]]))])
       expect(Math.abs(area - 42620571749.698512)).toBeLessThan(5e-5)
   })
-  test('area past a pole, where the library is 0.03 m2 off', () => {
+  test('area is accurate past a pole, where geographiclib is off by 0.03 m2', () => {
     // True value: the geodesics in space, by collocation of order 16 with 40 digits.
     const ring = [
       [-20.58826608583331, -89.95094852750768],
@@ -770,7 +771,7 @@ describe('area and length', () => {
     ]
     expect(Math.abs(areaSquareMeters(geometry('Polygon', [ring])) - 1892168544.239971)).toBeLessThan(1e-5)
   })
-  test('the area of polygons that overlap is refused', () => {
+  test('area rejects polygons that overlap', () => {
     expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(1, 1, 3, 3)]]))).toThrow(
       sentence(),
     )
@@ -780,7 +781,7 @@ describe('area and length', () => {
     expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(0, 0, 2, 2)]]))).toThrow(
       sentence(),
     )
-    // They cross at vertices only.
+    // The polygons cross at vertices only.
     expect(() =>
       areaSquareMeters(
         geometry('MultiPolygon', [
@@ -815,7 +816,7 @@ describe('area and length', () => {
   })
 })
 
-describe('polygons without a certain inside are refused', () => {
+describe('prepareGeometry rejects polygons without an unambiguous inside', () => {
   const refuse: [string, unknown[], string][] = [
     [
       'a ring that crosses itself',
@@ -899,7 +900,7 @@ describe('polygons without a certain inside are refused', () => {
     ['a hole in a hole', [box(0, 0, 10, 10), box(1, 1, 5, 5), box(2, 2, 3, 3)], 'g.coordinates[2]'],
     ['a hole that is the shell', [box(0, 0, 10, 10), box(0, 0, 10, 10)], 'g.coordinates[1]'],
     [
-      'half the ellipsoid',
+      'a ring that halves the ellipsoid',
       [
         [
           [0, 0],
@@ -938,7 +939,7 @@ describe('polygons without a certain inside are refused', () => {
       'g.coordinates[0][3]',
     ],
     [
-      'an edge along the equator that is no shortest path',
+      'an edge along the equator that is not a shortest path',
       [
         [
           [0, 0],
@@ -992,7 +993,7 @@ describe('polygons without a certain inside are refused', () => {
       'g.coordinates[0]',
     ],
     [
-      'a ring that goes twice round',
+      'a ring that runs around twice',
       [
         [
           [0, 2],
@@ -1008,7 +1009,7 @@ describe('polygons without a certain inside are refused', () => {
       'g.coordinates[0][3]',
     ],
     [
-      'a hole of which only a spike is in the shell',
+      'a hole with only a spike in the shell',
       [
         [
           [0, 2],
@@ -1052,38 +1053,42 @@ describe('polygons without a certain inside are refused', () => {
       'g.coordinates[0]',
     ],
   ]
-  /** Those whose error names an edge, by the position that it starts at. */
+  /** Rings whose error names an edge by the position that it starts at. */
   const edges = [
     'a ring that crosses itself',
     'rings that cross',
     'an edge between antipodes',
     'an edge between antipodes after positions that repeat, one of them at a pole',
-    'an edge along the equator that is no shortest path',
+    'an edge along the equator that is not a shortest path',
     'crossing edges among turns at a pole',
     'a crossing among long edges side by side, after turns at a pole',
   ]
-  test('the edges are those of the list', () =>
+  test('all rings with an error at an edge are among the cases', () =>
     expect(refuse.filter(([name]) => edges.includes(name))).toHaveLength(edges.length))
   test.each(refuse)('%s', (_, rings, field) => {
     expect(() => geometry('Polygon', rings)).toThrow(sentence(field))
     expect(() => geometry('Polygon', rings)).toThrow(GeometryError)
   })
-  test.each(refuse)('%s, with each position three times, names the edge after them', (name, rings) => {
-    const thrice = (rings as unknown[][]).map((ring) =>
-      ring.flatMap((position) => [position, position, position]),
-    )
-    const said = (rings: unknown[]): string => {
-      try {
-        return geometry('Polygon', rings).type
-      } catch (error) {
-        return (error as Error).message
+  test.each(refuse)(
+    '%s, with each position three times, and names the edge after the repetitions',
+    (name, rings) => {
+      const thrice = (rings as unknown[][]).map((ring) =>
+        ring.flatMap((position) => [position, position, position]),
+      )
+      const outcome = (rings: unknown[]): string => {
+        try {
+          return geometry('Polygon', rings).type
+        } catch (error) {
+          return (error as Error).message
+        }
       }
-    }
-    const INDEX = /(?<=coordinates\[\d+\]\[)\d+/g
-    expect(said(thrice).replace(INDEX, (i) => String(Math.floor(Number(i) / 3)))).toBe(said(rings))
-    if (edges.includes(name)) for (const [i] of said(thrice).matchAll(INDEX)) expect(Number(i) % 3).toBe(2)
-  })
-  test('an edge from pole to pole has no unique shortest path', () =>
+      const INDEX = /(?<=coordinates\[\d+\]\[)\d+/g
+      expect(outcome(thrice).replace(INDEX, (i) => String(Math.floor(Number(i) / 3)))).toBe(outcome(rings))
+      if (edges.includes(name))
+        for (const [i] of outcome(thrice).matchAll(INDEX)) expect(Number(i) % 3).toBe(2)
+    },
+  )
+  test('an edge from pole to pole, which has no unique shortest path', () =>
     expect(() =>
       geometry('LineString', [
         [0, 90],
@@ -1214,11 +1219,11 @@ describe('polygons without a certain inside are refused', () => {
         ],
       ],
     ],
-  ])('%s is accepted', (_, rings) => expect(geometry('Polygon', rings).type).toBe('Polygon'))
+  ])('but accepts %s', (_, rings) => expect(geometry('Polygon', rings).type).toBe('Polygon'))
 })
 
-describe('hostile input', () => {
-  test('20,000 points in one place, twice', () => {
+describe('geometries made to be expensive', () => {
+  test('measures 20,000 points in one position to 20,000 in another', () => {
     const heap = (lon: number) =>
       geometry(
         'MultiPoint',
@@ -1226,7 +1231,7 @@ describe('hostile input', () => {
       )
     expect(distanceMeters(heap(0), heap(1))).toBeCloseTo(111319.49079, 4)
   })
-  test('1,000 holes that share a vertex, and 1,000 lobes that do', () => {
+  test('accepts 1,000 holes, and 1,000 lobes, that share a vertex', () => {
     const wedge = (i: number) => [
       [0, 0],
       [Math.cos(i / 160), Math.sin(i / 160)],
@@ -1242,7 +1247,7 @@ describe('hostile input', () => {
       geometry('Polygon', [[...Array.from({ length: 1_000 }, (_, i) => wedge(i)).flat(), [0, 0]]]).type,
     ).toBe('Polygon')
   })
-  test('lines that run along each other too often', () => {
+  test('rejects lines that run along each other too often', () => {
     const back = (turns: number) =>
       geometry(
         'LineString',
@@ -1251,7 +1256,7 @@ describe('hostile input', () => {
     expect(() => contains(back(4_000), back(4_002))).toThrow(sentence('g'))
     expect(contains(back(4_000), back(4_000))).toBe(true)
   })
-  test('counted work ends at its limit', () => {
+  test('ends counted work at its limit', () => {
     const ring = (lat: number) =>
       geometry(
         'LineString',
@@ -1259,12 +1264,12 @@ describe('hostile input', () => {
       )
     expect(() => withEffort(30_000, () => distanceMeters(ring(80), ring(89.9999999)))).toThrow(EffortError)
     expect(withEffort(30_000, () => distanceMeters(ring(80), point(0, 0)))).toBeGreaterThan(8_000_000)
-    // The ring does not reach beyond it.
+    // The ring does not extend beyond itself.
     expect(distanceMeters(ring(80), ring(70))).toBeGreaterThan(1_000_000)
   })
 })
 
-describe.skipIf(EFFORT < 10)('a hostile polygon', () => {
+describe.skipIf(EFFORT < 10)('a polygon of 100,000 vertices', () => {
   const SIZE = 100_000
   const closed = (ring: number[][]) => [...ring, ring[0]!]
   /**
@@ -1298,16 +1303,16 @@ describe.skipIf(EFFORT < 10)('a hostile polygon', () => {
     ['zigzag', zigzag],
     ['star', star],
     ['spiral', spiral],
-  ])('of 100,000 vertices, %s, is accepted, and one crossing in it found', (_, ring) => {
+  ])('is accepted as a %s, and rejected for one crossing', (_, ring) => {
     expect(geometry('Polygon', [ring]).type).toBe('Polygon')
     const crossed = ring.slice()
-    // Two neighbours in the middle of the run change places: the ring crosses itself there and nowhere else.
+    // Two neighbours in the middle of the run are exchanged: the ring crosses itself there and nowhere else.
     ;[crossed[50_000], crossed[50_002]] = [crossed[50_002]!, crossed[50_000]!]
     expect(() => geometry('Polygon', [crossed])).toThrow(sentence())
   })
 })
 
-describe('reading GeoJSON', () => {
+describe('readGeometry', () => {
   const ring = [
     [0, 0],
     [1, 0],
@@ -1350,11 +1355,11 @@ describe('reading GeoJSON', () => {
       { type: 'Point', coordinates: [1, 2], crs: { type: 'name', properties: { name: 'EPSG:3857' } } },
       'g.crs',
     ],
-  ])('%j is refused', (value, field) => {
+  ])('rejects %j', (value, field) => {
     expect(() => readGeometry(value, 'g')).toThrow(GeometryError)
     expect(() => readGeometry(value, 'g')).toThrow(sentence(field))
   })
-  test('nesting and the number of positions are limited', () => {
+  test('limits nesting and the number of positions', () => {
     let nested: unknown = { type: 'Point', coordinates: [0, 0] }
     for (let i = 0; i < 10; i++) nested = { type: 'GeometryCollection', geometries: [nested] }
     expect(() => readGeometry(nested, 'g')).toThrow(sentence())
@@ -1369,7 +1374,7 @@ describe('reading GeoJSON', () => {
     )
   })
   const canonical = (value: unknown) => canonicalJson(readGeometry(value, 'g'))
-  test('a Feature is read as its geometry, without bbox, crs and foreign members', () => {
+  test('reads a Feature as its geometry, without bbox, crs and foreign members', () => {
     const feature = {
       type: 'Feature',
       properties: {},
@@ -1418,7 +1423,7 @@ describe('reading GeoJSON', () => {
     ['Polygon', [ring, ring]],
     ['MultiPolygon', [[ring, ring], [ring], [ring, ring, ring]]],
   ])(
-    'canonical JSON of a %s is that of RFC 8785: keys sorted, numbers as ECMAScript prints them',
+    'prints the canonical JSON of a %s as RFC 8785 requires: keys sorted, numbers as in ECMAScript',
     (type, coordinates) => {
       expect(canonical({ type, coordinates })).toBe(JSON.stringify({ coordinates, type }))
       expect(

@@ -133,7 +133,8 @@ class Reader {
         path,
         `expected a GeoJSON object with type and coordinates, got ${describe(value)}`,
       )
-    if (nesting > MAX_NESTING) throw new GeometryError(path, `expected at most ${MAX_NESTING} levels of nesting`)
+    if (nesting > MAX_NESTING)
+      throw new GeometryError(path, `expected at most ${MAX_NESTING} levels of nesting`)
     checkCrs(value, path)
     const { type } = value
     if (type === 'Feature') return this.geometry(value.geometry, `${path}.geometry`, nesting + 1)
@@ -163,7 +164,8 @@ class Reader {
     const at = `${path}.coordinates`
     const depth = COORDINATE_DEPTH[type]!
     const list = this.lifted && liftedList(this.lifted, value.coordinates)
-    if (list && list.depth !== depth) throw new GeometryError(at, `expected coordinates nested as in a ${type}`)
+    if (list && list.depth !== depth)
+      throw new GeometryError(at, `expected coordinates nested as in a ${type}`)
     const coordinates = list ? list.runs : value.coordinates
     const firstChain = this.chains.length
     if (type === 'Point')

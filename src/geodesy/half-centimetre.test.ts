@@ -6,8 +6,9 @@ import type { LonLat } from '../../test/reference/geodesic'
 import { contains, positionFrom, prepareGeometry, readGeometry } from '.'
 
 /**
- * What lies outside a container by almost half a centimetre is contained, what lies outside by slightly more
- * is not; also where edges of up to 2,000 km run side by side, which the curvature of the earth bends apart.
+ * Containment at its limit: a part almost half a centimetre outside is contained, and a part slightly farther
+ * outside is not. This also holds for edges of up to 2,000 km side by side, which the curvature of the earth
+ * bends apart.
  */
 
 const reference = usualReference()
@@ -16,10 +17,10 @@ const prepare = (type: string, coordinates: unknown) =>
 const closed = (...ring: Position[]) => [[...ring, ring[0]!]]
 const pair = ([lon, lat]: Position): LonLat => [lon!, lat!]
 const edgeOf = (a: Position, b: Position) => reference.edge(pair(a), pair(b))
-/** Metres from the half centimetre within which either answer is right. */
+/** Metres from half a centimetre within which either result is correct. */
 const EITHER = 1e-6
 
-/** The greatest distance of a place of an edge from the nearest of some edges, metres. */
+/** Greatest distance of a position on an edge from the nearest of some edges, metres. */
 function farthest(
   a: Position,
   b: Position,
@@ -36,7 +37,7 @@ function farthest(
 }
 
 hunt(
-  'a corner within nanometres of half a centimetre inside a long edge',
+  'contains decides for a vertex within nanometres of half a centimetre inside a long edge',
   12,
   ({ cases, random, report }) => {
     let close = 0
@@ -66,15 +67,15 @@ hunt(
       if (Math.abs(truth - 0.005) < EITHER) continue
       close += Number(Math.abs(truth - 0.005) < 2e-5)
       const container = prepare('Polygon', closed(a, corner, b, far))
-      const told = JSON.stringify([a, b, corner, far, truth])
-      expect(contains(container, prepare('Polygon', closed(a, b, far))), told).toBe(truth < 0.005)
+      const label = JSON.stringify([a, b, corner, far, truth])
+      expect(contains(container, prepare('Polygon', closed(a, b, far))), label).toBe(truth < 0.005)
     }
     report(`${close} of ${cases} within 20 micrometres`)
   },
 )
 
 hunt(
-  'an edge beside a long edge, from which the curvature bends it apart',
+  'contains decides for an edge next to a long edge, if the curvature bends them apart',
   12,
   ({ cases, random, report }) => {
     let close = 0
@@ -85,7 +86,7 @@ hunt(
       const side = random() < 0.5 ? 90 : -90
       const b = positionFrom(a, azimuth, length)
       const edge = edgeOf(a, b)
-      // The middle is farther apart than the ends: by 55 micrometres with 1,900 km.
+      // The middle is farther apart than the ends: by 55 micrometres at 1,900 km.
       const bulge = 1 / Math.cos(length / 2 / 6_371_000)
       const depth =
         (0.005 + (random() < 0.5 ? 1 : -1) * 10 ** (-6 + 3 * random())) / (random() < 0.5 ? bulge : 1)
@@ -100,9 +101,9 @@ hunt(
       if (Math.abs(truth - 0.005) < EITHER) continue
       close += Number(Math.abs(truth - 0.005) < 2e-5)
       const container = prepare('Polygon', closed(c, d, far))
-      const told = JSON.stringify([a, b, c, d, far, truth])
+      const label = JSON.stringify([a, b, c, d, far, truth])
       const inner = positionFrom(a, azimuth + side / 3, length / 3)
-      expect(contains(container, prepare('Polygon', closed(a, b, inner))), told).toBe(truth < 0.005)
+      expect(contains(container, prepare('Polygon', closed(a, b, inner))), label).toBe(truth < 0.005)
     }
     report(`${close} of ${cases} within 20 micrometres`)
   },

@@ -8,10 +8,10 @@ import { chord, place, type Vertices } from './vertices'
 /** Tests of the orientation predicate against test/reference, and of its filter against its certain step. */
 
 /**
- * The predicate may answer 0 within this distance beside an edge, metres; u metres behind an edge of L
- * metres, within (1 + u / L) times this.
+ * Distance in metres from an edge within which the predicate may return 0; u metres behind an edge of L
+ * metres, it is (1 + u / L) times this.
  */
-const UNTOLD = 5e-8
+const UNDECIDED = 5e-8
 
 function vertices(...places: (readonly [number, number])[]): Vertices {
   const each = places.map(([lon, lat]) => place({ lon, lat }))
@@ -21,7 +21,7 @@ function vertices(...places: (readonly [number, number])[]): Vertices {
 const behind = (V: Vertices) => Math.min(chord(V, 0, 2), chord(V, 1, 2)) / chord(V, 0, 1)
 
 hunt(
-  'places near an edge are found on their side of it, unless they are too near to it',
+  'sideOf returns the side of a position near an edge, and 0 only within the error bound',
   150,
   ({ seed, cases, report }) => {
     const wrong: unknown[] = []
@@ -38,14 +38,14 @@ hunt(
       if (sideOf(V, 2, V, 0, 1) !== 0) continue
       untold++
       largest = Math.max(largest, Math.abs(offset) / (1 + behind(V)))
-      if (Math.abs(offset) > 2 * UNTOLD * (1 + behind(V))) wrong.push({ a, b, p, offset })
+      if (Math.abs(offset) > 2 * UNDECIDED * (1 + behind(V))) wrong.push({ a, b, p, offset })
     }
     report(`${filtered} decided by the filter, ${untold} undecided, their largest offset ${largest} m`)
     expect(wrong).toEqual([])
   },
 )
 
-hunt('the filter agrees with the certain step', 3_000, ({ random, cases, report }) => {
+hunt('clearance agrees with certainOffset', 3_000, ({ random, cases, report }) => {
   const magnitude = (low: number, high: number) => low * (high / low) ** random()
   const rounded = (degrees: number, decimals: number) =>
     decimals > 9 ? degrees : Number(degrees.toFixed(decimals))
@@ -68,7 +68,7 @@ hunt('the filter agrees with the certain step', 3_000, ({ random, cases, report 
     const azimuth = random() < 0.2 ? 90 * Math.floor(random() * 4) : random() * 360
     const length = magnitude(1e-4, 2e6)
     const b = moved(a, azimuth, length)
-    // Beside the edge, before it or behind it; off its line by nothing up to a tenth of that.
+    // Positions along the edge, before it or behind it, and off its line by 0 up to a tenth of that.
     const along = random() < 0.5 ? random() * length : (random() < 0.5 ? -1 : 1) * magnitude(1e-4, 2e6)
     const p = moved(
       moved(a, azimuth, along),
@@ -80,7 +80,7 @@ hunt('the filter agrees with the certain step', 3_000, ({ random, cases, report 
     if (clear === 0) doubts++
     else {
       const certain = certainOffset(V, 2, V, 0, 1)
-      // The offset by azimuths at an end is that on a sphere: off by at most 1 in 100, with the right sign.
+      // The offset by azimuths at an end is that on a sphere: off by at most 1 in 100, with the correct sign.
       if (clear * certain < 0 || (certain !== 0 && Math.abs(clear) > Math.abs(certain) * 1.02))
         wrong.push({ a, b, p, clear, certain })
     }

@@ -5,9 +5,9 @@ import { hunt } from '../../test/seed'
 import { GeometryError, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
 /**
- * Distance and intersects of two edges, or of an edge and a place, against the reference in test/reference.
- * The distance must be right to a micrometre or 1e-13 of it; intersects must be right wherever the distance
- * is not within a micrometre of half a centimetre.
+ * Distance and intersects of two edges, or of an edge and a position, against the reference in
+ * test/reference. The distance must be accurate to a micrometre or 1e-13 of it. intersects must be correct
+ * unless the distance is within a micrometre of half a centimetre.
  */
 const EXAMPLES = 3
 
@@ -31,7 +31,7 @@ const geometry = (positions: Pair['first'] | Pair['second']) =>
   )
 
 /**
- * Whether an edge has two shortest paths: its ends mirror each other at the equator, nearly half round it.
+ * True if an edge has two shortest paths: its ends mirror each other at the equator, nearly half around it.
  */
 const isAmbiguous = ([a, b]: Pair['first'] | Pair['second']) =>
   b !== undefined && Math.abs(a[1] + b[1]) < 1e-7 && Math.abs(180 - Math.abs(a[0] - b[0])) < 180 / 298.25
@@ -45,7 +45,7 @@ interface Tally {
   failures: { size: number; text: string }[]
 }
 
-hunt('pairs of edges', 300, ({ seed, cases, report }) => {
+hunt('distance and intersects of two edges agree with the reference', 300, ({ seed, cases, report }) => {
   const tallies = new Map<string, Tally>()
   for (const pair of pairs(seed, cases)) {
     const tally = tallies.get(pair.family) ?? { pairs: 0, refused: 0, largest: 0, failures: [] }
@@ -55,8 +55,8 @@ hunt('pairs of edges', 300, ({ seed, cases, report }) => {
     const text = (answer: string) =>
       `${JSON.stringify(pair.first)} to ${JSON.stringify(pair.second)}: ${answer}, truth ${expected} m`
     const fails = (size: number, answer: string) => {
-      // The reference must give the same with double the bits and without its filters; otherwise the
-      // reference is wrong.
+      // The reference must return the same with double the bits and without its filters; otherwise the
+      // reference has a bug.
       expect(
         Math.abs(truth(pair, precise) - expected),
         text('the reference differs from itself'),
@@ -82,7 +82,7 @@ hunt('pairs of edges', 300, ({ seed, cases, report }) => {
   const failing = [...tallies].filter(([, { failures }]) => failures.length > 0)
   const [family, { largest, worst }] = [...tallies].sort(([, a], [, b]) => b.largest - a.largest)[0]!
   report(`largest error ${largest} m, of ${family}: ${worst}`)
-  const said = failing.map(([of, { failures, pairs: count }]) =>
+  const summary = failing.map(([of, { failures, pairs: count }]) =>
     [
       `${of}: ${failures.length} of ${count}`,
       ...failures
@@ -91,5 +91,5 @@ hunt('pairs of edges', 300, ({ seed, cases, report }) => {
         .map(({ text }) => `  ${text}`),
     ].join('\n'),
   )
-  expect(failing, said.join('\n')).toEqual([])
+  expect(failing, summary.join('\n')).toEqual([])
 })

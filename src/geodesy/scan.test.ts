@@ -7,7 +7,7 @@ interface Read {
   json: string
 }
 
-/** Reads in the usual way; undefined when that refuses the text. */
+/** Reads with readGeometry; undefined if it rejects the text. */
 function readUsual(text: string): Read | undefined {
   try {
     const reading = readGeometry(JSON.parse(text), 'g')
@@ -18,7 +18,7 @@ function readUsual(text: string): Read | undefined {
   }
 }
 
-/** Reads in one pass; undefined when the text is not plain. */
+/** Reads in one pass; undefined if the text is not plain. */
 function readInOnePass(text: string): Read | undefined {
   const lifted = liftCoordinates(Buffer.from(text))
   if (!lifted) return undefined
@@ -36,7 +36,7 @@ function readInOnePass(text: string): Read | undefined {
   }
 }
 
-describe('numbers', () => {
+describe('liftCoordinates of numbers', () => {
   let random: () => number
   const below = (limit: number) => Math.floor(random() * limit)
   const digits = (count: number) => Array.from({ length: count }, () => below(10)).join('')
@@ -84,12 +84,12 @@ describe('numbers', () => {
   const names = Object.keys(families)
 
   hunt(
-    'numbers are read to the same bits and printed to the same bytes',
+    'reads the same bits and prints the same bytes as readGeometry',
     20_000,
     ({ cases, random: seeded }) => {
       random = seeded
       let lifted = 0
-      const taken = Object.fromEntries(names.map((name) => [name, 0]))
+      const counts = Object.fromEntries(names.map((name) => [name, 0]))
       while (lifted < cases) {
         const chosen = Array.from({ length: 300 }, () => names[below(names.length)]!)
         const numbers = chosen.map((name) => (below(2) ? '-' : '') + families[name]!())
@@ -109,10 +109,10 @@ describe('numbers', () => {
         const [usual, onePass] = [readUsual(text), readInOnePass(text)]
         if (!usual || !onePass || onePass.json !== usual.json || !sameBits(onePass.reading, usual.reading))
           expect(differences(plain)).toEqual([])
-        for (const name of chosen) taken[name]!++
+        for (const name of chosen) counts[name]!++
         lifted += 2 * plain.length
       }
-      expect(Math.min(...Object.values(taken))).toBeGreaterThan(cases / names.length / 2)
+      expect(Math.min(...Object.values(counts))).toBeGreaterThan(cases / names.length / 2)
     },
   )
   function sameBits(a: Reading, b: Reading): boolean {
@@ -129,7 +129,7 @@ describe('numbers', () => {
   }
 })
 
-describe('bodies', () => {
+describe('liftCoordinates of bodies', () => {
   const ring = '[[0,0],[1.50,0],[1,1],[0,-0.0]]'
   const geometries = [
     '{"type":"Point","coordinates":[1.5,2]}',
@@ -150,7 +150,7 @@ describe('bodies', () => {
     `{"type":"GeometryCollection","geometries":[${geometries.join()},{"type":"GeometryCollection","geometries":[${geometries[1]}]}]}`,
     '{"type":"Point","coordinates":[1,2],"coordinates":[3,4]}',
   ]
-  test.each(texts)('%s: one pass reads the same', (text) => {
+  test.each(texts)('reads %s like readGeometry', (text) => {
     const usual = readUsual(text)
     expect(usual).toBeDefined()
     expect(readInOnePass(text)).toEqual(usual)
@@ -195,28 +195,28 @@ describe('bodies', () => {
         '[0,0]5',
       ],
     ].flat(),
-  )('coordinates %s are not read in one pass', (coordinates) => {
+  )('leaves coordinates %s to readGeometry', (coordinates) => {
     expect(readInOnePass(`{"type":"MultiPoint","coordinates":${coordinates}}`)).toBeUndefined()
   })
   test.each([
     ['a key with an escape', '{"type":"Point","coordin\\u0061tes":[0],"x":{"coordinates":[1,2]}}'],
-    ['a key in a text', '{"type":"Point","x":"\\"coordinates":[1,2]}'],
-    ['a text that is no key', '{"type":"coordinates","coordinates":[1,2]}'],
+    ['a key in a string', '{"type":"Point","x":"\\"coordinates":[1,2]}'],
+    ['a string that is not a key', '{"type":"coordinates","coordinates":[1,2]}'],
     ['no coordinates', '{"type":"Feature","geometry":null}'],
     ['lists of another depth', '{"type":"Point","coordinates":[[1,2]]}'],
     ['a line of one position', '{"type":"LineString","coordinates":[[1,2]]}'],
     ['an open ring', '{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0.1]]]}'],
     ['a short ring', '{"type":"Polygon","coordinates":[[[0,0],[1,0],[0,0]]]}'],
     ['more than 100,000 positions', `{"type":"MultiPoint","coordinates":[${'[0,0],'.repeat(100_000)}[0,0]]}`],
-  ])('%s is not read in one pass', (_, text) => {
+  ])('leaves %s to readGeometry', (_, text) => {
     expect(readInOnePass(text)).toBeUndefined()
   })
-  test('100,000 positions, not counting the ends of rings, are read in one pass', () => {
+  test('reads 100,000 positions, not counting the closing positions of rings', () => {
     const text = `{"type":"Polygon","coordinates":[[${'[0,0],'.repeat(99_996)}[0,0]],${ring}]}`
     expect(readInOnePass(text)?.reading.lon).toHaveLength(100_001)
     expect(readInOnePass(text)).toEqual(readUsual(text))
   })
-  hunt('a body with random changes is read alike in one pass, or left', 3_000, ({ random, cases }) => {
+  hunt('reads a randomly changed body like readGeometry, or leaves it', 3_000, ({ random, cases }) => {
     const below = (limit: number) => Math.floor(random() * limit)
     let [read, left] = [0, 0]
     for (let round = 0; round < cases; round++) {
@@ -234,7 +234,7 @@ describe('bodies', () => {
       if (onePass) read++
       else left++
     }
-    // Otherwise the test would try nothing.
+    // Guards against a test that tries nothing.
     expect(Math.min(read, left)).toBeGreaterThan(cases / 10)
   })
 })

@@ -6,24 +6,24 @@ import { contains, distanceMeters, intersects, prepareGeometry, readGeometry } f
 
 /**
  * Whole polygons against the reference in test/reference: distance, contains and intersects of a star and a
- * place, a line or another star, also as fans of triangles. No star is refused.
+ * position, a line or another star, also as fans of triangles. No star is rejected.
  */
 const EXAMPLES = 5
-/** Metres. */
+/** Quarter of the globe, metres. */
 const QUARTER = 1e7
 
 const usual = usualReference()
 const precise = preciseReference()
 
 const polygon = ({ rings }: Star) => ({ type: 'Polygon', coordinates: rings })
-/** The same star as triangles with its center, whose seams are no boundary. */
+/** The same star as triangles with a vertex at its centre, whose seams are not a boundary. */
 const fan = ({ center, rings: [shell] }: Star) => ({
   type: 'MultiPolygon',
   coordinates: shell!.slice(1).map((b, i) => [[shell![i]!, b, center, shell![i]!]]),
 })
-/** A star in each of its forms. */
+/** Each form of a star. */
 const formsOf = (star: Star) => (star.rings.length === 1 ? [polygon(star), fan(star)] : [polygon(star)])
-/** The two geometries of a case, in each of their forms. */
+/** Each form of the two geometries of a case. */
 function geometriesOf({ star, other }: StarCase): [object, object][] {
   const others =
     other.kind === 'star'
@@ -46,28 +46,28 @@ function problemsOf(first: object, second: object, truth: StarTruth): string[] {
   ].filter((problem) => problem !== false)
 }
 
-hunt('stars', 40, ({ seed, cases, report }) => {
+hunt('distance, contains and intersects of stars agree with the reference', 40, ({ seed, cases, report }) => {
   const failures: string[] = []
   let [open, done] = [0, 0]
-  for (const each of starCases(seed, cases)) {
+  for (const starCase of starCases(seed, cases)) {
     done++
-    const truth = starTruth(each, usual, seed + done)
+    const truth = starTruth(starCase, usual, seed + done)
     if (truth.contains === undefined) open++
     let certain: StarTruth | undefined
-    for (const [first, second] of geometriesOf(each)) {
-      const say = (problem: string) =>
+    for (const [first, second] of geometriesOf(starCase)) {
+      const report = (problem: string) =>
         failures.push(`case ${done}: ${problem}\n  ${JSON.stringify(first)}\n  ${JSON.stringify(second)}`)
       try {
         if (problemsOf(first, second, truth).length === 0) continue
-        // The reference may be wrong, too: it is asked again with double the bits and without its filters.
-        certain ??= starTruth(each, precise, seed - done)
+        // The reference may have a bug too, so it is run again with double the bits and without its filters.
+        certain ??= starTruth(starCase, precise, seed - done)
         const problems = problemsOf(first, second, certain)
-        say(problems.length > 0 ? problems.join('; ') : 'the reference differs from itself')
+        report(problems.length > 0 ? problems.join('; ') : 'the reference differs from itself')
       } catch (error) {
         const { message } = error as Error
-        // Long edges that stay a quarter round the earth away from places take long to measure.
+        // Long edges that stay a quarter of the globe away from positions take long to measure.
         if (/takes too long/.test(message) && Math.abs(truth.distance - QUARTER) < 100_000) continue
-        say(message)
+        report(message)
       }
     }
   }

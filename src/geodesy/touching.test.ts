@@ -15,8 +15,8 @@ import {
 } from '.'
 
 /**
- * Rings that touch to half a centimetre: vertices in the middle of straight walls. The truth is computed in a
- * plane.
+ * Rings that touch to half a centimetre: vertices in the middle of straight walls. The true values are
+ * computed in a plane.
  */
 
 type Ring = Position[]
@@ -29,9 +29,9 @@ const range = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i))
 const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
 const areaOfRing = (ring: Ring) => areaSquareMeters(prepare(polygon(ring)))
-const refusalOf = (ask: () => unknown): GeometryError | undefined => {
+const refusalOf = (measure: () => unknown): GeometryError | undefined => {
   try {
-    ask()
+    measure()
     return undefined
   } catch (error) {
     if (error instanceof GeometryError) return error
@@ -40,7 +40,9 @@ const refusalOf = (ask: () => unknown): GeometryError | undefined => {
 }
 
 type At = (x: number, y: number) => Position
-/** Positions by metres along and across a direction, at a random place, rounded to some decimals. */
+/**
+ * Converts metres along and across a direction to positions, at a random position, rounded to some decimals.
+ */
 const ground = (random: Random, digits: number | undefined): At => {
   const [lon, lat] = [random() * 340 - 170, random() * 140 - 70]
   const turn = pick(random, [0, 0, 90, random() * 360])
@@ -51,7 +53,10 @@ const ground = (random: Random, digits: number | undefined): At => {
   }
 }
 
-/** A house, and a courtyard with one or two vertices on a wall of it; vertices go `out` metres beyond it. */
+/**
+ * A house, and a courtyard with one or two vertices on one of its walls. `out` moves these vertices that many
+ * metres beyond the wall.
+ */
 const courtyard = (random: Random, digits: number | undefined, out = 0) => {
   const at = ground(random, digits)
   const [width, depth] = [5 * 40 ** random(), 5 + 50 * random()]
@@ -96,11 +101,11 @@ const cadastre = (random: Random, digits: number | undefined): Ring[] => {
 }
 
 const DIGITS = [7, 8, undefined]
-/** Square metres: 1 cm2, as half a micrometre times the length of an edge may be lost or gained. */
+/** Tolerance in square metres: half a micrometre times the length of an edge may be lost or gained. */
 const CM2 = 1e-4
 
 describe('a courtyard on a wall', () => {
-  hunt('is accepted, with the area of the house without it', 60, ({ cases, random, report }) => {
+  hunt('is accepted, and its area is subtracted', 60, ({ cases, random, report }) => {
     let refused = 0
     let worst = 0
     for (let i = 0; i < cases; i++) {
@@ -137,10 +142,10 @@ describe('a courtyard on a wall', () => {
         const about = JSON.stringify([given, place])
         expect(contains(house, spot), about).toBe(isIn)
         expect(intersects(house, spot), about).toBe(isIn)
-        // The boundary ends where the courtyard is open to the outside, less than the yard's width.
+        // The boundary ends where the courtyard is open to the outside, over less than the yard's width.
         if (!isIn && !isInside(p, yard))
           expect(distanceMeters(house, spot), about).toBeGreaterThanOrEqual(distanceTo(p, walls) - 1e-5)
-        // Open by micrometres.
+        // The courtyard is open by micrometres.
         if (hole.length === 3 && digits === undefined && !isIn && isInside(p, yard))
           expect(Math.abs(distanceMeters(house, spot) - near), about).toBeLessThan(0.001)
       }
@@ -148,7 +153,7 @@ describe('a courtyard on a wall', () => {
     report(`${refused} of ${cases} refused; largest error of an area ${worst.toExponential(1)} m2`)
     expect(refused).toBeLessThan(0.03 * cases + 3)
   })
-  test('1.2 micrometres beyond a geodesic wall', () => {
+  test('is accepted 1.2 micrometres beyond a geodesic wall', () => {
     const shell = [
       [0, 50],
       [0.0001, 50],
@@ -166,7 +171,7 @@ describe('a courtyard on a wall', () => {
     expect(contains(house, prepare({ type: 'Point', coordinates: [0.00002, 50.00002] }))).toBe(true)
     expect(intersects(house, prepare({ type: 'Point', coordinates: [0.00005, 50.00002] }))).toBe(false)
   })
-  hunt('that crosses the wall by 6 mm or more is refused', 20, ({ cases, random }) => {
+  hunt('is rejected if it crosses the wall by 6 mm or more', 20, ({ cases, random }) => {
     for (let i = 0; i < cases; i++) {
       const { shell, hole } = courtyard(random, undefined, 0.006 * 1000 ** random())
       const given = polygon(closed(shell), closed(hole))
@@ -174,7 +179,7 @@ describe('a courtyard on a wall', () => {
       expect(refusal, JSON.stringify(given)).toBeDefined()
     }
   })
-  test('that crosses it by 7 mm is refused with the position that the wall lacks', () => {
+  test('is rejected at 7 mm beyond the wall, with the position that the wall lacks', () => {
     const house = (y: number) =>
       polygon(
         closed([
@@ -228,7 +233,7 @@ describe('parcels with corners in the middle of the sides of others', () => {
     }
     report(`${refused} of ${cases} refused; largest error of an area ${worst.toExponential(1)} m2`)
   })
-  hunt('are accepted when each position that is named is inserted', 10, ({ cases, random }) => {
+  hunt('are accepted after the positions that errors name are inserted', 10, ({ cases, random }) => {
     const remedy = /insert \[([-\d.e]+), ([-\d.e]+)\] of .* after g\.coordinates\[(\d+)\]\[0\]\[(\d+)\]$/
     for (let i = 0; i < cases; i++) {
       const rings = cadastre(random, 7)
@@ -246,7 +251,7 @@ describe('parcels with corners in the middle of the sides of others', () => {
       expect(refusal).toBeUndefined()
     }
   })
-  test('that lie in others by 7 mm are refused with the position that is lacking', () => {
+  test('are rejected if they overlap by 7 mm, with the missing position', () => {
     const box = (west: number, south: number, east: number, north: number): Ring => [
       [west, south],
       [east, south],
@@ -263,37 +268,41 @@ describe('parcels with corners in the middle of the sides of others', () => {
   })
 })
 
-describe('still refused', () => {
-  hunt('figure eights of 5 mm to 10 m, and equal, shifted and nested rings', 30, ({ cases, random }) => {
-    for (let i = 0; i < cases; i++) {
-      const at = ground(random, undefined)
-      const size = 0.005 * 2000 ** random()
-      const circle = (x: number, y: number, radius: number, from = 0): Ring =>
-        range(3 + Math.floor(random() * 5), (k) => k).map((k, _, all) => {
-          const angle = from + (2 * Math.PI * k) / all.length
-          return at(x + radius * Math.sin(angle), y + radius * Math.cos(angle))
-        })
-      // Both lobes begin at the origin, and are run through in the same sense: the ring crosses itself there.
-      const [east, west] = [circle(size, 0, size, -Math.PI / 2), circle(-size, 0, size, Math.PI / 2)]
-      west[0] = east[0]!
-      const eight = closed([...east, ...west.toReversed().slice(-1), ...west.toReversed().slice(0, -1)])
-      expect(
-        refusalOf(() => prepare(polygon(eight))),
-        JSON.stringify(eight),
-      ).toBeDefined()
-      const shift = Math.min(0.004, size / 20) * random()
-      const house = closed(circle(0, 0, 20 * size))
-      const yard = circle(0, 0, size)
-      const [lon, lat] = [yard[0]![0]! - at(shift, 0)[0]! + at(0, 0)[0]!, yard[0]![1]!]
-      const other = closed(yard.map(([x, y], k) => (k === 0 ? [lon, lat] : [x!, y!])))
-      expect(refusalOf(() => prepare(polygon(house, closed(yard), other)))).toBeDefined()
-      expect(refusalOf(() => prepare(polygon(house, closed(yard), closed(yard))))).toBeDefined()
-      expect(
-        refusalOf(() => areaSquareMeters(prepare(parts(house, closed(yard))))),
-        JSON.stringify([house, yard]),
-      ).toBeDefined()
-    }
-  })
+describe('rings that cross by half a centimetre or more', () => {
+  hunt(
+    'are rejected: figure eights of 5 mm to 10 m, and equal, shifted and nested rings',
+    30,
+    ({ cases, random }) => {
+      for (let i = 0; i < cases; i++) {
+        const at = ground(random, undefined)
+        const size = 0.005 * 2000 ** random()
+        const circle = (x: number, y: number, radius: number, from = 0): Ring =>
+          range(3 + Math.floor(random() * 5), (k) => k).map((k, _, all) => {
+            const angle = from + (2 * Math.PI * k) / all.length
+            return at(x + radius * Math.sin(angle), y + radius * Math.cos(angle))
+          })
+        // Both lobes begin at the origin and have the same direction, so the ring crosses itself there.
+        const [east, west] = [circle(size, 0, size, -Math.PI / 2), circle(-size, 0, size, Math.PI / 2)]
+        west[0] = east[0]!
+        const eight = closed([...east, ...west.toReversed().slice(-1), ...west.toReversed().slice(0, -1)])
+        expect(
+          refusalOf(() => prepare(polygon(eight))),
+          JSON.stringify(eight),
+        ).toBeDefined()
+        const shift = Math.min(0.004, size / 20) * random()
+        const house = closed(circle(0, 0, 20 * size))
+        const yard = circle(0, 0, size)
+        const [lon, lat] = [yard[0]![0]! - at(shift, 0)[0]! + at(0, 0)[0]!, yard[0]![1]!]
+        const other = closed(yard.map(([x, y], k) => (k === 0 ? [lon, lat] : [x!, y!])))
+        expect(refusalOf(() => prepare(polygon(house, closed(yard), other)))).toBeDefined()
+        expect(refusalOf(() => prepare(polygon(house, closed(yard), closed(yard))))).toBeDefined()
+        expect(
+          refusalOf(() => areaSquareMeters(prepare(parts(house, closed(yard))))),
+          JSON.stringify([house, yard]),
+        ).toBeDefined()
+      }
+    },
+  )
 })
 
 testSentences()

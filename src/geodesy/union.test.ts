@@ -13,7 +13,7 @@ import {
 } from '.'
 
 /**
- * A union of parts is one point set: every answer about it equals the answer about the single polygon that
+ * A union of parts is one point set: every result about it equals the result about the single polygon that
  * the parts form.
  */
 
@@ -24,7 +24,7 @@ const travel = ([lon, lat]: Position, azimuth: number, metres: number): Position
   const { lat2, lon2 } = WGS84.Direct(lat!, lon!, azimuth, metres)
   return [Math.max(-180, Math.min(180, lon2!)), lat2!]
 }
-/** The place at a share of the way from one place to another. */
+/** Position at a share of the way from one position to another. */
 const along = (a: Position, b: Position, share: number): Position => {
   const { s12, azi1 } = WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!)
   return travel(a, azi1!, s12! * share)
@@ -76,13 +76,13 @@ const restarted = (random: Random, [, ...ring]: Ring): Ring => {
   return closed(random() < 0.5 ? turned.reverse() : turned)
 }
 
-/** Parts that form a whole, and places inside it. */
+/** Parts that form a whole, and positions inside it. */
 interface Tiling {
   whole: Ring
   parts: Ring[]
   inner: Position[]
 }
-/** Maps places of a square from -1 to 1 to places on the ground. */
+/** Maps positions of a square from -1 to 1 to positions on the ground. */
 type Map = (x: number, y: number) => Position
 
 const grid = (random: Random, at: Map): readonly [Position[][], Ring] => {
@@ -114,7 +114,7 @@ const rim = (random: Random, at: Map, count: number) =>
   })
 
 const TILINGS: Record<string, (random: Random, at: Map) => Tiling> = {
-  'a grid': (random, at) => {
+  'as a grid': (random, at) => {
     const [rows, whole] = grid(random, at)
     return { whole, parts: quadsOf(rows).map((quad) => closed([...quad])), inner: innerOf(rows) }
   },
@@ -128,13 +128,13 @@ const TILINGS: Record<string, (random: Random, at: Map) => Tiling> = {
       inner: innerOf(rows),
     }
   },
-  'a fan from its middle': (random, at) => {
+  'as a fan from its middle': (random, at) => {
     const ends = rim(random, at, 3 + Math.floor(random() ** 2 * 60))
     const hub = at(0, 0)
     const parts = ends.map((end, i) => closed([hub, end, ends[(i + 1) % ends.length]!]))
     return { whole: closed(ends), parts, inner: [hub] }
   },
-  'a fan from a corner': (random, at) => {
+  'as a fan from a corner': (random, at) => {
     const count = 3 + Math.floor(random() ** 2 * 60)
     const ends = range(count, (i) => {
       const turn = (Math.PI * (i + 0.4 * random())) / count / 2
@@ -144,7 +144,7 @@ const TILINGS: Record<string, (random: Random, at: Map) => Tiling> = {
     const parts = ends.slice(1).map((end, i) => closed([hub, ends[i]!, end]))
     return { whole: closed([hub, ...ends]), parts, inner: [along(hub, ends[1]!, 0.5)] }
   },
-  'rings round a core': (random, at) => {
+  'as rings around a core': (random, at) => {
     const [count, levels] = [3 + Math.floor(random() * 9), 1 + Math.floor(random() * 3)]
     const rings = range(levels + 1, (j) => {
       const radius = (j + 1) / (levels + 1)
@@ -167,12 +167,12 @@ const TILINGS: Record<string, (random: Random, at: Map) => Tiling> = {
 }
 
 const DECIMALS = [5, 6, 7, 8, 9]
-/** A tiling anywhere, of 1 m to 2,000 km, its coordinates rounded or not. */
+/** Tiling at any position, from 1 m to 2,000 km, with coordinates that are rounded or not. */
 function tilingOf(kind: string, random: Random): Tiling & { centre: Position; radius: number } {
   const centre = somewhere(random)
   const radius = magnitude(random, 1, 2e6)
   const turn = pick(random, [0, 90, random() * 360])
-  // Rounding may take a tenth of the smallest part.
+  // Rounding may change a tenth of the smallest part.
   const digits = pick(random, [
     undefined,
     ...DECIMALS.filter((decimals) => 111_000 * 10 ** -decimals < radius / 400),
@@ -185,35 +185,35 @@ function tilingOf(kind: string, random: Random): Tiling & { centre: Position; ra
   return { whole, parts: parts.map((part) => restarted(random, part)), inner, centre, radius }
 }
 
-/** Expects equal answers about two geometries that are one point set, against a third one. */
-function expectSame(parts: PreparedGeometry, whole: PreparedGeometry, asked: Geometry): void {
-  const other = prepare(asked)
+/** Expects equal results for two geometries that are one point set, measured with a third geometry. */
+function expectSame(parts: PreparedGeometry, whole: PreparedGeometry, probe: Geometry): void {
+  const other = prepare(probe)
   const answers = (one: PreparedGeometry) => [
     contains(one, other),
     contains(other, one),
     intersects(one, other),
   ]
-  expect(answers(parts), JSON.stringify(asked)).toEqual(answers(whole))
+  expect(answers(parts), JSON.stringify(probe)).toEqual(answers(whole))
   const distance = distanceMeters(whole, other)
   expect(Math.abs(distanceMeters(parts, other) - distance)).toBeLessThan(1e-6 + 1e-13 * distance)
 }
 /**
- * Expects two geometries to be one point set: equal answers about shapes round a place, and each contains the
- * other.
+ * Expects two geometries to be one point set: they have equal results for shapes around a position, and each
+ * contains the other.
  */
 function expectOne(
   parts: Geometry,
   whole: Geometry,
   random: Random,
   [centre, radius]: [Position, number],
-  asked: Geometry[],
+  probes: Geometry[],
 ) {
   const [a, b] = [prepare(parts), prepare(whole)]
   const spot = () => travel(centre, random() * 360, 1.4 * radius * Math.sqrt(random()))
   const triangle = (p: Position) =>
     polygon(closed([p, travel(p, 20, radius / 8), travel(p, 110, radius / 8)]))
   const random3 = range(2, () => [point(spot()), line(spot(), spot()), triangle(spot())]).flat()
-  for (const other of [...asked, ...random3]) expectSame(a, b, other)
+  for (const other of [...probes, ...random3]) expectSame(a, b, other)
   expect([contains(a, b), contains(b, a), distanceMeters(a, b)]).toEqual([true, true, 0])
   return [a, b] as const
 }
@@ -229,14 +229,14 @@ const always = (name: string, holds: (random: Random) => void) =>
     for (let i = 0; i < cases; i++) holds(random)
   })
 
-describe('a tiling is one point set with the whole', () => {
+describe('a tiling has the results of the whole', () => {
   for (const kind of Object.keys(TILINGS))
     always(kind, (random) => {
       const { whole, parts, inner, centre, radius } = tilingOf(kind, random)
       const edges = parts.flatMap((part) => part.slice(1).map((end, i) => [part[i]!, end] as const))
       const [a, b] = pick(random, edges)
       const onSeam = () => along(...pick(random, edges), random())
-      const asked = [
+      const probes = [
         points(inner),
         point(pick(random, inner)),
         point(along(a, b, random())),
@@ -247,7 +247,7 @@ describe('a tiling is one point set with the whole', () => {
         polygon(pick(random, parts)),
       ]
       const together = (random() < 0.8 ? union : collection)(...parts)
-      const pair = expectOne(together, polygon(whole), random, [centre, radius], asked)
+      const pair = expectOne(together, polygon(whole), random, [centre, radius], probes)
       expect(contains(pair[0], prepare(points(inner)))).toBe(true)
       if (together.type === 'MultiPolygon') expectSameArea(pair)
       // Without one of its parts it is another point set.
@@ -260,7 +260,7 @@ describe('a tiling is one point set with the whole', () => {
         areaSquareMeters(pair[1]) - areaSquareMeters(rest) - areaSquareMeters(prepare(polygon(missing))),
       ).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
     })
-  test('a tiling of a thousand parts', () => {
+  test('with a thousand parts', () => {
     const side = 32
     const parts = range(side * side, (i) => {
       const [x, y] = [i % side, Math.floor(i / side)]
@@ -282,7 +282,7 @@ describe('a tiling is one point set with the whole', () => {
   })
 })
 
-describe('T-junctions', () => {
+describe('parts with T-junctions have the results of the whole', () => {
   always('exactly on a meridian', (random) => {
     const middle = pick(random, [0, 180, -180, random() * 360 - 180])
     const width = magnitude(random, 1e-5, 10)
@@ -325,7 +325,7 @@ describe('T-junctions', () => {
     ])
     const seam = (): Position => [middle, south + width * random()]
     const junctions = [...left.slice(1, -1), ...right.slice(1, -1)].map((y) => [middle, y])
-    const asked = [
+    const probes = [
       point(seam()),
       points([...junctions, seam()]),
       line([middle, south], [middle, top]),
@@ -337,11 +337,11 @@ describe('T-junctions', () => {
         polygon(whole),
         random,
         [[middle, south + width / 2], width * 100_000],
-        asked,
+        probes,
       ),
     )
   })
-  test('on an edge beside a pole, whose pieces pass it on the other side', () => {
+  test('on an edge near a pole, whose pieces pass the pole on the other side', () => {
     const [hub, far, west] = [
       [81.9151984155178, 89.84707218367204],
       [81.91519841551782, 89.84350070748387],
@@ -371,7 +371,7 @@ describe('T-junctions', () => {
     }
     const [one, other] = [side(left), side(right)]
     const junctions = [along(a, b, random()), ...one.cuts, ...other.cuts]
-    const asked = [
+    const probes = [
       point(pick(random, junctions)),
       points(junctions),
       line(a, b),
@@ -382,13 +382,19 @@ describe('T-junctions', () => {
     )
     const together = union(...one.parts, ...other.parts)
     expectSameArea(
-      expectOne(together, polygon(closed([a, right, b, left])), random, [centre, radius], [...asked, across]),
+      expectOne(
+        together,
+        polygon(closed([a, right, b, left])),
+        random,
+        [centre, radius],
+        [...probes, across],
+      ),
     )
   })
 })
 
 describe('strongly overlapping circles', () => {
-  /** Positions every few metres, and many in almost the same place. */
+  /** Positions every few metres, and many in almost the same position. */
   const trackOf = (random: Random, count: number): Position[] => {
     let [at, azimuth] = [somewhere(random), random() * 360]
     const step = magnitude(random, 1, 1000)
@@ -400,7 +406,7 @@ describe('strongly overlapping circles', () => {
   const CORNERS = 32
   const circle = (centre: Position, radius: number) =>
     closed(range(CORNERS, (i) => travel(centre, (-360 * i) / CORNERS, radius)))
-  hunt('the buffer of a track contains exactly what is near its positions', 2, ({ cases, random }) => {
+  hunt('contain exactly the points near their centres, along a track', 2, ({ cases, random }) => {
     for (let i = 0; i < cases; i++) {
       const track = trackOf(random, 80 + Math.floor(120 * random()))
       const radius = 4 * WGS84.Inverse(track[0]![1]!, track[0]![0]!, track[1]![1]!, track[1]![0]!).s12!
@@ -427,32 +433,36 @@ describe('strongly overlapping circles', () => {
       expect([contains(larger, together), contains(together, larger)]).toEqual([true, false])
     }
   })
-  hunt('caps that cover most of the ellipsoid, or all of it', 1, ({ cases, random }) => {
-    for (let i = 0; i < cases; i++) {
-      const centres = range(120, () => somewhere(random))
-      const radius = 3.5e6
-      const together = prepare(union(...centres.map((centre) => circle(centre, radius))))
-      for (let k = 0; k < 20; k++) {
-        const [lon, lat] = somewhere(random)
-        const far = Math.min(
-          ...centres.map((centre) => WGS84.Inverse(centre[1]!, centre[0]!, lat!, lon!).s12!),
-        )
-        if (far > 0.98 * radius && far < 1.001 * radius) continue
-        expect(contains(together, prepare(point([lon!, lat!])))).toBe(far < radius)
+  hunt(
+    'have the results of their union if they cover most of the ellipsoid, or all of it',
+    1,
+    ({ cases, random }) => {
+      for (let i = 0; i < cases; i++) {
+        const centres = range(120, () => somewhere(random))
+        const radius = 3.5e6
+        const together = prepare(union(...centres.map((centre) => circle(centre, radius))))
+        for (let k = 0; k < 20; k++) {
+          const [lon, lat] = somewhere(random)
+          const far = Math.min(
+            ...centres.map((centre) => WGS84.Inverse(centre[1]!, centre[0]!, lat!, lon!).s12!),
+          )
+          if (far > 0.98 * radius && far < 1.001 * radius) continue
+          expect(contains(together, prepare(point([lon!, lat!])))).toBe(far < radius)
+        }
       }
-    }
-  })
+    },
+  )
 })
 
 describe('a geometry contains itself', () => {
-  test('if it crosses itself in a million places', () => {
+  test('if it crosses itself in a million positions', () => {
     const parked = range(2000, (i) => travel([10, 50], (i * 137.5) % 360, 2 + (i % 7) / 7))
     expect(contains(prepare(line(...parked)), prepare(line(...parked)))).toBe(true)
     expect(contains(prepare(line(...parked)), prepare(line(parked[0]!, [11, 50])))).toBe(false)
   })
 })
 
-describe('parts in parts', () => {
+describe('parts that lie in or touch other parts', () => {
   const shapes = (random: Random) => {
     const [centre, radius, turn] = [somewhere(random), magnitude(random, 1, 1e6), random() * 360]
     const ring = (count: number, size: number) =>
@@ -460,7 +470,7 @@ describe('parts in parts', () => {
         travel(centre, turn + (360 * (i + 0.3 * random())) / count, radius * size * (0.85 + 0.15 * random())),
       )
     const [shell, hole] = [ring(7 + Math.floor(random() * 6), 1), ring(3 + Math.floor(random() * 8), 0.4)]
-    const asked = [
+    const probes = [
       point(centre),
       polygon(closed(hole)),
       points(hole),
@@ -468,20 +478,20 @@ describe('parts in parts', () => {
       line(...hole),
       line(centre, shell[0]!),
     ]
-    return { centre, radius, shell, hole, asked }
+    return { centre, radius, shell, hole, probes }
   }
-  always('a hole that other parts fill', (random) => {
-    const { centre, radius, shell, hole, asked } = shapes(random)
+  always('fill a hole', (random) => {
+    const { centre, radius, shell, hole, probes } = shapes(random)
     const pieces = hole.map((p, i) => closed([centre, p, hole[(i + 1) % hole.length]!]))
     const parts = pick(random, [[closed(hole)], pieces])
     const filled = {
       type: 'MultiPolygon',
       coordinates: [[closed(shell), closed(hole)], ...parts.map((part) => [part])],
     } as Geometry
-    expectSameArea(expectOne(filled, polygon(closed(shell)), random, [centre, radius], asked))
+    expectSameArea(expectOne(filled, polygon(closed(shell)), random, [centre, radius], probes))
   })
-  always('nested, equal and overlapping parts are one point set, and their area is refused', (random) => {
-    const { centre, radius, shell, hole, asked } = shapes(random)
+  always('are one point set if they are nested, equal or overlapping, and have no area', (random) => {
+    const { centre, radius, shell, hole, probes } = shapes(random)
     const overlapping = shell.map((_, i) =>
       closed([centre, ...range(3, (k) => shell[(i + k) % shell.length]!)]),
     )
@@ -490,11 +500,11 @@ describe('parts in parts', () => {
       [closed(shell), closed(shell), closed(shell.slice().reverse())],
       overlapping,
     ]) {
-      const [together] = expectOne(union(...parts), polygon(closed(shell)), random, [centre, radius], asked)
+      const [together] = expectOne(union(...parts), polygon(closed(shell)), random, [centre, radius], probes)
       expect(() => areaSquareMeters(together)).toThrow(/overlap/)
     }
   })
-  always('parts that share only a vertex meet there and nowhere else', (random) => {
+  always('meet nowhere else if they share only a vertex', (random) => {
     const [hub, radius, turn, count] = [
       somewhere(random),
       magnitude(random, 10, 1e6),
@@ -503,7 +513,7 @@ describe('parts in parts', () => {
     ]
     const at = (share: number, size: number) => travel(hub, turn + (360 * share) / count, radius * size)
     const together = prepare(union(...range(count, (i) => closed([hub, at(i, 1), at(i + 0.5, 1)]))))
-    const inside = (...asked: Geometry[]) => asked.map((one) => contains(together, prepare(one)))
+    const inside = (...probes: Geometry[]) => probes.map((one) => contains(together, prepare(one)))
     expect(
       inside(points([hub, at(0.2, 0.5)]), line(at(0.2, 0.5), hub), line(at(0.2, 0.5), hub, at(1.3, 0.4))),
     ).toEqual([true, true, true])
@@ -515,9 +525,9 @@ describe('parts in parts', () => {
   })
 })
 
-describe('gaps', () => {
+describe('a line across a gap is contained below 1 cm only', () => {
   for (const gap of [0.002, 0.008, 0.012, 0.03])
-    always(`of ${gap} m between parts`, (random) => {
+    always(`for a gap of ${gap} m between parts`, (random) => {
       const [radius, turn] = [magnitude(random, 5, 1e5), random() * 360]
       const centre: Position = [random() * 360 - 180, random() * 160 - 80]
       const [a, right, b, left] = range(4, (i) => travel(centre, turn + 90 * i, radius)) as [
@@ -528,18 +538,18 @@ describe('gaps', () => {
       ]
       const near = range(41, (i) => along(a, b, i / 40))
       const { azi1 } = WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!)
-      const beside = near.map((p) => {
+      const shifted = near.map((p) => {
         const ahead = p === near[0] ? azi1! : WGS84.Inverse(a[1]!, a[0]!, p[1]!, p[0]!).azi2!
         return travel(p, ahead - 90, gap)
       })
-      const [one, other] = [closed([...near, left]), closed([...beside, right])]
+      const [one, other] = [closed([...near, left]), closed([...shifted, right])]
       const together = prepare(union(one, other))
       const across = [
         line(along(centre, left, 0.3), along(centre, right, 0.4)),
         polygon(closed([a, left, b, right])),
       ]
-      for (const asked of across) expect(contains(together, prepare(asked))).toBe(gap < 0.01)
-      const between = prepare(point(along(near[9]!, beside[9]!, 0.5)))
+      for (const probe of across) expect(contains(together, prepare(probe))).toBe(gap < 0.01)
+      const between = prepare(point(along(near[9]!, shifted[9]!, 0.5)))
       expect(Math.abs(distanceMeters(together, between) - gap / 2)).toBeLessThan(1e-6 + gap * 1e-3)
       expect(Math.abs(distanceMeters(prepare(polygon(one)), prepare(polygon(other))) - gap)).toBeLessThan(
         1e-6 + gap * 0.02,
@@ -547,8 +557,8 @@ describe('gaps', () => {
     })
 })
 
-describe('at the poles and the antimeridian', () => {
-  always('sectors whose hub is a pole, written with any longitude', (random) => {
+describe('parts at the poles and the antimeridian have the results of the whole', () => {
+  always('as sectors whose hub is a pole with any longitude', (random) => {
     const [pole, count, radius] = [
       pick(random, [90, -90]),
       3 + Math.floor(random() * 12),
@@ -566,16 +576,16 @@ describe('at the poles and the antimeridian', () => {
     ])
     const parts = ends.map((end, i) => closed([end, ends[(i + 1) % count]!, ...tips(i)]))
     const half = (i: number) => along(ends[i]!, [lons[i]!, pole], 0.5)
-    const asked = [
+    const probes = [
       point([33, pole]),
       point(half(0)),
       line(half(0), [0, pole], half(1)),
       line(ends[0]!, [0, pole]),
       points([half(0), [7, pole]]),
     ]
-    expectSameArea(expectOne(union(...parts), polygon(closed(ends)), random, [[0, pole], radius], asked))
+    expectSameArea(expectOne(union(...parts), polygon(closed(ends)), random, [[0, pole], radius], probes))
   })
-  always('a ring cut open at 180 degrees, down to the pole and back', (random) => {
+  always('as a ring cut open at 180 degrees, down to the pole and back', (random) => {
     const [pole, count, radius] = [
       pick(random, [90, -90]),
       4 + Math.floor(random() * 12),
@@ -595,13 +605,13 @@ describe('at the poles and the antimeridian', () => {
       [-180, pole],
     ])
     const onCut = (): Position => [pick(random, [180, -180]), seam + (pole - seam) * random()]
-    const asked = [point([33, pole]), point(onCut()), line(onCut(), onCut()), points([onCut(), [5, pole]])]
+    const probes = [point([33, pole]), point(onCut()), line(onCut(), onCut()), points([onCut(), [5, pole]])]
     const whole = polygon(closed([[-180, seam], ...coast]))
-    expectSameArea(expectOne(polygon(restarted(random, open)), whole, random, [[0, pole], radius], asked))
+    expectSameArea(expectOne(polygon(restarted(random, open)), whole, random, [[0, pole], radius], probes))
   })
 })
 
-describe('places near a pole with different longitudes', () => {
+describe('parts with different longitudes near a pole', () => {
   const sectors: [number, number][] = [
     [-83, 32],
     [-31, 78],
@@ -610,7 +620,7 @@ describe('places near a pole with different longitudes', () => {
     [176, -127],
     [-127, -31],
   ]
-  test.each([90, -90])('overlapping sectors at %d degrees', (pole) => {
+  test.each([90, -90])('contain their points if they are overlapping sectors at %d degrees', (pole) => {
     const rim = pole - Math.sign(pole)
     const together = prepare(
       union(
@@ -636,7 +646,7 @@ describe('places near a pole with different longitudes', () => {
       ),
     ).toBe(true)
   })
-  test('edges to a pole on meridians that differ by a rounding', () => {
+  test('have the sum of their areas if their meridians differ by a rounding', () => {
     const [hub, west, east]: Ring = [
       [138.4924405720085, -90],
       [65.65617465827658, -89.99992913451281],
@@ -653,7 +663,7 @@ describe('places near a pole with different longitudes', () => {
     ]
     expect(both).toBeCloseTo(sum[0]! + sum[1]!, 4)
   })
-  test('edges over a pole and beside it by a rounding', () => {
+  test('are contained if an edge passes the pole by a rounding', () => {
     const lat = -89.99999310556346
     const parts: Ring[] = [
       closed([
@@ -669,7 +679,7 @@ describe('places near a pole with different longitudes', () => {
     ]
     expect(contains(prepare(union(...parts)), prepare(polygon(parts[1]!)))).toBe(true)
   })
-  test('a spike and a triangle on one meridian, off by rounding', () => {
+  test('have the area without a spike on almost the same meridian', () => {
     const ring = closed([
       [59.48270890731362, 89.99999861377292],
       [59.482708907313615, 89.99999909821409],
@@ -679,7 +689,7 @@ describe('places near a pole with different longitudes', () => {
     const bare = closed(ring.slice(1, -1))
     expect(areaSquareMeters(prepare(polygon(ring)))).toBeCloseTo(areaSquareMeters(prepare(polygon(bare))), 6)
   })
-  test('a line that ends in a vertex at a pole', () => {
+  test('contain a line that ends in a vertex at the pole', () => {
     const sector = prepare(
       polygon(
         closed([
@@ -694,8 +704,8 @@ describe('places near a pole with different longitudes', () => {
   })
 })
 
-describe('corners of parts that differ by rounding', () => {
-  // Each corner is written differently in each part, a nanometre to a micrometre away.
+describe('a union contains its parts if their vertices differ by rounding', () => {
+  // Each corner differs in each part by a nanometre to a micrometre.
   const JITTERED: Record<string, Ring[]> = {
     'at the south pole': [
       closed([

@@ -76,10 +76,7 @@ export function checkPolygons(
         const polygon = shape.polygons[i]!
         for (const { path, start, end } of shape.chains.slice(polygon.firstChain, polygon.endChain))
           if (end - start < 2)
-            throw new GeometryError(
-              path,
-              'this ring is smaller than a micrometre, so it has no inside',
-            )
+            throw new GeometryError(path, 'this ring is smaller than a micrometre, so it has no inside')
         checkSums(shape, rings, polygon, nodes.touching, more.meet, seams)
       })
     if (!more.any) return joined(shape, rings, seams.includes(1) ? seams : undefined, regular)

@@ -23,7 +23,7 @@ const travel = ([lon, lat]: Position, azimuth: number, metres: number): Position
   const { lat2, lon2 } = Geodesic.WGS84.Direct(lat!, lon!, azimuth, metres)
   return [Math.max(-180, Math.min(180, lon2!)), lat2!]
 }
-/** The place so many metres from one place towards another. */
+/** Position `metres` away from one position towards another. */
 const towards = (a: Position, b: Position, metres: number): Position =>
   travel(a, Geodesic.WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!).azi1!, metres)
 const unit = ([x, y, z]: Vector): Vector => {
@@ -44,8 +44,8 @@ const middleOf = (ring: readonly Position[]) => position(sum(ring.slice(1).map(d
 const somewhere = (random: Random): Position => [random() * 360 - 180, Math.asin(2 * random() - 1) * 57.29]
 
 /**
- * Lunes cut by parallels: the same ones in all lunes, or others in each, so that corners lie on meridians.
- * Triangles at the poles; or caps, if all lunes have the same parallels.
+ * Lunes cut by parallels: equal parallels in all lunes, or different ones, so that corners lie on meridians.
+ * At the poles there are triangles, or caps if all lunes have equal parallels.
  */
 function lunes(random: Random): Position[][] {
   const columns = 3 + Math.floor(random() * 8)
@@ -93,7 +93,7 @@ const octahedron: Vector[] = [-1, 1].flatMap((a): Vector[] => [
   [0, a, 0],
   [0, 0, a],
 ])
-/** The faces of a polyhedron whose edges are the shortest distances between its corners. */
+/** Faces of a polyhedron whose edges are the shortest distances between its corners. */
 function faces(corners: readonly Vector[]): [Vector, Vector, Vector][] {
   const gap = (p: Vector, q: Vector) => Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2])
   const edge = 1.01 * Math.min(...corners.slice(1).map((corner) => gap(corner, corners[0]!)))
@@ -105,7 +105,7 @@ function faces(corners: readonly Vector[]): [Vector, Vector, Vector][] {
   return found
 }
 
-/** Triangles on a turned polyhedron, split at random; neighbours share their corners. */
+/** Triangles on a turned polyhedron, split at random. Neighbours share their corners. */
 function polyhedron(random: Random): Position[][] {
   const corners = pick(random, [octahedron, icosahedron])
   const turned = random() < 0.3 ? corners : turn(random, corners)
@@ -141,7 +141,10 @@ function turn(random: Random, vectors: readonly Vector[]): Vector[] {
   )
 }
 
-/** Caps that overlap: round the corners of an octahedron, none of whose faces is farther than 55 degrees. */
+/**
+ * Overlapping caps of 7,200 km (65 degrees) around the corners of an octahedron. No position is farther than
+ * 55 degrees from a corner.
+ */
 function caps(random: Random): Position[][] {
   const count = 12 + Math.floor(random() * 30)
   return turn(random, octahedron).map((corner) =>
@@ -151,7 +154,7 @@ function caps(random: Random): Position[][] {
 
 const tiling = (random: Random) => (random() < 0.5 ? lunes : polyhedron)(random)
 const covering = (random: Random) => pick(random, [lunes, polyhedron, polyhedron, caps])(random)
-/** The union of these rings in any order, perhaps one with a hole that another polygon fills. */
+/** Union of these rings in any order, perhaps one with a hole that another polygon fills. */
 const written = (random: Random, [first, ...others]: readonly Position[][]) => {
   const hole = range(5, (i) => travel(middleOf(first!), 72 * i, 1000))
   const filled = random() < 0.3 ? [[first!, closed(hole)], [closed(hole)]] : [[first!]]
@@ -159,7 +162,7 @@ const written = (random: Random, [first, ...others]: readonly Position[][]) => {
   return (random() < 0.5 ? union : collection)(polygons)
 }
 
-hunt('unions that cover the ellipsoid contain each other, and everything', 30, ({ cases, random }) => {
+hunt('a union that covers the ellipsoid contains everything', 30, ({ cases, random }) => {
   for (let i = 0; i < cases; i++) {
     const [first, second] = [written(random, covering(random)), written(random, covering(random))]
     const extra: Geometry[] = [
@@ -174,9 +177,9 @@ hunt('unions that cover the ellipsoid contain each other, and everything', 30, (
     ]
     const everything = prepare(first)
     for (const other of others) {
-      const told = JSON.stringify([first, other])
-      expect(contains(everything, prepare(other)), told).toBe(true)
-      expect(distanceMeters(everything, prepare(other)), told).toBe(0)
+      const label = JSON.stringify([first, other])
+      expect(contains(everything, prepare(other)), label).toBe(true)
+      expect(distanceMeters(everything, prepare(other)), label).toBe(0)
     }
     for (const other of extra) expect(contains(prepare(other), everything)).toBe(false)
   }
@@ -188,18 +191,18 @@ hunt('a union that leaves out a part of the ellipsoid does not contain it', 30, 
     const lost = pick(random, parts)
     const rest = parts.filter((part) => part !== lost)
     const less = rest.slice(1)
-    const [all, most, fewer] = [parts, rest, less].map((each) => prepare(written(random, each)))
+    const [all, most, fewer] = [parts, rest, less].map((rings) => prepare(written(random, rings)))
     const other = prepare(written(random, covering(random)))
     const hole = prepare({ type: 'Polygon', coordinates: [lost] })
-    const told = JSON.stringify([parts, lost])
-    expect(contains(all!, most!), told).toBe(true)
-    expect(contains(most!, most!), told).toBe(true)
-    expect(contains(other, most!), told).toBe(true)
-    expect(contains(most!, fewer!), told).toBe(true)
-    expect(contains(fewer!, most!), told).toBe(false)
-    for (const outside of [all!, other, hole]) expect(contains(most!, outside), told).toBe(false)
-    expect(contains(most!, prepare({ type: 'Point', coordinates: middleOf(lost) })), told).toBe(false)
-    expect(intersects(most!, hole), told).toBe(true)
+    const label = JSON.stringify([parts, lost])
+    expect(contains(all!, most!), label).toBe(true)
+    expect(contains(most!, most!), label).toBe(true)
+    expect(contains(other, most!), label).toBe(true)
+    expect(contains(most!, fewer!), label).toBe(true)
+    expect(contains(fewer!, most!), label).toBe(false)
+    for (const outside of [all!, other, hole]) expect(contains(most!, outside), label).toBe(false)
+    expect(contains(most!, prepare({ type: 'Point', coordinates: middleOf(lost) })), label).toBe(false)
+    expect(intersects(most!, hole), label).toBe(true)
   }
 })
 
@@ -211,7 +214,7 @@ hunt('a union that leaves out slivers contains the ellipsoid below half a centim
     const corners = lost.slice(1)
     const corner = pick(random, corners)
     if (Math.abs(corner[1]!) === 90) continue
-    // A corner moved inwards leaves out no place that is farther from the rest than it was moved.
+    // A corner moved inwards leaves out no position that is farther from the rest than the corner was moved.
     const all = prepare(written(random, covering(random)))
     for (const [metres, expected] of [
       [random() * 0.0049, true],
