@@ -11,8 +11,8 @@ const paint = (colour, text) => (coloured ? `\x1b[${colour}m${text}\x1b[0m` : te
 /**
  * Runs all parts: `{ name, program, needs?, isDone? }`, where `needs` names parts that must end first, and a
  * part that `isDone` by then is left out. Prints the output of a part that fails. Exits with status 1 after
- * the first failure, or after all parts with `keepGoing`. `start` is called with a part before it runs, `done`
- * with a part that succeeded.
+ * the first failure, or after all parts with `keepGoing`. `start` is called with a part before it runs,
+ * `done` with a part that succeeded.
  */
 export function runParts(parts, { doing, keepGoing = false, start = () => {}, done = () => {} }) {
   const started = performance.now()

@@ -1,5 +1,5 @@
-// `npm run release -- <version>`: the changelog, the version in all packages, a commit, a tag, and in dist/release what is
-// uploaded: the npm packages, an SBOM and SHA-256 sums. It needs no network and uploads nothing.
+// `npm run release -- <version>`: the changelog, the version in all packages, a commit, a tag, and in dist/release
+// what is uploaded: the npm packages, an SBOM and SHA-256 sums. It needs no network and uploads nothing.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,7 +47,9 @@ function readChanges() {
   })
 }
 
-/** Writes the version into a manifest: its own, and that of packages of this repository that it depends on. */
+/**
+ * Writes the version into a manifest: its own, and that of packages of this repository that it depends on.
+ */
 function writeVersion(manifest, names, version) {
   if (manifest.version !== undefined) manifest.version = version
   for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'])

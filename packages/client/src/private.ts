@@ -1,6 +1,5 @@
-import { toHex } from 'viem'
+import { toHex, type Hex } from 'viem'
 import { positionAsPoint, type GeoJson, type Position } from './position'
-import type { Hex } from './signer'
 
 /**
  * A private place: GeoJSON with a salt of 32 random bytes, without which the reference in an answer tells
