@@ -1,5 +1,5 @@
-// `npm run release -- <version>`: the changelog, the version in all packages, a commit, a tag, and in dist/release
-// what is uploaded: the npm packages, an SBOM and SHA-256 sums. It needs no network and uploads nothing.
+// `npm run release -- <version>`: writes the changelog and the version of all packages, commits, tags, and
+// puts what is uploaded into dist/release: npm packages, an SBOM, SHA-256 sums. It needs no network.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
