@@ -28,7 +28,8 @@ import {
   recordsErrorHandler,
 } from './http/problems'
 import { type ColumnarFiles, Exports } from './formats'
-import { Freshness, type Store } from './store'
+import { Freshness } from './http/freshness'
+import type { Store } from './store'
 import type { RecordSearch } from './query'
 import { recordsRoutes } from './records'
 import { tilesRoutes } from './tiles'
@@ -90,7 +91,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
   monitoring(app, { ...parts, listeners: () => live.size })
 
-  const freshness = new Freshness(parts.store, parts.pageCacheBytes ?? PAGE_CACHE_BYTES)
+  const freshness = new Freshness(() => parts.store.stateTag(), parts.pageCacheBytes ?? PAGE_CACHE_BYTES)
   await app.register(computeScope(parts), { prefix: '/compute' })
   const fileExports = new Exports(parts.columnarFiles, parts.elapsed ?? MONOTONIC.now)
   await app.register(

@@ -4,26 +4,18 @@ import { CHAINS, chainNamed } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { OPERATIONS, readLabel } from '../../src/operations'
 import { HTML, UID, recordsError, ref, text, type Schema } from '../http/openapi-components'
+import { BOM, checkBom, DEFAULT_LIMIT, FILTERS, MAX_LIMIT, readAddress, RECORD_PATH } from '../query'
 import {
-  BOM,
-  checkBom,
   choiceReader,
-  DEFAULT_LIMIT,
-  FILTERS,
   invalid,
-  listTag,
-  MAX_CURSOR_LENGTH,
-  MAX_LIMIT,
   parameter,
-  positionIn,
   queryOf,
-  readAddress,
   readText,
-  RECORD_PATH,
   severalReader,
   wholeReader,
-} from '../query'
-import { chooseFormat } from '../formats'
+} from '../http/parameters'
+import { listTag, MAX_CURSOR_LENGTH, positionIn } from '../http/paging'
+import { chooseFormat } from '../http/accept'
 import { formats, RECORDS_ERRORS } from '../records'
 import { PROVENANCE_FIELDS } from '../store'
 import type { AnswerFilter, AnswerQuery } from './sql'

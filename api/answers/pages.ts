@@ -1,6 +1,7 @@
 import { type Html, html, joined } from '../http/html'
 import { anchor, definitions, type Page, page, type Trail } from '../http/pages'
-import { addressWith, type GivenQuery, type PageAddresses } from '../query'
+import { addressWith, type PageAddresses } from '../http/paging'
+import type { GivenQuery } from '../http/parameters'
 import {
   attestedListPage,
   attestedRow,
@@ -12,7 +13,7 @@ import {
   shortened,
   shortHex,
 } from '../pages'
-import { NEWEST_FIRST } from '../store/model'
+import { NEWEST_FIRST } from '../store'
 import type { AnswerFilter } from './sql'
 
 /** Answers that landed as pages for browsers: the list, and one of them. */

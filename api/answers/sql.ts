@@ -1,6 +1,6 @@
 import type { AnswerFields } from '../../src/answer'
-import { isAny, PROVENANCE_TEXT } from '../store'
-import type { OneOrMore, RecordPosition, Statement } from '../store/model'
+import { isAny, PROVENANCE_TEXT, type OneOrMore, type Statement } from '../store'
+import type { Position } from '../http/paging'
 
 /** The SQL of answers that have landed: the tables answer, and answer_attester of whose they are. */
 
@@ -27,7 +27,7 @@ export interface AnswerQuery extends AnswerFilter {
   /** Default: the newest first. */
   ascending?: boolean
   /** Only answers after this position. */
-  from?: RecordPosition | undefined
+  from?: Position | undefined
 }
 
 /** An answer as the query gives it. */

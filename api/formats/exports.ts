@@ -6,7 +6,7 @@ import { Semaphore } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
 import type { ColumnarFile, ColumnarFiles, ColumnarName } from './columnar/file'
 import type { ColumnarFormat, TextFormat } from './formats'
-import type { RecordResult } from '../store/model'
+import type { RecordResult } from '../store'
 
 /** Exports at once. Each holds a page of records in memory, and no connection while its client reads. */
 const EXPORTS_AT_ONCE = 16

@@ -1,11 +1,11 @@
+import { MEDIA_TYPES, type FormatName } from '../http/accept'
 import { preferredType, prefersHtml } from '../http/accept'
 import type { ColumnarName } from './columnar/file'
 import { completed } from './completion'
 import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { writeWkt } from '../../src/location'
-import { provenanceText, BareRecord } from '../store'
-import type { RecordResult } from '../store/model'
+import { provenanceText, BareRecord, type RecordResult } from '../store'
 
 /** A record as JSON text, with what was asked for beyond its fields. */
 export function recordText(record: RecordResult): string {
@@ -66,8 +66,6 @@ export function featureTexts(rows: readonly RecordResult[]): string[] {
   )
 }
 
-export type FormatName = 'json' | 'geojson' | 'ndjson' | 'csv' | ColumnarName | 'html'
-
 interface FileFormat {
   /** Media type with its parameters. */
   readonly type: string
@@ -91,17 +89,6 @@ export interface ColumnarFormat extends FileFormat {
 }
 
 export type RecordFormat = TextFormat | ColumnarFormat
-
-/** Media types, the preferred one first where a client has no preference. */
-const MEDIA_TYPES: Readonly<Record<FormatName, string>> = {
-  json: 'application/json',
-  geojson: 'application/geo+json',
-  ndjson: 'application/x-ndjson',
-  csv: 'text/csv',
-  geoparquet: 'application/vnd.apache.parquet',
-  flatgeobuf: 'application/vnd.flatgeobuf',
-  html: 'text/html',
-}
 
 export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFormat>> = {
   geojson: {
@@ -183,20 +170,4 @@ export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'
 
 export function isColumnar(format: FormatName): format is ColumnarName {
   return format in COLUMNAR_FORMATS
-}
-
-/**
- * The format to answer in: what `format` says, else what Accept prefers (RFC 9110, 12.5.1: by q; of equals
- * the one that is named more closely, then earlier); HTML for browsers only; JSON where that leaves none.
- */
-export function chooseFormat<Name extends FormatName>(
-  given: Name | undefined,
-  accept: string | undefined,
-  offered: readonly Name[],
-): Name {
-  if (given !== undefined) return given
-  if (offered.some((name) => name === 'html') && prefersHtml(accept)) return 'html' as Name
-  const types = offered.filter((name) => name !== 'html').map((name) => MEDIA_TYPES[name])
-  const preferred = preferredType(accept, types)
-  return offered.find((name) => MEDIA_TYPES[name] === preferred) ?? offered[0]!
 }

@@ -7,12 +7,10 @@
 export { ColumnarFiles, type ColumnarName } from './columnar/file'
 export { Exports } from './exports'
 export {
-  chooseFormat,
   csvFile,
   csvFormat,
   featureText,
   featureTexts,
-  type FormatName,
   isColumnar,
   ndjsonFile,
   RECORD_FORMATS,

@@ -13,9 +13,9 @@ import { CHAINS, chainNamed } from '../../src/chains'
 import { parseAddress, parseUid } from '../../src/eas'
 import { QueryError } from './limits'
 import { RecordsError } from '../http/problems'
-import type { Bbox } from '../store/model'
-import { boxesOf, TYPE_INDEXED } from '../store'
-import { boxFrom, instantOf as millisecondsOf, readAttributes, readMemoWords } from '../query'
+import { type Bbox, boxesOf, TYPE_INDEXED } from '../store'
+import { boxFrom, readAttributes, readMemoWords } from '../query'
+import { instantOf as millisecondsOf } from '../http/iso-8601'
 
 /**
  * Filters of the published views: equality, lists, ranges of time, bbox, words of the memo and attributes. No

@@ -74,3 +74,32 @@ export function prefersHtml(accept: string | undefined): boolean {
   const html = best(/^text\/html$/)
   return html > 0 && html >= best(/^\*\/\*$/) && html > best(FOR_PROGRAMS)
 }
+
+/** Media types, the preferred one first where a client has no preference. */
+export const MEDIA_TYPES = {
+  json: 'application/json',
+  geojson: 'application/geo+json',
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+  geoparquet: 'application/vnd.apache.parquet',
+  flatgeobuf: 'application/vnd.flatgeobuf',
+  html: 'text/html',
+} as const
+
+export type FormatName = keyof typeof MEDIA_TYPES
+
+/**
+ * The format to answer in: what `format` says, else what Accept prefers (RFC 9110, 12.5.1: by q; of equals
+ * the one that is named more closely, then earlier); HTML for browsers only; JSON where that leaves none.
+ */
+export function chooseFormat<Name extends FormatName>(
+  given: Name | undefined,
+  accept: string | undefined,
+  offered: readonly Name[],
+): Name {
+  if (given !== undefined) return given
+  if (offered.some((name) => name === 'html') && prefersHtml(accept)) return 'html' as Name
+  const types = offered.filter((name) => name !== 'html').map((name) => MEDIA_TYPES[name])
+  const preferred = preferredType(accept, types)
+  return offered.find((name) => MEDIA_TYPES[name] === preferred) ?? offered[0]!
+}

@@ -1,4 +1,5 @@
-import { CRS84, type GivenQuery } from '../query'
+import { CRS84 } from '../query'
+import type { GivenQuery } from '../http/parameters'
 import { COLLECTION, type Format } from './parameters'
 
 /** The documents of OGC API - Features (OGC 17-069r4, 7), all but the features. */

@@ -1,5 +1,5 @@
 import type { Collection, Document, Link } from './documents'
-import type { Bbox } from '../store/model'
+import type { Bbox } from '../store'
 import { drawMap, type Feature, featureBody, headline, REVOKED, titleOf } from '../pages'
 import { type Html, html, joined, trusted } from '../http/html'
 import { definitions, list, type Page, page, type Trail } from '../http/pages'

@@ -13,27 +13,20 @@ import {
   CRS84,
   CRS84H,
   DEFAULT_LIMIT,
-  invalid,
-  MAX_CURSOR_LENGTH,
   MAX_LIMIT,
   numbersOf,
-  parameter,
-  pathOf,
-  queryOf,
   readAddress,
   readChain,
   readCrs,
-  readCursor,
   readLocationType,
   readSchemaUid,
-  severalReader,
   readTimeSort,
-  readText,
   TIME_SORTS,
-  wholeReader,
   type SearchQuery,
 } from '../query'
-import { NEWEST_FIRST, type Bbox, type TimeSort } from '../store/model'
+import { invalid, parameter, pathOf, queryOf, severalReader, readText, wholeReader } from '../http/parameters'
+import { MAX_CURSOR_LENGTH, readCursor } from '../http/paging'
+import { NEWEST_FIRST, type Bbox, type TimeSort } from '../store'
 
 /**
  * The parameters of OGC API - Features (OGC 17-069r4, 7.15), and those that filter by a property: each with

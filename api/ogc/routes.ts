@@ -3,10 +3,13 @@ import type { TUnsafe } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { version } from '../../package.json'
-import { cursorText, type GivenQuery, readParameters, type RecordSearch, type SearchQuery } from '../query'
+import { cursorText } from '../http/paging'
+import { type GivenQuery, readParameters } from '../http/parameters'
+import type { RecordSearch, SearchQuery } from '../query'
 import { type Feature, orderOf } from '../pages'
 import { featureText, featureTexts } from '../formats'
-import { type Freshness, isKnown, type Store } from '../store'
+import { type Freshness, isKnown } from '../http/freshness'
+import type { Store } from '../store'
 import {
   CONFORMANCE,
   DESCRIPTION,

@@ -1,7 +1,9 @@
 import { type Html, html, joined } from '../http/html'
 import { anchor, list, type Page, page, type Trail } from '../http/pages'
-import { addressWith, type PageAddresses, type GivenQuery, type SearchQuery } from '../query'
-import { NEWEST_FIRST, type OneOrMore, type Sort } from '../store/model'
+import { addressWith, type PageAddresses } from '../http/paging'
+import type { GivenQuery } from '../http/parameters'
+import type { SearchQuery } from '../query'
+import { NEWEST_FIRST, type OneOrMore, type Sort } from '../store'
 
 /** What pages of records and those of answers have in common: both are attestations. */
 

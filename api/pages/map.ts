@@ -1,6 +1,6 @@
 import { html, trusted } from '../http/html'
 import { landIn } from './land'
-import type { Bbox } from '../store/model'
+import type { Bbox } from '../store'
 
 /**
  * A picture of features for a page: plate carrée, land, a grid of parallels and meridians, nothing but SVG.

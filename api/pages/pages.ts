@@ -14,15 +14,10 @@ import {
   shortened,
 } from './attested-pages'
 import { recordTexts } from '../formats'
-import {
-  addressWith,
-  type PageAddresses,
-  type GivenQuery,
-  MAX_RADIUS,
-  type SearchQuery,
-  type Place,
-} from '../query'
-import type { RecordResult, Sort } from '../store/model'
+import { addressWith, type PageAddresses } from '../http/paging'
+import type { GivenQuery } from '../http/parameters'
+import { MAX_RADIUS, type SearchQuery, type Place } from '../query'
+import type { RecordResult, Sort } from '../store'
 
 /** Records as pages for browsers: the list, and one of them. */
 

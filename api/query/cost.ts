@@ -1,5 +1,4 @@
-import type { Condition } from '../store/model'
-import { STATEMENT_TIMEOUT_MS } from '../store'
+import { type Condition, STATEMENT_TIMEOUT_MS } from '../store'
 
 /**
  * Milliseconds for one record, as estimates that the limit per hour uses until the time is known: one LIKE of

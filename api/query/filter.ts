@@ -1,11 +1,11 @@
 import { Cql2Error, readJson, readText, type Comparison, type Expression, type Scalar } from '../cql2'
 import { EffortError, GeometryError } from '../../src/geodesy'
-import { instantOf } from './iso-8601'
+import { instantOf } from '../http/iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
-import { invalid } from './query'
+import { invalid } from '../http/parameters'
 import { boxFrom } from './readers'
 import { placeOf, type Place } from './sieve'
-import type { Bbox, Condition } from '../store/model'
+import type { Bbox, Condition } from '../store'
 
 /** Filters in CQL2, as what a record has to be. */
 

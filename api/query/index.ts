@@ -6,9 +6,6 @@
  * exactly, nearest.ts finds the nearest.
  */
 
-export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
-export { instantOf } from './iso-8601'
-export { addressWith, linkHeader, type PageAddresses, pageAddresses } from './links'
 export {
   BOM,
   checkBom,
@@ -21,22 +18,17 @@ export {
   LIST_QUERY,
   listRequest,
   type ListRequest,
-  listTag,
   MAX_LIMIT,
-  MAX_OFFSET,
   NO_QUERY,
-  positionIn,
   RECORD_PATH,
   RECORD_QUERY,
   type RecordChoice,
   recordFormat,
 } from './parameters'
-export { type GivenQuery, invalid, knownTexts, parameter, pathOf, queryOf, readParameters } from './query'
 export { QUERYABLES } from './queryables'
 export {
   bboxOf,
   boxFrom,
-  choiceReader,
   CRS84,
   CRS84H,
   MAX_RADIUS,
@@ -48,11 +40,8 @@ export {
   readLocationType,
   readMemoWords,
   readSchemaUid,
-  readText,
   readTimeSort,
-  severalReader,
   TIME_SORTS,
-  wholeReader,
 } from './readers'
 export { type RecordPage, RecordSearch, type SearchQuery } from './search'
 export type { Place } from './sieve'

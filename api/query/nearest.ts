@@ -1,7 +1,7 @@
 import { reachOf, readGeometry, toCentimeters } from '../../src/geodesy'
 import type { Place } from './sieve'
-import { POLAR } from '../store'
-import type { Bbox, NearRecords, PlacedRecord, RecordFilter, RecordPosition } from '../store/model'
+import { POLAR, type Bbox, type NearRecords, type PlacedRecord, type RecordFilter } from '../store'
+import type { Position } from '../http/paging'
 
 /**
  * The records nearest to a place, by the kernel. The index knows the order on the plane of longitude and
@@ -37,7 +37,7 @@ export interface NearestQuery {
   /** How many at most. */
   limit: number
   /** Only those after this position, whose `at` is in centimetres. */
-  from?: RecordPosition
+  from?: Position
 }
 
 /** What a search for the nearest asks of others. */
@@ -178,7 +178,7 @@ function inOrder(a: Measured, b: Measured): number {
   return a.centimeters - b.centimeters || (a.id < b.id ? -1 : 1)
 }
 
-function isAfter({ centimeters, id }: Measured, from: RecordPosition): boolean {
+function isAfter({ centimeters, id }: Measured, from: Position): boolean {
   return centimeters > from.at || (centimeters === from.at && id > from.id)
 }
 

@@ -1,13 +1,25 @@
-import { createHash } from 'node:crypto'
 import { ACTIVE_SLUGS } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
-import { type ColumnarName, chooseFormat, isColumnar, type FormatName } from '../formats'
-import { MAX_CURSOR_LENGTH, readCursor } from './cursor'
+import { type ColumnarName, isColumnar } from '../formats'
+import { chooseFormat, type FormatName } from '../http/accept'
+import { listTag, MAX_CURSOR_LENGTH, MAX_OFFSET, positionIn } from '../http/paging'
 import { filterChoice, FILTER_LANGUAGES, type FilterLanguage } from './filter'
-import { PROVENANCE_FIELDS } from '../store'
-import { invalid, parameter, pathOf, queryOf, type GivenQuery, type QueryOf } from './query'
+import { PROVENANCE_FIELDS, NEWEST_FIRST, lowered, type Sort, type TimeSort } from '../store'
+import {
+  invalid,
+  parameter,
+  pathOf,
+  queryOf,
+  type GivenQuery,
+  type QueryOf,
+  choiceReader,
+  readBoolean,
+  readText,
+  severalReader,
+  wholeReader,
+} from '../http/parameters'
 import {
   CRS84,
   CRS84H,
@@ -15,11 +27,9 @@ import {
   MAX_MEMO_WORDS_LENGTH,
   MAX_RADIUS,
   SORTS,
-  choiceReader,
   readAddress,
   readAttributes,
   readBbox,
-  readBoolean,
   readChain,
   readCrs,
   readLocationType,
@@ -29,21 +39,15 @@ import {
   readRadius,
   readSchemaUid,
   readSort,
-  readText,
-  severalReader,
   timeReader,
-  wholeReader,
 } from './readers'
 import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
-import { NEWEST_FIRST, lowered, type RecordPosition, type Sort, type TimeSort } from '../store/model'
 
 /** What the Records API can be asked: each parameter with its documentation and its reader. */
 
 export const DEFAULT_LIMIT = 100
 export const MAX_LIMIT = 1000
-/** Postgres reads the rows that it skips: beyond this, a client goes on from a cursor. */
-export const MAX_OFFSET = 100_000
 const LIST_FORMATS = ['json', 'geojson', 'ndjson', 'csv', 'geoparquet', 'flatgeobuf', 'html'] as const
 const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
 
@@ -445,19 +449,6 @@ export function recordFormat({ format }: typeof RECORD_QUERY.static, accept: str
   return chooseFormat(format, accept, SINGLE_FORMATS)
 }
 
-/** The position of a cursor. Throws a RecordsError where it is none of the list with this tag. */
-export function positionIn(cursor: string, tag: string): RecordPosition {
-  const read = readCursor(cursor)
-  if (read?.tag === undefined)
-    throw invalid('cursor', 'Expected a next_cursor as it was answered; leave it out to begin')
-  if (read.tag !== tag)
-    throw invalid(
-      'cursor',
-      'It belongs to a list with other filters or another sort; repeat those, or leave the cursor out to begin',
-    )
-  return read.position
-}
-
 /** Names a list by its filters and its order, in 12 characters: a cursor of one list does not fit another. */
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
   const { chain, prover, subject, schema, locationType, memo, attributes } = choice
@@ -469,9 +460,4 @@ export function choiceTag(choice: RecordChoice, sort: Sort): string {
     ...(attributes === undefined ? [] : [attributes]),
     ...(condition === undefined ? [] : [condition]),
   ])
-}
-
-/** Names a list by what chooses and orders it. */
-export function listTag(choice: unknown): string {
-  return createHash('sha256').update(JSON.stringify(choice)).digest('base64url').slice(0, 12)
 }

@@ -5,10 +5,10 @@ import { readWkt } from '../../src/location'
 import { isPortableJson, parseStrictJson } from '../../src/strict-json'
 import { RecordsError } from '../http/problems'
 import { inWords } from '../http/validation'
-import { instantOf } from './iso-8601'
-import { invalid } from './query'
+import { instantOf } from '../http/iso-8601'
+import { invalid } from '../http/parameters'
 import { placeOf, type Place } from './sieve'
-import { SORT_FIELDS, type Bbox, type OneOrMore, type Sort, type TimeSort } from '../store/model'
+import { SORT_FIELDS, type Bbox, type OneOrMore, type Sort, type TimeSort } from '../store'
 
 /**
  * Readers of parameters: text to value. Each throws a RecordsError that says what would be right, and
@@ -31,17 +31,6 @@ export function readChain(text: string, name: string): string {
   const chain = chainNamed(text)
   if (!chain?.active) throw invalid(name, `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
   return chain.slug
-}
-
-/** Of one filter. */
-const MAX_VALUES = 50
-/** Reads a value, or several between commas. */
-export function severalReader(read: (text: string, name: string) => string) {
-  return (text: string, name: string): OneOrMore => {
-    const values = [...new Set(text.split(',').map((each) => read(each, name)))].sort()
-    if (values.length > MAX_VALUES) throw invalid(name, `Expected ${MAX_VALUES} values at most`)
-    return values.length === 1 ? values[0]! : values
-  }
 }
 
 export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
@@ -112,11 +101,6 @@ export function readAttributes(text: string, name: string): string {
   return JSON.stringify(value)
 }
 
-export function readBoolean(text: string, name: string): boolean {
-  if (text !== 'true' && text !== 'false') throw invalid(name, 'Expected true or false')
-  return text === 'true'
-}
-
 /**
  * An ISO 8601 date or time; without an offset it is UTC. Records have whole milliseconds: a finer time is
  * rounded so that the same records lie before and after it.
@@ -131,27 +115,6 @@ export function timeReader(round: 'down' | 'up') {
       )
     return new Date(instant)
   }
-}
-
-/** @param more what else the error says */
-export function wholeReader(minimum: number, more = '') {
-  return (text: string, name: string): number => {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
-    if (!(value >= minimum)) throw invalid(name, `Expected a whole number of at least ${minimum}${more}`)
-    return value
-  }
-}
-
-export function choiceReader<Choice extends string>(choices: readonly Choice[]) {
-  return (text: string, name: string): Choice => {
-    const choice = choices.find((each) => each === text)
-    if (!choice) throw invalid(name, `Expected ${inWords(choices)}`)
-    return choice
-  }
-}
-
-export function readText(text: string): string {
-  return text
 }
 
 /** minLng,minLat,maxLng,maxLat in degrees; minLng > maxLng is a box across the antimeridian. */

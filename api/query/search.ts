@@ -8,15 +8,15 @@ import {
   isOneOf,
   type PlacedRecord,
   type RecordFilter,
-  type RecordPosition,
   type RecordQuery,
   type RecordResult,
   type Sort,
   type TimeSort,
-} from '../store/model'
+  type Store,
+} from '../store'
+import type { Position } from '../http/paging'
 import { nearest, type Measured } from './nearest'
 import { Sieve, TASK_CHARACTERS, type Place, type Sifted } from './sieve'
-import type { Store } from '../store'
 
 /** What is searched for: filters of the database, and a place that the candidates are measured against. */
 export interface SearchQuery extends Omit<RecordQuery, 'from' | 'reaching' | 'condition' | 'sort'> {
@@ -24,7 +24,7 @@ export interface SearchQuery extends Omit<RecordQuery, 'from' | 'reaching' | 'co
   /** Default: newest first. By distance only with a place that is a position. */
   sort?: Sort
   condition?: Condition<Place>
-  from?: RecordPosition
+  from?: Position
 }
 /** A search of which the database can decide all but the place. */
 type DecidedSearch = Omit<SearchQuery, 'condition'> & Pick<RecordFilter, 'condition'>
@@ -34,7 +34,7 @@ export type SearchFilter = Omit<RecordFilter, 'reaching' | 'condition'> & Pick<S
 export interface RecordPage {
   rows: RecordResult[]
   /** Where the next page begins; undefined at the end. */
-  next?: RecordPosition
+  next?: Position
 }
 
 /** The limit for records that are measured for one answer, and for one export. */

@@ -9,7 +9,7 @@ import {
   type Reading,
 } from '../../src/geodesy'
 import { distances, type SieveTask, type Verdict } from './sieve-worker'
-import type { RecordResult } from '../store/model'
+import type { RecordResult } from '../store'
 import { Workers, type WorkerLimits } from '../http/workers'
 import type { Work } from '../http/work'
 

@@ -7,7 +7,7 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../test/data
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type GivenRecord, type StoredRecord } from '../../test/records'
 import { CSV_COLUMNS, guarded } from '../formats/csv'
-import { chooseFormat } from '../formats/formats'
+import { chooseFormat } from '../http/accept'
 import { PROVENANCE_FIELDS } from '../store/provenance'
 import { sentence, testSentences } from '../../test/sentences'
 

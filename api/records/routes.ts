@@ -9,20 +9,16 @@ import { RecordsError, itIsOn, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { workOf, type Work } from '../http/work'
 import { listAbove, listPage, recordPage, type Feature } from '../pages'
+import { cursorText, linkHeader, pageAddresses, MAX_OFFSET } from '../http/paging'
 import {
-  cursorText,
-  linkHeader,
-  pageAddresses,
-  MAX_OFFSET,
   choiceTag,
   listRequest,
   recordFormat,
   type ListRequest,
-  invalid,
-  readParameters,
   type RecordPage,
   type RecordSearch,
 } from '../query'
+import { invalid, readParameters } from '../http/parameters'
 import {
   type Exports,
   RECORD_FORMATS,
@@ -32,14 +28,8 @@ import {
   recordBytes,
   recordText,
 } from '../formats'
-import {
-  type Freshness,
-  readinessOf,
-  type AgeLimits,
-  type ChainReadiness,
-  type ChainStatusRow,
-  type Store,
-} from '../store'
+import type { Freshness } from '../http/freshness'
+import { readinessOf, type AgeLimits, type ChainReadiness, type ChainStatusRow, type Store } from '../store'
 import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
 
 const JSON_TYPE = 'application/json; charset=utf-8'

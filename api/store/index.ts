@@ -2,13 +2,29 @@
  * The store: the records in the database, and how far their copy goes.
  *
  * store.ts sends the statements of sql.ts to the server that servers.ts chooses; model.ts has the types of
- * what is asked and answered. freshness.ts answers 304, or what it answered before, while no record has
- * changed; readiness.ts tells how far each chain's copy goes. sql-filter.ts asks a filter in CQL2 of the
- * database. The fields of a record are the table RECORD_FIELDS of src/location.
+ * what is asked and answered. readiness.ts tells how far each chain's copy goes. sql-filter.ts asks a filter
+ * in CQL2 of the database. The fields of a record are the table RECORD_FIELDS of src/location.
  */
 
-export { Freshness, isKnown } from './freshness'
 export type { InputRow } from './inputs'
+export {
+  type Bbox,
+  type Condition,
+  type DecidedPlace,
+  isOneOf,
+  lowered,
+  type NearRecords,
+  NEWEST_FIRST,
+  type OneOrMore,
+  type PlacedRecord,
+  type RecordFilter,
+  type RecordQuery,
+  type RecordResult,
+  type Sort,
+  SORT_FIELDS,
+  type Statement,
+  type TimeSort,
+} from './model'
 export { apiConnections, cancelStatement, type DatabaseError, isOutage, STATEMENT_TIMEOUT_MS } from './pool'
 export { PROVENANCE_FIELDS, provenanceText } from './provenance'
 export { type AgeLimits, CHAIN_READINESS, type ChainReadiness, doubtAbout, readinessOf } from './readiness'

@@ -1,4 +1,5 @@
 import type { Comparison } from '../cql2'
+import type { Position } from '../http/paging'
 
 /**
  * The model of records: what the database is asked for, and what it answers. Types, and what depends on
@@ -62,14 +63,6 @@ export interface DistanceSort {
 export type Sort = TimeSort | DistanceSort
 export const NEWEST_FIRST: TimeSort = { by: 'timestamp', descending: true }
 
-/** A position in the order of records: the next page starts after it, whatever arrives meanwhile. */
-export interface RecordPosition {
-  /** Unix milliseconds, of the field that is sorted by; by distance, centimetres */
-  at: number
-  /** `<chain>-<uid>` */
-  id: string
-}
-
 /** What is wanted of a record besides its fields. */
 export interface RecordParts {
   /** Whether `geometry` is wanted. */
@@ -84,7 +77,7 @@ export interface RecordQuery extends RecordFilter, RecordParts {
   /** Default: newest first. */
   sort?: TimeSort
   /** Only records after this position. */
-  from?: RecordPosition
+  from?: Position
 }
 
 /** A part of the time: from `since` on, before `until`; either may be open. */

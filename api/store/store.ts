@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { version } from '../../package.json'
 import { LRUCache } from 'lru-cache'
 import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
@@ -338,6 +340,15 @@ export class Store {
    */
   recordStates(): Promise<RecordState[]> {
     return this.states.fresh()
+  }
+
+  /** Names the state of the data, in 22 characters. */
+  async stateTag(): Promise<string> {
+    // Another version of the program may show the same data in another way.
+    const hash = createHash('sha256').update(version)
+    for (const { chain, revision, since } of await this.recordStates())
+      hash.update(`${chain} ${revision} ${since.getTime()};`)
+    return hash.digest('base64url').slice(0, 22)
   }
 
   private async readStates(): Promise<RecordState[]> {

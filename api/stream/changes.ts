@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto'
-import { type Bbox, isOneOf, type OneOrMore } from '../store/model'
-import type { ChainChanges, ChangedRecord, ChangeIds, ChangeKind, Finality, Store } from '../store'
+import {
+  type Bbox,
+  isOneOf,
+  type OneOrMore,
+  type ChainChanges,
+  type ChangedRecord,
+  type ChangeIds,
+  type ChangeKind,
+  type Finality,
+  type Store,
+} from '../store'
 import { recordText } from '../formats'
 
 /** Changes of a chain that are read at once. */

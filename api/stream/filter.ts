@@ -1,5 +1,6 @@
-import { choiceOf, FILTERS, queryOf, readParameters } from '../query'
-import { lowered } from '../store/model'
+import { choiceOf, FILTERS } from '../query'
+import { queryOf, readParameters } from '../http/parameters'
+import { lowered } from '../store'
 import type { ChangeFilter } from './changes'
 
 /** The filters of changes: those of the list that a change can be held against. */

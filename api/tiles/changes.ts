@@ -1,6 +1,5 @@
 import { SharedRead } from '../http/shared'
-import type { Bbox } from '../store/model'
-import type { Store } from '../store'
+import type { Bbox, Store } from '../store'
 import { movesQuery, type ChainMoves } from './sql'
 
 /** How long what was read is reused, milliseconds: so late a change may be seen. */

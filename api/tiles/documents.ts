@@ -1,6 +1,6 @@
 import { ACTIVE_SLUGS } from '../../src/chains'
 import { RECORD_FIELDS } from '../../src/location'
-import type { GivenQuery } from '../query'
+import type { GivenQuery } from '../http/parameters'
 import { CLUSTERS_LAYER, RECORDS_LAYER } from './encode'
 import { MAX_LATITUDE, MAX_ZOOM } from './grid'
 

@@ -1,4 +1,4 @@
-import type { Bbox } from '../store/model'
+import type { Bbox } from '../store'
 
 /**
  * The tile matrix set WebMercatorQuad (OGC 17-083r4, D.1): zoom z has 2^z tiles on a side, counted from the

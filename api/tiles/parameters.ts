@@ -1,4 +1,5 @@
-import { CQL2_FILTER, FILTERS, invalid, parameter, pathOf, queryOf, wholeReader } from '../query'
+import { CQL2_FILTER, FILTERS } from '../query'
+import { invalid, parameter, pathOf, queryOf, wholeReader } from '../http/parameters'
 import { MAX_ZOOM, type Tile } from './grid'
 
 /** What can be asked of tiles. */

@@ -1,5 +1,4 @@
-import { conditions, isAny, TYPE_INDEXED } from '../store'
-import type { RecordFilter, Statement } from '../store/model'
+import { conditions, isAny, TYPE_INDEXED, type RecordFilter, type Statement } from '../store'
 import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
 /** The SQL of tiles. */

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Semaphore, busyWith } from '../../http/semaphore'
 import type { Work } from '../../http/work'
-import type { RecordResult } from '../../store/model'
+import type { RecordResult } from '../../store'
 import { Workers, type WorkerLimits } from '../../http/workers'
 import type { Beginning } from './flatgeobuf'
 import type { RowGroupNote } from './geoparquet'

@@ -1,6 +1,7 @@
 import { Type, type Static, type TUnsafe } from '@sinclair/typebox'
 import type { FastifySchemaCompiler } from 'fastify'
-import { RecordsError } from '../http/problems'
+import { RecordsError } from './problems'
+import { inWords } from './validation'
 
 /**
  * Parameters of a query string or a path. One definition documents a parameter (JSON Schema), reads its text,
@@ -88,4 +89,43 @@ export function knownTexts(query: Record<string, unknown>, names: readonly strin
     if (typeof value !== 'string') throw invalid(name, 'Give it once')
   }
   return query as Record<string, string>
+}
+
+// --- Readers ---
+
+/** Of one filter. */
+const MAX_VALUES = 50
+/** Reads a value, or several between commas. */
+export function severalReader(read: (text: string, name: string) => string) {
+  return (text: string, name: string): string | readonly string[] => {
+    const values = [...new Set(text.split(',').map((each) => read(each, name)))].sort()
+    if (values.length > MAX_VALUES) throw invalid(name, `Expected ${MAX_VALUES} values at most`)
+    return values.length === 1 ? values[0]! : values
+  }
+}
+
+export function readBoolean(text: string, name: string): boolean {
+  if (text !== 'true' && text !== 'false') throw invalid(name, 'Expected true or false')
+  return text === 'true'
+}
+
+/** @param more what else the error says */
+export function wholeReader(minimum: number, more = '') {
+  return (text: string, name: string): number => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
+    if (!(value >= minimum)) throw invalid(name, `Expected a whole number of at least ${minimum}${more}`)
+    return value
+  }
+}
+
+export function choiceReader<Choice extends string>(choices: readonly Choice[]) {
+  return (text: string, name: string): Choice => {
+    const choice = choices.find((each) => each === text)
+    if (!choice) throw invalid(name, `Expected ${inWords(choices)}`)
+    return choice
+  }
+}
+
+export function readText(text: string): string {
+  return text
 }

@@ -1,9 +1,6 @@
-import { createHash } from 'node:crypto'
-import { version } from '../../package.json'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { SharedRead } from '../http/shared'
-import type { Store } from './store'
+import { SharedRead } from './shared'
 
 /** What an answer that is kept takes besides its body and its URL. */
 const ENTRY_BYTES = 1_000
@@ -33,7 +30,7 @@ interface KeptAnswer {
  * The state is read for each request, in one read for all that wait; so an answer is never older than its
  * request, and a revocation shows at once (`no-cache`: caches revalidate every copy). It is read before the
  * records, so an answer is never older than its ETag says; with replicas, too, as each read goes to a server
- * that has all that was shown before (store-servers.ts).
+ * that has all that was shown before (api/store/servers.ts).
  */
 export class Freshness {
   private readonly state: SharedRead<string>
@@ -41,9 +38,12 @@ export class Freshness {
   private readonly kept: LRUCache<string, KeptAnswer>
   private keptState = ''
 
-  /** @param keptBytes of answers that are kept; 0: none */
-  constructor(store: Store, keptBytes: number) {
-    this.state = new SharedRead(async () => tagOf(await store.recordStates()), 0)
+  /**
+   * @param readState names the state of the records
+   * @param keptBytes of answers that are kept; 0: none
+   */
+  constructor(readState: () => Promise<string>, keptBytes: number) {
+    this.state = new SharedRead(readState, 0)
     this.kept = new LRUCache({
       maxSize: Math.max(1, keptBytes),
       maxEntrySize: Math.max(1, Math.floor(keptBytes * LARGEST_SHARE)),
@@ -141,11 +141,4 @@ export function isKnown(
 /** Weak and strong tags compare as equal (RFC 9110, 13.1.2). */
 function weak(tag: string): string {
   return tag.trim().replace(/^W\//, '')
-}
-
-function tagOf(states: Awaited<ReturnType<Store['recordStates']>>): string {
-  // Another version of the program may show the same data in another way.
-  const hash = createHash('sha256').update(version)
-  for (const { chain, revision, since } of states) hash.update(`${chain} ${revision} ${since.getTime()};`)
-  return hash.digest('base64url').slice(0, 22)
 }
