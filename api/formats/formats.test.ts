@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { checksumAddress } from '../../src/eas'
-import { recordBytes, recordText } from './formats'
+import { recordBytes, recordText } from './json'
 import { readLines } from '../store/sql'
 
 const address = `0x${'a'.repeat(40)}`

@@ -1,70 +1,10 @@
 import { MEDIA_TYPES, type FormatName } from '../http/accept'
-import { preferredType, prefersHtml } from '../http/accept'
 import type { ColumnarName } from './columnar/file'
-import { completed } from './completion'
 import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { writeWkt } from '../../src/location'
-import { provenanceText, BareRecord, type RecordResult } from '../store'
-
-/** A record as JSON text, with what was asked for beyond its fields. */
-export function recordText(record: RecordResult): string {
-  return recordTexts([record])[0]!
-}
-
-/** The same of several, in less time. */
-export function recordTexts(rows: readonly RecordResult[]): string[] {
-  const texts = completed(rows.map(({ text }) => text).join('\n'), rows.length, '\n')
-    .toString()
-    .split('\n')
-  return rows.map((row, i) => {
-    const more = [
-      provenanceText(row),
-      row.centimeters === undefined ? undefined : `"distance_meters":${row.centimeters / 100}`,
-    ].filter((each) => each !== undefined)
-    return more.length ? `${texts[i]!.slice(0, -1)},${more.join()}}` : texts[i]!
-  })
-}
-
-/** Records as JSON in UTF-8, with a comma or a line break after each. */
-export function recordBytes(rows: readonly RecordResult[], separator: ',' | '\n'): Buffer {
-  if (!rows.every(isBare))
-    return Buffer.from(
-      recordTexts(rows)
-        .map((text) => text + separator)
-        .join(''),
-    )
-  const parts: Buffer[] = []
-  for (let at = 0; at < rows.length;) {
-    const first = at
-    const { lines, start } = rows[at]!
-    let end = start - 1
-    for (; at < rows.length && rows[at]!.lines === lines && rows[at]!.start === end + 1; at++)
-      ({ end } = rows[at]!)
-    parts.push(completed(lines.slice(start, end), at - first, separator))
-  }
-  return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
-}
-
-function isBare(row: RecordResult): row is BareRecord {
-  return row instanceof BareRecord && row.centimeters === undefined
-}
-
-/**
- * A record as a GeoJSON Feature's text (RFC 7946): its id is `<chain>-<uid>`, its properties are the record.
- * Of a row that was read with its geometry.
- */
-export function featureText(row: RecordResult): string {
-  return featureTexts([row])[0]!
-}
-
-export function featureTexts(rows: readonly RecordResult[]): string[] {
-  const records = recordTexts(rows)
-  return rows.map(
-    ({ chain, uid, geometry }, i) =>
-      `{"type":"Feature","id":"${chain}-${uid}","geometry":${geometry},"properties":${records[i]}}`,
-  )
-}
+import { type RecordResult } from '../store'
+import { recordTexts, featureTexts, recordBytes } from './json'
 
 interface FileFormat {
   /** Media type with its parameters. */

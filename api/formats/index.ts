@@ -6,17 +6,5 @@
 
 export { ColumnarFiles, type ColumnarName } from './columnar/file'
 export { Exports } from './exports'
-export {
-  csvFile,
-  csvFormat,
-  featureText,
-  featureTexts,
-  isColumnar,
-  ndjsonFile,
-  RECORD_FORMATS,
-  recordBytes,
-  recordText,
-  recordTexts,
-  TEXT_FORMATS,
-  withMark,
-} from './formats'
+export { csvFile, csvFormat, isColumnar, ndjsonFile, RECORD_FORMATS, TEXT_FORMATS, withMark } from './formats'
+export { featureText, featureTexts, provenanceText, recordBytes, recordText, recordTexts } from './json'

@@ -13,7 +13,7 @@ import {
 } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
 import { UnavailableError } from '../http/problems'
-import { nearQuery } from '../store/sql'
+import { nearQuery } from '../store/sql-near'
 import { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
 

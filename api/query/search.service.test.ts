@@ -188,7 +188,7 @@ test('stored counts equal a full scan, and follow every change', async () => {
   const count = async () => [
     (await records.count({ limit: 1 })).total,
     (await records.count({ limit: 1, revoked: true })).total,
-    (await store.recordStates())[0]!.revision,
+    BigInt((await store.recordStates())[0]!.revision),
   ]
   const [total, revoked, revision] = (await count()) as [number, number, bigint]
   expect([total, revoked]).toEqual([COUNT, 0])

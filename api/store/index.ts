@@ -26,7 +26,7 @@ export {
   type TimeSort,
 } from './model'
 export { apiConnections, cancelStatement, type DatabaseError, isOutage, STATEMENT_TIMEOUT_MS } from './pool'
-export { PROVENANCE_FIELDS, provenanceText } from './provenance'
+export { PROVENANCE_FIELDS, PROVENANCE_TEXT } from './provenance'
 export { type AgeLimits, CHAIN_READINESS, type ChainReadiness, doubtAbout, readinessOf } from './readiness'
 export { DatabaseServers } from './servers'
 export {
@@ -37,6 +37,7 @@ export {
   FINALITIES,
   type Finality,
 } from './sql-changes'
-export { boxesOf } from './sql-places'
-export { BareRecord, conditions, isAny, POLAR, PROVENANCE_TEXT, TYPE_INDEXED } from './sql'
-export { type ChainStatusRow, type IndexState, Store, translated } from './store'
+export { POLAR } from './sql-near'
+export type { ChainStatusRow, IndexState } from './sql-status'
+export { boxesOf, conditions, isAny, TYPE_INDEXED } from './sql'
+export { Store, translated } from './store'

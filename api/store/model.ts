@@ -100,6 +100,13 @@ export interface RecordResult {
   centimeters?: number
 }
 
+/** A record without its geometry, as a line of a list: those that follow one another are answered as one. */
+export interface BareRecord extends RecordResult {
+  readonly lines: string
+  readonly start: number
+  readonly end: number
+}
+
 /** A statement and its parameters. */
 export interface Statement {
   text: string

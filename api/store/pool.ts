@@ -31,6 +31,31 @@ export function apiConnections(max: number, options: PoolConfig): PoolConfig {
 }
 
 /**
+ * Begins a read-only transaction of one snapshot on a connection of the pool.
+ * @param more SQL that is run in it at once, after a semicolon
+ * @returns the connection, the first row of the last statement, and what ends the transaction
+ */
+export async function beginReading(pool: Pool, more: string) {
+  const client = await pool.connect()
+  const discard = async () => {
+    const failed = await client.query('ROLLBACK').then(
+      () => false,
+      () => true,
+    )
+    client.release(failed)
+  }
+  try {
+    // One result for each statement, or the only one.
+    const results: unknown = await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${more}`)
+    const last = [results].flat().at(-1) as { rows: unknown[] } | undefined
+    return { client, last: last?.rows[0], discard }
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+/**
  * Asks the server to cancel the statement of a connection, by the message of the protocol for it, which
  * PgBouncer passes on. If that fails, the statement ends by its timeout.
  */
@@ -92,4 +117,9 @@ export function isLost(error: DatabaseError): boolean {
   const { code, message } = error
   if (code === '25006' || code === '40001') return true
   return code !== '57014' && !/when trying to connect/.test(message) && isOutage(error)
+}
+
+/** The server follows another one now. */
+export class StandbyError extends Error implements DatabaseError {
+  readonly code = '25006'
 }

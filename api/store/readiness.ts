@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { Chain } from '../../src/chains'
-import type { ChainStatusRow, IndexState } from './store'
+import type { ChainStatusRow, IndexState } from './sql-status'
 
 const orNull = <Value>(type: string, description: string, more: object = {}) =>
   Type.Unsafe<Value | null>({ type: [type, 'null'], description, ...more })

@@ -14,7 +14,7 @@ import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
 import { listen } from '../../test/sse'
 import { UnavailableError } from '../http/problems'
 import { Store } from './store'
-import { reaches } from './servers'
+import { reaches } from './marks'
 
 test('a server reaches a state by the changes of every chain, and by a later epoch', () => {
   expect(reaches({ celo: [1, 5] }, { celo: [1, 5] })).toBe(true)

@@ -4,13 +4,8 @@ import { findPrimary, hostOf, hostUrls } from '../../src/postgres'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import type { Statement } from './model'
-import { STATEMENT_TIMEOUT_MS, cancelStatement, isLost, openPool, type DatabaseError } from './pool'
-
-/**
- * How far the records of each chain go on a server: when its database was filled, and the number of the last
- * change (`record_state`).
- */
-export type Marks = Readonly<Record<string, readonly [since: number, revision: number]>>
+import { cancelStatement, isLost, openPool, type DatabaseError, beginReading, StandbyError } from './pool'
+import { reaches, furthest, type Marks, MARKS, MARKS_POOL } from './marks'
 
 /** How long a read waits for its replica to get to the state that it needs; then the primary is asked. */
 const CATCH_UP_MS = 500
@@ -22,37 +17,10 @@ const FAILOVER_MS = 2_000
 /** How long a server is taken for the primary without a look: behind PgBouncer no connection breaks. */
 const PRIMARY_FOR_MS = 1_000
 
-const MARKS = `(SELECT json_object_agg(chain, json_build_array(extract(epoch FROM since), revision)) FROM record_state)`
-const MARKS_POOL: PoolConfig = {
-  max: 2,
-  connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
-  query_timeout: STATEMENT_TIMEOUT_MS,
-  application_name: 'api',
-}
-
 /** How far the primary is; or, where it does not answer, the furthest replica. */
 interface Newest {
   marks: Marks
   ofPrimary: boolean
-}
-
-/** Whether a server that has got to `one` shows all that one at `other` shows. */
-export function reaches(one: Marks, other: Marks): boolean {
-  return Object.entries(other).every(([chain, [since, revision]]) => {
-    const own = one[chain]
-    return own !== undefined && (own[0] > since || (own[0] === since && own[1] >= revision))
-  })
-}
-
-/** What either of two servers shows. */
-function furthest(one: Marks, other: Marks): Marks {
-  const chains = new Set([...Object.keys(one), ...Object.keys(other)])
-  return Object.fromEntries(
-    [...chains].map((chain) => {
-      const [mine, theirs] = [one[chain], other[chain]]
-      return [chain, !mine || (theirs && reaches({ chain: theirs }, { chain: mine })) ? theirs! : mine]
-    }),
-  )
 }
 
 /** One Postgres server, with pools of connections by their settings. */
@@ -244,23 +212,8 @@ export class DatabaseServers {
    */
   async begin(config: PoolConfig): Promise<PoolClient> {
     const open = async (server: Server, marks = '') => {
-      const client = await server.pool(config).connect()
-      const discard = async () => {
-        const failed = await client.query('ROLLBACK').then(
-          () => false,
-          () => true,
-        )
-        client.release(failed)
-      }
-      try {
-        // One result for each statement, or the only one.
-        const results: unknown = await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${marks}`)
-        const last = [results].flat().at(-1) as { rows: { marks: Marks | null }[] } | undefined
-        return { answer: client, marks: last?.rows[0]?.marks ?? {}, discard }
-      } catch (error) {
-        client.release(true)
-        throw error
-      }
+      const { client, last, discard } = await beginReading(server.pool(config), marks)
+      return { answer: client, marks: (last as { marks?: Marks | null } | undefined)?.marks ?? {}, discard }
     }
     const onPrimary = () => this.onPrimary(async (server) => (await open(server)).answer)
     if (this.replicas.length === 0) return onPrimary()
@@ -435,9 +388,4 @@ export class DatabaseServers {
       }
     })()
   }
-}
-
-/** The server follows another one now. */
-class StandbyError extends Error implements DatabaseError {
-  readonly code = '25006'
 }

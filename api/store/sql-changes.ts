@@ -1,6 +1,5 @@
 import { RECORD_FIELD_LIST } from '../../src/location'
-import { RECORD_COLUMNS } from './sql'
-import { boxesOf, envelope, meets } from './sql-places'
+import { RECORD_COLUMNS, boxesOf, envelope, meets } from './sql'
 import type { Bbox, RecordResult, Statement } from './model'
 
 /** The SQL of the stream: changes of records in order. */

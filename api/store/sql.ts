@@ -1,52 +1,32 @@
-import { LATEST_SECOND, RECORD_FIELD_LIST } from '../../src/location'
+import { RECORD_FIELD_LIST } from '../../src/location'
 import {
   CHAIN_AT,
   UID_AT,
   UID_END,
   NEWEST_FIRST,
   type Bbox,
-  type NearRecords,
   type OneOrMore,
-  type PlacedRecord,
   type RecordFilter,
   type RecordParts,
   type RecordQuery,
   type RecordResult,
   type Statement,
   type TimeWindow,
+  type Condition,
+  type DecidedPlace,
+  type BareRecord,
 } from './model'
-import type { ProvenanceColumn } from './provenance'
-import { conditionSql } from './sql-filter'
-import { boxesOf, boxSql, reaches, meets, touches } from './sql-places'
+import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 
 /** The SQL of records: one filter, for lists, counts and exports alike. */
 
-const NAMES = RECORD_FIELD_LIST.map(([name]) => name).join(', ')
+export const NAMES = RECORD_FIELD_LIST.map(([name]) => name).join(', ')
 /** The fields as row_to_json writes them. to_char would take as long as all else. */
 const FIELDS = RECORD_FIELD_LIST.map(([name, { type }]) =>
   type === 'time' ? `${name} AT TIME ZONE 'UTC' AS ${name}` : name,
 ).join(', ')
-const time = (value: string) => `to_char(${value} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-const PROVENANCE: Readonly<Record<ProvenanceColumn, string>> = {
-  schema: 'schema_uid',
-  ref_uid: 'ref_uid',
-  revocable: 'revocable',
-  // A later time is never, too: Postgres and JavaScript write no such year.
-  expiration_time: `CASE WHEN expiration_time BETWEEN 1 AND ${LATEST_SECOND} THEN ${time('to_timestamp(expiration_time::float8)')} END`,
-  revocation_time: time('revocation_time'),
-  block_number: 'block_number',
-  block_hash: 'block_hash',
-  transaction_hash: 'transaction_hash',
-  log_index: 'log_index',
-}
-/** The provenance of a row of location_record or answer, as a JSON text. */
-export const PROVENANCE_TEXT = `row_to_json((SELECT fields FROM (SELECT ${Object.entries(PROVENANCE)
-  .map(([name, column]) => `${column} AS ${name}`)
-  .join(', ')}) AS fields))::text`
-const PROVENANCE_COLUMNS =
-  'schema_uid, ref_uid, revocable, expiration_time, revocation_time, block_number, block_hash, transaction_hash, log_index'
 /** Beside a row that has them; and their text. */
-const ROW_FIELDS = `LATERAL (SELECT ${FIELDS}) AS fields`
+export const ROW_FIELDS = `LATERAL (SELECT ${FIELDS}) AS fields`
 const FIELDS_TEXT = 'row_to_json(fields)::text'
 /** The columns of a RecordResult but for its geometry. */
 export const RECORD_COLUMNS = `uid, chain, row_to_json((SELECT fields FROM (SELECT ${FIELDS}) AS fields))::text AS text`
@@ -118,7 +98,7 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
 }
 
 /** A record with what was asked for beyond its fields, between tabs, of a row with ROW_FIELDS. */
-function lineOf({ withGeometry, withProvenance }: RecordParts): string {
+export function lineOf({ withGeometry, withProvenance }: RecordParts): string {
   return [
     FIELDS_TEXT,
     ...(withGeometry || withProvenance
@@ -166,15 +146,14 @@ export function readLines(lines: string | null, areBare: boolean): RecordResult[
   return lines.split('\n').map((line) => recordOf(line.split('\t')))
 }
 
-function recordOf([text, geometry, provenance]: string[]): RecordResult {
+export function recordOf([text, geometry, provenance]: string[]): RecordResult {
   return {
     ...{ uid: uidOf(text!), chain: chainOf(text!), text: text!, geometry: geometry || null },
     ...(provenance !== undefined && { provenance }),
   }
 }
 
-/** A record without its geometry, as a line of a list: those that follow one another are answered as one. */
-export class BareRecord implements RecordResult {
+class BareRow implements BareRecord {
   readonly geometry = null
   centimeters?: number
 
@@ -196,10 +175,10 @@ export class BareRecord implements RecordResult {
 }
 
 function bareRecords(lines: string): BareRecord[] {
-  const rows: BareRecord[] = []
+  const rows: BareRow[] = []
   for (let start = 0; start <= lines.length;) {
     const end = lines.indexOf('\n', start)
-    rows.push(new BareRecord(lines, start, end < 0 ? lines.length : end))
+    rows.push(new BareRow(lines, start, end < 0 ? lines.length : end))
     if (end < 0) break
     start = end + 1
   }
@@ -212,127 +191,6 @@ function uidOf(text: string): string {
 
 function chainOf(text: string): string {
   return text.slice(CHAIN_AT, text.indexOf('"', CHAIN_AT))
-}
-
-const PLACES = `string_agg(id || E'\\t' || coalesce(geometry, ''), E'\\n') AS lines`
-/** The records of a statement that answers PLACES. */
-export function readPlaces(lines: string | null): PlacedRecord[] {
-  if (lines === null) return []
-  return lines.split('\n').map((line) => {
-    const end = line.indexOf('\t')
-    return { id: line.slice(0, end), geometry: line.slice(end + 1) || null }
-  })
-}
-
-/**
- * Records after an id, in the order of the bytes of their ids: the primary key has another order, so that it
- * is not read from its start to find the few that match.
- */
-export function placesQuery(filter: RecordFilter, after: string, limit: number): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  const where = [...conditions(filter, value), `id COLLATE "C" > ${value(after)}`]
-  return {
-    text: `SELECT ${PLACES} FROM (SELECT id, geometry FROM location_record ${whereClause(where)}
-      ORDER BY id COLLATE "C" LIMIT ${value(limit)}) AS placed`,
-    values,
-  }
-}
-
-/** Characters of a geometry that a sample may have: anyone may attest large ones. */
-const SAMPLE_CHARACTERS = 2_000
-/**
- * The first records in the order of distances from each of these boxes on the plane, which the GiST index on
- * geom has; large geometries are left out.
- */
-export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  const lists = boxes.map((box) => {
-    const where = whereClause([
-      ...conditions(filter, value),
-      `geom IS NOT NULL AND octet_length(geometry) <= ${SAMPLE_CHARACTERS}`,
-    ])
-    return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
-  })
-  return { text: `SELECT ${PLACES} FROM (${lists.join(' UNION ')}) AS sample`, values }
-}
-
-/** From this latitude on, degrees, what is near the pole is looked at as well. */
-export const POLAR = 75
-/** Metres of a degree of latitude where they are fewest: no path covers more degrees. */
-const LEAST_DEGREE = 110_574
-/** Metres; and by how much distances on it are shorter than on the ellipsoid, at most. */
-const SPHERE_RADIUS = 6_371_008
-const SPHERE_SHORT = 1.007
-/** Candidates that are read at once; and records beyond those wanted, whose order is only about right. */
-const MOST_NEAR = 1_000
-const SPARE = 20
-/** Bytes of a record, as stored, that is read with its place: media may have a megabyte. */
-const NEAR_BYTES = 4_000
-const SIZE = RECORD_FIELD_LIST.filter(([, { type }]) => ['text', 'texts', 'json'].includes(type))
-  .map(([name]) => `coalesce(pg_column_size(near.${name}), 0)`)
-  .join(' + ')
-
-/**
- * The records round a position, `limit` at least, from one statement: the first points in the order on the
- * plane give a radius, a box round it holds all that a path of this length gets to. Uses the GiST indexes on
- * geom and on the reach of geodesics. Answers no row where few points are among the first geometries in that
- * order, or the box goes near a pole or across the antimeridian, where it is not right; no lines where there
- * are too many in the box, or large geometries.
- */
-export function nearQuery(
-  [lng, lat]: readonly [number, number],
-  limit: number,
-  parts: RecordParts,
-): Statement {
-  const at = 'ST_SetSRID(ST_MakePoint($1::float8, $2::float8), 4326)'
-  const columns = `id, geometry, ${NAMES}${parts.withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
-  // Among so many of any shape: an index cannot skip the others, and there may be millions of them.
-  const sample = `SELECT geom FROM (SELECT geom, longitude FROM location_record WHERE geom IS NOT NULL
-          ORDER BY geom <-> ${at} LIMIT 2 * $3 + ${SPARE}) AS first WHERE longitude IS NOT NULL LIMIT $3`
-  const distance = `2 * ${SPHERE_RADIUS} * asin(least(1, sqrt(power(sind((ST_Y(geom) - $2) / 2), 2) + cosd($2) * cosd(ST_Y(geom)) * power(sind((ST_X(geom) - $1) / 2), 2))))`
-  const isSmall = `octet_length(geometry) <= ${SAMPLE_CHARACTERS}`
-  // Squares of degrees, where they are few about right; of what is no point rather too small.
-  const selects = [
-    ['longitude IS NOT NULL AND geom', 'power((ST_X(geom) - $1) * cosd($2), 2) + power(ST_Y(geom) - $2, 2)'],
-    [
-      'reach',
-      // Large ones are not read.
-      `CASE WHEN ${isSmall} THEN power((geom <-> ${at}) * cosd($2), 2) END`,
-    ],
-  ].map(([shape, away]) => `SELECT ${columns}, ${away} AS away FROM location_record WHERE ${shape} && box`)
-  const line = `E'\\t' || ${lineOf({ ...parts, withGeometry: false })}`
-  // The FILTER because aggregates are computed whatever CASE says.
-  return {
-    text: `SELECT meters, lines FROM (SELECT max(${distance}) * ${SPHERE_SHORT} + 0.02 AS meters, count(*) AS found FROM (
-        ${sample}) AS sample) AS radius,
-      LATERAL (SELECT meters / ${LEAST_DEGREE} AS high) AS height,
-      LATERAL (SELECT high / cosd(least(89, abs($2) + high)) AS wide) AS width,
-      LATERAL (SELECT ST_MakeEnvelope($1 - wide, $2 - high, $1 + wide, $2 + high, 4326) AS box) AS reach,
-      LATERAL (SELECT CASE WHEN count(*) <= ${MOST_NEAR} AND bool_and(${isSmall}) THEN string_agg(
-          id || E'\\t' || geometry || CASE WHEN place <= $3 + ${SPARE} AND ${SIZE} <= ${NEAR_BYTES} THEN ${line} ELSE '' END, E'\\n')
-          FILTER (WHERE ${isSmall}) END AS lines
-        FROM (SELECT *, row_number() OVER (ORDER BY away) AS place FROM (
-          SELECT * FROM (${selects.join(' UNION ALL ')}) AS inside LIMIT ${MOST_NEAR + 1}) AS candidates) AS near, ${ROW_FIELDS}) AS listed
-      WHERE found = $3 AND abs($2) + high <= ${POLAR} AND abs($1) + wide < 180`,
-    values: [lng, lat, limit],
-  }
-}
-
-/** The candidates of a statement of nearQuery. */
-export function readNear(lines: string, { withGeometry }: RecordParts): NearRecords['records'] {
-  return lines.split('\n').map((line) => {
-    const [id, geometry, text, _, provenance] = line.split('\t') as [
-      string,
-      string,
-      string?,
-      string?,
-      string?,
-    ]
-    const parts = [withGeometry ? geometry : '', ...(provenance === undefined ? [] : [provenance])]
-    return { id, geometry, ...(text !== undefined && { record: recordOf([text, ...parts]) }) }
-  })
 }
 
 /** The number of records that match, `cap` at most. */
@@ -348,7 +206,7 @@ export function countQuery(filter: RecordFilter, cap: number): Statement {
   }
 }
 
-function whereClause(conditions: readonly string[]): string {
+export function whereClause(conditions: readonly string[]): string {
   return conditions.length ? `WHERE ${conditions.join(' AND ')}` : ''
 }
 
@@ -396,4 +254,124 @@ export function conditions(
     if (boxes) where.push(reaches(boxes, box, around))
   if (filter.condition !== undefined) where.push(conditionSql(filter.condition, value))
   return where
+}
+
+// --- Boxes and shapes ---
+
+/**
+ * A box between these longitudes and latitudes. Without width or height, ST_Envelope gives a line or a point;
+ * ST_MakeEnvelope gives a polygon that meets nothing.
+ */
+export const envelope = (w: string, s: string, e: string, n: string) =>
+  `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
+
+/** The envelope of a box. @param value adds a parameter and returns its placeholder */
+export function boxSql(box: Bbox, value: (v: unknown) => string): string {
+  const [w, s, e, n] = box.map((degrees) => value(degrees)) as [string, string, string, string]
+  return envelope(w, s, e, n)
+}
+
+/**
+ * Whether a shape and a box meet. By PostGIS's own distance, not by ST_Intersects: GEOS throws at rings that
+ * cross themselves (a TopologyException, where the box has no width or height) and misses lines without
+ * length. `::int <> 0` hides the test from the planner, which then takes it for true nearly always: `&&` has
+ * given it the share of records already.
+ */
+export const meets = (shape: string, box: string) => `(${shape} && ${box} AND ${touches(shape, box)})`
+export const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${box}, 0)::int <> 0`
+
+/**
+ * Whether the geometry, with geodesics for edges, may meet one of these boxes. Such edges bulge towards the
+ * poles: only points are exactly where geom has them. A shape is found by its box, the column reach
+ * (migration Reaches): none of its positions is read.
+ * @param around whether geom's own box meets a box
+ */
+export function reaches(
+  boxes: readonly Bbox[],
+  box: (bbox: Bbox) => string,
+  around: (bbox: Bbox) => string = (each) => `geom && ${box(each)}`,
+): string {
+  const each = (bbox: Bbox) =>
+    `(longitude IS NOT NULL AND ${around(bbox)}) OR (reach IS NOT NULL AND reach && ${box(bbox)})`
+  return `(${boxes.flatMap(boxesOf).map(each).join(' OR ')})`
+}
+
+/**
+ * The bbox as boxes on the plane: two when it crosses the antimeridian. Where it ends there or at a pole,
+ * also the other coordinates of the same places (180 is -180, and a pole has every longitude).
+ */
+export function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
+  const boxes: Bbox[] = []
+  if (minLng > maxLng) boxes.push([minLng, minLat, 180, maxLat], [-180, minLat, maxLng, maxLat])
+  else {
+    boxes.push([minLng, minLat, maxLng, maxLat])
+    if (minLng === -180 && maxLng < 180) boxes.push([180, minLat, 180, maxLat])
+    if (maxLng === 180 && minLng > -180) boxes.push([-180, minLat, -180, maxLat])
+  }
+  if (maxLat === 90) boxes.push([-180, 90, 180, 90])
+  if (minLat === -90) boxes.push([-180, -90, 180, -90])
+  return boxes
+}
+
+// --- Filters in CQL2 ---
+
+/**
+ * What a record has to be, as SQL that is true for such records, and false or null for others. Columns come
+ * from the table of queryables, everything else is a parameter.
+ * @param value adds a parameter and returns its placeholder
+ */
+export function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) => string): string {
+  const joined = (parts: readonly Condition<DecidedPlace>[], word: string) =>
+    `(${parts.map((part) => conditionSql(part, value)).join(word)})`
+  const box = (each: Bbox) => boxSql(each, value)
+  if ('all' in condition) return joined(condition.all, ' AND ')
+  if ('any' in condition) return joined(condition.any, ' OR ')
+  if ('always' in condition) return condition.always ? 'true' : 'false'
+  if ('box' in condition) {
+    const within = boxesOf(condition.box).map((each) => meets('geom', box(each)))
+    return `${condition.not ? 'NOT ' : ''}(${within.join(' OR ')})`
+  }
+  if ('place' in condition) {
+    const { reach, ids } = condition.place
+    const known = `id = ANY(${value(ids)})`
+    // By what is known not to meet it, not by what is known to: records may have come since.
+    return condition.not ? `(geom IS NOT NULL AND (NOT ${reaches(reach, box)} OR ${known}))` : known
+  }
+  if ('attribute' in condition) return attributeSql(condition, value)
+  const { column } = condition
+  if ('isNull' in condition) return `${column} IS ${condition.isNull ? '' : 'NOT '}NULL`
+  if ('is' in condition) return condition.is ? column : `NOT ${column}`
+  const not = 'not' in condition && condition.not
+  if ('like' in condition) return `${column} ${not ? 'NOT ' : ''}LIKE ${value(condition.like)}`
+  if ('oneOf' in condition) return `${column} ${not ? '<> ALL' : '= ANY'}(${value(condition.oneOf)})`
+  const { compare, to } = condition
+  // Texts in the order of their code points, whatever the order of the database.
+  const collation = typeof to === 'string' && compare !== '=' && compare !== '<>' ? ' COLLATE "C"' : ''
+  return `${column}${collation} ${compare} ${value(to)}`
+}
+
+/** By containment where that says it, as it has an index. JSON's null is null. */
+function attributeSql(
+  condition: Extract<Condition<DecidedPlace>, { attribute: readonly string[] }>,
+  value: (v: unknown) => string,
+): string {
+  const { attribute } = condition
+  const path = () => `${value(attribute)}::text[]`
+  const text = () => `(attributes #>> ${path()})`
+  if ('isNull' in condition) return `${text()} IS ${condition.isNull ? '' : 'NOT '}NULL`
+  if ('oneOf' in condition) {
+    const contains = condition.oneOf.map((each) => {
+      const object = attribute.reduceRight<unknown>((inner, name) => ({ [name]: inner }), each)
+      return `attributes @> ${value(JSON.stringify(object))}::jsonb`
+    })
+    return condition.not
+      ? `(${text()} IS NOT NULL AND NOT (${contains.join(' OR ')}))`
+      : `(${contains.join(' OR ')})`
+  }
+  const type = `jsonb_typeof(attributes #> ${path()})`
+  if ('like' in condition)
+    return `CASE WHEN ${type} = 'string' THEN ${text()} END ${condition.not ? 'NOT ' : ''}LIKE ${value(condition.like)}`
+  const { compare, to } = condition
+  const isNumber = `${type} = 'number' OR ${text()} ~ '^-?[0-9]{1,78}$'`
+  return `CASE WHEN ${isNumber} THEN ${text()}::numeric END ${compare} ${value(String(to))}::numeric`
 }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { version } from '../../package.json'
-import { LRUCache } from 'lru-cache'
 import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
 import { isUnmigrated } from '../../src/postgres'
 import { shownProblem, UnavailableError } from '../http/problems'
-import { Semaphore, busyWith } from '../http/semaphore'
+import { busyWith } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
 import { OWN_WORK, type Work } from '../http/work'
 import {
@@ -17,26 +16,19 @@ import {
   type ChangedRecord,
   type Finality,
 } from './sql-changes'
+import { countQuery, listQuery, readLines } from './sql'
+import { nearQuery, placesQuery, readNear, readPlaces, sampleQuery } from './sql-near'
 import {
-  countQuery,
-  listQuery,
-  nearQuery,
-  placesQuery,
-  readLines,
-  readNear,
-  readPlaces,
-  sampleQuery,
-} from './sql'
-import type {
-  Bbox,
-  NearRecords,
-  PlacedRecord,
-  RecordFilter,
-  RecordParts,
-  RecordQuery,
-  RecordResult,
-  Statement,
-  TimeWindow,
+  type Bbox,
+  type NearRecords,
+  type PlacedRecord,
+  type RecordFilter,
+  type RecordParts,
+  type RecordQuery,
+  type RecordResult,
+  type Statement,
+  type TimeWindow,
+  NEWEST_FIRST,
 } from './model'
 import { InputLookups, type InputRow } from './inputs'
 import {
@@ -48,104 +40,29 @@ import {
   type DatabaseError,
 } from './pool'
 import { DatabaseServers } from './servers'
-import { fitsWindows, listByWindows, type Extent } from './windows'
-
-/**
- * A chain's copy and its head, as the indexer last noted them; null before the first look or block. Ages in
- * seconds, by the database's clock alone, which all processes share.
- */
-export interface IndexState {
-  headBlock: number | null
-  headTime: Date | null
-  /** Age of the newest block that an endpoint has named, when the indexer last read it. */
-  headAge: number | null
-  /** Time since then. */
-  checkedAge: number | null
-  indexedBlock: number | null
-  indexedTime: Date | null
-  /** Time since a look at the head found the last indexed block on the chain; null if none has. */
-  agreedAge: number | null
-  /** Why the indexer does not rely on the copy. */
-  doubt: string | null
-}
-
-const INDEX_STATE = `head_height AS "headBlock", head_timestamp AS "headTime", indexed_height AS "indexedBlock",
-  indexed_timestamp AS "indexedTime", doubt, ${(
-    [
-      ['checked_at - head_timestamp', 'headAge'],
-      ['clock_timestamp() - checked_at', 'checkedAge'],
-      ['clock_timestamp() - agreed_at', 'agreedAge'],
-    ] as const
-  )
-    .map(([age, name]) => `extract(epoch FROM ${age})::float8 AS "${name}"`)
-    .join(', ')}`
-
-/** What the database keeps of a chain's records as they change. */
-export interface RecordState {
-  chain: string
-  total: number
-  revoked: number
-  /** Goes up with every change. */
-  revision: bigint
-  /** When the database got its first record of the chain: with `revision`, names the state of the data. */
-  since: Date
-}
-
-export interface Stats {
-  total: number
-  byChain: Record<string, number>
-  last24Hours: number
-  last7Days: number
-  last30Days: number
-  revoked: number
-}
-
-/** The state of a chain's copy, and its audit. */
-export interface ChainStatusRow extends IndexState {
-  chain: string
-  rereadBlocks: number
-  provenBlocks: number
-  unprovenBlocks: number
-  contradictions: number
-  repairedEvents: number
-  withheldAttestations: number
-  /** Location schemas of the chain's registry: those that are indexed, and those that are left out. */
-  schemasFound: number
-  schemasLeftOut: number
-  /** Blocks whose attestations of schemas or attesters that were found later are still to be read. */
-  schemaHistoryBlocks: number
-  /** True if an indexer has the lease of the chain now. */
-  hasIndexer: boolean
-}
-
-/** A location schema of a chain's registry, hex lower-case. */
-export interface FoundSchemaRow {
-  uid: string
-  chain: string
-  fields: string
-  resolver: string
-  revocable: boolean
-  /** The block that registered it. */
-  block: number
-  /** Whether its attestations are indexed. */
-  indexed: boolean
-}
+import { listByWindows, type Extent, MOST_WANTED, LEAST_RECORDS } from './windows'
+import {
+  type ChainStatusRow,
+  statsQuery,
+  FOUND_SCHEMAS,
+  statsOf,
+  type Stats,
+  indexStateQuery,
+  type ChainCounts,
+  CHAIN_STATUSES,
+  type IndexState,
+  type FoundSchemaRow,
+  RECORD_STATES,
+  type RecordState,
+} from './sql-status'
+import { Turns } from '../http/turns'
 
 /** How long the extent of the records is reused: it only decides how the newest of a place are looked for. */
 const EXTENT_SHARED_MS = 10_000
-/**
- * Connections to each server for the reads of clients, and how many of them one client may have: most of them
- * while its statements are quick, as they are free again at once, and a quarter once they take long, or are
- * not known.
- */
+/** Connections to each server for the reads of clients. */
 const LISTS = 8
+/** How many of them one client may have, by how long its last statements took. */
 const LISTS_EACH = { quick: 6, slow: 2 }
-/** From this mean time of a client's last statements on they are slow, in milliseconds. */
-const SLOW_MS = 100
-/** The weight of the last statement in the mean: one of a second is made up for by some ten quick ones. */
-const NEWEST = 0.2
-/** Clients whose mean is remembered. */
-const MEANS = 10_000
 /**
  * Reads that may wait for one: browsers and GIS send dozens at once, and many people may have one address.
  * Milliseconds that a read waits: longer than a statement takes, so that each client gets its turn.
@@ -161,16 +78,14 @@ export class Store {
   private readonly shared: PoolConfig
   /** For the reads of clients, which can be slow: each client has a share of them. */
   private readonly lists: PoolConfig
-  private readonly slots: Semaphore
-  /** Mean time of the last statements, by client. */
-  private readonly means = new LRUCache<string, number>({ max: MEANS })
+  private readonly turns: Turns
   private readonly work: Work = OWN_WORK
   private readonly inputs = new InputLookups((text, values) => this.query(text, values))
   private readonly pinged = this.readOnce(() =>
     this.ask({ text: 'SELECT FROM location_record LIMIT 1', values: [] }),
   )
-  private readonly statuses = this.readOnce(() => this.readStatuses())
-  private readonly states = this.readOnce(() => this.readStates())
+  private readonly statuses = this.readOnce(() => this.ask<ChainStatusRow>(CHAIN_STATUSES))
+  private readonly states = this.readOnce(() => this.run<RecordState>(RECORD_STATES))
   private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS)
 
   /**
@@ -187,13 +102,8 @@ export class Store {
     this.vital = apiConnections(4, options)
     this.shared = apiConnections(4, options)
     this.lists = apiConnections(LISTS, options)
-    this.slots = new Semaphore(
-      {
-        all: LISTS * this.servers.readers,
-        each: (client) =>
-          (this.means.get(client) ?? SLOW_MS) < SLOW_MS ? LISTS_EACH.quick : LISTS_EACH.slow,
-        ...WAITING,
-      },
+    this.turns = new Turns(
+      { all: LISTS * this.servers.readers, each: LISTS_EACH, ...WAITING },
       busyWith(
         'Too many of your requests are answered at the same time; wait for them',
         'Too many requests wait for the database.',
@@ -215,7 +125,7 @@ export class Store {
 
   /** Connections to each server, and requests that wait for one. Their turn may come at any server. */
   connections(): [server: string, states: Readonly<Record<string, number>>][] {
-    return [...this.servers.connections(), ['any', { waiting: this.slots.load.waiting }]]
+    return [...this.servers.connections(), ['any', { waiting: this.turns.waiting }]]
   }
 
   /** Whether the database answers, to reads at least, and is migrated. */
@@ -228,9 +138,10 @@ export class Store {
 
   /** Records in a total order, newest first unless asked otherwise. */
   async listRecords(query: RecordQuery): Promise<RecordResult[]> {
-    const extent = fitsWindows(query) ? await this.extent.get() : undefined
-    const list = (part: RecordQuery, window?: TimeWindow) => this.list(part, window)
-    return extent ? listByWindows(query, extent, list) : list(query)
+    const extent = isNewestOfPlace(query) ? await this.extent.get() : undefined
+    return extent && extent.total >= LEAST_RECORDS
+      ? listByWindows(query, extent, (part, window) => this.list(part, window))
+      : this.list(query)
   }
 
   private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
@@ -351,14 +262,6 @@ export class Store {
     return hash.digest('base64url').slice(0, 22)
   }
 
-  private async readStates(): Promise<RecordState[]> {
-    const rows = await this.run<Omit<RecordState, 'revision'> & { revision: string }>({
-      text: 'SELECT chain, total::float8 AS total, revoked::float8 AS revoked, revision, since FROM record_state ORDER BY chain',
-      values: [],
-    })
-    return rows.map((row) => ({ ...row, revision: BigInt(row.revision) }))
-  }
-
   /** An attestation as the input of a computation. */
   inputByUid(chain: string, uid: string, withGeometry: boolean): Promise<InputRow | undefined> {
     return this.inputs.read(`${chain}-${uid}`, withGeometry)
@@ -366,48 +269,19 @@ export class Store {
 
   /** The state of a chain's copy; undefined before its indexer has noted any. */
   async indexState(chain: string): Promise<IndexState | undefined> {
-    const [row] = await this.query<IndexState>(`SELECT ${INDEX_STATE} FROM chain_status WHERE chain = $1`, [
-      chain,
-    ])
+    const { text, values } = indexStateQuery(chain)
+    const [row] = await this.query<IndexState>(text, values)
     return row
   }
 
   /** The location schemas that were found in the chains' registries, in the order of their registration. */
   foundSchemas(): Promise<FoundSchemaRow[]> {
-    return this.run<FoundSchemaRow>(
-      {
-        text: `SELECT uid, chain, fields, resolver, revocable, block_number AS block, watched AS indexed
-        FROM location_schema ORDER BY chain, block_number, uid`,
-        values: [],
-      },
-      true,
-    )
+    return this.run<FoundSchemaRow>(FOUND_SCHEMAS, true)
   }
 
   /** How far the copy of each chain goes. */
   chainStatuses(): Promise<ChainStatusRow[]> {
     return this.statuses.fresh()
-  }
-
-  private readStatuses(): Promise<ChainStatusRow[]> {
-    const blocks = (ranges: string) =>
-      `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
-    return this.ask<ChainStatusRow>({
-      text: `SELECT chain, ${INDEX_STATE}, ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
-         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", contradictions::float8,
-         (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations",
-         EXISTS (SELECT FROM chain_writer AS held WHERE held.chain = chain_status.chain AND until > now()) AS "hasIndexer",
-         coalesce(found, 0) AS "schemasFound", coalesce(left_out, 0) AS "schemasLeftOut", ${blocks(`coalesce(schemas.late, '{}') + coalesce(attesters.late, '{}') - reread - proven`)} AS "schemaHistoryBlocks"
-       FROM chain_status LEFT JOIN (
-         SELECT chain, count(*) FILTER (WHERE watched)::float8 AS found, count(*) FILTER (WHERE NOT watched)::float8 AS left_out,
-           range_agg(int8range(block_number, read_from)) FILTER (WHERE watched AND read_from > block_number) AS late
-         FROM location_schema GROUP BY chain) AS schemas USING (chain)
-       LEFT JOIN (
-         SELECT chain, range_agg(int8range(greatest(first_block, start), greatest(first_block, start, read_from))) AS late
-         FROM answer_attester JOIN unnest($1::text[], $2::int[]) AS known (chain, start) USING (chain)
-         WHERE read_from IS NOT NULL GROUP BY chain) AS attesters USING (chain)`,
-      values: [CHAINS.map(({ slug }) => slug), CHAINS.map(({ firstBlock }) => firstBlock)],
-    })
   }
 
   /**
@@ -442,32 +316,7 @@ export class Store {
    * timestamp).
    */
   async stats(now: Date): Promise<Stats> {
-    const since = (
-      at: string,
-    ) => `((SELECT coalesce(sum(total), 0) FROM record_hour WHERE chain = state.chain AND hour > ${at})
-      + (SELECT count(*) FROM location_record WHERE chain = state.chain AND timestamp > ${at} AND timestamp < date_trunc('hour', ${at}, 'UTC') + interval '1 hour'))::float8`
-    const rows = await this.run<{
-      chain: string
-      total: number
-      day: number
-      week: number
-      month: number
-      revoked: number
-    }>({
-      text: `SELECT chain, total::float8 AS total, revoked::float8 AS revoked, ${since('$1::timestamptz')} AS day, ${since('$2::timestamptz')} AS week, ${since('$3::timestamptz')} AS month
-       FROM record_state AS state ORDER BY chain`,
-      values: [1, 7, 30].map((days) => new Date(now.getTime() - days * 86_400_000)),
-    })
-    const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') =>
-      rows.reduce((total, row) => total + row[column], 0)
-    return {
-      total: sum('total'),
-      byChain: Object.fromEntries(rows.map((row) => [row.chain, row.total])),
-      last24Hours: sum('day'),
-      last7Days: sum('week'),
-      last30Days: sum('month'),
-      revoked: sum('revoked'),
-    }
+    return statsOf(await this.run<ChainCounts>(statsQuery(now)))
   }
 
   /**
@@ -482,19 +331,9 @@ export class Store {
   }
 
   /** Runs a client's statement when it is its turn, until its work ends. */
-  private async inTurn<Row extends object>(statement: Statement): Promise<Row[]> {
-    const { client, signal, spend } = this.work
-    const release = await this.slots.acquire(client, signal)
-    const began = performance.now()
-    try {
-      return await this.servers.read<Row>(this.lists, statement, signal)
-    } finally {
-      const ms = performance.now() - began
-      const mean = this.means.get(client) ?? ms
-      this.means.set(client, mean + NEWEST * (ms - mean))
-      spend(ms)
-      release()
-    }
+  private inTurn<Row extends object>(statement: Statement): Promise<Row[]> {
+    const { signal } = this.work
+    return this.turns.take(this.work, () => this.servers.read<Row>(this.lists, statement, signal))
   }
 
   /** Runs a statement of the service itself, which nothing that clients read makes wait. */
@@ -511,6 +350,16 @@ export class Store {
   private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
     return translated(this.servers.query<Row>(this.vital, { text, values }), false)
   }
+}
+
+/** Whether a list can be read window by window: the newest records of a place, and not too many. */
+function isNewestOfPlace({ bbox, reaching, sort = NEWEST_FIRST, limit, offset = 0 }: RecordQuery): boolean {
+  return (
+    (bbox ?? reaching) !== undefined &&
+    sort.by === 'timestamp' &&
+    sort.descending &&
+    limit + offset <= MOST_WANTED
+  )
 }
 
 /**

@@ -1,4 +1,4 @@
-import { NEWEST_FIRST, type RecordQuery, type RecordResult, type TimeWindow } from './model'
+import { type RecordQuery, type RecordResult, type TimeWindow } from './model'
 
 /**
  * The newest records of a place, read back in time window by window. Without windows Postgres reads either
@@ -6,8 +6,8 @@ import { NEWEST_FIRST, type RecordQuery, type RecordResult, type TimeWindow } fr
  */
 
 /** With fewer records than this, or more wanted than that, a list is read at once. */
-const LEAST_RECORDS = 20_000
-const MOST_WANTED = 5_001
+export const LEAST_RECORDS = 20_000
+export const MOST_WANTED = 5_001
 /**
  * The first window is so long that the whole world has this many times the wanted records in it; a window is
  * at most so many times as long as the one before.
@@ -24,17 +24,6 @@ export interface Extent {
   last: Date
 }
 
-/** Whether a list can be read window by window: the newest records of a place, and not too many. */
-export function fitsWindows(query: RecordQuery): boolean {
-  const { by, descending } = query.sort ?? NEWEST_FIRST
-  return (
-    (query.bbox ?? query.reaching) !== undefined &&
-    by === 'timestamp' &&
-    descending &&
-    wantedBy(query) <= MOST_WANTED
-  )
-}
-
 /**
  * The records of a list that fits windows. The length of each window follows from what the ones before held.
  * @param extent of all records
@@ -45,7 +34,6 @@ export async function listByWindows(
   { total, first, last }: Extent,
   list: (query: RecordQuery, window?: TimeWindow) => Promise<RecordResult[]>,
 ): Promise<RecordResult[]> {
-  if (total < LEAST_RECORDS) return list(query)
   const wanted = wantedBy(query)
   const end = Math.min(query.before?.getTime() ?? Infinity, query.from?.at ?? Infinity) + 1
   const newest = Math.min(last.getTime(), end)

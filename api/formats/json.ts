@@ -1,6 +1,86 @@
+import { chainBySlug } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import { RECORD_FIELD_LIST } from '../../src/location'
-import { CHAIN_AT } from '../store/model'
+import { CHAIN_AT, type BareRecord, type RecordResult } from '../store/model'
+
+/** Records as JSON. This file loads no database: a worker needs it. */
+
+/** A record as JSON text, with what was asked for beyond its fields. */
+export function recordText(record: RecordResult): string {
+  return recordTexts([record])[0]!
+}
+
+/** The same of several, in less time. */
+export function recordTexts(rows: readonly RecordResult[]): string[] {
+  const texts = completed(rows.map(({ text }) => text).join('\n'), rows.length, '\n')
+    .toString()
+    .split('\n')
+  return rows.map((row, i) => {
+    const more = [
+      provenanceText(row),
+      row.centimeters === undefined ? undefined : `"distance_meters":${row.centimeters / 100}`,
+    ].filter((each) => each !== undefined)
+    return more.length ? `${texts[i]!.slice(0, -1)},${more.join()}}` : texts[i]!
+  })
+}
+
+/** Records as JSON in UTF-8, with a comma or a line break after each. */
+export function recordBytes(rows: readonly RecordResult[], separator: ',' | '\n'): Buffer {
+  if (!rows.every(isBare))
+    return Buffer.from(
+      recordTexts(rows)
+        .map((text) => text + separator)
+        .join(''),
+    )
+  const parts: Buffer[] = []
+  for (let at = 0; at < rows.length;) {
+    const first = at
+    const { lines, start } = rows[at]!
+    let end = start - 1
+    for (; at < rows.length && rows[at]!.lines === lines && rows[at]!.start === end + 1; at++)
+      ({ end } = rows[at]!)
+    parts.push(completed(lines.slice(start, end), at - first, separator))
+  }
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+}
+
+function isBare(row: RecordResult): row is BareRecord {
+  return 'lines' in row && row.centimeters === undefined
+}
+
+/**
+ * A record as a GeoJSON Feature's text (RFC 7946): its id is `<chain>-<uid>`, its properties are the record.
+ * Of a row that was read with its geometry.
+ */
+export function featureText(row: RecordResult): string {
+  return featureTexts([row])[0]!
+}
+
+export function featureTexts(rows: readonly RecordResult[]): string[] {
+  const records = recordTexts(rows)
+  return rows.map(
+    ({ chain, uid, geometry }, i) =>
+      `{"type":"Feature","id":"${chain}-${uid}","geometry":${geometry},"properties":${records[i]}}`,
+  )
+}
+
+/** The provenance as members of a JSON object, without its braces; undefined where it was not asked for. */
+export function provenanceText({
+  provenance,
+  chain,
+  uid,
+}: Pick<RecordResult, 'provenance' | 'chain' | 'uid'>): string | undefined {
+  if (provenance === undefined) return undefined
+  const { transaction_hash } = JSON.parse(provenance) as { transaction_hash: string }
+  const { explorer, attestations } = chainBySlug(chain) ?? {}
+  const urls = {
+    transaction_url: explorer ? `${explorer}/tx/${transaction_hash}` : null,
+    attestation_url: attestations ? `${attestations}/attestation/view/${uid}` : null,
+  }
+  return `${provenance.slice(1, -1)},${JSON.stringify(urls).slice(1, -1)}`
+}
+
+// --- Completion ---
 
 /**
  * Postgres writes the JSON of records several times as fast as we do, but for three things: the checksums of
@@ -8,7 +88,6 @@ import { CHAIN_AT } from '../store/model'
  * put right here, in the bytes of a whole page, from its beginning to its end: joining the parts of each
  * record took three times as long.
  */
-
 const QUOTE = 0x22
 const DOT = 0x2e
 const ZERO = 0x30

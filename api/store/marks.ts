@@ -1,0 +1,37 @@
+import type { PoolConfig } from 'pg'
+import { STATEMENT_TIMEOUT_MS } from './pool'
+/**
+ * How far the records of each chain go on a server: when its database was filled, and the number of the last
+ * change (`record_state`).
+ */
+export type Marks = Readonly<Record<string, readonly [since: number, revision: number]>>
+
+/** SQL of the marks of the server that runs it. */
+export const MARKS = `(SELECT json_object_agg(chain, json_build_array(extract(epoch FROM since), revision)) FROM record_state)`
+
+/** Whether a server that has got to `one` shows all that one at `other` shows. */
+export function reaches(one: Marks, other: Marks): boolean {
+  return Object.entries(other).every(([chain, [since, revision]]) => {
+    const own = one[chain]
+    return own !== undefined && (own[0] > since || (own[0] === since && own[1] >= revision))
+  })
+}
+
+/** What either of two servers shows. */
+export function furthest(one: Marks, other: Marks): Marks {
+  const chains = new Set([...Object.keys(one), ...Object.keys(other)])
+  return Object.fromEntries(
+    [...chains].map((chain) => {
+      const [mine, theirs] = [one[chain], other[chain]]
+      return [chain, !mine || (theirs && reaches({ chain: theirs }, { chain: mine })) ? theirs! : mine]
+    }),
+  )
+}
+
+/** The connections that read marks. */
+export const MARKS_POOL: PoolConfig = {
+  max: 2,
+  connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+  query_timeout: STATEMENT_TIMEOUT_MS,
+  application_name: 'api',
+}

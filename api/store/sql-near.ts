@@ -1,0 +1,127 @@
+import type { RecordFilter, PlacedRecord, NearRecords, RecordParts, Statement, Bbox } from './model'
+import { ROW_FIELDS, boxSql, recordOf, whereClause, lineOf, NAMES, conditions } from './sql'
+import { RECORD_FIELD_LIST } from '../../src/location'
+import { PROVENANCE_COLUMNS } from './provenance'
+
+/** The SQL of places: where records are, and which are round a position. */
+
+const PLACES = `string_agg(id || E'\\t' || coalesce(geometry, ''), E'\\n') AS lines`
+/** The records of a statement that answers PLACES. */
+export function readPlaces(lines: string | null): PlacedRecord[] {
+  if (lines === null) return []
+  return lines.split('\n').map((line) => {
+    const end = line.indexOf('\t')
+    return { id: line.slice(0, end), geometry: line.slice(end + 1) || null }
+  })
+}
+
+/**
+ * Records after an id, in the order of the bytes of their ids: the primary key has another order, so that it
+ * is not read from its start to find the few that match.
+ */
+export function placesQuery(filter: RecordFilter, after: string, limit: number): Statement {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const where = [...conditions(filter, value), `id COLLATE "C" > ${value(after)}`]
+  return {
+    text: `SELECT ${PLACES} FROM (SELECT id, geometry FROM location_record ${whereClause(where)}
+      ORDER BY id COLLATE "C" LIMIT ${value(limit)}) AS placed`,
+    values,
+  }
+}
+
+/** Characters of a geometry that a sample may have: anyone may attest large ones. */
+const SAMPLE_CHARACTERS = 2_000
+/**
+ * The first records in the order of distances from each of these boxes on the plane, which the GiST index on
+ * geom has; large geometries are left out.
+ */
+export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Statement {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const lists = boxes.map((box) => {
+    const where = whereClause([
+      ...conditions(filter, value),
+      `geom IS NOT NULL AND octet_length(geometry) <= ${SAMPLE_CHARACTERS}`,
+    ])
+    return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
+  })
+  return { text: `SELECT ${PLACES} FROM (${lists.join(' UNION ')}) AS sample`, values }
+}
+
+/** From this latitude on, degrees, what is near the pole is looked at as well. */
+export const POLAR = 75
+/** Metres of a degree of latitude where they are fewest: no path covers more degrees. */
+const LEAST_DEGREE = 110_574
+/** Metres; and by how much distances on it are shorter than on the ellipsoid, at most. */
+const SPHERE_RADIUS = 6_371_008
+const SPHERE_SHORT = 1.007
+/** Candidates that are read at once; and records beyond those wanted, whose order is only about right. */
+const MOST_NEAR = 1_000
+const SPARE = 20
+/** Bytes of a record, as stored, that is read with its place: media may have a megabyte. */
+const NEAR_BYTES = 4_000
+const SIZE = RECORD_FIELD_LIST.filter(([, { type }]) => ['text', 'texts', 'json'].includes(type))
+  .map(([name]) => `coalesce(pg_column_size(near.${name}), 0)`)
+  .join(' + ')
+
+/**
+ * The records round a position, `limit` at least, from one statement: the first points in the order on the
+ * plane give a radius, a box round it holds all that a path of this length gets to. Uses the GiST indexes on
+ * geom and on the reach of geodesics. Answers no row where few points are among the first geometries in that
+ * order, or the box goes near a pole or across the antimeridian, where it is not right; no lines where there
+ * are too many in the box, or large geometries.
+ */
+export function nearQuery(
+  [lng, lat]: readonly [number, number],
+  limit: number,
+  parts: RecordParts,
+): Statement {
+  const at = 'ST_SetSRID(ST_MakePoint($1::float8, $2::float8), 4326)'
+  const columns = `id, geometry, ${NAMES}${parts.withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
+  // Among so many of any shape: an index cannot skip the others, and there may be millions of them.
+  const sample = `SELECT geom FROM (SELECT geom, longitude FROM location_record WHERE geom IS NOT NULL
+          ORDER BY geom <-> ${at} LIMIT 2 * $3 + ${SPARE}) AS first WHERE longitude IS NOT NULL LIMIT $3`
+  const distance = `2 * ${SPHERE_RADIUS} * asin(least(1, sqrt(power(sind((ST_Y(geom) - $2) / 2), 2) + cosd($2) * cosd(ST_Y(geom)) * power(sind((ST_X(geom) - $1) / 2), 2))))`
+  const isSmall = `octet_length(geometry) <= ${SAMPLE_CHARACTERS}`
+  // Squares of degrees, where they are few about right; of what is no point rather too small.
+  const selects = [
+    ['longitude IS NOT NULL AND geom', 'power((ST_X(geom) - $1) * cosd($2), 2) + power(ST_Y(geom) - $2, 2)'],
+    [
+      'reach',
+      // Large ones are not read.
+      `CASE WHEN ${isSmall} THEN power((geom <-> ${at}) * cosd($2), 2) END`,
+    ],
+  ].map(([shape, away]) => `SELECT ${columns}, ${away} AS away FROM location_record WHERE ${shape} && box`)
+  const line = `E'\\t' || ${lineOf({ ...parts, withGeometry: false })}`
+  // The FILTER because aggregates are computed whatever CASE says.
+  return {
+    text: `SELECT meters, lines FROM (SELECT max(${distance}) * ${SPHERE_SHORT} + 0.02 AS meters, count(*) AS found FROM (
+        ${sample}) AS sample) AS radius,
+      LATERAL (SELECT meters / ${LEAST_DEGREE} AS high) AS height,
+      LATERAL (SELECT high / cosd(least(89, abs($2) + high)) AS wide) AS width,
+      LATERAL (SELECT ST_MakeEnvelope($1 - wide, $2 - high, $1 + wide, $2 + high, 4326) AS box) AS reach,
+      LATERAL (SELECT CASE WHEN count(*) <= ${MOST_NEAR} AND bool_and(${isSmall}) THEN string_agg(
+          id || E'\\t' || geometry || CASE WHEN place <= $3 + ${SPARE} AND ${SIZE} <= ${NEAR_BYTES} THEN ${line} ELSE '' END, E'\\n')
+          FILTER (WHERE ${isSmall}) END AS lines
+        FROM (SELECT *, row_number() OVER (ORDER BY away) AS place FROM (
+          SELECT * FROM (${selects.join(' UNION ALL ')}) AS inside LIMIT ${MOST_NEAR + 1}) AS candidates) AS near, ${ROW_FIELDS}) AS listed
+      WHERE found = $3 AND abs($2) + high <= ${POLAR} AND abs($1) + wide < 180`,
+    values: [lng, lat, limit],
+  }
+}
+
+/** The candidates of a statement of nearQuery. */
+export function readNear(lines: string, { withGeometry }: RecordParts): NearRecords['records'] {
+  return lines.split('\n').map((line) => {
+    const [id, geometry, text, _, provenance] = line.split('\t') as [
+      string,
+      string,
+      string?,
+      string?,
+      string?,
+    ]
+    const parts = [withGeometry ? geometry : '', ...(provenance === undefined ? [] : [provenance])]
+    return { id, geometry, ...(text !== undefined && { record: recordOf([text, ...parts]) }) }
+  })
+}
