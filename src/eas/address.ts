@@ -23,7 +23,7 @@ export function parseChecksumAddress(text: unknown): string | undefined {
 }
 
 /** Computing a checksum takes 20 us, and a page of records holds 200 addresses. */
-const CHECKSUMS_KEPT = 50_000
+const MAX_CHECKSUMS = 50_000
 /** By lower-case address; the one added first is dropped first. */
 const checksums = new Map<string, string>()
 
@@ -34,7 +34,7 @@ export function checksumAddress(address: string): string {
   // A slice of a long text would keep the whole text in memory, so the key is a copy.
   const key = Buffer.from(address, 'latin1').toString('latin1')
   const checksummed = getAddress(key)
-  if (checksums.size >= CHECKSUMS_KEPT) checksums.delete(checksums.keys().next().value!)
+  if (checksums.size >= MAX_CHECKSUMS) checksums.delete(checksums.keys().next().value!)
   checksums.set(key, checksummed)
   return checksummed
 }

@@ -180,7 +180,9 @@ function readType(sig: Record<string, unknown>, version: Version, path: string):
   const types = object(sig.types, `${path}types`)
   const primaryType = text(sig.primaryType, `${path}primaryType`)
   const names = Object.keys(types)
-  const variant = VARIANTS[version].find((each) => each.type === names[0] && each.primaryType === primaryType)
+  const variant = VARIANTS[version].find(
+    (variant) => variant.type === names[0] && variant.primaryType === primaryType,
+  )
   if (names.length !== 1 || !variant || !equalFields(types[variant.type], FIELDS[version]))
     throw failed(
       `its types and primaryType are not those of an EAS offchain attestation of version ${version}`,
