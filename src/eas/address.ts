@@ -1,17 +1,20 @@
 import { getAddress } from 'ethers/address'
 
-/** An address in any letter case, as a JSON Schema pattern. */
+/** JSON Schema pattern of an address in any letter case. */
 export const ADDRESS_PATTERN = '^0x[0-9a-fA-F]{40}$'
 const ADDRESS = new RegExp(ADDRESS_PATTERN)
 
-/** The address in lower case, its checksum not looked at; undefined unless it is 0x and 40 hex digits. */
+/**
+ * Returns the address in lower case without checking its checksum; undefined unless it is 0x and 40 hex
+ * digits.
+ */
 export function parseAddress(text: unknown): string | undefined {
   return typeof text === 'string' && ADDRESS.test(text) ? text.toLowerCase() : undefined
 }
 
 /**
- * The address with its checksum; undefined unless it is 0x and 40 hex digits, in one letter case or with the
- * right checksum (EIP-55).
+ * Returns the checksummed address (EIP-55); undefined unless it is 0x and 40 hex digits, in one letter case
+ * or with a correct checksum.
  */
 export function parseChecksumAddress(text: unknown): string | undefined {
   const address = parseAddress(text)
@@ -22,12 +25,15 @@ export function parseChecksumAddress(text: unknown): string | undefined {
   return mixed && checksummed !== text ? undefined : checksummed
 }
 
-/** Computing a checksum takes 20 us, and a page of records holds 200 addresses. */
+/** Size of the cache. Computing a checksum takes 20 us, and a page of records has up to 200 addresses. */
 const MAX_CHECKSUMS = 50_000
-/** By lower-case address; the one added first is dropped first. */
+/** Checksummed addresses by lower-case address. The oldest entry is dropped first. */
 const checksums = new Map<string, string>()
 
-/** The checksummed form (EIP-55) of a lower-case address. Throws a TypeError for what is no address. */
+/**
+ * Returns the checksummed form (EIP-55) of a lower-case address. Throws a TypeError if the text is not an
+ * address.
+ */
 export function checksumAddress(address: string): string {
   const known = checksums.get(address)
   if (known !== undefined) return known

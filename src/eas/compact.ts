@@ -1,6 +1,6 @@
 /**
- * The signature of a key as 65 bytes r + s + v in hex, if it is given in the 64 bytes of EIP-2098, whose
- * second half is s with the parity of y in the first bit; any other text as it is.
+ * Expands a compact signature (EIP-2098: 64 bytes, the second half is s with the parity of y in its first
+ * bit) to 65 bytes r + s + v in hex. Returns any other text unchanged.
  */
 export function expandSignature(signature: string): string {
   if (!/^0x[0-9a-f]{128}$/i.test(signature)) return signature

@@ -2,21 +2,21 @@ import { SigningKey } from 'ethers/crypto'
 import { hexlify } from 'ethers/utils'
 
 /**
- * The operations of secp256k1 for signing and recovering. Signatures are r and s, 64 bytes, with the lower s;
- * public keys are x and y, 64 bytes.
+ * Operations of secp256k1 for signing and recovering. Signatures are r and s, 64 bytes, with the lower s.
+ * Public keys are x and y, 64 bytes.
  */
 export interface Curve {
   readonly name: string
-  /** Deterministic (RFC 6979). Throws for an invalid private key. */
+  /** Signs deterministically (RFC 6979). Throws if the private key is invalid. */
   sign(digest: Uint8Array, privateKey: Uint8Array): { signature: Uint8Array; recovery: number }
-  /** Throws when no public key can be recovered. */
+  /** Recovers the public key. Throws if there is none. */
   recover(digest: Uint8Array, signature: Uint8Array, recovery: number): Uint8Array
   publicKey(privateKey: Uint8Array): Uint8Array
 }
 
 /**
- * The implementation of ethers in JavaScript: 7 times as slow as the native one to sign, 29 times to recover
- * (bench/compute).
+ * Implementation of ethers in JavaScript. Compared with the native one, it takes 7 times as long to sign and
+ * 29 times as long to recover (bench/compute).
  */
 export const ETHERS_CURVE: Curve = {
   name: 'ethers',
@@ -31,7 +31,7 @@ export const ETHERS_CURVE: Curve = {
   publicKey: (privateKey) => Buffer.from(SigningKey.computePublicKey(privateKey, false).slice(4), 'hex'),
 }
 
-/** The functions used of secp256k1 5.0.2, the binding of libsecp256k1 (bitcoin-core). */
+/** The functions used here of secp256k1 5.0.2, the binding of libsecp256k1 (bitcoin-core). */
 interface Libsecp256k1 {
   ecdsaSign(digest: Uint8Array, privateKey: Uint8Array): { signature: Uint8Array; recid: number }
   ecdsaRecover(signature: Uint8Array, recovery: number, digest: Uint8Array, compressed: boolean): Uint8Array
@@ -39,18 +39,18 @@ interface Libsecp256k1 {
 }
 
 /**
- * libsecp256k1; undefined when its binding cannot be loaded (it is prebuilt for Linux x64, macOS arm64 and
- * Windows x64).
+ * libsecp256k1; undefined if its binding cannot be loaded. It is prebuilt for Linux x64, macOS arm64 and
+ * Windows x64.
  */
 export const NATIVE_CURVE = loadNative()
 
-/** The fastest implementation there is. All give the same bytes (eas.test.ts). */
+/** Fastest implementation available. All return the same bytes (eas.test.ts). */
 export const CURVE = NATIVE_CURVE ?? ETHERS_CURVE
 
 function loadNative(): Curve | undefined {
   let native: Libsecp256k1
   try {
-    // Not the package's main module: that silently falls back to a JavaScript library.
+    // The package's main module would silently fall back to a JavaScript library.
     native = require('secp256k1/bindings') as Libsecp256k1 // oxlint-disable-line typescript/no-require-imports -- it may be missing
   } catch {
     return undefined

@@ -1,20 +1,23 @@
-/** A payload that cannot be decoded as its schema says. */
+/** Error for a payload that does not match its schema. */
 export class PayloadError extends Error {
   override readonly name = 'PayloadError'
 }
 
 /**
- * The decoded value of a field: an integer, a boolean, a string, an address (lower-case hex), bytes, a list,
- * or a tuple.
+ * Decoded value of a field: an integer, a boolean, a string, an address (lower-case hex), bytes, a list, or a
+ * tuple.
  */
 export type FieldValue = bigint | boolean | string | Uint8Array | FieldValue[] | Tuple
 
-/** The fields of a tuple in order; the name of one that has none is its position. */
+/** Fields of a tuple in order. A field without a name has its position as its name. */
 export class Tuple {
   constructor(readonly entries: readonly (readonly [name: string, value: FieldValue])[]) {}
 }
 
-/** A parsed ABI type. `size`: bytes in the head; `dynamic`: the head has an offset instead of the value. */
+/**
+ * A parsed ABI type. `size` is the number of bytes in the head. If `dynamic` is true, the head contains an
+ * offset instead of the value.
+ */
 export type AbiType = { readonly size: number; readonly dynamic: boolean } & (
   | { readonly kind: 'uint' | 'int'; readonly bits: number }
   | { readonly kind: 'bool' | 'address' | 'string' | 'bytes' }
@@ -24,7 +27,7 @@ export type AbiType = { readonly size: number; readonly dynamic: boolean } & (
 )
 
 export interface SchemaField {
-  /** As the schema has it; where it has none, the field's position from 0. */
+  /** name in the schema; without one, the field's position from 0 */
   readonly name: string
   readonly type: AbiType
 }
@@ -32,20 +35,20 @@ export interface SchemaField {
 const WORD = 32
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Longer schema texts are not read; a schema of v0.1 has 170 characters. */
+/** Maximum number of characters of a schema text. The schema of v0.1 has 170. */
 const MAX_SCHEMA_LENGTH = 8_192
 const MAX_FIELDS = 128
-/** Tuples and lists within each other. */
+/** Maximum nesting of tuples and lists. */
 const MAX_TYPE_DEPTH = 6
-/** Bytes that a field may take in the head, as of uint256[100][3]. */
+/** Maximum number of bytes of a field in the head, as in uint256[100][3]. */
 const MAX_HEAD_BYTES = 1_000_000
 const NAME = /^[A-Za-z_$][\w$]{0,63}$/
 const LIST = /\[(\d{0,6})\]$/
 
 /**
- * Parses the text of an EAS schema, such as `uint256 result, (address owner, bytes4[] ids)[] parts`: each
- * field an ABI type (Contract ABI Specification, "Types", without fixed) and a name, which may be missing.
- * The time is linear in the text. Throws a TypeError that says what would be right.
+ * Parses the text of an EAS schema, such as `uint256 result, (address owner, bytes4[] ids)[] parts`. Each
+ * field is an ABI type (Contract ABI Specification, "Types", without fixed) and an optional name. The time is
+ * linear in the text. Throws a TypeError that states the rule.
  */
 export function parseSchema(schema: string): SchemaField[] {
   if (schema.length > MAX_SCHEMA_LENGTH)
@@ -59,7 +62,7 @@ function fieldsOf(text: string, depth: number, count: { fields: number }): Schem
   for (const part of splitOutside(text)) {
     if (++count.fields > MAX_FIELDS) throw new TypeError(`more than ${MAX_FIELDS} fields`)
     const field = part.trim()
-    // The name is what follows the last bracket or parenthesis, or the first word.
+    // The name follows the last bracket or parenthesis, or the first word.
     const end = Math.max(field.lastIndexOf(')'), field.lastIndexOf(']')) + 1
     const type = end ? field.slice(0, end) : /^\S*/.exec(field)![0]
     const given = field.slice(type.length).trim()
@@ -73,7 +76,7 @@ function fieldsOf(text: string, depth: number, count: { fields: number }): Schem
   return fields
 }
 
-/** Splits at commas that are in no parentheses. */
+/** Splits at commas outside parentheses. */
 function splitOutside(text: string): string[] {
   const parts: string[] = []
   let open = 0
@@ -128,16 +131,16 @@ function excerpt(text: string): string {
 }
 
 /**
- * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding"). It is strict,
- * and its time is proportional to the payload: every pointer and length must be within bounds, strings must
- * be valid UTF-8, numbers must fit their types, and fields must not overlap. Throws a PayloadError otherwise.
- * Anyone can attest any bytes.
+ * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding"). Anyone can
+ * attest any bytes, so decoding is strict and takes time proportional to the payload: every pointer and
+ * length must be within bounds, strings must be valid UTF-8, numbers must fit their types, and fields must
+ * not overlap. Throws a PayloadError otherwise.
  */
 export function decodeFields(fields: readonly SchemaField[], bytes: Uint8Array): FieldValue[] {
   return new Reader(bytes).tuple(fields, 0)
 }
 
-/** The same by the texts of the types. */
+/** Decodes an ABI payload like `decodeFields`, with types as texts. */
 export function decodeBytes(types: readonly string[], bytes: Uint8Array): FieldValue[] {
   return decodeFields(
     types.map((text, i) => ({ name: String(i), type: typeOf(text, 0, { fields: 0 }) })),
@@ -150,7 +153,7 @@ class Reader {
 
   constructor(private readonly buffer: Uint8Array) {}
 
-  /** The fields of a tuple whose head is at `base`. */
+  /** Decodes the fields of a tuple whose head is at `base`. */
   tuple(fields: readonly SchemaField[], base: number): FieldValue[] {
     let head = base
     return fields.map(({ type }) => {
@@ -160,7 +163,7 @@ class Reader {
     })
   }
 
-  /** The value whose head is at `head`; an offset there counts from `base`. */
+  /** Decodes the value whose head is at `head`. An offset there counts from `base`. */
   private value(type: AbiType, head: number, base: number): FieldValue {
     const at = type.dynamic ? base + this.size(head) : head
     switch (type.kind) {
@@ -257,7 +260,10 @@ class Reader {
     return Array.from({ length }, (_, i) => this.value(of, base + i * of.size, base))
   }
 
-  /** Pointers may share a string, as contracts allow, but 52 kB must not decode to 20 MB. */
+  /**
+   * Limits the decoded bytes. Pointers may share a string, as contracts allow, but 52 kB must not decode to
+   * 20 MB.
+   */
   private spend(bytes: number): void {
     this.spent += bytes
     if (this.spent > 4 * this.buffer.length + 1_024)
@@ -266,8 +272,8 @@ class Reader {
 }
 
 /**
- * The types of a schema text such as `uint256 result, string units`, in order. Schemas with equal types
- * encode alike.
+ * Types of a schema text such as `uint256 result, string units`, in order. Schemas with equal types have
+ * equal encodings.
  */
 export function fieldTypes(schema: string): string[] {
   return schema.split(',').map((field) => field.trim().split(/\s+/)[0]!)

@@ -1,9 +1,9 @@
 /**
  * EAS encodings and signatures: ABI payloads, EIP-712 delegated and offchain attestations, UIDs. This room
- * knows no HTTP, no database and no clock; keys and times are arguments. It imports only ethers, hash-wasm (a
+ * depends on no HTTP, database or clock: keys and times are arguments. It imports only ethers, hash-wasm (a
  * faster keccak) and libsecp256k1.
  *
- * The indexer reads payloads (decode.ts) and proves UIDs (uid.ts). The API encodes results (payload.ts),
+ * The indexer decodes payloads (decode.ts) and verifies UIDs (uid.ts). The API encodes results (payload.ts),
  * signs them (delegated.ts, signature.ts) and verifies offchain attestations (offchain.ts).
  */
 export { expandSignature } from './compact'

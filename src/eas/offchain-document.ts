@@ -1,10 +1,10 @@
 /**
- * The form of offchain attestations: the documents that EAS's explorer and library write, read into typed
- * fields. What their UID and signature hash is in offchain-hash.ts, the checks in offchain.ts.
+ * Form of offchain attestations: parses the documents that EAS's explorer and library write into typed
+ * fields. offchain-hash.ts computes their UID and digest, and offchain.ts verifies them.
  */
 
 /**
- * Why an offchain attestation is refused: it has the wrong form (`invalid-input`), or a check fails
+ * Error for an offchain attestation that is rejected: it is malformed (`invalid-input`), or a check fails
  * (`verification-failed`).
  */
 export class OffchainError extends Error {
@@ -18,7 +18,7 @@ export class OffchainError extends Error {
   }
 }
 
-/** Larger data is refused. */
+/** Maximum number of bytes of `data`. */
 const MAX_DATA_BYTES = 262_144
 const MAX_UINT64 = 2n ** 64n - 1n
 
@@ -36,7 +36,7 @@ const COMMON_FIELDS: readonly Field[] = [
   { name: 'data', type: 'bytes' },
 ]
 const VERSION_1_FIELDS: readonly Field[] = [{ name: 'version', type: 'uint16' }, ...COMMON_FIELDS]
-/** The signed fields, by version. */
+/** Signed fields, by version. */
 export const FIELDS = [
   COMMON_FIELDS,
   VERSION_1_FIELDS,
@@ -44,8 +44,8 @@ export const FIELDS = [
 ] as const
 type Version = 0 | 1 | 2
 /**
- * The types that a document may name, by version: its only type, and its primary type, which need not be the
- * same name. Version 0 was written in three ways.
+ * Types that a document may name, by version: its only type, and its primary type, whose name may differ.
+ * Version 0 was written in three ways.
  */
 const VARIANTS: Readonly<Record<Version, readonly { type: string; primaryType: string }[]>> = {
   0: [
@@ -59,7 +59,7 @@ const VARIANTS: Readonly<Record<Version, readonly { type: string; primaryType: s
 
 export interface Message {
   version: Version
-  /** The name of the signed type. */
+  /** name of the signed type */
   type: string
   schema: string
   recipient: string
@@ -82,16 +82,21 @@ export interface Document {
   signer: string
   domain: Domain & { name: string }
   message: Message
-  /** A key's, in its parts or as 64 (EIP-2098) or 65 bytes in hex; or any bytes, for the signer's contract */
+  /**
+   * signature of a key, as its parts or as 64 (EIP-2098) or 65 bytes in hex; or any bytes, for the signer's
+   * contract
+   */
   signature: { r: string; s: string; v: number } | string
 }
 
-/** Larger signatures of accounts are refused: one of a passkey, with its factory, has about 1,300 bytes. */
+/**
+ * Maximum number of bytes of an account's signature. A passkey's signature with its factory has about 1,300.
+ */
 export const MAX_SIGNATURE_BYTES = 4_096
 
 /**
- * Reads the fields of a document, hex in lower-case. Unsigned extra fields are ignored. `ofAccounts`: the
- * signature may be of another length than a key's.
+ * Parses the fields of a document; hex becomes lower-case. Unsigned extra fields are ignored.
+ * @param ofAccounts true if the signature may have another length than a key's
  */
 export function readDocument(document: unknown, ofAccounts: boolean): Document {
   const outer = object(document, 'the attestation')
@@ -141,7 +146,7 @@ function readSignature(value: unknown, path: string, ofAccounts: boolean): Docum
     return value.toLowerCase()
   }
   const signature = object(value, path)
-  // EIP-2098, as viem and ethers name its parts.
+  // EIP-2098 parts, under the names that viem and ethers use.
   const compact = ['yParityAndS', 'vs'].find((name) => Object.hasOwn(signature, name))
   if (compact !== undefined && !Object.hasOwn(signature, 'v'))
     return `${hex(signature.r, 32, `${path}.r`)}${hex(signature[compact], 32, `${path}.${compact}`).slice(2)}`
@@ -153,8 +158,8 @@ function readSignature(value: unknown, path: string, ofAccounts: boolean): Docum
 }
 
 /**
- * The version is that of the message, which is signed (from version 1 on); the oldest documents have none. A
- * version outside the message is not signed and must agree.
+ * Version of the message, which is signed from version 1 on. The oldest documents have none. A version
+ * outside the message is not signed and must agree with it.
  */
 function readVersion(outer: unknown, signed: unknown, path: string): Version {
   const expected = 'expected 0, 1 or 2'
@@ -173,8 +178,8 @@ function readVersion(outer: unknown, signed: unknown, path: string): Version {
 }
 
 /**
- * The type name, if the document's types are exactly those of the version: with other types something else
- * was signed.
+ * Type name, if the document's types are exactly those of the version. With other types, something else was
+ * signed.
  */
 function readType(sig: Record<string, unknown>, version: Version, path: string): string {
   const types = object(sig.types, `${path}types`)
@@ -198,7 +203,7 @@ function equalFields(given: unknown, fields: readonly Field[]): boolean {
   })
 }
 
-/** The error of a failed check. */
+/** Error of a failed check. */
 export function failed(problem: string): OffchainError {
   return new OffchainError('verification-failed', problem)
 }
@@ -228,7 +233,7 @@ function boolean(value: unknown, path: string): boolean {
   return value
 }
 
-/** A whole number up to 2^64 - 1. JSON numbers beyond 2^53 have lost digits. */
+/** Whole number up to 2^64 - 1. JSON numbers beyond 2^53 have lost digits. */
 function integer(value: unknown, path: string): bigint {
   const whole =
     typeof value === 'number'

@@ -1,14 +1,14 @@
 import { FIELDS, type Document, type Message } from './offchain-document'
 import { uint } from './words'
 
-/** keccak256 of bytes, both in hex without 0x. */
+/** keccak256 of bytes; argument and result are hex without 0x. */
 export type Keccak = (digits: string) => string
 
 export const DOMAIN_NAME = 'EAS Attestation'
 const DOMAIN_TYPE = 'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'
 
 /**
- * The UID of an offchain attestation, lower-case: keccak256 of the packed fields with the schema as text, no
+ * UID of an offchain attestation, lower-case: keccak256 of the packed fields with the schema as text, no
  * attester, and a bump of 0 (eas-sdk, getOffchainUID).
  */
 export function offchainUid(message: Message, keccak: Keccak): string {
@@ -28,7 +28,7 @@ export function offchainUid(message: Message, keccak: Keccak): string {
   return `0x${keccak(packed)}`
 }
 
-/** The EIP-712 digest that the signer of a document signed, if its domain has EAS's name. */
+/** EIP-712 digest that the signer of a document signed, if its domain has EAS's name. */
 export function offchainDigest({ domain, message }: Document, keccak: Keccak): string {
   const separator = keccak(
     textHash(DOMAIN_TYPE, keccak) +
@@ -40,7 +40,7 @@ export function offchainDigest({ domain, message }: Document, keccak: Keccak): s
   return `0x${keccak(`1901${separator}${keccak(structWords(message, keccak))}`)}`
 }
 
-/** The EIP-712 encoding of a message in hex, the input of "hashStruct". */
+/** EIP-712 encoding of a message in hex, the input of "hashStruct". */
 function structWords(message: Message, keccak: Keccak): string {
   const { version, type, schema, recipient, time, expirationTime, revocable, refUID, data, salt } = message
   const fields = FIELDS[version].map((field) => `${field.type} ${field.name}`).join()
@@ -58,7 +58,7 @@ function structWords(message: Message, keccak: Keccak): string {
   )
 }
 
-/** By text: the hashes of types and names, which are always the same few. */
+/** Cache of the hashes of types and names, by text. There are only a few. */
 const textHashes = new Map<string, string>()
 
 function textHash(text: string, keccak: Keccak): string {

@@ -6,52 +6,55 @@ import { recoverSigner } from './signature'
 import { uint } from './words'
 
 /**
- * An EAS offchain attestation whose UID is valid, and its signature too, unless there is a `claim`. Hex
- * lower-case, times in Unix seconds.
+ * An EAS offchain attestation with a valid UID, and a valid signature unless there is a `claim`. Hex is
+ * lower-case, times are Unix seconds.
  */
 export interface OffchainAttestation {
   uid: string
-  /** The address that was recovered from the signature; with a `claim` the one that the document names. */
+  /** address recovered from the signature; with a `claim`, the address that the document names */
   signer: string
-  /** The signature was not made by the signer's key: it is valid only if the signer's contract says so. */
+  /**
+   * set if the signer's key did not make the signature: it is then valid only if the signer's contract
+   * accepts it
+   */
   claim?: OffchainClaim
   schema: string
   time: bigint
-  /** 0 = never */
+  /** 0 means never */
   expirationTime: bigint
   data: string
 }
 
-/** A signature that only a contract can judge (ERC-1271). */
+/** A signature that only a contract can verify (ERC-1271). */
 export interface OffchainClaim {
-  /** The EIP-712 digest that it signs. */
+  /** EIP-712 digest that was signed */
   digest: string
-  /** r, s and v as 65 bytes, or the bytes of the document. */
+  /** r, s and v as 65 bytes, or the bytes of the document */
   signature: string
-  /** Why it is not valid if the signer has no contract. */
+  /** reason for which it is not valid if the signer has no contract */
   problem: string
 }
 
-/** What an offchain attestation is checked against. */
+/** Values that an offchain attestation is checked against. */
 export interface OffchainExpectation {
   chainId: number
-  /** The EAS contract of that chain, lower-case. */
+  /** address of the EAS contract on that chain, lower-case */
   contract: string
-  /** The UID that was asked for, lower-case; absent when only the document was given. */
+  /** requested UID, lower-case; absent if the request contains the document only */
   uid?: string
   /** Unix seconds */
   now: bigint
   /**
-   * Whether a signature that the signer's key did not make is handed back as a `claim`, for the caller to ask
-   * the signer's contract. Else it is refused.
+   * True if a signature that the signer's key did not make is returned as a `claim`, for the caller to check
+   * with the signer's contract. Otherwise it is rejected.
    */
   accounts?: boolean
 }
 
 /**
- * Versions of EAS contracts that signers put into the domain (1.0.0 is a constant of a client library). No
- * contract checks offchain signatures, so nothing says which version is right. Name, chain and contract of
- * the domain bind the signature.
+ * Versions of EAS contracts that signers write into the domain (1.0.0 is a constant of a client library). No
+ * contract checks offchain signatures, so all of them are accepted. Name, chain and contract of the domain
+ * bind the signature.
  */
 const DOMAIN_VERSIONS: readonly unknown[] = [
   '0.26',
@@ -63,15 +66,15 @@ const DOMAIN_VERSIONS: readonly unknown[] = [
   '1.3.0',
   '1.4.0',
 ]
-/** How far the signer's clock may be ahead of this one, seconds. */
+/** Seconds that the signer's clock may be ahead of this one. */
 const MAX_SKEW_SECONDS = 60n
 
-/** The last byte of a signature, by v: 0 and 1 mean the same as 27 and 28. */
+/** Last byte of a signature, by v: 0 and 1 mean the same as 27 and 28. */
 const V_BYTES: Readonly<Record<number, string>> = { 0: '1b', 1: '1c', 27: '1b', 28: '1c' }
 /**
  * Verifies a parsed EAS offchain attestation of version 0, 1 or 2: the file `{sig, signer}` of EAS's explorer
- * and library, or the library's own object with `signer` in it. Checks in this order: form, types, size,
- * domain, UID, signature, times. It reads a fixed number of fields and follows no nesting. Revocation and
+ * and library, or the library's own object with an added `signer`. The checks run in this order: form, types,
+ * size, domain, UID, signature, times. A fixed number of fields is read, without recursion. Revocation and
  * schema are not checked here. Throws an OffchainError that names the failed check.
  */
 export async function verifyOffchain(
@@ -84,8 +87,8 @@ export async function verifyOffchain(
   const { domain, message, signature } = attestation
   checkDomain(domain, expected)
 
-  // The UID hashes the schema as text. Upper-case digits would give a second UID for the same signature,
-  // which a revocation of the first one would not cover.
+  // The UID hashes the schema as text. Upper-case digits would result in a second UID for the same signature,
+  // which a revocation of the first UID would not cover.
   const uid = offchainUid(message, hash)
   if (uid !== attestation.uid) throw failed(`its uid is not that of its content, which is ${uid}`)
   if (expected.uid !== undefined && uid !== expected.uid)
@@ -103,7 +106,7 @@ export async function verifyOffchain(
   return { uid, signer, ...(claim && { claim }), schema, time, expirationTime, data }
 }
 
-/** Throws an OffchainError when an attestation has expired. Times in Unix seconds, 0 = never. */
+/** Throws an OffchainError if an attestation has expired. Times are Unix seconds, and 0 means never. */
 export function checkExpiry(expirationTime: bigint, now: bigint): void {
   if (expirationTime !== 0n && expirationTime <= now)
     throw failed(`it expired at ${expirationTime} (Unix seconds)`)
@@ -122,8 +125,8 @@ function checkDomain(domain: Document['domain'], { chainId, contract }: Offchain
 }
 
 /**
- * What is left to be asked about a signature; undefined when the signer's key made it. Of the two signatures
- * s and n - s only the one with the lower s is a key's (EIP-2).
+ * Claim that the signer's contract must confirm; undefined if the signer's key made the signature. Of the two
+ * signatures s and n - s, only the one with the lower s is valid for a key (EIP-2).
  */
 async function claimOf(
   signer: string,
@@ -140,7 +143,7 @@ async function claimOf(
   return { digest, signature: bytes, problem }
 }
 
-/** A signature as 65 bytes; undefined when v is not a byte. */
+/** A signature as 65 bytes; undefined if v does not fit a byte. */
 function packed({ r, s, v }: { r: string; s: string; v: number }): string | undefined {
   return v < 256 ? r + s.slice(2) + (V_BYTES[v] ?? uint(v, 1)) : undefined
 }

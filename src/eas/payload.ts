@@ -2,26 +2,26 @@ import { PayloadError, decodeBytes, fieldTypes } from './decode'
 import { hex, padded, uint } from './words'
 
 /**
- * The schema of numeric results (docs/spec/facts.md 2): distance and length in centimetres, area in square
+ * Schema of numeric results (docs/spec/facts.md 2): distance and length in centimetres, area in square
  * centimetres.
  */
 export const NUMERIC_RESULT_FIELDS =
   'uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation'
-/** The schema of boolean results. */
+/** Schema of boolean results. */
 export const BOOLEAN_RESULT_FIELDS = 'bool result,bytes32[] inputRefs,uint256 timestamp,string operation'
 
-/** The content of a signed result beside the result itself. */
+/** Content of a signed result in addition to the result itself. */
 export interface ResultContext {
-  /** One reference of 32 bytes per input, in the order of the request. */
+  /** one reference of 32 bytes per input, in the order of the request */
   inputRefs: readonly string[]
-  /** Unix seconds. */
+  /** Unix seconds */
   timestamp: number
   operation: string
 }
 
 /**
- * ABI encoding of a numeric result: a whole number of `units`, at least 0. Throws a TypeError when a field
- * does not fit its type.
+ * ABI encoding of a numeric result: a whole number of `units`, at least 0. Throws a TypeError if a field does
+ * not fit its type.
  */
 export function encodeNumericResult(
   result: bigint,
@@ -50,17 +50,17 @@ export function encodeBooleanResult(
   ])
 }
 
-/** The bytes of a payload in hex. Throws a TypeError for what is no hex. */
+/** Bytes of a payload in hex. Throws a TypeError if the text is not hex. */
 export function payloadBytes(data: string): Uint8Array {
-  // Checked before: Buffer looks at the low byte of a character only, and stops where that is no hex.
-  // (ethers' getBytes takes ten times as long.)
+  // `hex` checks the digits first: Buffer considers only the low byte of a character, and stops at a
+  // character that is not hex. ethers' getBytes would take ten times as long.
   const bytes = Buffer.from(hex(data), 'hex')
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
 /**
- * Decodes what the two functions above encode; `units` only for numeric results. Undefined for any other
- * bytes.
+ * Decodes a result that encodeNumericResult or encodeBooleanResult encoded. `units` is set for numeric
+ * results only. Undefined for any other bytes.
  */
 export function decodeResult(
   data: string,
@@ -87,7 +87,7 @@ export function decodeResult(
   return undefined
 }
 
-/** Encodes a tuple: its words, with the offset of the tail in place of each dynamic field, then the tails. */
+/** Encodes a tuple: its words, with the offset of the tail instead of each dynamic field, then the tails. */
 function encode(fields: readonly (string | { tail: string })[]): string {
   let head = ''
   let tails = ''

@@ -1,6 +1,6 @@
 /**
- * The part of this room that runs wherever JavaScript does: forms and encodings, without hashing, signing or
- * anything of Node. packages/client is built from it.
+ * The part of this room that runs in every JavaScript engine: forms and encodings, without hashing, signing
+ * or Node's modules. packages/client is built from it.
  */
 export { expandSignature } from './compact'
 export { PayloadError, Tuple, decodeFields, parseSchema } from './decode'

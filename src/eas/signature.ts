@@ -5,43 +5,46 @@ import type { AttestTypedData } from './delegated'
 import { hex } from './words'
 import { keccak256 } from './keccak'
 
-/** Signs delegated attestations. The key stays in the signer: in this process, a token, another service. */
+/**
+ * Signs delegated attestations. The private key stays in the signer: this process, a token, or another
+ * service.
+ */
 export interface Signer {
   /** lower-case */
   readonly address: string
   /**
-   * 65 bytes r + s + v in hex: low s, v 27 or 28. Throws rather than answer what it knows not to recover to
-   * the address.
-   * @param typed what the digest is made of, for signers that make it themselves
+   * Returns 65 bytes r + s + v in hex, with the lower s and v 27 or 28. Throws rather than return a signature
+   * that is known not to recover to the address.
+   * @param typed typed data of the digest, for signers that compute the digest themselves
    */
   sign(digest: string, typed: () => AttestTypedData): Promise<string>
-  /** Why it cannot sign, as it was last seen; undefined when it can. Does not wait. */
+  /** Last known reason for which the signer cannot sign; undefined if it can. Does not wait. */
   notReady(): string | undefined
 }
 
 /**
- * A message authentication code of a text: 16 bytes in base64url. It is no signature, so no contract accepts
+ * Message authentication code of a text: 16 bytes in base64url. It is not a signature, so no contract accepts
  * it.
  */
 export type Seal = (text: string) => string
 
-/** Makes seals that only who knows the secret, 32 bytes in hex, can make. */
+/** Returns a function that computes seals. The secret, 32 bytes in hex, is required to compute them. */
 export function sealOf(secret: string): Seal {
   const source = Buffer.from(hex(secret, 32), 'hex')
   const key = Buffer.from(hkdfSync('sha256', source, '', 'geospatial attestation service: seal', 32))
   return (text) => createHmac('sha256', key).update(text).digest().subarray(0, 16).toString('base64url')
 }
 
-/** Every so many signatures one is recovered, the first one included. */
+/** Number of signatures of which one is recovered. The first one is always recovered. */
 const CHECK_EVERY = 64
-/** Digests that are signed when a signer is made, to compare two libraries. */
+/** Number of digests that are signed when a signer is created, to compare two libraries. */
 const TRIALS = 16
 
 /**
- * A signer whose private key, 32 bytes in hex, is in this process; its signatures are deterministic (RFC
- * 6979). Throws for an invalid key, and where the library does not sign as ethers does. One signature in
- * 64 is recovered: after one that does not recover to the address it signs nothing more, as memory or the
- * library is broken (docs/architecture/decisions/0016-checked-by-sampling.md).
+ * Signer with a private key, 32 bytes in hex, in this process. Its signatures are deterministic (RFC 6979).
+ * Throws for an invalid key, and if the library does not sign as ethers does. One signature in 64 is
+ * recovered. If it does not recover to the address, the signer stops, because memory or the library is broken
+ * (docs/architecture/decisions/0016-checked-by-sampling.md).
  */
 export async function keySigner(
   privateKey: string,
@@ -72,7 +75,7 @@ function signBy(curve: Curve, digest: Uint8Array, key: Uint8Array): string {
   return `0x${Buffer.from(signature).toString('hex')}${recovery === 0 ? '1b' : '1c'}`
 }
 
-/** Throws unless a library signs digests with this key as ethers does: both are deterministic. */
+/** Throws unless a library signs digests with this key as ethers does. Both are deterministic. */
 async function compareWithEthers(curve: Curve, key: Uint8Array): Promise<void> {
   for (let i = 0; i < TRIALS; i++) {
     const digest = Buffer.from(await keccak256(Uint8Array.of(i)), 'hex')
@@ -82,20 +85,20 @@ async function compareWithEthers(curve: Curve, key: Uint8Array): Promise<void> {
 }
 
 /**
- * Half of the order of the curve. Of the two forms of a signature only the one with s up to this is canonical
- * (EIP-2).
+ * Half of the order of the curve. Of the two forms of a signature, only the one with s up to this value is
+ * canonical (EIP-2).
  */
 const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
-/** Whether a signature is 65 bytes in hex with the lower s, and v is 27 or 28. */
+/** True if a signature is 65 bytes in hex with the lower s, and v is 27 or 28. */
 export function isCanonicalSignature(signature: string): boolean {
   return /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && signature.slice(66, 130).toLowerCase() <= HALF_ORDER
 }
 
 /**
- * The address, lower-case, whose key signed this digest; undefined when the signature is not canonical or
- * recovers no key.
+ * Address, lower-case, whose key signed this digest; undefined if the signature is not canonical or recovers
+ * no key.
  */
 export async function recoverSigner(
   digest: string,
@@ -114,9 +117,8 @@ export async function recoverSigner(
 }
 
 /**
- * The canonical form of a signature by this address that a signer outside gave: r and s, 64 bytes, with
- * either s, or with the parity of y in its first bit (EIP-2098). Undefined when it is of another digest or
- * key.
+ * Canonical form of a signature from an external signer: r and s, 64 bytes, with either s, or with the parity
+ * of y in the first bit of s (EIP-2098). Undefined if the signature is not by this address for this digest.
  */
 export async function canonicalSignature(
   digest: string,
@@ -138,7 +140,7 @@ export async function canonicalSignature(
 }
 
 /**
- * The address, lower-case, of a public key, x and y, 64 bytes: the last 20 bytes of its hash (Yellow Paper,
+ * Address, lower-case, of a public key (x and y, 64 bytes): the last 20 bytes of its hash (Yellow Paper,
  * appendix F).
  */
 export async function addressOf(publicKey: Uint8Array): Promise<string> {

@@ -1,6 +1,6 @@
 import { hex, uint } from './words'
 
-/** The fields that an attestation's UID commits to. Hex in any letter case; times in Unix seconds. */
+/** Fields that an attestation's UID commits to. Hex in any letter case; times in Unix seconds. */
 export interface UidFields {
   schema: string
   recipient: string
@@ -13,14 +13,14 @@ export interface UidFields {
 }
 
 /**
- * The most attestations of equal content in one block that are told apart. EAS itself counts up for each; the
- * last of these would cost it 20 million gas of look-ups.
+ * Maximum number of attestations of equal content in one block that are distinguished. EAS itself counts up
+ * for each of them: the last would cost it 20 million gas of look-ups.
  */
 export const MAX_BUMP = 10_000
 
 /**
- * What the UID is the keccak256 of, in hex, but for the bump at its end (EAS.sol, _getUID). Throws a
- * TypeError when a field does not fit its type.
+ * Input of the keccak256 that is the UID, in hex and without the bump at its end (EAS.sol, _getUID). Throws a
+ * TypeError if a field does not fit its type.
  */
 export function packUid(fields: UidFields): string {
   return (

@@ -5,26 +5,24 @@ import { payloadBytes } from './payload'
 import { MAX_BUMP, packUid, type UidFields } from './uid-fields'
 import { uint } from './words'
 
-/** A UID, of an attestation or a schema, in any letter case, as a JSON Schema pattern. */
+/** JSON Schema pattern of the UID of an attestation or schema, in any letter case. */
 export const UID_PATTERN = '^0x[0-9a-fA-F]{64}$'
 const UID = new RegExp(UID_PATTERN)
 
-/** The UID in lower case; undefined unless it is 0x and 64 hex digits. */
+/** Returns the UID in lower case; undefined unless it is 0x and 64 hex digits. */
 export function parseUid(text: unknown): string | undefined {
   return typeof text === 'string' && UID.test(text) ? text.toLowerCase() : undefined
 }
 
 /**
- * The UID that EAS gives an attestation: keccak256 of the packed fields and of `bump`, a counter for equal
+ * UID that EAS assigns to an attestation: keccak256 of the packed fields and of `bump`, a counter for equal
  * content within one block (EAS.sol, _getUID). It includes neither the chain nor the contract.
  */
 export function attestationUid(fields: UidFields, bump = 0): string {
   return keccak256(`0x${packUid(fields)}${uint(bump, 4)}`)
 }
 
-/**
- * Whether an attestation of this content can have this UID, with any bump. The payload may be given as bytes.
- */
+/** True if an attestation of this content can have this UID, with any bump. `data` is hex or bytes. */
 export async function hashesToUid(
   { data, ...fields }: Omit<UidFields, 'data'> & { data: string | Uint8Array },
   uid: string,
@@ -35,7 +33,7 @@ export async function hashesToUid(
   const content = () => keccak.init().update(head).update(payload)
   const bump = Buffer.alloc(4)
   if (content().update(bump).digest('hex') === uid.slice(2)) return true
-  // Equal content within one block is rare: it is hashed once more, and kept from there on.
+  // Equal content within one block is rare, so the state of the hash is saved only for the second bump.
   const state = content().save()
   for (let i = 1; i < MAX_BUMP; i++) {
     bump.writeUInt32BE(i)
@@ -44,7 +42,7 @@ export async function hashesToUid(
   return false
 }
 
-/** The UID of a schema: keccak256(packed(schema text, resolver, revocable)) (SchemaRegistry.sol, _getUID). */
+/** UID of a schema: keccak256(packed(schema text, resolver, revocable)) (SchemaRegistry.sol, _getUID). */
 export function schemaUid(schema: string, resolver: string, revocable: boolean): string {
   return solidityPackedKeccak256(['string', 'address', 'bool'], [schema, resolver, revocable])
 }
