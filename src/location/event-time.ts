@@ -44,7 +44,7 @@ export function readEventTime(value: bigint | undefined): EventTime {
 
 /** The problem of a record: everything that could not be read as it was meant; null if there is nothing. */
 export function joinProblems(geometryProblem: string | null, timeProblem: string | null): string | null {
-  return [geometryProblem, timeProblem].filter((each) => each !== null).join('; ') || null
+  return [geometryProblem, timeProblem].filter((problem) => problem !== null).join('; ') || null
 }
 
 /** True if a record with this problem has no geometry: a problem of the time alone leaves the geometry. */

@@ -78,7 +78,7 @@ export function decodeLocation(schemaUid: string, data: string | Uint8Array): Lo
   const bytes = typeof data === 'string' ? payloadBytes(data) : data
   const payload = decodePayload(schemaUid, bytes)
   return Object.assign(payload, {
-    recipePayloads: payload.recipePayloads.map((each) => Buffer.from(each).toString('base64')),
+    recipePayloads: payload.recipePayloads.map((bytes) => Buffer.from(bytes).toString('base64')),
     ...geometryOf(payload),
   })
 }

@@ -291,10 +291,10 @@ function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
   if (typeof value === 'bigint') return 'bits' in type && type.bits <= 48 ? Number(value) : value.toString()
   if (value instanceof Uint8Array)
     return `0x${Array.from(value, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
-  if (type.kind === 'array') return (value as FieldValue[]).map((each) => attributeOf(type.of, each))
+  if (type.kind === 'array') return (value as FieldValue[]).map((element) => attributeOf(type.of, element))
   if (value instanceof Tuple && type.kind === 'tuple')
     return Object.fromEntries(
-      value.entries.map(([name, each], i) => [name, attributeOf(type.fields[i]!.type, each)]),
+      value.entries.map(([name, entry], i) => [name, attributeOf(type.fields[i]!.type, entry)]),
     )
   return typeof value === 'string' ? storable(value) : value
 }

@@ -149,10 +149,10 @@ class WktReader {
   }
 
   /** Whether the next character is this mark, which is then taken. */
-  private mark(mark: string, take = true): boolean {
+  private mark(mark: string, consume = true): boolean {
     this.space()
     const found = this.text[this.at] === mark
-    if (found && take) this.at++
+    if (found && consume) this.at++
     return found
   }
 
