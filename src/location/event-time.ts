@@ -1,31 +1,31 @@
 /**
- * The attested time of an event, and what a record's `problem` says about it. It depends on nothing, so that
+ * Attested time of an event, and the time's part of a record's `problem`. This file has no imports, so that
  * pages can load it.
  */
 export interface EventTime {
   /**
    * Unix seconds; undefined if the schema has no such field, or if its value is after the year 9999. The time
-   * of the attestation stands for it then.
+   * of the attestation is then used.
    */
   eventTimestamp: number | undefined
-  /** Why an attested time is not used; null if it is, or if there is none. */
+  /** reason for which an attested time is not used; null if it is used, or if there is none */
   timeProblem: string | null
 }
 
 /**
- * The end of the year 9999, in Unix seconds: the latest time that a row has. The store restores rows of
- * rolled-back blocks from JSON, where JavaScript writes a later year as "+058859-...". Postgres refuses that
- * (22009), so the revocation of such a row could never be rolled back.
+ * Latest time of a row: the end of the year 9999, in Unix seconds. The store restores rows of rolled-back
+ * blocks from JSON, in which JavaScript writes a later year as "+058859-...". Postgres refuses that (22009),
+ * so the revocation of such a row could never be rolled back.
  */
 export const LATEST_SECOND = 253_402_300_799
 
-/** Units that people write for seconds, by their number in a second. */
+/** Units that writers use instead of seconds, with their number per second. */
 const FINER_UNITS: readonly [name: string, perSecond: bigint][] = [
   ['milliseconds', 1_000n],
   ['microseconds', 1_000_000n],
   ['nanoseconds', 1_000_000_000n],
 ]
-/** From 1973 to 2286, in seconds: no number is in this range in two of the units. */
+/** Seconds from 1973 to 2286. No number is in this range in two of the units. */
 const LIKELY = { least: 100_000_000n, below: 10_000_000_000n }
 const TIME_PROBLEM = 'eventTimestamp '
 
@@ -42,12 +42,12 @@ export function readEventTime(value: bigint | undefined): EventTime {
   }
 }
 
-/** The problem of a record: everything that could not be read as it was meant; null if there is nothing. */
+/** Problem of a record: everything that could not be read as intended; null if there is nothing. */
 export function joinProblems(geometryProblem: string | null, timeProblem: string | null): string | null {
   return [geometryProblem, timeProblem].filter((problem) => problem !== null).join('; ') || null
 }
 
-/** True if a record with this problem has no geometry: a problem of the time alone leaves the geometry. */
+/** True if a record with this problem has no geometry. A problem of the time only leaves the geometry. */
 export function lacksGeometry(problem: string | null): boolean {
   return problem !== null && !problem.startsWith(TIME_PROBLEM)
 }

@@ -37,23 +37,23 @@ export {
 export { promisedType } from './names'
 export { readWkt, writeWkt } from './wkt'
 
-/** A geometry as the projection stores it. */
+/** Geometry as the projection stores it. */
 export interface LocationGeometry {
   /** canonical GeoJSON text */
   json: string
   /** [longitude, latitude] of a Point */
   point: readonly [number, number] | null
-  /** the shape that bbox queries search (plane.ts): EWKB in hex */
+  /** shape that bbox queries search (plane.ts): EWKB in hex */
   plane: string
 }
 
-/** The content of a payload of a location schema, as a record holds it. */
+/** Content of a location schema's payload, in the form of a record. */
 export interface Location extends Omit<Payload, 'recipePayloads'> {
   /** base64 of the payload bytes */
   recipePayloads: string[]
   /**
-   * The geometry read from `location`; null when it cannot be read with certainty, and `geometryProblem` says
-   * why.
+   * geometry read from `location`; null if it cannot be read with certainty, for the reason in
+   * `geometryProblem`
    */
   geometry: LocationGeometry | null
   geometryProblem: string | null
@@ -62,8 +62,7 @@ export interface Location extends Omit<Payload, 'recipePayloads'> {
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 
 /**
- * The location schema (without a resolver, revocable) with this text. Throws a TypeError that says what would
- * be right.
+ * Location schema with this text, without a resolver and revocable. Throws a TypeError that states the rule.
  */
 export function locationSchema(fields: string): LocationSchema {
   checkLocationFields(fields)
@@ -71,8 +70,8 @@ export function locationSchema(fields: string): LocationSchema {
 }
 
 /**
- * Reads the payload of an attestation of a location schema, bytes or hex. Throws a PayloadError when it does
- * not match its schema. An unreadable `location` is no error: it gives a record without a geometry.
+ * Decodes the payload of an attestation of a location schema, bytes or hex. Throws a PayloadError if the
+ * payload does not match its schema. An unreadable `location` is not an error: the record has no geometry.
  */
 export function decodeLocation(schemaUid: string, data: string | Uint8Array): Location {
   const bytes = typeof data === 'string' ? payloadBytes(data) : data
@@ -87,7 +86,7 @@ function geometryOf(
   payload: Parameters<typeof readLocation>[0],
 ): Pick<Location, 'geometry' | 'geometryProblem'> {
   const reading = readLocation(payload)
-  // Postgres cannot store NUL in a text, nor half a surrogate pair in JSON, as where a text was cut.
+  // Postgres cannot store NUL in a text, nor half a surrogate pair in JSON, which slicing the text can leave.
   if (typeof reading === 'string')
     return { geometry: null, geometryProblem: reading.slice(0, 300).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd') }
   const point = reading.layout.type === 'Point' ? ([reading.lon[0]!, reading.lat[0]!] as const) : null

@@ -1,14 +1,13 @@
 /**
- * Names of location types and reference systems, in one table: records are read by it, and the documentation
- * (docs/reference/records.md) and OpenAPI list its spellings. It depends on nothing, so that the client's
+ * Names of location types and reference systems in one table, which reading uses and whose spellings the
+ * documentation (docs/reference/records.md) and OpenAPI list. This file has no imports, so that the client's
  * entry can load it.
  */
 
 /**
- * Spellings by the type's own name, as documentation shows them, and the pattern that all of them match once
- * they are in lower case and without anything but letters and digits. Sources: the Location Protocol's
- * registry and JSON schema (spec.decentralizedgeo.org), and payloads of public writers (docs/spec/facts.md
- * 2).
+ * Location types: their spellings, as in the documentation, and the pattern that all of them match after
+ * `squeeze`. Sources: the Location Protocol's registry and JSON schema (spec.decentralizedgeo.org), and
+ * payloads of public writers (docs/spec/facts.md 2).
  */
 export const LOCATION_TYPES = {
   // The content of GeoJSON decides, whatever geometry the name promises.
@@ -40,10 +39,10 @@ export const LOCATION_TYPES = {
 } as const satisfies Readonly<Record<string, { spellings: readonly string[]; pattern: RegExp }>>
 export type LocationType = keyof typeof LOCATION_TYPES
 
-/** Longer names are not searched for a type: none that means something has a tenth of it. */
+/** Number of characters of a name that are searched for a type. No known name has a tenth of it. */
 const MAX_NAME_LENGTH = 1_000
 
-/** The location type that a location_type names; undefined for an unknown one. */
+/** Location type that a location_type names; undefined if it is unknown. */
 export function locationTypeOf(locationType: string): LocationType | undefined {
   const squeezed = squeeze(locationType)
   return (Object.keys(LOCATION_TYPES) as LocationType[]).find((type) =>
@@ -51,10 +50,10 @@ export function locationTypeOf(locationType: string): LocationType | undefined {
   )
 }
 
-/** Not the last letter of `geometry-xy`. */
+/** A y, except the last letter of `geometry-xy`. */
 const Y = '(?<!geometr)y'
 const THEN = '(?:axis)?(?:and|then|before)?'
-/** In a name that is squeezed. */
+/** Axis orders with the latitude first, in a squeezed name. */
 const LATITUDE_BEFORE_LONGITUDE = new RegExp(
   [
     `lat(?:i(?:tude)?)?s?${THEN}l(?:on|ng)`,
@@ -70,7 +69,7 @@ export function saysLatitudeFirst(locationType: string, type: LocationType): boo
   return (type === 'geojson' || type === 'wkt') && LATITUDE_BEFORE_LONGITUDE.test(squeeze(locationType))
 }
 
-/** The GeoJSON type that the name of a location type promises, such as Point for `GeoJSON:Point`. */
+/** GeoJSON type that the name of a location type promises, such as Point for `GeoJSON:Point`. */
 export function promisedType(locationType: string): string | undefined {
   return PROMISED_TYPES.get(squeeze(locationType).replace(/^.*?(?:geojson|wkt)/, ''))
 }
@@ -90,9 +89,9 @@ const PROMISED_TYPES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The name without the namespace and major version of the Location Protocol's later names (`geojson-point` of
- * `lp.geojson-point.v1`; another namespace or version has another meaning, and stays), in lower case, without
- * anything but letters and digits.
+ * Name in lower case, with letters and digits only, and without the namespace and major version of the
+ * Location Protocol's later names (`geojson-point` of `lp.geojson-point.v1`). Another namespace or version
+ * has another meaning, and stays.
  */
 function squeeze(locationType: string): string {
   const name = locationType.slice(0, MAX_NAME_LENGTH).trim()
@@ -100,7 +99,7 @@ function squeeze(locationType: string): string {
 }
 
 /**
- * Spellings of WGS84 as documentation shows them. All but the last kind mean longitude, latitude: by
+ * Spellings of WGS84, as in the documentation. Those of `longitudeFirst` mean longitude, latitude: by
  * definition or, for EPSG:4326 and WGS84, by the practice of all tools.
  */
 export const SRS_SPELLINGS = {
@@ -108,11 +107,13 @@ export const SRS_SPELLINGS = {
     ...['EPSG:4326', '4326', 'EPSG4326', 'WGS84', 'WGS 84', 'GPS', 'CRS84', 'OGC:CRS84', 'CRS84h'],
     ...['urn:ogc:def:crs:OGC:1.3:CRS84', 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'],
   ],
-  /** This matters for formats that leave the axis order to the reference system. */
+  /** Matters for formats that leave the axis order to the reference system. */
   latitudeFirst: ['urn:ogc:def:crs:EPSG::4326', 'http://www.opengis.net/def/crs/EPSG/0/4326'],
 } as const
 
-/** Once the name is in lower case, and each run of other characters than letters and digits is a space. */
+/**
+ * Patterns for a name in lower case in which each run of other characters than letters and digits is a space.
+ */
 const OGC = '(?:urn (?:x )?ogc def crs|https? www opengis net def crs) '
 const WGS_84 = [
   '(?:(?:epsg|srid) ?)?4326',
@@ -120,15 +121,15 @@ const WGS_84 = [
   'gps',
   '(?:ogc(?: 0| 1 3)? )?crs ?84h?',
 ]
-/** One name, or several of the same, as in `EPSG:4326 - WGS 84`. */
+/** One name, or several with the same meaning, as in `EPSG:4326 - WGS 84`. */
 const ANY = `(?:${WGS_84.join('|')})`
 const LONGITUDE_FIRST = new RegExp(`^(?:${ANY}(?: ${ANY})*|${OGC}ogc(?: 0| 1 3)? crs84h?)$`)
 const LATITUDE_FIRST = new RegExp(`^${OGC}epsg(?: \\d+){0,3} 4326$`)
 const MAX_SRS_LENGTH = 200
 
 /**
- * The axis order of a srs: `none` if it is empty, which is right for GeoJSON alone (RFC 7946 knows no other
- * reference system); undefined if it is not known as a name of WGS84.
+ * Axis order of a srs. `none` if it is empty, which is valid for GeoJSON only (RFC 7946 has no other
+ * reference system). Undefined if it is not a known name of WGS84.
  */
 export function axesOf(srs: string): 'longitude first' | 'latitude first' | 'none' | undefined {
   if (srs.trim() === '') return 'none'

@@ -16,7 +16,7 @@ import { locationReader } from './types'
 export { locationTypeOf }
 
 /**
- * What the payload of a location schema says, and the geometry in it. It runs wherever JavaScript does:
+ * Content of a location schema's payload, and the geometry in it. It runs in every JavaScript engine:
  * packages/client is built from it.
  */
 
@@ -26,21 +26,21 @@ export interface LocationSchema {
   readonly fields: string
 }
 
-/** The location schema of version 0.1, as /config shows it. */
+/** Location schema of version 0.1, which /config returns. */
 export const LOCATION_SCHEMA: LocationSchema = {
   uid: '0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2',
   fields:
     'uint256 eventTimestamp,string srs,string locationType,string location,string[] recipeType,bytes[] recipePayload,string[] mediaType,string[] mediaData,string memo',
 }
-/** The Location Protocol's schema of four strings. */
+/** Location Protocol's schema of four strings. */
 export const LOCATION_PROTOCOL_SCHEMA: LocationSchema = {
   uid: '0x3902cc7b8e415eb1ed9ac496431c31c88023cdbde0821cbb81195a8bcf74fffd',
   fields: 'string lp_version,string srs,string location_type,string location',
 }
 
 /**
- * Every location schema that is known from the start, the same on every chain: without a resolver, revocable.
- * Others are entries of the setting LOCATION_SCHEMAS, or found in a chain's SchemaRegistry.
+ * Location schemas that are built in, the same on every chain: without a resolver, revocable. Other schemas
+ * are entries of the setting LOCATION_SCHEMAS, or found in a chain's SchemaRegistry.
  */
 export const LOCATION_SCHEMAS: LocationSchema[] = [
   LOCATION_SCHEMA,
@@ -59,32 +59,32 @@ export const LOCATION_SCHEMAS: LocationSchema[] = [
   },
 ]
 
-/** The content of a payload of a location schema. */
+/** Content of a location schema's payload. */
 export interface Payload extends EventTime {
   srs: string
   locationType: string
-  /** As attested. */
+  /** as attested */
   location: string
   recipeTypes: string[]
   recipePayloads: Uint8Array[]
   mediaTypes: string[]
   mediaData: string[]
   memo: string
-  /** The fields that have no place above, as JSON; null where the schema has none. */
+  /** further fields as JSON; null if the schema has none */
   attributes: Attributes | null
 }
 
 /** Fields by their names in the schema (docs/reference/records.md, "Attributes"). */
 export type Attributes = Readonly<Record<string, unknown>>
 
-/** Larger payloads are not decoded. A payload of 100 kB already costs 70 million gas. */
+/** Maximum number of bytes of a payload that is decoded. A payload of 100 kB already costs 70 million gas. */
 const MAX_PAYLOAD_BYTES = 1_000_000
 
 type Shape = 'text' | 'texts' | 'bytes' | 'bytesList' | 'uint'
 
 /**
- * The fields that have a meaning here, by their names in v0.1 (the Location Protocol writes location_type for
- * locationType), with the types that are read. A field of such a name and another type is an attribute.
+ * Fields with a meaning, by their names in v0.1, with the types that are read. The Location Protocol writes
+ * location_type for locationType. A field of such a name with another type is an attribute.
  */
 const KNOWN_FIELDS: ReadonlyMap<string, readonly Shape[]> = new Map<string, readonly Shape[]>([
   ['eventTimestamp', ['uint']],
@@ -101,26 +101,29 @@ const KNOWN_FIELDS: ReadonlyMap<string, readonly Shape[]> = new Map<string, read
 ])
 const REQUIRED = ['srs', 'locationType', 'location']
 
-/** Attributes larger than this as JSON are not kept: the record has none then. The log has the payload. */
+/**
+ * Maximum number of characters of the attributes as JSON. A record with larger ones has none; the event log
+ * has the payload.
+ */
 const MAX_ATTRIBUTES_LENGTH = 100_000
 /** Attributes whose text is JSON by the Location Protocol. */
 const JSON_ATTRIBUTES = new Set(['attributes', 'attributesSchema', 'proof', 'extensions'])
 
-/** Where a payload has what. */
+/** Indices of a payload's fields, by their use. */
 interface Plan {
   readonly fields: readonly SchemaField[]
-  /** The place of each known field. */
+  /** index of each known field */
   readonly known: ReadonlyMap<string, number>
-  /** The places of the attributes. */
+  /** indices of the attributes */
   readonly others: readonly number[]
 }
 
-/** Throws a TypeError that says what would be right, unless this is the text of a location schema. */
+/** Checks the text of a location schema. Throws a TypeError that states the rule. */
 export function checkLocationFields(fields: string): void {
   planOf(fields)
 }
 
-/** Whether this is the text of a location schema. */
+/** True if this is the text of a location schema. */
 export function isLocationText(text: string): boolean {
   try {
     planOf(text)
@@ -131,20 +134,20 @@ export function isLocationText(text: string): boolean {
   }
 }
 
-/** Which schemas of a chain's SchemaRegistry are read, beside those that are known from the start. */
+/** Policy for the schemas of a chain's SchemaRegistry, in addition to the built-in ones. */
 export interface SchemaPolicy {
-  /** All location schemas, or only those that are listed. */
+  /** all location schemas, or only the listed ones */
   readonly found: 'all' | 'listed'
-  /** UIDs, lower-case, as the next. */
+  /** UIDs, lower-case */
   readonly listed: ReadonlySet<string>
-  /** These are not read, unless they are listed. */
+  /** UIDs, lower-case, of schemas that are not read unless they are listed */
   readonly excluded: ReadonlySet<string>
 }
 
-/** All of them. */
+/** Policy that reads all location schemas. */
 export const ALL_SCHEMAS: SchemaPolicy = { found: 'all', listed: new Set(), excluded: new Set() }
 
-/** Whether the policy lets this schema be read, if it is a location schema. */
+/** True if the policy allows this schema, provided that it is a location schema. */
 export function mayBeRead({ found, listed, excluded }: SchemaPolicy, uid: string): boolean {
   return listed.has(uid) || (found === 'all' && !excluded.has(uid))
 }
@@ -186,14 +189,17 @@ function shapeOf(type: SchemaField['type']): Shape | undefined {
 const schemas = new Map(LOCATION_SCHEMAS.map((schema) => [schema.uid, schema]))
 const plans = new WeakMap<LocationSchema, Plan>()
 
-/** UIDs of those that count on every chain; others count where a SchemaRegistry has them. */
+/**
+ * UIDs of schemas that are valid on every chain. Others are valid on the chains whose SchemaRegistry has
+ * them.
+ */
 const everywhere = new Set(schemas.keys())
-/** UIDs of those that a chain's SchemaRegistry has, by the chain's slug. */
+/** UIDs of schemas from a chain's SchemaRegistry, by the chain's slug. */
 const found = new Map<string, Set<string>>()
 
 /**
- * Adds schemas to those that this process reads; those that it has stay as they are.
- * @param chain slug of the chain whose registry has them; else they count on every chain
+ * Adds schemas to those that this process reads. Known schemas stay unchanged.
+ * @param chain slug of the chain whose registry has them; without it, they are valid on every chain
  */
 export function addLocationSchemas(added: readonly LocationSchema[], chain?: string): void {
   let uids = everywhere
@@ -212,19 +218,19 @@ export function dropLocationSchemas(uids: readonly string[], chain: string): voi
   for (const uid of uids) found.get(chain)?.delete(uid)
 }
 
-/** The UIDs of the location schemas of every chain and, with its slug, of one chain's own; lower-case. */
+/** UIDs, lower-case, of the location schemas of every chain and, with a slug, of that chain. */
 export function locationSchemaUids(chain?: string): string[] {
   return [...new Set([...everywhere, ...((chain !== undefined && found.get(chain)) || [])])]
 }
 
-/** Whether attestations of this schema are locations: on the chain of this slug, or on any. */
+/** True if attestations of this schema are locations: on the chain of this slug, or on any chain. */
 export function isLocationSchema(schemaUid: string, chain?: string): boolean {
   if (chain === undefined) return schemas.has(schemaUid)
   return everywhere.has(schemaUid) || found.get(chain)?.has(schemaUid) === true
 }
 
 /**
- * Reads the payload of an attestation of a location schema (docs/spec/facts.md 2). Throws a PayloadError when
+ * Decodes the payload of an attestation of a location schema (docs/spec/facts.md 2). Throws a PayloadError if
  * the payload does not match its schema.
  */
 export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
@@ -233,7 +239,7 @@ export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
   return decodeByText(schema, data)
 }
 
-/** The same by a schema that need not be one of those that this process knows. */
+/** Decodes a payload like `decodePayload`, for a schema that this process need not know. */
 export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload {
   if (data.length > MAX_PAYLOAD_BYTES)
     throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
@@ -263,7 +269,7 @@ export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload 
   }
 }
 
-/** A list of a payload; one value is a list of one, an empty one is none. */
+/** A payload's list. A single value is a list of one; an empty value is an empty list. */
 function listOf<T extends string | Uint8Array>(value: FieldValue | undefined): T[] {
   if (Array.isArray(value)) return value as T[]
   return value === undefined || (value as T).length === 0 ? [] : [value as T]
@@ -281,12 +287,12 @@ function attributesOf(
         : attributeOf(type, value),
     ]),
   )
-  // A byte takes six characters at most, as \u0001 does, and names come on top.
+  // A byte takes six characters at most, as \u0001 does, and names are added.
   const mayBeLarge = payloadBytes > MAX_ATTRIBUTES_LENGTH / 10
   return mayBeLarge && JSON.stringify(attributes).length > MAX_ATTRIBUTES_LENGTH ? null : attributes
 }
 
-/** An integer of up to 48 bits is a number, of more a text; bytes are hex. */
+/** Attribute as JSON: an integer of up to 48 bits is a number and a larger one a text; bytes are hex. */
 function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
   if (typeof value === 'bigint') return 'bits' in type && type.bits <= 48 ? Number(value) : value.toString()
   if (value instanceof Uint8Array)
@@ -299,7 +305,10 @@ function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
   return typeof value === 'string' ? storable(value) : value
 }
 
-/** The JSON object or array that a text holds; the text where it holds none, or numbers that would change. */
+/**
+ * JSON object or array that a text contains. The text itself if it contains none, or numbers that JSON.parse
+ * would change.
+ */
 function embeddedJson(text: string): unknown {
   storable(text)
   if (!/^\s*[[{]/.test(text) || !isPortableJson(text)) return text
@@ -315,13 +324,13 @@ function camelCase(name: string): string {
   return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Postgres cannot store NUL in a text. */
+/** Returns the text. Throws a PayloadError for NUL, which Postgres cannot store in a text. */
 function storable(text: string): string {
   if (text.includes('\0')) throw new PayloadError('a text holds the character NUL')
   return text
 }
 
-/** The geometry of a payload; or, as a text, why it cannot be read with certainty. */
+/** Geometry of a payload, or the reason for which it cannot be read with certainty. */
 export function readLocation({
   srs,
   locationType,

@@ -1,19 +1,19 @@
 import type { Reading } from '../geodesy'
 
 /**
- * The shape of a geometry on the plane of longitude and latitude, which the index and the bbox filter search.
- * (Computations use the geometry itself.)
+ * Shape of a geometry on the plane of longitude and latitude, which the index and the bbox filter search.
+ * Computations use the geometry itself.
  *
- * An edge takes the shorter way round, so one of more than 180 degrees of longitude crosses the antimeridian.
- * An edge of exactly 180 or 360 degrees does not: the kernel refuses the former, and the latter is the border
- * of a map. Lines are cut at the antimeridian. A polygon that crosses it is continued beyond 180 or -180 and
- * repeated 360 degrees away, so that each part of it also lies within -180 to 180, where the boxes of queries
- * lie; this adds no edge along the antimeridian. A ring that goes once round a pole is closed over the pole
- * on its smaller side.
+ * An edge takes the shorter way around, so one of more than 180 degrees of longitude crosses the
+ * antimeridian. An edge of exactly 180 or 360 degrees does not: the kernel rejects the former, and the latter
+ * is the border of a map. Lines are cut at the antimeridian. A polygon that crosses it is continued beyond
+ * 180 or -180 and repeated 360 degrees away. Each part of it then also lies within -180 to 180, as the boxes
+ * of queries do, and no edge along the antimeridian is added. A ring that runs once around a pole is closed
+ * over the pole on its smaller side.
  *
- * Time and memory are linear in the number of positions. Nothing depends on which edges cross, as an attester
- * chooses that. A ring that crosses itself is kept as it is: a box meets its edges, or what it winds round an
- * odd number of times.
+ * Time and memory are linear in the number of positions. Nothing depends on which edges cross, because an
+ * attester chooses that. A ring that crosses itself is stored unchanged: a box meets its edges, or the area
+ * that it winds around an odd number of times.
  */
 
 type Layout = Reading['layout']
@@ -32,26 +32,29 @@ const TYPE_NUMBERS = {
   MultiPolygon: 6,
   GeometryCollection: 7,
 } as const
-/** The type of each member of a collection. */
+/** Type of each member of a collection. */
 const MEMBERS = { MultiPoint: 'Point', MultiLineString: 'LineString', MultiPolygon: 'Polygon' } as const
-/** The flag of EWKB for a geometry with an SRID. */
+/** EWKB flag of a geometry with an SRID. */
 const HAS_SRID = 0x2000_0000
 /**
- * A polygon that is wider than this, or goes round a pole more than once, is replaced by its band of
- * latitudes.
+ * Maximum width of a polygon in degrees. A wider one, or one that runs around a pole more than once, is
+ * replaced by its band of latitudes.
  */
 export const WIDEST_DEGREES = 720
 const RADIANS = Math.PI / 180
-/** Smaller degrees are written as 0: location_x() divides them, and Postgres refuses what underflows. */
+/**
+ * Smaller degrees are written as 0: location_x() divides them, and Postgres raises an error for a result that
+ * underflows.
+ */
 const LEAST_DEGREES = 1e-300
 
 /** Positions on the plane: x, y, x, y, ... in degrees. */
 export type Line = Float64Array | number[]
 
-/** The members of a geometry on the plane: points or lines as positions, or polygons as rings. */
+/** Members of a geometry on the plane: points or lines as positions, or polygons as rings. */
 type Part = { type: 'Point' | 'LineString'; lines: Line[] } | { type: 'Polygon'; polygons: Line[][] }
 
-/** The plane shape of a geometry as hexadecimal EWKB (PostGIS's extended well-known binary), SRID 4326. */
+/** Plane shape of a geometry as hexadecimal EWKB (PostGIS's extended well-known binary), SRID 4326. */
 export function planeShape(reading: Reading): string {
   return new Writer().geometry(reading, reading.layout)
 }
@@ -79,13 +82,13 @@ function points({ lon, lat }: Positions, { start, end }: Span): Line[] {
   return Array.from({ length: end - start }, (_, i) => [lon[start + i]!, lat[start + i]!])
 }
 
-/** Degrees that an edge goes east, the shorter way round. */
+/** Degrees that an edge runs east, the shorter way around. */
 export function eastward(from: number, to: number): number {
   const step = to - from
   return Math.abs(step) > 180 && Math.abs(step) < 360 ? step - 360 * Math.sign(step) : step
 }
 
-/** The pieces of a line, cut where it crosses the antimeridian. */
+/** Pieces of a line, cut where it crosses the antimeridian. */
 export function cutLine({ lon, lat }: Positions, { start, end }: Span): Line[] {
   const pieces: number[][] = []
   let piece = [lon[start]!, lat[start]!]
@@ -104,14 +107,14 @@ export function cutLine({ lon, lat }: Positions, { start, end }: Span): Line[] {
   return [...pieces, piece]
 }
 
-/** A ring continued across the antimeridian: its longitudes go on beyond 180 and -180. */
+/** A ring continued across the antimeridian: its longitudes continue beyond 180 and -180. */
 export interface PlaneRing {
   line: Float64Array
   west: number
   east: number
   south: number
   north: number
-  /** Degrees from its start east to its end: 0, or 360 or -360 when it goes round a pole. */
+  /** degrees eastward from its start to its end: 0, or 360 or -360 if it runs around a pole */
   turn: number
 }
 
@@ -119,7 +122,7 @@ export function unwrapped({ lon, lat }: Positions, { start, end }: Span): PlaneR
   const line = new Float64Array(2 * (end - start))
   let x = lon[start]!
   let [west, east, south, north] = [x, x, lat[start]!, lat[start]!]
-  // Full turns beyond the border: adding whole turns keeps the digits of longitudes.
+  // Whole turns beyond the border. Adding whole turns preserves the digits of longitudes.
   let turns = 0
   for (let i = start; i < end; i++) {
     if (i > start) {
@@ -138,8 +141,8 @@ export function unwrapped({ lon, lat }: Positions, { start, end }: Span): PlaneR
 }
 
 /**
- * Polygons on the plane for one polygon (its shell, then its holes): boxes within -180 to 180 meet exactly
- * what they meet of the original.
+ * Polygons on the plane for one polygon (its shell, then its holes). Boxes within -180 to 180 meet exactly
+ * the parts that they meet of the original.
  */
 function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   const [drawn, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
@@ -147,8 +150,8 @@ function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   if (Math.abs(drawn.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
   const lines = [shell.line]
   for (const hole of holes) {
-    // Its longitudes continue those of the shell. A hole round the pole is left out, as it begins at another
-    // longitude.
+    // The hole's longitudes continue those of the shell. A hole around the pole is left out, because it
+    // begins at another longitude.
     if (hole.turn === 0) lines.push(shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
   }
   const first = Math.ceil((-180 - shell.east) / 360)
@@ -165,17 +168,17 @@ function shifted(line: Float64Array, degrees: number): Float64Array {
   return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
 }
 
-/** The pole on the smaller side of a ring that goes round both: 90 or -90. */
+/** Pole on the smaller side of a ring that runs around both: 90 or -90. */
 export function poleOf({ line, turn }: PlaneRing): number {
-  // The side north of it is the smaller one when the mean over longitude of the sine of its latitude is above
-  // 0.
+  // The side north of the ring is the smaller one if the mean over longitude of the sine of its latitude is
+  // above 0.
   let sines = 0
   for (let i = 2; i < line.length; i += 2)
     sines += (line[i]! - line[i - 2]!) * Math.sin(((line[i + 1]! + line[i - 1]!) / 2) * RADIANS)
   return sines * Math.sign(turn) >= 0 ? 90 : -90
 }
 
-/** A ring round a pole, closed along the meridian of its start and over the pole on its smaller side. */
+/** A ring around a pole, closed along the meridian of its start and over the pole on its smaller side. */
 function closedOverPole(ring: PlaneRing): PlaneRing {
   const { line } = ring
   const pole = poleOf(ring)

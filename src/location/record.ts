@@ -3,33 +3,33 @@ import { LOCATION_TYPES, SRS_SPELLINGS } from './names'
 import type { Location } from './index'
 
 /**
- * A location record's fields, in one table. The projection fills them, SQL selects them, and JSON, CSV,
- * GeoJSON, OpenAPI and the OGC schema show them, in this order. A field's name is its column's.
+ * Fields of a location record, in one table. The projection fills them, SQL selects them, and JSON, CSV,
+ * GeoJSON, OpenAPI and the OGC schema return them, in this order. A field has the name of its column.
  *
- * A new field is an entity field in schema.graphql (and `npm run codegen`), a migration, and one row here.
+ * A new field needs an entity field in schema.graphql (and `npm run codegen`), a migration, and one row here.
  */
 
-/** What a record is made of: an attestation, its block, and its payload as it was read. Hex is lower-case. */
+/** Source of a record: an attestation, its block, and its decoded payload. Hex is lower-case. */
 interface RecordSource {
   chain: string
   uid: string
   attester: string
   recipient: string
-  /** Time of the attestation's block. */
+  /** time of the attestation's block */
   blockTime: Date
   location: Location
-  /** Time of writing. */
+  /** time of writing */
   now: Date
 }
 
 const listed = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ')
 
-/** A type as JSON Schema says it. In SQL: text, text, timestamptz, numeric, boolean, text[], jsonb. */
+/** Types as in JSON Schema. In SQL: text, text, timestamptz, numeric, boolean, text[], jsonb. */
 export const FIELD_TYPES = {
   text: { type: 'string' },
-  /** Stored in lower case, shown with its checksum (EIP-55). */
+  /** stored in lower case, returned with its checksum (EIP-55) */
   address: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
-  /** Shown as ISO 8601 in UTC, with milliseconds. */
+  /** returned as ISO 8601 in UTC, with milliseconds */
   time: { type: 'string', format: 'date-time' },
   number: { type: 'number' },
   boolean: { type: 'boolean' },
@@ -39,17 +39,20 @@ export const FIELD_TYPES = {
 
 export interface RecordField {
   type: keyof typeof FIELD_TYPES
-  /** Whether it may be null. Default: it may not. */
+  /** true if it may be null */
   nullable?: true
-  /** Left out of JSON where it is null. Only the last field: completion.ts cuts it off. */
+  /**
+   * true if JSON leaves it out when it is null; only possible for the last field, which completion.ts cuts
+   * off
+   */
   optional?: true
-  /** For OpenAPI. */
+  /** for OpenAPI */
   description: string
-  /** What an item of a list is, for OpenAPI. */
+  /** description of an item of a list, for OpenAPI */
   items?: string
-  /** More that JSON Schema says of it. */
+  /** further JSON Schema keywords */
   schema?: Readonly<Record<string, unknown>>
-  /** Its value in a new record. */
+  /** its value in a new record */
   from: (source: RecordSource) => unknown
 }
 
@@ -158,13 +161,13 @@ export const RECORD_FIELDS = {
 } as const satisfies Record<string, RecordField>
 
 type Fields = typeof RECORD_FIELDS
-/** The fields of a record as its row has them. */
+/** Fields of a record's row. */
 export type RecordFields = { -readonly [Name in keyof Fields]: ReturnType<Fields[Name]['from']> }
 
-/** The same table by name, for those that walk through it. */
+/** The table as a list of names and fields. */
 export const RECORD_FIELD_LIST = Object.entries(RECORD_FIELDS) as [keyof Fields, RecordField][]
 
-/** The fields of a new record. (By Object.fromEntries it takes ten times as long.) */
+/** Fields of a new record. Object.fromEntries would take ten times as long. */
 export function recordFields(source: RecordSource): RecordFields {
   const fields: Record<string, unknown> = {}
   for (const [name, { from }] of RECORD_FIELD_LIST) fields[name] = from(source)

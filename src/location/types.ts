@@ -5,14 +5,14 @@ import { readWkt } from './wkt'
 import { parseStrictJson } from '../strict-json'
 
 /**
- * How the text of `location` is read, by location_type: it becomes GeoJSON for the kernel, or a GeometryError
- * says what would be right. The axis order is never guessed. Every reader takes time and memory linear in the
- * text.
+ * Reads the text of `location` by its location_type: returns GeoJSON for the kernel, or throws a
+ * GeometryError that states the rule. The axis order is never guessed. Every reader takes time and memory
+ * linear in the text.
  */
 type Read = (location: string, latitudeFirst: boolean) => unknown
 
 const LONGITUDE_FIRST: Read = (location) => readPair(location, 'longitude, latitude')
-/** By name in names.ts: the reader, or why there is no geometry. */
+/** Reader by type (names.ts), or the reason for which the type has no geometry. */
 const READERS: Readonly<Record<LocationType, Read | string>> = {
   geojson: parseJson,
   wkt: readWkt,
@@ -31,7 +31,7 @@ const UNKNOWN = `is not known: no geometry; known are ${Object.entries(READERS)
 const LATITUDE_FIRST =
   'names latitude before longitude, but GeoJSON and most WKT have the longitude first: no geometry; coordinate-decimal+lat-lon is certain'
 
-/** The reader of a location_type; or, as a text, why it has no geometry. */
+/** Reader of a location_type, or the reason for which it has no geometry. */
 export function locationReader(locationType: string): Read | string {
   const type = locationTypeOf(locationType)
   if (type === undefined) return UNKNOWN
@@ -42,7 +42,7 @@ function refuse(problem: string): never {
   throw new GeometryError('location', problem)
 }
 
-/** The start of a wrong text, for an error message. */
+/** Start of a rejected text, for an error message. */
 function excerpt(text: string): string {
   return `'${text.length > 40 ? `${text.slice(0, 40)}...` : text}'`
 }
@@ -56,7 +56,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A name without the quotes that it has as a JSON string. */
+/** Text without the quotes of a JSON string. */
 function bare(text: string): string {
   const trimmed = text.trim()
   return trimmed.length > 1 && trimmed.startsWith('"') && trimmed.endsWith('"')
@@ -65,12 +65,12 @@ function bare(text: string): string {
 }
 
 const DECIMAL = String.raw`[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?`
-/** Written as in the Location Protocol's examples: "-103.771556, 44.967243". */
+/** Format of the Location Protocol's examples: "-103.771556, 44.967243". */
 const PAIR = new RegExp(`^(${DECIMAL})(?:\\s*,\\s*|\\s+)(${DECIMAL})$`, 'i')
 
 /**
- * A JSON array of two numbers (a third one is the altitude), or two decimal numbers separated by a comma or
- * spaces; degrees, in the order that the location_type states.
+ * Reads a JSON array of two numbers (a third one is the altitude), or two decimal numbers separated by a
+ * comma or spaces. Both are degrees, in the order that the location_type states.
  */
 function readPair(location: string, order: 'longitude, latitude' | 'latitude, longitude'): unknown {
   const text = location.trim()
@@ -93,8 +93,8 @@ function point(lng: number, lat: number, altitude: number[], hint: string): unkn
 }
 
 /**
- * {x, y, scale}: longitude = x / scale and latitude = y / scale in degrees, rounded once, however many digits
- * the integers have.
+ * Reads {x, y, scale}: longitude = x / scale and latitude = y / scale in degrees, rounded once, however many
+ * digits the integers have.
  */
 function readScaled(location: string): unknown {
   const value = parseJson(location)
@@ -111,9 +111,10 @@ function readScaled(location: string): unknown {
   )
 }
 
-/** The nearest double to a quotient; `divisor` is above 0. */
+/** Nearest double to a quotient; `divisor` is above 0. */
 function quotient(dividend: bigint, divisor: bigint): number {
-  // 64 bits of it and one that says whether there is more: Number rounds them as it would the whole.
+  // 64 bits of the quotient, and a bit that is 1 if there are more: Number rounds them as it would round the
+  // whole.
   const shift = 64n + BigInt(divisor.toString(2).length)
   const scaled = (dividend < 0n ? -dividend : dividend) << shift
   const more = scaled % divisor === 0n ? 0n : 1n
@@ -122,8 +123,8 @@ function quotient(dividend: bigint, divisor: bigint): number {
 }
 
 /**
- * Only integers, as the protocol says: 13.4 with a scale of 1000000 was never scaled. JSON numbers beyond
- * 2^53 lose digits.
+ * The Location Protocol allows integers only: 13.4 with a scale of 1000000 was never scaled. JSON numbers
+ * beyond 2^53 have lost digits.
  */
 function integer(value: unknown, name: string): bigint {
   if (
@@ -138,8 +139,8 @@ function integer(value: unknown, name: string): bigint {
 }
 
 /**
- * The boundary of the cell as h3-js gives it: counter-clockwise, vertices in degrees without rounding. Its
- * edges are straight on H3's sphere and geodesics here.
+ * Boundary of the cell from h3-js: counter-clockwise, vertices in degrees without rounding. Its edges are
+ * straight on H3's sphere and geodesics here.
  */
 function readH3(location: string): unknown {
   const text = bare(location)
@@ -157,8 +158,8 @@ const GEOHASH_ALPHABET = '0123456789bcdefghjkmnpqrstuvwxyz'
 const GEOHASH = /^[0-9b-hjkmnp-z]{1,19}$/i
 
 /**
- * The box of the cell (Niemeyer 2008: bits of longitude and latitude by turns, longitude first). With up to
- * 19 characters its bounds are exact in doubles (48 bits of 360 degrees), and it is 0.1 micrometres wide.
+ * Box of the cell (Niemeyer 2008: bits of longitude and latitude alternately, longitude first). With up to 19
+ * characters its bounds are exact in doubles (48 bits of 360 degrees), and it is 0.1 micrometres wide.
  */
 function readGeohash(location: string): unknown {
   const text = bare(location)
@@ -182,16 +183,15 @@ function readGeohash(location: string): unknown {
   return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
 }
 
-/**
- * Below half a centimetre, so that what lies beyond a geodesic but not beyond its parallel is not outside.
- */
+/** Below half a centimetre, so that a position between a geodesic and its parallel is not outside. */
 const PARALLEL_METRES = 0.0045
 
 /**
  * Positions along a parallel, close enough that the geodesics between them stay within PARALLEL_METRES of it.
  * A geodesic bulges by N sin(2 lat) dlon^2 / 16: the geodesic curvature of the parallel is tan(lat) / N, on a
- * chord of N cos(lat) dlon, and N, the radius in the prime vertical, is below 6400 km. Cells are halved in
- * the same places, so that the cells on both sides of a parallel, and the cells in them, share their edges.
+ * chord of N cos(lat) dlon, and N, the radius in the prime vertical, is below 6400 km. Cells are halved at
+ * the same positions, so that the cells on both sides of a parallel, and the cells in them, share their
+ * edges.
  */
 function parallel(west: number, east: number, lat: number): [number, number][] {
   const step =
@@ -199,6 +199,6 @@ function parallel(west: number, east: number, lat: number): [number, number][] {
     (180 / Math.PI)
   let segments = 1
   while ((east - west) / segments > step) segments *= 2
-  // Exact: each is a binary fraction of 360 degrees.
+  // Exact: each number is a binary fraction of 360 degrees.
   return Array.from({ length: segments + 1 }, (_, i) => [west + ((east - west) / segments) * i, lat])
 }

@@ -2,8 +2,8 @@ import type { Geometry, Position } from 'geojson'
 import { GeometryError } from '../geodesy'
 
 /**
- * How deep positions are nested in the lists of each type: 0 a position in parentheses, 1 a list of
- * positions, ...
+ * GeoJSON type and nesting depth of positions in the lists of each WKT type: 0 for a position in parentheses,
+ * 1 for a list of positions, and so on.
  */
 const TYPES: Readonly<Record<string, readonly [type: string, depth: number]>> = {
   POINT: ['Point', 0],
@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<string, readonly [type: string, depth: number]>> = 
   MULTILINESTRING: ['MultiLineString', 2],
   MULTIPOLYGON: ['MultiPolygon', 3],
 }
-/** The limit of the kernel. */
+/** Limit of the kernel. */
 const MAX_NESTING = 8
 
 const NUMBER = String.raw`([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)`
@@ -27,12 +27,13 @@ const SRID = /SRID\s*=\s*(\d+)\s*;/iy
 
 /**
  * Reads Well-Known Text (ISO 19125, and PostGIS's EWKT) as GeoJSON, for the seven types of GeoJSON. x is the
- * longitude, as PostGIS, GDAL and QGIS write it. With a reference system that is latitude first by
- * definition, nobody can know which rule the writer followed, so the text is refused. Z is kept, M is
- * dropped, and a third number without a tag is Z (as in PostGIS). EMPTY, curves, other SRIDs and remaining
- * text are refused. Throws a GeometryError that names the character. This is a parser of our own because
- * betterknown accepts 'POINT(1abc 2xyz) rest' and 'POINT(1,2 3)', gives M for a fourth ordinate, and
- * overflows the stack.
+ * longitude, as in PostGIS, GDAL and QGIS. If the reference system is latitude first by definition, the
+ * writer's rule is unknown, so the text is rejected. Z is read, M is dropped, and a third number without a
+ * tag is Z (as in PostGIS). EMPTY, curves, other SRIDs and remaining text are rejected. Throws a
+ * GeometryError that names the character.
+ *
+ * This project has its own parser because betterknown accepts 'POINT(1abc 2xyz) rest' and 'POINT(1,2 3)',
+ * returns M for a fourth ordinate, and overflows the stack.
  */
 export function readWkt(text: string, latitudeFirst: boolean): unknown {
   if (latitudeFirst)
@@ -43,7 +44,7 @@ export function readWkt(text: string, latitudeFirst: boolean): unknown {
   return new WktReader(text).read()
 }
 
-/** Writes a GeoJSON geometry as Well-Known Text, longitude first; with Z where all its positions have one. */
+/** Writes a GeoJSON geometry as Well-Known Text, longitude first, with Z if all its positions have one. */
 export function writeWkt(geometry: Geometry): string {
   if (geometry.type === 'GeometryCollection')
     return `GEOMETRYCOLLECTION (${geometry.geometries.map(writeWkt).join(', ')})`
@@ -128,8 +129,8 @@ class WktReader {
   }
 
   /**
-   * Makes a reader of the positions of one geometry: each has as many numbers as the tag says, or as the
-   * first position.
+   * Returns a reader of one geometry's positions. The tag, or the first position, determines how many numbers
+   * each has.
    */
   private positions(tag: string): () => number[] {
     let size = tag === '' ? 0 : 2 + tag.length
@@ -148,7 +149,7 @@ class WktReader {
     while (this.text.charCodeAt(this.at) <= 32) this.at++
   }
 
-  /** Whether the next character is this mark, which is then taken. */
+  /** True if the next character is this mark. It is consumed unless `consume` is false. */
   private mark(mark: string, consume = true): boolean {
     this.space()
     const found = this.text[this.at] === mark
