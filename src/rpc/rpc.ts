@@ -116,7 +116,7 @@ export class Rpc {
     for (let attempt = 1; ; attempt++) {
       this.options.signal?.throwIfAborted()
       const endpoint = once
-        ? this.inOrder(reversed).find((each) => !excluded.has(each))
+        ? this.inOrder(reversed).find((candidate) => !excluded.has(candidate))
         : await this.next(reversed, excluded)
       if (!endpoint) throw refusal ?? this.noEndpoint()
       const askedAt = this.clock.now()
@@ -166,7 +166,7 @@ export class Rpc {
   private inOrder(reversed: boolean): Endpoint[] {
     const all = this.endpoints.filter((endpoint) => endpoint.wrongChainId === undefined)
     if (reversed) all.reverse()
-    return [...all.filter((each) => each.isTrusted), ...all.filter((each) => !each.isTrusted)]
+    return [...all.filter(({ isTrusted }) => isTrusted), ...all.filter(({ isTrusted }) => !isTrusted)]
   }
 
   /**
