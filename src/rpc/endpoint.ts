@@ -6,57 +6,60 @@ import { rpcClient } from './http'
 import { isTemporary } from './refusals'
 
 export interface EndpointOptions {
-  /** The chain that the endpoint must be of. */
+  /** chain that the endpoint must be on */
   chain: Chain
-  /** Requests per second; undefined = no limit. */
+  /** requests per second; undefined means no limit */
   rateLimit?: number | undefined
-  /** HTTP requests at a time; 10 by default. */
+  /** concurrent HTTP requests; 10 by default */
   concurrency?: number
-  /** Calls in one HTTP request; 1 for providers that refuse batches. */
+  /** calls per HTTP request; 1 for providers that refuse batches */
   batchSize: number
-  /** A call without an answer after this time has failed. */
+  /** milliseconds after which a call without a response has failed */
   timeoutMs: number
-  /** Milliseconds for which the answer to eth_chainId is used; Infinity by default. */
+  /** milliseconds for which the result of eth_chainId is valid; Infinity by default */
   chainIdValidMs?: number
   log?: Logger
   clock?: Clock
-  /** Makes the client of a URL; over HTTP or WebSocket by default. */
+  /** creates the client of a URL; HTTP or WebSocket by default */
   connect?: (options: RpcClientOptions & { url: string }) => RpcClient
 }
 
 /**
- * How a call ended. A refusal is a JSON-RPC error of a node that is well; `chainId`: the endpoint is on this
- * other chain, and was not asked; a failure is anything else.
+ * Outcome of a call. A refusal is a JSON-RPC error of a healthy endpoint. `chainId` means that the endpoint
+ * is on this other chain, and that the call was not sent. Anything else is a failure.
  */
 export type Outcome<T> = { answer: T } | { refusal: RpcError } | { failure: Error } | { chainId: number }
 
-/** How many calls of a method ended how, since the start. */
+/** Number of calls of a method by outcome, since the start. */
 export type CallCounts = Record<'answered' | 'refused' | 'failed', number>
 
 const FIRST_REST_MS = 250
 const LONGEST_REST_MS = 15_000
 const DISTRUST_MS = 30_000
-/** A wrong chain id that excludes an endpoint for ever must be answered this often. */
+/** Number of times that an endpoint must report another chain id before it is excluded permanently. */
 const CHAIN_ID_ATTEMPTS = 3
 const CHAIN_ID_PAUSE_MS = 500
 
-/** The codes of errors of a connection that ended: what was sent on a kept one has not been read. */
+/** Error codes of a connection that ended: a call on a kept-alive connection has not been read. */
 export const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** One JSON-RPC endpoint: its health, and the proof that it is of the right chain. */
+/** A JSON-RPC endpoint: its health, and the check that it is on the expected chain. */
 export class Endpoint {
-  /** For logs: without path and query, where providers put the key. */
+  /** Host for logs, without path and query, in which providers put the key. */
   readonly host: string
-  /** By method. */
+  /** Counts by method. */
   readonly calls = new Map<string, CallCounts>()
   private readonly client: RpcClient
   private failures = 0
-  /** By the clock: until then it is queried only if all others have failed too. */
+  /** Time by the clock until which it is queried only if all others have failed too. */
   restsUntil = -Infinity
-  /** By the clock: until then it is queried after all others, because one of its responses cannot be true. */
+  /**
+   * Time by the clock until which it is queried after all others, because one of its responses cannot be
+   * true.
+   */
   private distrustedUntil = -Infinity
   private chainId: { askedAt: number; answer: Promise<number> } | undefined
-  /** The chain id that it answered, if it is of another chain; and until when that is believed. */
+  /** Chain id that it reported, if that is another chain, and the time until which the report is valid. */
   private otherChain: { id: number; until: number } | undefined
   private readonly clock: Clock
 
@@ -67,7 +70,7 @@ export class Endpoint {
     const { rateLimit, concurrency, batchSize, timeoutMs, connect = rpcClient } = options
     this.clock = options.clock ?? MONOTONIC
     this.host = new URL(url).host
-    // The client's own log would hold the URL, and with it the key. Retries are decided in rpc.ts.
+    // The client's own log would contain the URL, and with it the key. rpc.ts decides about retries.
     this.client = connect({
       url,
       rateLimit,
@@ -88,12 +91,12 @@ export class Endpoint {
     return this.distrustedUntil <= this.clock.now()
   }
 
-  /** The chain that it is on, if that is known to be another one. */
+  /** Chain id that it is on, if that is known to be another chain. */
   get wrongChainId(): number | undefined {
     return this.otherChain && this.otherChain.until > this.clock.now() ? this.otherChain.id : undefined
   }
 
-  /** Sends calls of these methods once it has shown that it is of this chain. Never throws. */
+  /** Sends calls of these methods after the endpoint has proved that it is on this chain. Never throws. */
   async ask<T>(send: (client: RpcClient) => Promise<T>, methods: readonly string[]): Promise<Outcome<T>> {
     let asked: readonly string[] = []
     try {
@@ -101,7 +104,7 @@ export class Endpoint {
       if (chainId !== this.options.chain.id) return { chainId }
       asked = methods
       const answer = await send(this.client).catch((error: { code?: unknown }) => {
-        // A kept connection that the server had closed meanwhile: the call has not been read.
+        // The server had closed a kept-alive connection, so the call has not been read.
         if (CLOSED.has(error.code)) return send(this.client)
         throw error
       })
@@ -125,7 +128,7 @@ export class Endpoint {
     }
   }
 
-  /** The chain id that it answers now. Throws when the answer is none. */
+  /** Returns the chain id that the endpoint reports now. Throws if the response is not a chain id. */
   async readChainId(): Promise<number> {
     const answer = await this.client.call<unknown>('eth_chainId', []).catch((error: Error) => {
       this.count(['eth_chainId'], 'failed')
@@ -137,16 +140,19 @@ export class Endpoint {
     return Number(answer)
   }
 
-  /** Lets it rest after a failure, longer each time. `askedAt` by the clock. */
+  /** Pauses the endpoint after a failure, longer each time. `askedAt` is a time by the clock. */
   rest(askedAt: number, method: string, reason: Error): void {
-    // Calls that were under way together fail together: that is one failure.
+    // Concurrent calls fail together: that is one failure.
     if (this.restsUntil <= askedAt) this.failures++
     const restMs = Math.min(FIRST_REST_MS * 2 ** (this.failures - 1), LONGEST_REST_MS)
     this.restsUntil = this.clock.now() + restMs
     this.options.log?.warn({ ...this.about(method, reason.message), restMs }, 'an RPC endpoint failed')
   }
 
-  /** Its answer cannot be true: others come first for a while. Logged once in that time. */
+  /**
+   * Records that a response cannot be true: other endpoints come first for DISTRUST_MS. Logged once in that
+   * time.
+   */
   distrust(method: string, reason: string): void {
     if (this.isTrusted)
       this.options.log?.warn(this.about(method, reason), 'an RPC endpoint gave an answer that cannot be true')
@@ -180,7 +186,7 @@ export class Endpoint {
     return { chain: this.options.chain.slug, endpoint: this.host, method, reason: reason.slice(0, 300) }
   }
 
-  /** The error with the URL replaced by its host, in whatever form the message has it. */
+  /** Returns the error with the URL replaced by its host, in whatever form the message contains it. */
   private withoutUrl(error: Error): Error {
     delete (error as { rpcUrl?: string }).rpcUrl
     const { href, pathname, search } = new URL(this.url)

@@ -4,7 +4,7 @@ import { gunzip } from 'node:zlib'
 import { Agent } from 'undici'
 
 const unzipped = promisify(gunzip)
-/** Bytes of an answer that was compressed. Node's longest string has as many characters. */
+/** Maximum number of bytes of a decompressed response: Node's maximum string length. */
 const LONGEST = 2 ** 29 - 24
 
 interface Request {
@@ -14,7 +14,7 @@ interface Response {
   id: number
 }
 
-/** An answer that is no success. */
+/** Error for a response whose status is not a success. */
 class HttpStatusError extends Error {
   override readonly name = 'HttpStatusError'
   readonly response: { status: number }
@@ -26,8 +26,8 @@ class HttpStatusError extends Error {
 }
 
 /**
- * Subsquid's JSON-RPC client (its queue, its limits) over undici: its own HTTP client, node-fetch, costs
- * three times as much CPU for a call, and the API reads the chain for each answer.
+ * Subsquid's JSON-RPC client (its queue, its limits) over undici. Its own HTTP client, node-fetch, needs
+ * three times as much CPU per call, and the API reads the chain for each answer.
  */
 export function rpcClient(options: RpcClientOptions & { url: string }): RpcClient {
   const client = new RpcClient(options)
@@ -36,7 +36,7 @@ export function rpcClient(options: RpcClientOptions & { url: string }): RpcClien
   return client
 }
 
-/** The connection that RpcClient 4.14.0 expects (`Connection` in its interfaces.ts). */
+/** Connection that RpcClient 4.14.0 expects (`Connection` in its interfaces.ts). */
 class HttpConnection {
   private readonly agent = new Agent()
   private readonly target: { origin: string; path: string; headers: Record<string, string> }
@@ -70,7 +70,7 @@ class HttpConnection {
     return answer
   }
 
-  /** In the order of the requests. */
+  /** Returns responses in the order of the requests. */
   async batchCall(batch: Request[], timeoutMs = 0): Promise<Response[]> {
     const answers = await this.post(batch, timeoutMs)
     if (!Array.isArray(answers)) throw protocolError('the answer to a batch is no list')
@@ -83,7 +83,7 @@ class HttpConnection {
     })
   }
 
-  /** @param timeoutMs for the whole answer; 0 = no limit */
+  /** @param timeoutMs limit for the whole response; 0 means no limit */
   private async post(content: object, timeoutMs: number): Promise<unknown> {
     const abort = new AbortController()
     const timer = timeoutMs > 0 ? setTimeout(() => abort.abort(timedOut(timeoutMs)), timeoutMs) : undefined

@@ -1,10 +1,10 @@
 /**
- * JSON-RPC: the endpoints of one chain, which stand in for each other. Everything that calls a node goes
- * through here, in the indexer and in the API.
+ * JSON-RPC: the endpoints of one chain, which replace each other on failure. All calls of RPC endpoints, in
+ * the indexer and in the API, use this room.
  *
- * rpc.ts holds the failover policy: `Rpc` knows the endpoints, and each reader asks them through a `Route` of
- * its own. endpoint.ts is one endpoint with its health and its chain id. refusals.ts is the only place that
- * reads the words of a node's error. metrics.ts tells Prometheus how many calls there were.
+ * rpc.ts implements the failover policy: `Rpc` has the endpoints, and each reader queries them through its
+ * own `Route`. endpoint.ts is one endpoint with its health and its chain id. refusals.ts is the only file
+ * that interprets the text of an endpoint's error. metrics.ts reports the number of calls to Prometheus.
  */
 
 export { RpcError } from '@subsquid/rpc-client'

@@ -2,9 +2,9 @@ import type { Counter, Registry } from 'prom-client'
 import type { Rpc } from './rpc'
 
 /**
- * Counts calls of JSON-RPC for Prometheus. An endpoint is its host: providers put keys into paths and
- * queries. A call that is tried again counts again, as providers bill it; one
- * that was sent again because its connection had been closed counts once.
+ * Counts JSON-RPC calls for Prometheus. An endpoint's label is its host, because providers put keys into
+ * paths and queries. A retried call counts again, as providers bill it. A call that was re-sent because its
+ * connection had been closed counts once.
  * @param prometheus prom-client, which most indexers never load
  */
 export function registerRpcCalls(

@@ -13,7 +13,8 @@ const closing: (() => void)[] = []
 afterEach(() => closing.splice(0).forEach((close) => close()))
 
 /**
- * An endpoint with a key in its path and a given answer: a result, a JSON-RPC error, an HTTP status, or none.
+ * An endpoint with a key in its path and a fixed response: a result, a JSON-RPC error, an HTTP status, or
+ * none.
  */
 async function endpoint(answer: (method: string) => unknown): Promise<{ url: string; calls: string[] }> {
   const calls: string[] = []
@@ -47,7 +48,7 @@ const routeTo = (endpoints: readonly { url: string }[], timeoutMs: number) =>
     timeoutMs,
     log: new Logger((record) => logged.push(record), 'test'),
   }).route()
-/** No answer is late. */
+/** Route with a timeout that no response exceeds. */
 const rpc = (...endpoints: { url: string }[]) => routeTo(endpoints, 60_000)
 
 test.each<[string, (method: string) => unknown]>([

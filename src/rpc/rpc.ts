@@ -5,9 +5,9 @@ import { Endpoint, wrongChain, type CallCounts, type EndpointOptions } from './e
 import { isHttpTooMuch, isTooMuch } from './refusals'
 
 export interface RpcOptions extends EndpointOptions {
-  /** JSON-RPC endpoints in order of preference, at least one. */
+  /** JSON-RPC endpoints in order of preference, at least one */
   urls: readonly string[]
-  /** When it aborts, no call is tried again: those that wait for an endpoint reject. */
+  /** aborting it ends all retries: calls that wait for an endpoint reject */
   signal?: AbortSignal
 }
 
@@ -17,38 +17,47 @@ export interface RpcCall {
 }
 
 export interface CallOptions {
-  /** The caller can ask for less: a refusal of the call's size is thrown at once, without asking others. */
+  /**
+   * true if the caller can split the request: a refusal of its size is thrown at once, without querying other
+   * endpoints
+   */
   splittable?: boolean
-  /** Gives up after this many failures times the number of endpoints; never by default. */
+  /** maximum number of failures per endpoint; unlimited by default */
   rounds?: number
   /**
-   * Ask each endpoint once at most, in the order of preference whatever other calls met, and wait for none.
-   * An endpoint that failed one call stays the first for the next: a less preferred one may be some blocks
-   * behind.
+   * True to query each endpoint at most once, in order of preference whatever the outcome of other calls, and
+   * to wait for none. An endpoint that failed one call stays the first for the next call, because a less
+   * preferred one may be some blocks behind.
    */
   once?: boolean
-  /** Null is no answer: the next endpoint is asked. */
+  /** true if null is not a result, so that the next endpoint is queried */
   required?: boolean
 }
 
-/** An answer, and how to report that it cannot be true: its endpoint is then asked last for a while. */
+/**
+ * A result, and a function that reports that it cannot be true. Its endpoint is then queried last for a
+ * while.
+ */
 export interface Answered<T> {
   answer: T
   distrust: (reason: string) => void
 }
 
-/** The answer of one endpoint, or its refusal. */
+/** Result of one endpoint, or its refusal. */
 export type Opinion<T> = Answered<T> | { refusal: RpcError }
 
-/** An EAS contract must be missing this often before it is believed: a node that syncs has no code yet. */
+/**
+ * Number of times that an EAS contract must be missing before that is believed: an endpoint that is syncing
+ * has no code yet.
+ */
 const CODE_ATTEMPTS = 4
 const CODE_PAUSE_MS = 500
 
 /**
- * The JSON-RPC endpoints of one chain, used as one that does not fail. A call goes to the first endpoint that
- * is well; when that one does not answer, answers an HTTP error or nonsense, to the next; and round again,
- * with longer and longer rests, until there is an answer. No answer of an endpoint is used before it has
- * shown that it is of the right chain.
+ * JSON-RPC endpoints of one chain, used as one that does not fail. A call goes to the first healthy endpoint.
+ * If that endpoint times out, returns an HTTP error or an invalid response, the call goes to the next one,
+ * and around again with longer and longer pauses, until there is a result. No result of an endpoint is used
+ * before the endpoint has proved that it is on the expected chain.
  */
 export class Rpc {
   private readonly endpoints: readonly Endpoint[]
@@ -59,29 +68,29 @@ export class Rpc {
     this.endpoints = options.urls.map((url) => new Endpoint(url, options))
   }
 
-  /** How many calls of each method ended how at each endpoint, since the start. */
+  /** Number of calls by endpoint, method and outcome, since the start. */
   *counts(): Generator<{ chain: string; endpoint: string; method: string; counts: CallCounts }> {
     for (const { host, calls } of this.endpoints)
       for (const [method, counts] of calls)
         yield { chain: this.options.chain.slug, endpoint: host, method, counts }
   }
 
-  /** Closes the connections: calls under way reject. */
+  /** Closes the connections. Pending calls reject. */
   close(): void {
     for (const endpoint of this.endpoints) endpoint.close()
   }
 
-  /** How many endpoints there are. */
+  /** Number of endpoints. */
   get size(): number {
     return this.endpoints.length
   }
 
-  /** A way of asking the endpoints: in their order of preference, or the least preferred one first. */
+  /** Route through the endpoints in their order of preference, or with the least preferred one first. */
   route(start: 'preferred' | 'last' = 'preferred'): Route {
     return new Route(this, start === 'last')
   }
 
-  /** True if an endpoint has the EAS contract. Throws a SettingsError if no endpoint is of this chain. */
+  /** True if an endpoint has the EAS contract. Throws a SettingsError if no endpoint is on this chain. */
   async hasContract(): Promise<boolean> {
     for (const [attempt, route] of this.route().alternating(CODE_ATTEMPTS)) {
       if (attempt > 0) await this.clock.pause(CODE_PAUSE_MS)
@@ -90,20 +99,23 @@ export class Rpc {
     return false
   }
 
-  /** Throws a SettingsError if no endpoint is of this chain, or none has EAS. Waits for an answer. */
+  /**
+   * Throws a SettingsError if no endpoint is on this chain, or none has the EAS contract. Waits for a
+   * response.
+   */
   async check(): Promise<void> {
     const { chain } = this.options
     if (await this.hasContract()) return
     throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
   }
 
-  /** The chain ids of all endpoints that answer now. */
+  /** Chain ids of all endpoints that respond now. */
   async chainIds(): Promise<number[]> {
     const answers = await Promise.allSettled(this.endpoints.map((endpoint) => endpoint.readChainId()))
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   }
 
-  /** The first answer. For routes only; their methods say what it throws. */
+  /** First result. For routes only; their methods document what it throws. */
   async ask<T>(
     reversed: boolean,
     send: (client: RpcClient) => Promise<T>,
@@ -127,7 +139,7 @@ export class Rpc {
         excluded.add(endpoint)
         refusal = new Error(`${method} has no result`)
       } else if ('refusal' in outcome) {
-        // This node is well but will not answer. Another one may: it prunes less, or has a higher limit.
+        // This endpoint is healthy but refuses. Another one may not: it prunes less, or has a higher limit.
         if (splittable && isTooMuch(outcome.refusal)) throw outcome.refusal
         excluded.add(endpoint)
         refusal = outcome.refusal
@@ -145,8 +157,8 @@ export class Rpc {
   }
 
   /**
-   * The answer or refusal of each endpoint that is well and of this chain. For routes only. Throws a
-   * SettingsError when the only endpoint is of another chain.
+   * Results or refusals of each endpoint that is healthy and on this chain. For routes only. Throws a
+   * SettingsError if the only endpoint is on another chain.
    */
   async *each<T>(reversed: boolean, calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
     const methods = calls.map(({ method }) => method)
@@ -162,7 +174,7 @@ export class Rpc {
     }
   }
 
-  /** The endpoints that are not known to be of another chain, the trusted ones first. */
+  /** Endpoints that are not known to be on another chain, the trusted ones first. */
   private inOrder(reversed: boolean): Endpoint[] {
     const all = this.endpoints.filter((endpoint) => endpoint.wrongChainId === undefined)
     if (reversed) all.reverse()
@@ -170,8 +182,8 @@ export class Rpc {
   }
 
   /**
-   * The first endpoint that is well; when all rest, the one whose rest ends first, at its end; undefined when
-   * none is left.
+   * First healthy endpoint. If all are paused, waits for the one whose pause ends first. Undefined if none is
+   * left.
    */
   private async next(reversed: boolean, excluded: ReadonlySet<Endpoint>): Promise<Endpoint | undefined> {
     const candidates = this.inOrder(reversed).filter((endpoint) => !excluded.has(endpoint))
@@ -196,8 +208,8 @@ export class Rpc {
 }
 
 /**
- * One reader's way of asking the endpoints. It starts at one end of the list and goes on to the others when
- * endpoints fail; a reader that cannot use an answer turns it round, so that another endpoint comes first.
+ * One reader's way through the endpoints. It starts at one end of the list and continues with the others if
+ * endpoints fail. A reader that cannot use a result reverses it, so that another endpoint comes first.
  */
 export class Route {
   constructor(
@@ -205,19 +217,18 @@ export class Route {
     private reversed: boolean,
   ) {}
 
-  /** From now on the endpoints are asked in the opposite order. */
+  /** Reverses the order of the endpoints for further calls. */
   turn(): void {
     this.reversed = !this.reversed
   }
 
-  /** A route in the opposite order, for a second opinion. */
+  /** Route in the opposite order, for a second opinion. */
   get opposite(): Route {
     return new Route(this.rpc, !this.reversed)
   }
 
   /**
-   * Routes in this order and the opposite one by turns, for questions that are asked again; each with its
-   * number, from 0.
+   * Routes in this order and the opposite one alternately, for repeated queries. Each has its number, from 0.
    */
   *alternating(times: number): Generator<[attempt: number, route: Route]> {
     const { reversed } = this
@@ -225,8 +236,8 @@ export class Route {
   }
 
   /**
-   * The result of one call. Throws an RpcError when every endpoint refuses it; a SettingsError when none is
-   * of the chain; other errors only after `rounds`, or with `once`.
+   * Result of one call. Throws an RpcError if every endpoint refuses it, and a SettingsError if no endpoint
+   * is on the chain. It throws other errors only after `rounds`, or with `once`.
    */
   async call<T>(method: string, params: unknown[] = [], options?: CallOptions): Promise<T> {
     const send = (client: RpcClient) => client.call<T>(method, params)
@@ -234,13 +245,13 @@ export class Route {
   }
 
   /**
-   * The results of calls, in order, from one endpoint in as few HTTP requests as it allows. Throws as `call`.
+   * Results of calls, in order, from one endpoint in as few HTTP requests as it allows. Throws like `call`.
    */
   async batchCall<T>(calls: readonly RpcCall[], options?: CallOptions): Promise<T[]> {
     return (await this.batch<T>(calls, options)).answer
   }
 
-  /** As batchCall, for callers that can tell whether the answers may be true. */
+  /** Like `batchCall`, for callers that can detect results that cannot be true. */
   batch<T>(calls: readonly RpcCall[], options?: CallOptions): Promise<Answered<T[]>> {
     if (calls.length === 0) return Promise.resolve({ answer: [], distrust: () => {} })
     const methods = calls.map(({ method }) => method)
@@ -248,15 +259,15 @@ export class Route {
   }
 
   /**
-   * What each endpoint answers to these calls, each asked once: for answers that must agree. Endpoints that
-   * rest, fail or are of another chain are left out, so there may be none.
+   * Results of each endpoint for these calls, queried once each: for results that must agree. Endpoints that
+   * are paused, fail or are on another chain are left out, so there may be none.
    */
   each<T>(calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
     return this.rpc.each<T>(this.reversed, calls)
   }
 }
 
-/** A number as JSON-RPC writes it. */
+/** A number in JSON-RPC's form. */
 export function hexNumber(value: number): string {
   return `0x${value.toString(16)}`
 }
