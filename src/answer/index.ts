@@ -3,23 +3,23 @@ import { LATEST_SECOND } from '../location'
 import { OPERATIONS, type Operation } from '../operations'
 
 /**
- * Answers of this service as attestations: who attests them, and what their payload says. The indexer reads
- * them by their attesters, as a request may name any schema of the right types.
+ * Answers of this service as attestations: their attesters, and their payload. The indexer selects them by
+ * attester, because a request may name any schema of the required types.
  */
 
-/** What an answer says, as the Compute API answers it (docs/spec/interface.md 6). */
+/** Claims of an answer, as the Compute API returns them (docs/spec/interface.md 6). */
 export interface Claims {
   result: number | boolean
-  /** Of numbers. */
+  /** for numbers only */
   units?: 'meters' | 'square_meters'
-  /** Such as `distance` or `within:50000` */
+  /** such as `distance` or `within:50000` */
   operation: string
   /** Unix seconds */
   timestamp: number
   inputRefs: string[]
 }
 
-/** The fields of an answer as its row has them: hex in lower case. */
+/** Fields of an answer's row. Hex is lower-case. */
 export interface AnswerFields {
   uid: string
   chain: string
@@ -28,7 +28,7 @@ export interface AnswerFields {
   operation: string
   result: number | boolean
   units: string | null
-  /** The whole number of the payload, as text; null for booleans */
+  /** whole number of the payload, as text; null for booleans */
   value: string | null
   input_refs: string[]
   computed_at: Date
@@ -37,8 +37,8 @@ export interface AnswerFields {
 }
 
 /**
- * What a payload says, with the whole number that it holds; undefined where it is no answer: other fields, or
- * units that no operation has.
+ * Decodes an answer's payload into its claims, with the whole number in it. Undefined if it is not an answer:
+ * it has other fields, or units of no operation.
  * @param data hex
  */
 export function readAnswer(data: string): { claims: Claims; value: bigint | null } | undefined {
@@ -48,7 +48,7 @@ export function readAnswer(data: string): { claims: Claims; value: bigint | null
   const context = { operation, timestamp, inputRefs: [...inputRefs] }
   if (typeof result === 'boolean') return { claims: { result, ...context }, value: null }
   const units = Object.values<Operation>(OPERATIONS).find(
-    (each) => each.units?.payload === payload.units,
+    (operation) => operation.units?.payload === payload.units,
   )?.units
   return (
     units && {
@@ -58,10 +58,10 @@ export function readAnswer(data: string): { claims: Claims; value: bigint | null
   )
 }
 
-/** By chain, lower-case. */
+/** Attesters, lower-case, by chain. */
 const attesters = new Map<string, Set<string>>()
 
-/** From now on what these addresses (lower-case) attest on this chain is read as answers of this service. */
+/** Adds attesters, lower-case, whose attestations on this chain are read as answers of this service. */
 export function addAnswerAttesters(chain: string, added: readonly { address: string }[]): void {
   attesters.set(chain, new Set([...answerAttesters(chain), ...added.map(({ address }) => address)]))
 }
