@@ -81,7 +81,7 @@ async function takesOver(fault: Fault | 'dead'): Promise<void> {
 test('the only endpoint serves another chain: the indexer refuses to run, and logs why', async () => {
   await indexer.stop()
   const wrong = startIndexerBehind(world, [faults.anotherChain])
-  expect(await wrong.refused).toMatch(/is on chain 1, not 84532/)
+  expect(await wrong.refused).toMatch(/is on chain 1 instead of 84532/)
   await wrong.stop()
   restart()
   await world.caughtUp()

@@ -52,7 +52,7 @@ const LIST = /\[(\d{0,6})\]$/
  */
 export function parseSchema(schema: string): SchemaField[] {
   if (schema.length > MAX_SCHEMA_LENGTH)
-    throw new TypeError(`a schema of ${schema.length} characters; at most ${MAX_SCHEMA_LENGTH} are read`)
+    throw new TypeError(`expected a schema of at most ${MAX_SCHEMA_LENGTH} characters, got ${schema.length}`)
   return fieldsOf(schema, 0, { fields: 0 })
 }
 
@@ -60,7 +60,7 @@ function fieldsOf(text: string, depth: number, count: { fields: number }): Schem
   const fields: SchemaField[] = []
   const names = new Set<string>()
   for (const part of splitOutside(text)) {
-    if (++count.fields > MAX_FIELDS) throw new TypeError(`more than ${MAX_FIELDS} fields`)
+    if (++count.fields > MAX_FIELDS) throw new TypeError(`expected at most ${MAX_FIELDS} fields`)
     const field = part.trim()
     // The name follows the last bracket or parenthesis, or the first word.
     const end = Math.max(field.lastIndexOf(')'), field.lastIndexOf(']')) + 1
@@ -68,8 +68,8 @@ function fieldsOf(text: string, depth: number, count: { fields: number }): Schem
     const given = field.slice(type.length).trim()
     const name = given || String(fields.length)
     if (!NAME.test(name) && name !== String(fields.length))
-      throw new TypeError(`'${excerpt(name)}' is no name of a field: letters, digits, _ and $`)
-    if (names.has(name)) throw new TypeError(`two fields ${name}`)
+      throw new TypeError(`'${excerpt(name)}' is not a field name: expected letters, digits, _ and $`)
+    if (names.has(name)) throw new TypeError(`two fields have the name ${name}`)
     names.add(name)
     fields.push({ name, type: typeOf(type, depth, count) })
   }
@@ -83,8 +83,7 @@ function splitOutside(text: string): string[] {
   let start = 0
   for (let at = 0; at < text.length; at++) {
     if (text[at] === '(') open++
-    else if (text[at] === ')' && --open < 0)
-      throw new TypeError('a parenthesis is closed that was not opened')
+    else if (text[at] === ')' && --open < 0) throw new TypeError('a closing parenthesis has no opening one')
     else if (text[at] === ',' && open === 0) {
       parts.push(text.slice(start, at))
       start = at + 1
@@ -95,7 +94,7 @@ function splitOutside(text: string): string[] {
 }
 
 function typeOf(text: string, depth: number, count: { fields: number }): AbiType {
-  if (depth > MAX_TYPE_DEPTH) throw new TypeError(`types nested deeper than ${MAX_TYPE_DEPTH}`)
+  if (depth > MAX_TYPE_DEPTH) throw new TypeError(`expected at most ${MAX_TYPE_DEPTH} levels of nested types`)
   const list = LIST.exec(text)
   if (list) return arrayOf(typeOf(text.slice(0, list.index).trimEnd(), depth + 1, count), list[1]!)
   const tuple = /^(?:tuple\s*)?\(([^]*)\)$/.exec(text)
@@ -103,7 +102,7 @@ function typeOf(text: string, depth: number, count: { fields: number }): AbiType
     const fields = fieldsOf(tuple[1]!, depth + 1, count)
     const size = fields.reduce((sum, { type }) => sum + type.size, 0)
     const dynamic = fields.some(({ type }) => type.dynamic)
-    if (size > MAX_HEAD_BYTES) throw new TypeError(`${excerpt(text)} is larger than ${MAX_HEAD_BYTES} bytes`)
+    if (size > MAX_HEAD_BYTES) throw new TypeError(`${excerpt(text)} exceeds ${MAX_HEAD_BYTES} bytes`)
     return { kind: 'tuple', fields, dynamic, size: dynamic ? WORD : size }
   }
   if (text === 'string' || text === 'bytes') return { kind: text, dynamic: true, size: WORD }
@@ -114,7 +113,7 @@ function typeOf(text: string, depth: number, count: { fields: number }): AbiType
     return { kind: number[1] as 'uint' | 'int', bits, dynamic: false, size: WORD }
   const length = text === 'function' ? 24 : Number(/^bytes(\d{1,2})$/.exec(text)?.[1] ?? 0)
   if (length >= 1 && length <= WORD) return { kind: 'bytesN', length, dynamic: false, size: WORD }
-  throw new TypeError(`'${excerpt(text)}' is no ABI type`)
+  throw new TypeError(`'${excerpt(text)}' is not an ABI type`)
 }
 
 function arrayOf(of: AbiType, digits: string): AbiType {
@@ -122,7 +121,9 @@ function arrayOf(of: AbiType, digits: string): AbiType {
   const length = Number(digits)
   const size = length * of.size
   if (length === 0 || size > MAX_HEAD_BYTES)
-    throw new TypeError(`a list of ${length} elements; 1 to ${Math.floor(MAX_HEAD_BYTES / of.size)} are read`)
+    throw new TypeError(
+      `expected a list of 1 to ${Math.floor(MAX_HEAD_BYTES / of.size)} elements, got ${length}`,
+    )
   return { kind: 'array', of, length, dynamic: of.dynamic, size: of.dynamic ? WORD : size }
 }
 
@@ -193,7 +194,7 @@ class Reader {
 
   private uint(at: number, bits = 256): bigint {
     if (at + WORD > this.buffer.length)
-      throw new PayloadError(`payload of ${this.buffer.length} bytes ends within a field at byte ${at}`)
+      throw new PayloadError(`payload of ${this.buffer.length} bytes ends within the field at byte ${at}`)
     let value = 0n
     for (let i = at; i < at + WORD; i += 4)
       value =
@@ -219,9 +220,9 @@ class Reader {
 
   private word(at: number, length: number): Uint8Array {
     if (at + WORD > this.buffer.length)
-      throw new PayloadError(`payload of ${this.buffer.length} bytes ends within a field at byte ${at}`)
+      throw new PayloadError(`payload of ${this.buffer.length} bytes ends within the field at byte ${at}`)
     if (this.buffer.subarray(at + length, at + WORD).some(Boolean))
-      throw new PayloadError(`the bytes at byte ${at} are more than ${length}`)
+      throw new PayloadError(`the value at byte ${at} has more than ${length} bytes`)
     return this.buffer.subarray(at, at + length)
   }
 

@@ -173,7 +173,7 @@ function readVersion(outer: unknown, signed: unknown, path: string): Version {
     throw malformed(`${path}message.version`, `missing; ${expected}`)
   const version = (signed ?? 0) as Version
   if (outer !== undefined && outer !== version)
-    throw failed(`${path}version is not the version of the message, ${version}`)
+    throw failed(`${path}version differs from the version of the message, ${version}`)
   return version
 }
 
@@ -256,7 +256,7 @@ function hex(value: unknown, bytes: number, path: string): string {
 
 function payload(value: unknown, path: string): string {
   const given = text(value, path)
-  if (given.length > 2 + 2 * MAX_DATA_BYTES) throw malformed(path, `at most ${MAX_DATA_BYTES} bytes are read`)
+  if (given.length > 2 + 2 * MAX_DATA_BYTES) throw malformed(path, `expected at most ${MAX_DATA_BYTES} bytes`)
   if (given.length % 2 === 1 || !/^0x[0-9a-f]*$/i.test(given)) throw malformed(path, 'expected bytes in hex')
   return given.toLowerCase()
 }

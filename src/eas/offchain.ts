@@ -90,9 +90,9 @@ export async function verifyOffchain(
   // The UID hashes the schema as text. Upper-case digits would result in a second UID for the same signature,
   // which a revocation of the first UID would not cover.
   const uid = offchainUid(message, hash)
-  if (uid !== attestation.uid) throw failed(`its uid is not that of its content, which is ${uid}`)
+  if (uid !== attestation.uid) throw failed(`its uid does not match its content, whose UID is ${uid}`)
   if (expected.uid !== undefined && uid !== expected.uid)
-    throw failed(`it is ${uid}, not the attestation that was asked for`)
+    throw failed(`its UID is ${uid}, not the requested one`)
 
   const digest = offchainDigest(attestation, hash)
   const { signer } = attestation
@@ -102,7 +102,7 @@ export async function verifyOffchain(
   const { time, expirationTime, schema, data } = message
   checkExpiry(expirationTime, expected.now)
   if (time > expected.now + MAX_SKEW_SECONDS)
-    throw failed(`its time, ${time}, lies in the future (it is ${expected.now}, in Unix seconds)`)
+    throw failed(`its time, ${time}, is in the future: the current time is ${expected.now} (Unix seconds)`)
   return { uid, signer, ...(claim && { claim }), schema, time, expirationTime, data }
 }
 
@@ -118,10 +118,10 @@ function checkDomain(domain: Document['domain'], { chainId, contract }: Offchain
     throw failed(`it was made for chain ${domain.chainId}, not for chain ${chainId}`)
   if (domain.contract !== contract)
     throw failed(
-      `its domain names the contract ${domain.contract}, not ${contract}, the EAS of chain ${chainId}`,
+      `its domain names the contract ${domain.contract} instead of ${contract}, the EAS contract of chain ${chainId}`,
     )
   if (!DOMAIN_VERSIONS.includes(domain.version))
-    throw failed(`its domain's version is none of EAS (${DOMAIN_VERSIONS.join(', ')})`)
+    throw failed(`its domain's version is not a version of EAS: ${DOMAIN_VERSIONS.join(', ')}`)
 }
 
 /**
@@ -137,7 +137,7 @@ async function claimOf(
   const recovered = bytes && (await recoverSigner(digest, expandSignature(bytes)))
   if (recovered === signer) return undefined
   const problem = recovered
-    ? `its signature is not that of its signer, but recovers to ${recovered}`
+    ? `its signature recovers to ${recovered}, not to its signer`
     : "its signature is not valid: expected v 27 or 28, s in the lower half of the curve's order, and r of a point on the curve"
   if (bytes === undefined) throw failed(problem)
   return { digest, signature: bytes, problem }

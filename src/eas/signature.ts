@@ -68,7 +68,7 @@ export async function keySigner(
   }
 }
 
-const BROKEN = 'a signature did not recover to the attester: nothing more is signed'
+const BROKEN = 'a signature did not recover to the attester, so the signer has stopped'
 
 function signBy(curve: Curve, digest: Uint8Array, key: Uint8Array): string {
   const { signature, recovery } = curve.sign(digest, key)
@@ -80,7 +80,7 @@ async function compareWithEthers(curve: Curve, key: Uint8Array): Promise<void> {
   for (let i = 0; i < TRIALS; i++) {
     const digest = Buffer.from(await keccak256(Uint8Array.of(i)), 'hex')
     if (signBy(curve, digest, key) !== signBy(ETHERS_CURVE, digest, key))
-      throw new Error(`${curve.name} does not sign as ethers does: it must not be used`)
+      throw new Error(`${curve.name} must not be used, because its signatures differ from those of ethers`)
   }
 }
 

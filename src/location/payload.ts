@@ -161,12 +161,13 @@ function planOf(text: string): Plan {
     const meaning = camelCase(name)
     const shape = shapeOf(type)
     if (!shape || !KNOWN_FIELDS.get(meaning)?.includes(shape)) others.push(i)
-    else if (known.has(meaning)) throw new TypeError(`'${excerpt}' has two fields ${meaning}`)
+    else if (known.has(meaning))
+      throw new TypeError(`'${excerpt}' has two fields with the meaning ${meaning}`)
     else known.set(meaning, i)
   }
   if (!REQUIRED.every((name) => known.has(name)))
     throw new TypeError(
-      `'${excerpt}' is no location schema: it needs string srs, string location_type and string location`,
+      `'${excerpt}' is not a location schema: expected string srs, string location_type and string location`,
     )
   return { fields, known, others }
 }
@@ -242,7 +243,7 @@ export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
 /** Decodes a payload like `decodePayload`, for a schema that this process need not know. */
 export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload {
   if (data.length > MAX_PAYLOAD_BYTES)
-    throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
+    throw new PayloadError(`expected a payload of at most ${MAX_PAYLOAD_BYTES} bytes`)
   let plan = plans.get(schema)
   if (!plan) plans.set(schema, (plan = planOf(schema.fields)))
   const { fields, known, others } = plan
@@ -326,7 +327,7 @@ function camelCase(name: string): string {
 
 /** Returns the text. Throws a PayloadError for NUL, which Postgres cannot store in a text. */
 function storable(text: string): string {
-  if (text.includes('\0')) throw new PayloadError('a text holds the character NUL')
+  if (text.includes('\0')) throw new PayloadError('a text contains the character NUL')
   return text
 }
 
@@ -340,7 +341,7 @@ export function readLocation({
   const isGeoJson = locationTypeOf(locationType) === 'geojson'
   if (axes === undefined || (axes === 'none' && !isGeoJson))
     return axes === 'none'
-      ? 'srs is empty, which is certain for GeoJSON only; EPSG:4326 names WGS84'
+      ? 'srs is empty, which is valid for GeoJSON only; use EPSG:4326 for WGS84'
       : `srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as EPSG:4326 or http://www.opengis.net/def/crs/OGC/1.3/CRS84`
   const read = locationReader(locationType)
   if (typeof read === 'string') return `location_type '${locationType.slice(0, 80)}' ${read}`

@@ -22,14 +22,14 @@ const READERS: Readonly<Record<LocationType, Read | string>> = {
   scaledCoordinates: readScaled,
   h3: readH3,
   geohash: readGeohash,
-  address: 'is an address: no geometry',
-  DecimalDegrees: 'states no axis order: no geometry; coordinate-decimal+lon-lat does',
+  address: 'is an address, which has no geometry',
+  DecimalDegrees: 'states no axis order, so there is no geometry; use coordinate-decimal+lon-lat',
 }
-const UNKNOWN = `is not known: no geometry; known are ${Object.entries(READERS)
+const UNKNOWN = `is unknown, so there is no geometry; supported: ${Object.entries(READERS)
   .flatMap(([name, read]) => (typeof read === 'string' ? [] : [name]))
   .join(', ')}`
 const LATITUDE_FIRST =
-  'names latitude before longitude, but GeoJSON and most WKT have the longitude first: no geometry; coordinate-decimal+lat-lon is certain'
+  'names latitude before longitude, but GeoJSON and most WKT have the longitude first, so there is no geometry; use coordinate-decimal+lat-lon'
 
 /** Reader of a location_type, or the reason for which it has no geometry. */
 export function locationReader(locationType: string): Read | string {
@@ -149,7 +149,7 @@ function readH3(location: string): unknown {
   const cell = hex ?? (/^\d{18}$/.test(text) ? BigInt(text).toString(16) : '')
   if (!isValidCell(cell))
     refuse(
-      `expected the index of an H3 cell, 15 or 16 hexadecimal digits such as 89283082837ffff or the same number in decimal (no edge, no vertex), got ${excerpt(text)}`,
+      `expected the index of an H3 cell, 15 or 16 hexadecimal digits such as 89283082837ffff or the same number in decimal (not an edge or a vertex), got ${excerpt(text)}`,
     )
   return { type: 'Polygon', coordinates: [cellToBoundary(cell, true)] }
 }

@@ -39,7 +39,7 @@ export function readWkt(text: string, latitudeFirst: boolean): unknown {
   if (latitudeFirst)
     throw new GeometryError(
       'location',
-      'EPSG/0/4326 is latitude first, but most tools write WKT longitude first: no geometry; srs EPSG:4326 or CRS84 is certain',
+      'EPSG/0/4326 is latitude first, but most tools write WKT longitude first, so there is no geometry; use srs EPSG:4326 or CRS84',
     )
   return new WktReader(text).read()
 }
@@ -79,18 +79,19 @@ class WktReader {
       )
     const geometry = this.geometry(0)
     this.space()
-    if (this.at < this.text.length) this.fail('nothing more')
+    if (this.at < this.text.length) this.fail('the end')
     return geometry
   }
 
   private geometry(nesting: number): unknown {
-    if (nesting > MAX_NESTING) this.fail(`no more than ${MAX_NESTING} levels`)
+    if (nesting > MAX_NESTING) this.fail(`at most ${MAX_NESTING} levels of nesting`)
     const start = this.at
     const [, name = '', tag = ''] = this.match(TYPE) ?? []
     const type = name.toUpperCase()
     if (type !== 'GEOMETRYCOLLECTION' && !Object.hasOwn(TYPES, type))
       this.fail(`${Object.keys(TYPES).join(', ')} or GEOMETRYCOLLECTION`, start)
-    if (this.match(EMPTY)) throw new GeometryError('location', `${type} EMPTY has no place: no geometry`)
+    if (this.match(EMPTY))
+      throw new GeometryError('location', `${type} EMPTY has no position, so there is no geometry`)
     if (type === 'GEOMETRYCOLLECTION')
       return { type: 'GeometryCollection', geometries: this.list(() => this.geometry(nesting + 1)) }
     const [geoJsonType, depth] = TYPES[type]!

@@ -198,5 +198,5 @@ export class Endpoint {
 }
 
 export function wrongChain(host: string, chain: Chain, id: number): string {
-  return `The RPC endpoint ${host} of ${chain.slug} is on chain ${id}, not ${chain.id}: correct its RPC_URL_*`
+  return `The RPC endpoint ${host} of ${chain.slug} is on chain ${id} instead of ${chain.id}. Correct its RPC_URL_*.`
 }

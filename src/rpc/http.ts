@@ -66,19 +66,20 @@ class HttpConnection {
 
   async call(request: Request, timeoutMs = 0): Promise<Response> {
     const answer = (await this.post(request, timeoutMs)) as Response
-    if (answer.id !== request.id) throw protocolError('the answer is to another request')
+    if (answer.id !== request.id) throw protocolError('the response belongs to another request')
     return answer
   }
 
   /** Returns responses in the order of the requests. */
   async batchCall(batch: Request[], timeoutMs = 0): Promise<Response[]> {
     const answers = await this.post(batch, timeoutMs)
-    if (!Array.isArray(answers)) throw protocolError('the answer to a batch is no list')
-    if (answers.length !== batch.length) throw protocolError('the answer to a batch has another length')
+    if (!Array.isArray(answers)) throw protocolError('the response to a batch is not an array')
+    if (answers.length !== batch.length)
+      throw protocolError('the response to a batch has a different number of elements')
     const byId = new Map((answers as Response[]).map((answer) => [answer.id, answer]))
     return batch.map(({ id }) => {
       const answer = byId.get(id)
-      if (!answer) throw protocolError('an answer to a request of a batch is missing')
+      if (!answer) throw protocolError('the response to a batch lacks one of its requests')
       return answer
     })
   }
@@ -103,7 +104,7 @@ class HttpConnection {
       try {
         return JSON.parse(text) ?? {}
       } catch (cause) {
-        throw protocolError('the answer is not valid JSON', cause)
+        throw protocolError('the response is not valid JSON', cause)
       }
     } finally {
       clearTimeout(timer)
@@ -112,7 +113,7 @@ class HttpConnection {
 }
 
 function timedOut(milliseconds: number): Error {
-  return new Error(`no answer within ${milliseconds} ms`)
+  return new Error(`no response within ${milliseconds} ms`)
 }
 
 function protocolError(message: string, cause?: unknown): Error {

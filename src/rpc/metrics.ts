@@ -14,7 +14,7 @@ export function registerRpcCalls(
 ): void {
   new prometheus.Counter({
     name: 'geospatial_rpc_calls_total',
-    help: 'Calls of JSON-RPC by endpoint and method: answered, refused (an error of a node that is well), failed',
+    help: 'JSON-RPC calls by endpoint, method and outcome: answered, refused (an error of a healthy endpoint), failed',
     labelNames: ['chain', 'endpoint', 'method', 'outcome'],
     registers: [registry],
     collect() {

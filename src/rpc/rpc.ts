@@ -106,7 +106,9 @@ export class Rpc {
   async check(): Promise<void> {
     const { chain } = this.options
     if (await this.hasContract()) return
-    throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
+    throw new SettingsError(
+      `EAS contract not found at ${chain.eas} through the RPC endpoint of ${chain.slug}.`,
+    )
   }
 
   /** Chain ids of all endpoints that respond now. */
@@ -202,7 +204,7 @@ export class Rpc {
     return new SettingsError(
       this.endpoints.length === 1 && wrongChainId !== undefined
         ? wrongChain(host, chain, wrongChainId)
-        : `No RPC endpoint of ${chain.slug} is on chain ${chain.id}`,
+        : `No RPC endpoint of ${chain.slug} is on chain ${chain.id}. Correct its RPC_URL_*.`,
     )
   }
 }

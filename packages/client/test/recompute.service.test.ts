@@ -353,7 +353,8 @@ describe('an attestation that', () => {
         ['0.2', 'EPSG:4326', 'address', location],
       )
     expect(await about(request(LOCATION_PROTOCOL_SCHEMA.uid, encode('Paris')))).toMatchObject({
-      sentence: "inputs[0] has no certain geometry: location_type 'address' is an address: no geometry.",
+      sentence:
+        "inputs[0] has no certain geometry: location_type 'address' is an address, which has no geometry.",
     })
     expect(await about(request(LOCATION_PROTOCOL_SCHEMA.uid, '0x1234'))).toMatchObject({
       sentence: expect.stringMatching(/^inputs\[0\] cannot be read: payload of 2 bytes ends/),
@@ -380,7 +381,7 @@ describe('an attestation that', () => {
     const lie = { fields: FLOOR_SCHEMA, resolver: ZeroAddress, revocable: false }
     expect(await recomputed({ schema: () => Promise.resolve(lie) })).toMatchObject({ verdict: 'refused' })
     await expect(recomputed({ locationSchemas: ['uint8 floor'] })).rejects.toThrow(
-      "locationSchemas: 'uint8 floor' is no location schema",
+      "locationSchemas: 'uint8 floor' is not a location schema",
     )
     expect(await recomputed({ locationSchemas: [FLOOR_SCHEMA] })).toMatchObject({ verdict: 'equal' })
     // It was for that call only.
