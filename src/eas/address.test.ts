@@ -4,18 +4,18 @@ import { checksumAddress, parseAddress, parseChecksumAddress, parseUid } from '.
 /** From EIP-55, "Test Cases". */
 const CHECKSUMMED = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 
-test('EIP-55: the checksum of an address', () => {
+test('checksumAddress returns the checksum of EIP-55', () => {
   expect(checksumAddress(CHECKSUMMED.toLowerCase())).toBe(CHECKSUMMED)
   expect(checksumAddress(CHECKSUMMED.toLowerCase())).toBe(CHECKSUMMED)
 })
 test.each([CHECKSUMMED, CHECKSUMMED.toLowerCase(), `0x${CHECKSUMMED.slice(2).toUpperCase()}`])(
-  '%s is accepted',
+  'parseChecksumAddress accepts %s',
   (text) => {
     expect(parseChecksumAddress(text)).toBe(CHECKSUMMED)
     expect(parseAddress(text)).toBe(CHECKSUMMED.toLowerCase())
   },
 )
-test('parseChecksumAddress refuses a wrong checksum, parseAddress ignores it', () => {
+test('parseChecksumAddress rejects an incorrect checksum, and parseAddress ignores it', () => {
   const wrong = CHECKSUMMED.replace('5aA', '5AA')
   expect(parseChecksumAddress(wrong)).toBeUndefined()
   expect(parseAddress(wrong)).toBe(CHECKSUMMED.toLowerCase())
@@ -29,11 +29,11 @@ test.each([
   CHECKSUMMED.replace('5', 'g'),
   1,
   null,
-])('%j is no address', (value) => {
+])('parseAddress and parseChecksumAddress reject %j', (value) => {
   expect(parseAddress(value)).toBeUndefined()
   expect(parseChecksumAddress(value)).toBeUndefined()
 })
-test('a UID is 0x and 64 hex digits, and becomes lower-case', () => {
+test('parseUid accepts 0x and 64 hex digits, and returns them in lower case', () => {
   expect(parseUid(`0x${'aB'.repeat(32)}`)).toBe(`0x${'ab'.repeat(32)}`)
   for (const wrong of [
     `0x${'a'.repeat(63)}`,

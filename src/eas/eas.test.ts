@@ -48,18 +48,18 @@ import { CURVE, ETHERS_CURVE, NATIVE_CURVE, type Curve } from './curve'
 import { Tuple, decodeBytes, decodeFields, parseSchema } from './decode'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Vectors made by eas-sdk 2.10.0 and accepted by the contracts, as the file says. */
+/** Vectors from eas-sdk 2.10.0 that the contracts accepted, as the file states. */
 const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-vectors.json', 'utf8'))
 
-/** The implementations; only the first where the native library is not prebuilt. */
+/** Implementations; only the first if the native library is not prebuilt. */
 const CURVES = NATIVE_CURVE ? [ETHERS_CURVE, NATIVE_CURVE] : [ETHERS_CURVE]
 
 describe('signatures', () => {
   test.runIf(process.platform === 'linux' && process.arch === 'x64')(
-    'the native library is loaded where it is prebuilt',
+    'use the native library if it is prebuilt',
     () => expect(NATIVE_CURVE).toBeDefined(),
   )
-  hunt('of both implementations are those of ethers, and recover by either', 4, async ({ random, cases }) => {
+  hunt('are those of ethers in both implementations, and recover in either', 4, async ({ random, cases }) => {
     const bytes = () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256))
     for (let i = 0; i < cases; i++) {
       const [key, digest] = [bytes(), bytes()]
@@ -74,7 +74,7 @@ describe('signatures', () => {
       }
     }
   })
-  test('that are not canonical recover no address: high s, v 0, 1 or 29, zeros, other lengths', async () => {
+  test('recover no address if they are not canonical: high s, v 0, 1 or 29, zeros, other lengths', async () => {
     const digest = `0x${'5a'.repeat(32)}`
     const signer = await keySigner(`0x${'11'.repeat(32)}`)
     const signature = await signer.sign(digest)
@@ -97,7 +97,7 @@ describe('signatures', () => {
         expect([other, await recoverSigner(digest, other, curve)]).toEqual([other, undefined])
     expect(await recoverSigner(digest, signature.toUpperCase().replace('0X', '0x'))).toBe(signer.address)
   })
-  hunt('in the 64 bytes of EIP-2098 are expanded to those of ethers', 20, async ({ random, cases }) => {
+  hunt('expand from the 64 bytes of EIP-2098 as in ethers', 20, async ({ random, cases }) => {
     const bytes = () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256))
     for (let i = 0; i < cases; i++) {
       const wallet = new Wallet(bytes())
@@ -111,7 +111,7 @@ describe('signatures', () => {
     for (const other of ['', '0x', `0x${'1'.repeat(127)}`, `0x${'g'.repeat(128)}`, '1'.repeat(128)])
       expect(expandSignature(other)).toBe(other)
   })
-  test('a library that signs otherwise than ethers is refused before it signs', async () => {
+  test('are never made by a library that signs differently from ethers', async () => {
     const other: Curve = {
       ...ETHERS_CURVE,
       name: 'other',
@@ -123,7 +123,7 @@ describe('signatures', () => {
     }
     await expect(keySigner(`0x${'11'.repeat(32)}`, other)).rejects.toThrow(sentence())
   })
-  test('a library that begins to sign wrongly is noticed within 64 signatures, and signs nothing more', async () => {
+  test('stop within 64 signatures of a library that begins to sign incorrectly', async () => {
     let isBroken = false
     const failing: Curve = {
       ...CURVE,
@@ -139,12 +139,12 @@ describe('signatures', () => {
     isBroken = false
     for (let i = 0; i < 200; i++) await expect(signer.sign(digest)).rejects.toThrow(sentence())
   })
-  test('a seal depends on the secret and on the text', () => {
+  test('sealOf depends on the secret and on the text', () => {
     const [one, two] = ['11', '12'].map((byte) => sealOf(`0x${byte.repeat(32)}`))
     expect(one!('a')).toBe(sealOf(`0x${'11'.repeat(32)}`)('a'))
     expect(new Set([one!('a'), one!('b'), two!('a')]).size).toBe(3)
   })
-  test('what a signer outside gives becomes canonical, or nothing: either s, another digest, another key', async () => {
+  test('from an external signer become canonical for either s, and are rejected for another digest or key', async () => {
     const digest = `0x${'5a'.repeat(32)}`
     for (let i = 1; i <= 16; i++) {
       const signer = await keySigner(`0x${String(i).padStart(64, '0')}`)
@@ -166,7 +166,7 @@ describe('signatures', () => {
     expect(await canonicalSignature(digest, zeros, `0x${'11'.repeat(20)}`)).toBeUndefined()
     expect(await canonicalSignature(digest, zeros.fill(0xff), `0x${'11'.repeat(20)}`)).toBeUndefined()
   })
-  test('an invalid key is refused', async () => {
+  test('need a valid private key', async () => {
     for (const key of ['0x', `0x${'00'.repeat(32)}`, `0x${'ff'.repeat(32)}`])
       for (const curve of CURVES) await expect(keySigner(key, curve)).rejects.toThrow()
   })
@@ -176,7 +176,7 @@ describe('delegated attestations', () => {
   const attests = (
     vectors as { id: string; kind: string; typeVersion: string; [field: string]: any }[]
   ).filter((vector) => vector.kind === 'Attest')
-  test.each(attests)('$id, byte for byte', async (vector) => {
+  test.each(attests)('match vector $id, byte for byte', async (vector) => {
     const { domain, message, expected, privateKey, attester } = vector
     const layout = vector.typeVersion as AttestLayout
     const numbers = ['expirationTime', 'value', 'nonce', 'deadline'].map((name) => [
@@ -200,7 +200,7 @@ describe('delegated attestations', () => {
       expect(await recoverSigner(digest, signature, curve)).toBe(attester.toLowerCase())
     }
   })
-  test.each(['legacy', 'v1', 'v2', 'proxy'] as const)('the call data of %s is that of ethers', (layout) => {
+  test.each(['legacy', 'v1', 'v2', 'proxy'] as const)('have the call data of ethers for %s', (layout) => {
     const contract = new Interface(DELEGATED_ABIS[layout])
     const random = seededRandom(7)
     const bytes = (length: number) => hexlify(Uint8Array.from({ length }, () => random() * 256))
@@ -228,7 +228,7 @@ describe('delegated attestations', () => {
       )
     }
   })
-  test('the digest of the proxy layout is that of ethers, and has no nonce', async () => {
+  test('have the digest of ethers for the proxy layout, without a nonce', async () => {
     const domain = { name: 'A proxy', version: '1.4.0', chainId: 84532, verifyingContract: ZeroAddress }
     const message = {
       ...{
@@ -256,13 +256,13 @@ describe('delegated attestations', () => {
         TypedDataEncoder.hash(domain, { Attest }, message),
       )
   })
-  test('errors of the contracts have names', () => {
+  test('name the errors of the contracts', () => {
     expect(delegationError('proxy', id('UsedSignature()').slice(0, 10))).toBe('UsedSignature')
     expect(delegationError('v1', '0x8baa579f')).toBe('InvalidSignature')
     expect(delegationError('v1', '0x12345678')).toBeUndefined()
     expect(delegationError('v1', '0x')).toBeUndefined()
   })
-  test('fields that do not fit their types are refused', async () => {
+  test('reject fields that do not fit their types', async () => {
     const { message, domain } = attests[0]!
     const good = { attester: ZeroAddress, ...message, expirationTime: 0n, value: 0n, nonce: 0n, deadline: 0n }
     for (const bad of [
@@ -282,7 +282,7 @@ describe('delegated attestations', () => {
     expect(new Set(attests.map((vector) => vector.typeVersion))).toEqual(new Set(['legacy', 'v1', 'v2']))
   })
   test('have the type hashes of the contracts', () => {
-    // That of EAS's EIP712Proxy 1.4.0 is a constant of its source.
+    // The type hash of EAS's EIP712Proxy 1.4.0 is a constant in its source.
     const proxy = '0xea02ffba7dcb45f6fc649714d23f315eef12e3b27f9a7735d8d8bf41eb2b1af1'
     expect(ATTEST_TYPE_HASHES).toEqual({ ...typeHashes, proxy })
     expect(layoutOfTypeHash(typeHashes.v2)).toBe('v2')
@@ -291,7 +291,7 @@ describe('delegated attestations', () => {
 })
 
 describe('UIDs', () => {
-  test('of the known schemas follow from their texts', () => {
+  test('of known schemas follow from the texts of the schemas', () => {
     for (const { uid, fields } of LOCATION_SCHEMAS) expect(schemaUid(fields, ZeroAddress, true)).toBe(uid)
     expect(schemaUid(NUMERIC_RESULT_FIELDS, ZeroAddress, true)).toBe(
       '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a',
@@ -310,7 +310,7 @@ describe('UIDs', () => {
     refUID: `0x${'00'.repeat(32)}`,
     data: '0xabcd',
   }
-  test('commit to every field and to the bump; letter case of hex does not matter', async () => {
+  test('commit to every field and to the bump, but not to the letter case of hex', async () => {
     const uid = attestationUid(fields)
     expect(attestationUid({ ...fields, data: '0xABCD' })).toBe(uid)
     const others = [
@@ -323,17 +323,17 @@ describe('UIDs', () => {
     expect(await hashesToUid(fields, others[0]!)).toBe(true)
     expect(await hashesToUid(fields, others[1]!)).toBe(false)
   })
-  test('refuse text that is no hex', () => {
+  test('reject fields that are not hex', () => {
     expect(() => attestationUid({ ...fields, schema: '0x11' })).toThrow(sentence())
     expect(() => attestationUid({ ...fields, data: '0xabc' })).toThrow(TypeError)
-    // Buffer takes the low byte of a character: '0' and '1' here.
+    // Buffer uses the low byte of a character, which is '0' and '1' here.
     for (const data of ['0x\u0130\u0131', '0x0g', '01']) expect(() => payloadBytes(data)).toThrow(TypeError)
   })
 })
 
-describe('payloads', () => {
+describe('payload codecs', () => {
   const context = { inputRefs: [`0x${'33'.repeat(32)}`], timestamp: 1_700_000_000, operation: 'within:50000' }
-  test('of results decode to the encoded values', () => {
+  test('decode a result to the encoded values', () => {
     const coder = AbiCoder.defaultAbiCoder()
     expect(
       coder
@@ -345,7 +345,7 @@ describe('payloads', () => {
     ).toEqual([true, context.inputRefs, 1_700_000_000n, 'within:50000'])
   })
 
-  hunt('of results are encoded as by ethers, and decode again', 30, ({ random, cases }) => {
+  hunt('encode a result like ethers, and decode it', 30, ({ random, cases }) => {
     const coder = AbiCoder.defaultAbiCoder()
     for (let i = 0; i < cases; i++) {
       const refs = Array.from({ length: random() * 4 }, () =>
@@ -371,7 +371,7 @@ describe('payloads', () => {
     expect(() => encodeNumericResult(-1n, '', context)).toThrow(TypeError)
     expect(() => encodeNumericResult(2n ** 256n, '', context)).toThrow(TypeError)
   })
-  test('that are no encoded result do not decode as one', () => {
+  test('decode no other payload as a result', () => {
     const numeric = encodeNumericResult(5n, 'centimeters', context)
     for (const other of [
       '0x',
@@ -388,7 +388,7 @@ describe('payloads', () => {
   const encode = (...values: unknown[]) => AbiCoder.defaultAbiCoder().encode(TYPES, values)
   const decodeTypes = (types: string[], data: string) => decodeBytes(types, payloadBytes(data))
   const decode = (data: string) => decodeTypes(TYPES, data)
-  test('encoded by ethers are decoded', () => {
+  test('decode the encoding of ethers', () => {
     expect(decode(encode(5n, 'Zürich', '0x0102', ['a', ''], ['0x', '0xff'], 255))).toEqual([
       5n,
       'Zürich',
@@ -398,13 +398,13 @@ describe('payloads', () => {
       255n,
     ])
   })
-  test('that are cut short anywhere are refused', () => {
+  test('reject a payload that is truncated anywhere', () => {
     const whole = encode(5n, 'Zürich', '0x0102', ['a', 'b'], ['0x', '0xff'], 255)
     // The padding of the last word may be missing: Solidity's decoder accepts that.
     for (let length = 2; length < whole.length - 64; length += 2)
       expect(() => decode(whole.slice(0, length))).toThrow(PayloadError)
   })
-  test('with invalid UTF-8, numbers that are too large, or overlapping pointers are refused', () => {
+  test('reject invalid UTF-8, numbers that are too large, and overlapping pointers', () => {
     const text = (hex: string) => AbiCoder.defaultAbiCoder().encode(['bytes'], [hex])
     expect(() => decodeTypes(['string'], text('0xc328'))).toThrow(sentence())
     expect(() => decodeTypes(['uint8'], `0x${'01'.padStart(62, '0')}00`)).toThrow(sentence())
@@ -413,12 +413,12 @@ describe('payloads', () => {
     const aliased = `0x${word(32)}${word(500)}${word(500 * 32).repeat(500)}${word(3_000)}${'61'.repeat(3_008)}`
     expect(() => decodeTypes(['string[]'], aliased)).toThrow(sentence())
   })
-  test('may have several pointers to one text, as contracts accept that', () => {
+  test('accept several pointers to one text, as contracts do', () => {
     const word = (value: number) => value.toString(16).padStart(64, '0')
     const shared = `0x${word(64)}${word(64)}${word(200)}${'61'.repeat(224)}`
     expect(decodeTypes(['string', 'string'], shared)).toEqual(['a'.repeat(200), 'a'.repeat(200)])
   })
-  hunt('of any types decode as by ethers', 150, ({ random, cases }) => {
+  hunt('decode any types like ethers', 150, ({ random, cases }) => {
     const below = (n: number) => Math.floor(random() * n)
     const type = (depth: number): string => {
       const kind = below(depth ? 11 : 8)
@@ -468,7 +468,7 @@ describe('payloads', () => {
       const values = params.map(value)
       const payload = payloadBytes(AbiCoder.defaultAbiCoder().encode(params, values))
       expect(plain(decodeFields(parseSchema(text), payload)), text).toEqual(values)
-      // Cut or changed, it gives a PayloadError or values, never another error.
+      // A truncated or changed payload results in a PayloadError or values, never in another error.
       const broken = payload.slice(0, below(payload.length + 1))
       if (broken.length) broken[below(broken.length)] = below(256)
       try {
@@ -478,14 +478,14 @@ describe('payloads', () => {
       }
     }
   })
-  test('of lists of lists that share their elements cost no more than the payload', () => {
+  test('limit the work for lists of lists that share their elements to the size of the payload', () => {
     const word = (value: number) => value.toString(16).padStart(64, '0')
-    // Each level has 40 pointers to the one below.
+    // Each level has 40 pointers to the level below.
     const level = `${word(40)}${word(40 * 32).repeat(40)}`
     const payload = payloadBytes(`0x${word(32)}${level.repeat(4)}${word(0)}`)
     expect(() => decodeFields(parseSchema('uint8[][][][][] a'), payload)).toThrow('overlap')
   })
-  test('of random bytes give a PayloadError or values, quickly (seed 7)', () => {
+  test('decode random bytes to a PayloadError or values, quickly (seed 7)', () => {
     let state = 7
     const random = (below: number) => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) % below
     const whole = Buffer.from(encode(5n, 'Zürich', '0x0102', ['a', 'b'], ['0x', '0xff'], 255).slice(2), 'hex')

@@ -13,7 +13,7 @@ interface Vector {
   document?: Json
   expected: { ok: boolean; reason: string; problem: string; uid: string; signer: string; schema: string }
 }
-/** Vectors made by eas-sdk 2.10.0, as the file says. */
+/** Vectors from eas-sdk 2.10.0, as the file states. */
 const { now, chains, vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8')) as {
   now: number
   chains: Record<string, { eas: string }>
@@ -27,20 +27,23 @@ const expectationOf = ({ chainId, requestedUid }: Vector): OffchainExpectation =
   now: BigInt(now),
 })
 
-/** Reasons of the vectors; test/sentences has each vector's, so that none is refused by another check. */
+/**
+ * Reasons of the vectors. test/sentences has each vector's message, so that no vector is rejected by another
+ * check.
+ */
 const REASONS = [
   ...['malformed', 'version', 'types', 'domain', 'wrong-chain', 'wrong-contract', 'uid-mismatch'],
   ...['signature', 'signer-mismatch', 'expired', 'time'],
 ]
-/** Reasons that depend on the chain or on the service's tables, which this room does not know. */
+/** Reasons that depend on the chain or on the service's tables, which this room does not read. */
 const BEYOND = ['revoked', 'schema', 'data']
 
-describe('vectors', () => {
-  test('exist for every reason', () =>
+describe('verifyOffchain and the vectors', () => {
+  test('cover every reason of a rejection', () =>
     expect(
       new Set(documents.filter(({ expected }) => !expected.ok).map(({ expected }) => expected.reason)),
     ).toEqual(new Set([...REASONS, ...BEYOND])))
-  test.each(documents)('$id', async (vector) => {
+  test.each(documents)('agree on $id', async (vector) => {
     const { document, expected, requestedUid } = vector
     const verifying = verifyOffchain(document, expectationOf(vector))
     if (expected.ok)
@@ -68,8 +71,8 @@ const verify = (change: (document: Json) => void, expected: Partial<OffchainExpe
   return verifyOffchain(document, { ...expectationOf(base), ...expected })
 }
 
-describe('rules of this project', () => {
-  test('a signature that is not of its signer is handed back as a claim, if its caller asks accounts', async () => {
+describe('verifyOffchain', () => {
+  test("returns a signature that is not the signer's as a claim, if accounts may sign", async () => {
     const { signature } = base.document.sig
     const bytes = `${signature.r}${signature.s.slice(2)}1c`
     const claimOf = async (change: (document: Json) => void) =>
@@ -93,7 +96,8 @@ describe('rules of this project', () => {
           problem: sentence('', base.expected.signer.toLowerCase()),
         },
       })
-    // v of other wallets' schemes (31: signed by eth_sign) is the account's to judge; 256 is no byte.
+    // v of other wallets' schemes (31: signed by eth_sign) is for the account's contract to verify. 256 is
+    // not a byte.
     expect(await claimOf(({ sig }) => (sig.signature.v = 31))).toMatchObject({
       signature: `${bytes.slice(0, -2)}1f`,
     })
@@ -103,13 +107,13 @@ describe('rules of this project', () => {
         slug: 'invalid-input',
         message: sentence('sig.signature'),
       })
-    // All that does not need the account is checked before it is asked.
+    // All checks that do not need the account run before it is queried.
     await expect(
       verify((document) => (document.signer = signer), { accounts: true, now: 0n }),
     ).rejects.toThrow(sentence())
   })
   test.each([false, true])(
-    'a signature of its key may be in the forms of EIP-2098, whole or in parts; accounts: %s',
+    "accepts a key's signature in the forms of EIP-2098, whole or in parts; accounts: %s",
     async (accounts) => {
       const { r, s, v } = base.document.sig.signature
       const { serialized, compactSerialized, yParityAndS } = Signature.from({ r, s, v })
@@ -119,7 +123,7 @@ describe('rules of this project', () => {
         expect(await signed(signature)).toEqual(await verify(() => {}))
       for (const signature of [flipped.compactSerialized, { r, yParityAndS: flipped.yParityAndS }])
         if (accounts)
-          // As the account gets them: its contract may know the short form.
+          // The account receives the signature unchanged, because its contract may support the short form.
           expect(await signed(signature)).toMatchObject({ claim: { signature: flipped.compactSerialized } })
         else await expect(signed(signature)).rejects.toMatchObject({ slug: 'verification-failed' })
       for (const signature of [`${serialized}00`, '0x', { r, yParityAndS: '0x1' }, { yParityAndS }])
@@ -130,7 +134,7 @@ describe('rules of this project', () => {
           })
     },
   )
-  test("the library's own object with the signer in it is read, too", async () => {
+  test("accepts the library's own object with an added signer", async () => {
     const { sig, signer } = base.document
     expect(await verifyOffchain({ ...sig, signer }, expectationOf(base))).toMatchObject({
       uid: base.expected.uid,
@@ -138,7 +142,7 @@ describe('rules of this project', () => {
     await expect(verifyOffchain(sig, expectationOf(base))).rejects.toThrow(sentence('signer'))
     await expect(verifyOffchain({}, expectationOf(base))).rejects.toThrow(sentence('sig'))
   })
-  test('the clock may differ by a minute; expiry is exact to the second', async () => {
+  test('tolerates clocks that differ by a minute, and checks expiry to the second', async () => {
     const expiring = documents.find(({ id }) => id === 'public-valid-not-yet-expired')!
     const at = (vector: Vector, clock: bigint) =>
       verifyOffchain(vector.document, { ...expectationOf(vector), now: clock })
@@ -150,7 +154,7 @@ describe('rules of this project', () => {
     await expect(at(expiring, BigInt(time) - 60n)).resolves.toBeDefined()
     await expect(at(expiring, BigInt(time) - 61n)).rejects.toThrow(sentence())
   })
-  test('hex in any letter case gives the same attestation and UID', async () => {
+  test('returns the same attestation and UID for hex in any letter case', async () => {
     const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
     const attestation = await verify(({ sig, signer }, { message } = sig) => {
       for (const name of ['schema', 'recipient', 'refUID', 'data', 'salt'])
@@ -161,7 +165,7 @@ describe('rules of this project', () => {
     })
     expect(attestation).toMatchObject({ uid: base.expected.uid, schema: base.expected.schema })
   })
-  test('integers are numbers or decimal texts of up to 64 bits', async () => {
+  test('accepts integers as numbers or decimal texts of up to 64 bits', async () => {
     for (const time of [1_760_000_000, '1760000000'])
       await expect(verify(({ sig }) => (sig.message.time = time))).resolves.toBeDefined()
     for (const time of [
@@ -191,7 +195,7 @@ describe('rules of this project', () => {
       sentence(),
     )
   })
-  test('data beyond 256 KiB is refused', async () => {
+  test('rejects data of more than 256 KiB', async () => {
     await expect(verify(({ sig }) => (sig.message.data = `0x${'00'.repeat(262_145)}`))).rejects.toMatchObject(
       { slug: 'invalid-input', message: sentence('sig.message.data') },
     )
@@ -199,7 +203,7 @@ describe('rules of this project', () => {
       sentence(),
     )
   })
-  test('types in another order, with an addition or under another name are refused', async () => {
+  test('rejects types in another order, with an addition or under another name', async () => {
     const changes: ((types: Json) => void)[] = [
       (types) => types.Attest.reverse(),
       (types) => types.Attest.push({ name: 'nonce', type: 'uint64' }),
@@ -215,7 +219,7 @@ describe('rules of this project', () => {
         message: sentence(),
       })
   })
-  test('the version cannot be lowered by leaving it out', async () => {
+  test('rejects a version that is lowered by leaving it out', async () => {
     await expect(verify(({ sig }) => delete sig.message.version)).rejects.toThrow(
       sentence('sig.message.version'),
     )
@@ -224,7 +228,7 @@ describe('rules of this project', () => {
     )
     await expect(verify(({ sig }) => delete sig.version)).resolves.toMatchObject({ uid: base.expected.uid })
   })
-  test("the numbers of a signature must be within the curve's order", async () => {
+  test("rejects numbers of a signature beyond the curve's order", async () => {
     const order = `0x${'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'}`
     for (const [name, value] of [
       ['r', `0x${'0'.repeat(64)}`],
@@ -243,7 +247,7 @@ describe('rules of this project', () => {
 })
 
 hunt(
-  'mutated documents are refused with an OffchainError or verify as before',
+  'verifyOffchain rejects a mutated document with an OffchainError, or verifies it as before',
   600,
   async ({ random, cases }) => {
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
@@ -282,7 +286,7 @@ hunt(
     for (const vector of valid)
       originals.set(vector.id, await verifyOffchain(vector.document, expectationOf(vector)))
 
-    /** Changes something at a random place. */
+    /** Changes a value at a random position of the document. */
     const mutate = (document: Json): Json => {
       if (random() < 0.02) return pick(values)
       let holder = document

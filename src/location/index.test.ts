@@ -30,8 +30,8 @@ const v01 = (
     ...[['recipe'], ['0x0102ff'], ['image/png'], ['data:,x'], changes.memo ?? 'memo'],
   ])
 
-describe('payloads of location schemas', () => {
-  test('v0.1', () => {
+describe('decodeLocation', () => {
+  test('decodes a payload of v0.1', () => {
     expect(decodeLocation(LOCATION_SCHEMA.uid, v01())).toEqual({
       ...{ eventTimestamp: 1_700_000_000, timeProblem: null },
       srs: 'EPSG:4326',
@@ -51,7 +51,7 @@ describe('payloads of location schemas', () => {
       attributes: null,
     })
   })
-  test.each(LOCATION_SCHEMAS.slice(1))('$fields', (schema) => {
+  test.each(LOCATION_SCHEMAS.slice(1))('decodes a payload of $fields', (schema) => {
     const values: Record<string, unknown> = {
       lp_version: schema.fields.includes('uint8') ? 1 : '0.2.0',
       srs: 'http://www.opengis.net/def/crs/OGC/1.3/CRS84',
@@ -80,16 +80,16 @@ describe('payloads of location schemas', () => {
     [{ srs: 'x'.repeat(79) + '\u{1f30d}' }],
     [{ location: 'not JSON' }],
     [{ location: '{"type":"Point","coordinates":[13.4,152.5]}' }],
-  ])('%j has no geometry, and a reason', (changes) => {
+  ])('returns no geometry, but a reason, for %j', (changes) => {
     const location = decodeLocation(LOCATION_SCHEMA.uid, v01(changes))
     expect(location).toMatchObject({ geometry: null, geometryProblem: sentence() })
   })
   test.each([
-    ['NUL, which Postgres cannot hold', v01({ memo: 'a\0b' })],
-    ['nothing', '0x'],
-    ["another schema's payload", encode(LOCATION_PROTOCOL_SCHEMA, ['1', '2', '3', '4'])],
+    ['NUL, which Postgres cannot store', v01({ memo: 'a\0b' })],
+    ['an empty payload', '0x'],
+    ['a payload of another schema', encode(LOCATION_PROTOCOL_SCHEMA, ['1', '2', '3', '4'])],
     ['more than a megabyte', v01({ memo: 'x'.repeat(1_000_001) })],
-  ])('%s is refused', (_, data) => {
+  ])('rejects %s', (_, data) => {
     expect(() => decodeLocation(LOCATION_SCHEMA.uid, data)).toThrow(PayloadError)
   })
   test.each<[bigint, string?]>([
@@ -98,7 +98,7 @@ describe('payloads of location schemas', () => {
     [1_700_000_000_000_000n, 'like microseconds'],
     [1_700_000_000_000_000_000n, 'like nanoseconds'],
     [2n ** 256n - 1n],
-  ])('an event time of %s is a problem of a location that is read', (time, ...units) => {
+  ])('returns a geometry and a problem for an event time of %s', (time, ...units) => {
     const location = decodeLocation(LOCATION_SCHEMA.uid, v01({ time }))
     expect(location).toMatchObject({
       eventTimestamp: undefined,
@@ -111,20 +111,20 @@ describe('payloads of location schemas', () => {
     expect(joinProblems('location: x', location.timeProblem)).toBe(`location: x; ${location.timeProblem}`)
     expect(lacksGeometry(joinProblems(null, null))).toBe(false)
   })
-  test('the last second of the year 9999 is an event time', () => {
+  test('accepts the last second of the year 9999 as an event time', () => {
     expect(decodeLocation(LOCATION_SCHEMA.uid, v01({ time: 253_402_300_799n }))).toMatchObject({
       ...{ eventTimestamp: 253_402_300_799, timeProblem: null },
     })
   })
-  test('only location schemas are read', () => {
+  test('rejects other schemas', () => {
     expect(isLocationSchema(LOCATION_SCHEMA.uid)).toBe(true)
     expect(isLocationSchema(`0x${'0'.repeat(64)}`)).toBe(false)
     expect(() => decodeLocation(`0x${'0'.repeat(64)}`, '0x')).toThrow(sentence())
   })
 })
 
-describe('schemas by setting', () => {
-  test('the text of a schema gives the UID under which it is registered', () => {
+describe('locationSchema', () => {
+  test('returns the UID under which a text is registered', () => {
     for (const { uid, fields } of LOCATION_SCHEMAS) expect(locationSchema(fields)).toEqual({ uid, fields })
     expect(
       locationSchema('string srs,string location_type,string location,uint64 floor,bytes extra').fields,
@@ -147,12 +147,12 @@ describe('schemas by setting', () => {
     [`string srs,string location_type,string location,${'('.repeat(9)}uint8${')'.repeat(9)} a`],
     [`string srs,string location_type,string location${',uint8'.repeat(200)}`],
     [`string srs,string location_type,string location,uint8 ${'a'.repeat(100_000)}`],
-  ])('%s is refused', (fields) => {
+  ])('rejects %s', (fields) => {
     expect(() => locationSchema(fields)).toThrow(sentence())
   })
 })
 
-test('a schema of one chain’s registry counts on that chain; what is known from the start, on each', () => {
+test('is valid on the chain of its registry only, and on every chain if it is built in', () => {
   const found = locationSchema('string srs,string location_type,string location,string ofOneChain')
   addLocationSchemas([found], 'celo')
   const counts = ['celo', 'base', undefined].map((chain) => isLocationSchema(found.uid, chain))
@@ -164,7 +164,7 @@ test('a schema of one chain’s registry counts on that chain; what is known fro
   expect(locationSchemaUids('base')).toContain(LOCATION_SCHEMA.uid)
 })
 
-describe('attributes', () => {
+describe('attributes contain', () => {
   const decode = (fields: string, values: unknown[]) => {
     const schema = locationSchema(fields)
     addLocationSchemas([schema])
@@ -173,7 +173,7 @@ describe('attributes', () => {
   }
   const place = ['EPSG:4326', 'lp.geojson-point.v1', '{"type":"Point","coordinates":[7,8]}']
 
-  test("the public SDK's own schema", () => {
+  test("further fields of the public SDK's own schema", () => {
     const fields =
       'string lp_version,string srs,string location_type,string location,string assetId,address owner,uint256 timestamp'
     const owner = '0xD8DA6BF26964aF9D7eEd9e03E53415D37aA96045'.toLowerCase()
@@ -205,7 +205,7 @@ describe('attributes', () => {
       ['__proto__', 'a name like any other'],
     ])
   })
-  test("the protocol's scalar media, and its attributes as JSON", () => {
+  test("the Location Protocol's attributes as JSON, but not its scalar media", () => {
     const fields =
       'string lp_version,string srs,string location_type,string location,string media_type,string media_data,string attributes,string attributes_schema,string proof,uint40 event_timestamp'
     const read = (json: string) =>
@@ -220,7 +220,7 @@ describe('attributes', () => {
         proof: 'none',
       },
     })
-    // What JSON would change, or Postgres refuse, stays a text.
+    // Values that JSON.parse would change, or Postgres refuses, stay texts.
     for (const text of [
       '{"n":12345678901234567890}',
       '{"n":1e999}',
@@ -230,7 +230,7 @@ describe('attributes', () => {
     ])
       expect(read(text).attributes).toMatchObject({ attributes: text })
   })
-  test('a field of a known name with another type is an attribute', () => {
+  test('a field of a known name with another type', () => {
     const fields = 'string srs,string location_type,string location,uint256 memo,string eventTimestamp'
     expect(decode(fields, [...place, 5n, 'noon'])).toMatchObject({
       memo: '',
@@ -238,7 +238,7 @@ describe('attributes', () => {
       attributes: { memo: '5', eventTimestamp: 'noon' },
     })
   })
-  test('too large ones are left out, the location is kept', () => {
+  test('nothing if they are too large, and leave the location intact', () => {
     const fields = 'string srs,string location_type,string location,string note'
     const location = decode(fields, [...place, 'x'.repeat(200_000)])
     expect([location.attributes, location.geometry !== null]).toEqual([null, true])

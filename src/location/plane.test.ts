@@ -7,7 +7,7 @@ import { planeShape } from './plane'
 
 const planeOf = (geojson: object) => readEwkb(Buffer.from(planeShape(readGeometry(geojson, 'g')), 'hex'))
 
-test('writes degrees that Postgres cannot divide as 0', () => {
+test('planeShape writes degrees that Postgres cannot divide as 0', () => {
   const { coordinates } = planeOf({ type: 'Point', coordinates: [5e-324, -1e-310] }) as {
     coordinates: Position
   }
@@ -15,7 +15,7 @@ test('writes degrees that Postgres cannot divide as 0', () => {
   expect(planeOf({ type: 'Point', coordinates: [1e-300, -64] })).toMatchObject({ coordinates: [1e-300, -64] })
 })
 
-test('geometries that do not cross the antimeridian are written as they are', () => {
+test('planeShape leaves geometries that do not cross the antimeridian unchanged', () => {
   const shapes = [
     { type: 'Point', coordinates: [-0.1, 51.5] },
     {
@@ -83,7 +83,7 @@ test('geometries that do not cross the antimeridian are written as they are', ()
         ],
       ],
     },
-    // The border of a world map, which is 360 degrees long.
+    // Border of a world map, which is 360 degrees long.
     {
       type: 'Polygon',
       coordinates: [
@@ -109,7 +109,7 @@ test('geometries that do not cross the antimeridian are written as they are', ()
   })
 })
 
-test('a line is cut wherever it crosses the antimeridian', () => {
+test('planeShape cuts a line wherever it crosses the antimeridian', () => {
   expect(
     planeOf({
       type: 'LineString',
@@ -139,7 +139,7 @@ test('a line is cut wherever it crosses the antimeridian', () => {
   })
 })
 
-test('a polygon that crosses the antimeridian is on both sides of it, with its holes', () => {
+test('planeShape repeats a polygon that crosses the antimeridian on both sides, with its holes', () => {
   const polygon = {
     type: 'Polygon',
     coordinates: [
@@ -195,7 +195,7 @@ test('a polygon that crosses the antimeridian is on both sides of it, with its h
   })
 })
 
-test('a ring that goes round a pole more than once becomes its band of latitudes, up to the pole', () => {
+test('planeShape replaces a ring that runs around a pole more than once by its band of latitudes, up to the pole', () => {
   const spiral = Array.from({ length: 40 }, (_, i) => [((i * 60 + 180) % 360) - 180, 80 - i])
   expect(planeOf({ type: 'Polygon', coordinates: [[...spiral, spiral[0]]] })).toEqual({
     type: 'Polygon',
@@ -213,7 +213,7 @@ test('a ring that goes round a pole more than once becomes its band of latitudes
 
 // The largest geometries take seconds each.
 test.skipIf(EFFORT < 10).each(Object.entries(FAMILIES))(
-  '%s: 100,000 positions become at most three times as many',
+  'planeShape returns at most three times as many positions for 100,000 positions: %s',
   (_, shape) => {
     const geometry = shape(90_000)
     expect(JSON.stringify(planeOf(geometry)).match(/\[-?\d/g)!.length).toBeLessThanOrEqual(3 * 100_000)
@@ -221,10 +221,10 @@ test.skipIf(EFFORT < 10).each(Object.entries(FAMILIES))(
 )
 
 /**
- * An independent reference: a place is in a ring when the meridian from it to the north pole meets the ring
- * an odd number of times, or an even number if the ring goes round the north pole.
+ * An independent reference: a position is in a ring if the meridian from it to the north pole meets the ring
+ * an odd number of times, or an even number if the ring runs around the north pole.
  */
-hunt('places are in the plane shape if they are in the rings on the globe', 200, ({ random, cases }) => {
+hunt('planeShape contains the positions that the rings contain on the globe', 200, ({ random, cases }) => {
   const between = (low: number, high: number) => low + (high - low) * random()
   let inside = 0
   for (let i = 0; i < cases; i++) {
@@ -261,7 +261,7 @@ function crossingRings(random: Random, between: Between): { rings: Position[][];
   return { rings: random() < 0.5 ? [ring(size)] : [ring(size), ring(size / 4)] }
 }
 
-/** A ring round the pole on its smaller side, in steps of less than 180 degrees, in either direction. */
+/** A ring around the pole on its smaller side, in steps of less than 180 degrees, in either direction. */
 function polarRing(random: Random, between: Between): { rings: Position[][]; pole?: 'north' } {
   const count = 3 + Math.floor(random() * 12)
   const [start, way, south] = [between(-180, 180), random() < 0.5 ? 1 : -1, random() < 0.5]
@@ -272,7 +272,7 @@ function polarRing(random: Random, between: Between): { rings: Position[][]; pol
   return { rings: [closed(ring)], ...(!south && { pole: 'north' as const }) }
 }
 
-/** How often the meridian from a place to the north pole meets the ring. */
+/** Number of times that the meridian from a position to the north pole meets the ring. */
 function meetsMeridian(ring: readonly Position[], [lng, lat]: Position): number {
   let count = 0
   for (let i = 1; i < ring.length; i++) {
@@ -285,8 +285,8 @@ function meetsMeridian(ring: readonly Position[], [lng, lat]: Position): number 
 }
 
 /**
- * Whether a place is in a Polygon or MultiPolygon on the plane: in an odd number of the rings of one of its
- * polygons.
+ * True if a position is in a Polygon or MultiPolygon on the plane: in an odd number of the rings of one of
+ * its polygons.
  */
 function isIn(shape: { type: string; coordinates?: unknown }, [x, y]: Position): boolean {
   const polygons = (shape.type === 'Polygon' ? [shape.coordinates] : shape.coordinates) as Position[][][]

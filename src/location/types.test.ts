@@ -23,7 +23,7 @@ import { sentence, testSentences } from '../../test/sentences'
 
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 const EPSG_URL = 'http://www.opengis.net/def/crs/EPSG/0/4326'
-/** Decodes a record of this type as it comes from the chain. */
+/** Decodes a payload of this type, as from the chain. */
 const decode = (type: string, location: string, srs = 'EPSG:4326') =>
   decodeLocation(
     LOCATION_PROTOCOL_SCHEMA.uid,
@@ -55,7 +55,7 @@ const TRIANGLE = [
   [0, 0],
 ]
 
-describe('location types are read as GeoJSON', () => {
+describe('a location', () => {
   test.each<[string, string, unknown, string?]>([
     ['geojson', JSON.stringify(BERLIN), BERLIN],
     ['geojson', `\ufeff${JSON.stringify(BERLIN)}`, BERLIN],
@@ -140,7 +140,7 @@ describe('location types are read as GeoJSON', () => {
         geometries: [BERLIN, { type: 'GeometryCollection', geometries: [LINE] }],
       },
     ],
-  ])('%s %s', (type, location, geometry, srs) => {
+  ])('of type %s is read: %s', (type, location, geometry, srs) => {
     expect(read(type, location, srs)).toEqual(geometry)
     expect(decode(type, location, srs).location).toBe(location)
   })
@@ -177,11 +177,11 @@ describe('location types are read as GeoJSON', () => {
     'urn:ogc:def:crs:OGC:1.3:CRS84',
     CRS84,
     `${CRS84}/`.replace('http', 'https'),
-  ])('srs %s is WGS84, WKT longitude first', (srs) => {
+  ])('with srs %s is read as WGS84, WKT with the longitude first', (srs) => {
     expect(read('wkt', 'POINT(13.4 52.5)', srs)).toEqual(BERLIN)
   })
   test.each([EPSG_URL, 'urn:ogc:def:crs:EPSG::4326', 'urn:ogc:def:crs:EPSG:9.9.1:4326'])(
-    'srs %s is WGS84, but the axis order of WKT is not certain',
+    'with srs %s is read as WGS84, but not as WKT, whose axis order is uncertain',
     (srs) => {
       expect(read('geojson', JSON.stringify(BERLIN), srs)).toEqual(BERLIN)
       expect(read('wkt', 'POINT(13.4 52.5)', srs)).toEqual(sentence('location'))
@@ -195,14 +195,14 @@ describe('location types are read as GeoJSON', () => {
       'gps, Mars',
       ...['none', '0', '84', '1984', 'epsg', 'srid', 'crs', 'ogc', 'wgs', 'World Geodetic System'],
     ],
-  ])('srs %s is not WGS84', (srs) => {
+  ])('with srs %s is not read', (srs) => {
     expect(typeof read('geojson', JSON.stringify(BERLIN), srs)).toBe('string')
   })
-  test('a long srs is not WGS84', () => {
+  test('with a long srs is not read', () => {
     for (const srs of ['x'.repeat(1_000), `EPSG:4326${' '.repeat(500_000)}x`, 'gps '.repeat(100_000)])
       expect(typeof read('geojson', JSON.stringify(BERLIN), srs)).toBe('string')
   })
-  test.each(['', ' \n'])('srs %j is certain for GeoJSON only', (srs) => {
+  test.each(['', ' \n'])('with srs %j is read as GeoJSON only', (srs) => {
     expect(read('GeoJSON:Point', JSON.stringify(BERLIN), srs)).toEqual(BERLIN)
     for (const [type, location] of [
       ['wkt', 'POINT(13.4 52.5)'],
@@ -213,7 +213,7 @@ describe('location types are read as GeoJSON', () => {
   })
 
   test.each(LOCATION_TYPE_LIST.flatMap(([type, { spellings }]) => spellings.map((name) => [name, type])))(
-    '%s is %s, with any separators and in any letter case',
+    'of type %s is read as %s, with any separators and in any letter case',
     (name, type) => {
       expect(locationTypeOf(name)).toBe(type)
       const parts = name.split(/[^a-z0-9]+/i)
@@ -242,7 +242,7 @@ describe('location types are read as GeoJSON', () => {
       'geoJsonMultiPolygon',
       ' geojson ',
     ],
-  ])('%s is GeoJSON', (type) => {
+  ])('of type %s is read as GeoJSON', (type) => {
     expect(read(type, JSON.stringify(BERLIN))).toEqual(BERLIN)
   })
   test.each([
@@ -266,7 +266,7 @@ describe('location types are read as GeoJSON', () => {
       'DecimalDegrees<number>',
       '',
     ],
-  ])('%s is not known', (type) => {
+  ])('of type %s is not read', (type) => {
     expect(locationTypeOf(type)).toBeUndefined()
   })
   const ORDERS = [
@@ -281,37 +281,40 @@ describe('location types are read as GeoJSON', () => {
       'northing first',
     ],
   ]
-  test.each(ORDERS)('GeoJSON and WKT that say %s are not read, those that say the opposite are', (order) => {
-    const words = order.split(' ')
-    const opposite: Record<string, string> = {
-      lat: 'lon',
-      latitude: 'longitude',
-      y: 'x',
-      northing: 'easting',
-    }
-    const right = words.at(-1) === 'first' ? [opposite[words[0]!]!, 'first'] : words.toReversed()
-    const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1)
-    for (const base of [
-      'geojson',
-      'GeoJSON:Point',
-      'application/geo+json',
-      'wkt',
-      'wkt-point',
-      'wkt geometry',
-    ])
-      for (const around of ['', '-', ':', ' ', '(', '+', '_'])
-        for (const separator of ['', '-', '_', ' ', ', ', '/', '\u2013', '+']) {
-          const named = (parts: string[]) =>
-            [parts, parts.map(capital)].flatMap((each) => {
-              const name = `${base}${around}${each.join(separator)}`
-              return [name, name.toUpperCase(), `lp.${name}.v1`]
-            })
-          const areRead = (names: string[]) =>
-            names.filter((name) => typeof locationReader(name) !== 'string')
-          expect(areRead(named(words))).toEqual([])
-          expect(areRead(named(right))).toEqual(named(right))
-        }
-  })
+  test.each(ORDERS)(
+    'of a GeoJSON or WKT type that names %s is not read, and is read for the opposite order',
+    (order) => {
+      const words = order.split(' ')
+      const opposite: Record<string, string> = {
+        lat: 'lon',
+        latitude: 'longitude',
+        y: 'x',
+        northing: 'easting',
+      }
+      const right = words.at(-1) === 'first' ? [opposite[words[0]!]!, 'first'] : words.toReversed()
+      const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1)
+      for (const base of [
+        'geojson',
+        'GeoJSON:Point',
+        'application/geo+json',
+        'wkt',
+        'wkt-point',
+        'wkt geometry',
+      ])
+        for (const around of ['', '-', ':', ' ', '(', '+', '_'])
+          for (const separator of ['', '-', '_', ' ', ', ', '/', '\u2013', '+']) {
+            const named = (parts: string[]) =>
+              [parts, parts.map(capital)].flatMap((each) => {
+                const name = `${base}${around}${each.join(separator)}`
+                return [name, name.toUpperCase(), `lp.${name}.v1`]
+              })
+            const areRead = (names: string[]) =>
+              names.filter((name) => typeof locationReader(name) !== 'string')
+            expect(areRead(named(words))).toEqual([])
+            expect(areRead(named(right))).toEqual(named(right))
+          }
+    },
+  )
   test.each([
     ['geojson-point', 'Point'],
     ['GeoJSON:Point', 'Point'],
@@ -321,10 +324,10 @@ describe('location types are read as GeoJSON', () => {
     ['lp.geojson-line-string.v1', 'LineString'],
     ['wkt-point', 'Point'],
     ['geojson-feature', undefined],
-  ])('%s promises %s', (name, promised) => {
+  ])('of type %s promises %s', (name, promised) => {
     expect(promisedType(name)).toBe(promised)
   })
-  test('the reference lists every spelling, and no other', () => {
+  test('has only the spellings that the reference lists', () => {
     const page = readFileSync('docs/reference/records.md', 'utf8')
     const [, section] = /## Location types\n([^]*?)(?:\n## |$)/.exec(page)!
     const names = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
@@ -339,13 +342,13 @@ describe('location types are read as GeoJSON', () => {
     ])
   })
 
-  test('a point has a longitude and a latitude, a cell has neither', () => {
+  test('has a longitude and a latitude as a point, and neither as a cell', () => {
     expect(decode('wkt', 'POINT(0 51.5)').geometry?.point).toEqual([0, 51.5])
     expect(decode('geohash', 'u4pruydqqvj').geometry?.point).toBeNull()
   })
 })
 
-describe('a location that cannot be read with certainty has no geometry, and a reason that says what would be right', () => {
+describe('a location that is ambiguous or malformed has no geometry, but a reason', () => {
   test.each<[string, string]>([
     ['address', 'somewhere'],
     ['DecimalDegrees', '52.5, 13.4'],
@@ -417,7 +420,7 @@ describe('a location that cannot be read with certainty has no geometry, and a r
     ['geohash', ''],
     ['geohash', 's'.repeat(20)],
     ['geohash', '\u212a'],
-  ])('%s %s', (type, location) => {
+  ])('of type %s is read: %s', (type, location) => {
     const record = decode(type, location)
     expect(record).toMatchObject({ geometry: null, location })
     expect(record.geometryProblem).toEqual(sentence())
@@ -452,12 +455,12 @@ describe('a location that cannot be read with certainty has no geometry, and a r
       `{"x":"${'1'.repeat(900_000)}","y":1,"scale":1}`,
       ' '.repeat(900_000),
     ].map((location) => [location.slice(0, 20), location]),
-  )('%s..., nearly a megabyte, takes no more than linear time, memory or stack', (_, location) => {
+  )('%s..., nearly a megabyte, within linear time, memory and stack', (_, location) => {
     for (const type of types) {
       const start = performance.now()
       const reader = locationReader(type) as (location: string, latitudeFirst: boolean) => unknown
       expect(() => readGeometry(reader(location, false), 'location')).toThrow(GeometryError)
-      // A quadratic reader takes minutes. The limit is generous, for a busy machine.
+      // A quadratic reader takes minutes. The limit allows for a busy machine.
       expect(performance.now() - start).toBeLessThan(30_000)
     }
   })
@@ -467,7 +470,7 @@ describe('a location that cannot be read with certainty has no geometry, and a r
 const turning = (ring: Position[]) =>
   ring.slice(1).reduce((sum, [x, y], i) => sum + ring[i]![0]! * y! - x! * ring[i]![1]!, 0)
 
-test('Well-Known Text that is written is read as the same geometry', () => {
+test('readWkt returns the geometry that writeWkt wrote', () => {
   const positions = [
     [13.3777, 52.5163],
     [-1e-7, 90],
@@ -486,13 +489,13 @@ test('Well-Known Text that is written is read as the same geometry', () => {
   ] as Geometry[]
   for (const geometry of [...geometries, { type: 'GeometryCollection' as const, geometries }])
     expect(readWkt(writeWkt(geometry), false)).toEqual(geometry)
-  // A position without a height: none can have one.
+  // A position without a height: Z is left out for all.
   expect(writeWkt({ type: 'LineString', coordinates: [deep[0]!, positions[1]!] })).toBe(
     'LINESTRING (13.3777 52.5163, -1e-7 90)',
   )
 })
 
-describe('H3 cells', () => {
+describe('an H3 cell', () => {
   const centre = (cell: string) => prepare(point(...(cellToLatLng(cell).reverse() as [number, number])))
   test.each([
     '89283082837ffff',
@@ -510,7 +513,7 @@ describe('H3 cells', () => {
     expect(cell.coordinates[0]![0]![0]).toBeCloseTo(-122.42, 1)
     expect(turning(cell.coordinates[0]!)).toBeGreaterThan(0)
   })
-  test('cells anywhere, at the antimeridian and the poles, and all pentagons contain their centre and have their area within 1 %', () => {
+  test('contains its centre and has its area within 1 %, at the antimeridian and the poles and for all pentagons', () => {
     const places: [number, number][] = [
       [90, 0],
       [-90, 0],
@@ -529,12 +532,12 @@ describe('H3 cells', () => {
     for (const cell of [...getRes0Cells(), ...cells]) {
       const shape = prepare(polygon('h3', cell))
       expect(contains(shape, centre(cell)), cell).toBe(true)
-      // H3 takes its sphere for the ellipsoid, which is 0.9 % less area at the poles. Beyond resolution 12
-      // its own areas are too inexact to compare with.
+      // H3 treats its sphere as the ellipsoid, which has 0.9 % less area at the poles. Beyond resolution 12
+      // its own areas are too inexact for a comparison.
       expect(Math.abs(areaSquareMeters(shape) / cellArea(cell, 'm2') - 1), cell).toBeLessThan(0.01)
     }
   })
-  hunt('random cells contain their centre', 20, ({ seed, cases }) => {
+  hunt('contains its centre at a random position', 20, ({ seed, cases }) => {
     fc.assert(
       fc.property(
         fc.double({ min: -90, max: 90, noNaN: true }),
@@ -550,9 +553,9 @@ describe('H3 cells', () => {
   })
 })
 
-describe('geohashes', () => {
+describe('a geohash', () => {
   const ALPHABET = '0123456789bcdefghjkmnpqrstuvwxyz'
-  /** Encodes with whole numbers, in another way than the reader. */
+  /** Encodes with whole numbers, by another method than the reader. */
   const encode = (lon: number, lat: number, length: number) => {
     const bits = [
       Math.min(2 ** 30 - 1, Math.floor(((lon + 180) / 360) * 2 ** 30)),
@@ -569,7 +572,7 @@ describe('geohashes', () => {
     ]
     return [Math.min(...lons), Math.min(...lats), Math.max(...lons), Math.max(...lats)] as const
   }
-  /** The area on the ellipsoid between two meridians and two parallels, in closed form. */
+  /** Area on the ellipsoid between two meridians and two parallels, in closed form. */
   const boxArea = ([west, south, east, north]: readonly [number, number, number, number]) => {
     const e2 = (2 - 1 / 298.257223563) / 298.257223563
     const e = Math.sqrt(e2)
@@ -580,7 +583,7 @@ describe('geohashes', () => {
     return ((6_378_137 ** 2 * (1 - e2)) / 2) * (((east - west) * Math.PI) / 180) * (zone(north) - zone(south))
   }
 
-  test('known geohashes', () => {
+  test('has the bounds of known cells', () => {
     expect(box('ezs42')).toEqual([-5.625, 42.5830078125, -5.5810546875, 42.626953125])
     const [west, south, east, north] = box('u4pruydqqvj')
     expect([(west + east) / 2, (south + north) / 2]).toEqual([
@@ -588,7 +591,7 @@ describe('geohashes', () => {
       expect.closeTo(57.64911, 5),
     ])
     expect(read('geohash', '"U4PRUYDQQVJ"')).toEqual(read('geohash', 'u4pruydqqvj'))
-    // Fiji, east and west of the antimeridian
+    // Fiji, east and west of the antimeridian.
     expect([box('rv')[2], box('2j')[0]]).toEqual([180, -180])
     expect(box('zzzzzzzzzzzzzzzzzzz').slice(2)).toEqual([180, 90])
   })
@@ -609,7 +612,7 @@ describe('geohashes', () => {
     's00000',
     'rv',
     '2j',
-  ])('%s is counter-clockwise, contains its centre, and has the area of the box', (geohash) => {
+  ])('is counter-clockwise, contains its centre, and has the area of its box: %s', (geohash) => {
     const [west, south, east, north] = box(geohash)
     const cell = polygon('geohash', geohash)
     expect(turning(cell.coordinates[0]!)).toBeGreaterThan(0)
@@ -626,7 +629,7 @@ describe('geohashes', () => {
     ['s', 8196],
     ['zzz', 259],
     ['u4pruydq', 5],
-  ])('the edges of %s stay within 4.5 mm of their parallels, with at most %i positions', (geohash, most) => {
+  ])('has edges within 4.5 mm of their parallels: %s, with at most %i positions', (geohash, most) => {
     const ring = polygon('geohash', geohash).coordinates[0]!
     expect(ring.length).toBeLessThanOrEqual(most)
     for (const [i, [lon, lat]] of ring.slice(1).entries()) {
@@ -637,7 +640,7 @@ describe('geohashes', () => {
       expect(Math.abs(lat2! - lat!) * 111_700).toBeLessThanOrEqual(0.0046)
     }
   })
-  hunt('a cell contains the cells in it, and no others', 12, ({ cases, random }) => {
+  hunt('contains its child cells, and no others', 12, ({ cases, random }) => {
     const letters = (count: number) =>
       Array.from({ length: count }, () => ALPHABET[Math.floor(random() * 32)]).join('')
     for (let i = 0; i < cases; i++) {
@@ -645,7 +648,7 @@ describe('geohashes', () => {
       const geohash = letters(depth)
       const cell = prepare(polygon('geohash', geohash))
       const [west, south, east, north] = box(geohash)
-      // Too narrow for half a centimetre beside a pole, and below 11 characters anywhere.
+      // Too narrow for half a centimetre near a pole, and below 11 characters anywhere.
       const isWide = (name: string) => {
         const [w, s, e, n] = box(name)
         const metres = 111_000 * Math.cos((Math.max(Math.abs(s), Math.abs(n)) * Math.PI) / 180) * (e - w)
@@ -663,7 +666,7 @@ describe('geohashes', () => {
       }
     }
   })
-  test('the children of a cell are the cell', () => {
+  test('equals the union of its child cells', () => {
     for (const geohash of ['ez', 'b0', 'u4p', 's00']) {
       const cells = [...ALPHABET].map((letter) => polygon('geohash', geohash + letter).coordinates)
       const [cell, children] = [
@@ -673,7 +676,7 @@ describe('geohashes', () => {
       expect([geohash, contains(cell, children), contains(children, cell)]).toEqual([geohash, true, true])
     }
   })
-  hunt('random places are in their cells of every length', 20, ({ seed, cases }) => {
+  hunt('contains the random position that it encodes, at every length', 20, ({ seed, cases }) => {
     fc.assert(
       fc.property(
         fc.integer({ min: -1.8e9, max: 1.8e9 }),

@@ -52,9 +52,9 @@ const routeTo = (endpoints: readonly { url: string }[], timeoutMs: number) =>
 const rpc = (...endpoints: { url: string }[]) => routeTo(endpoints, 60_000)
 
 test.each<[string, (method: string) => unknown]>([
-  ['answers HTTP 500', (method) => (method === 'eth_chainId' ? {} : { status: 500 })],
-  ['answers HTTP 429', (method) => (method === 'eth_chainId' ? {} : { status: 429 })],
-  ['answers nothing', () => undefined],
+  ['returns HTTP 500', (method) => (method === 'eth_chainId' ? {} : { status: 500 })],
+  ['returns HTTP 429', (method) => (method === 'eth_chainId' ? {} : { status: 429 })],
+  ['does not respond', () => undefined],
   [
     'reports a rate limit',
     (method) => (method === 'eth_chainId' ? {} : { error: { code: -32005, message: 'rate limit exceeded' } }),
@@ -63,8 +63,8 @@ test.each<[string, (method: string) => unknown]>([
     'lacks the state',
     (method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message: 'missing trie node' } }),
   ],
-  ['is of another chain', (method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' })],
-])('while the first endpoint %s, the second one answers; no log or error has the key', async (_, answer) => {
+  ['is on another chain', (method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' })],
+])('uses the second endpoint while the first one %s, and logs no key', async (_, answer) => {
   logged.length = 0
   const [first, second] = [
     await endpoint(answer),
@@ -78,7 +78,7 @@ test.each<[string, (method: string) => unknown]>([
 test.each([
   (url: string) => url.replace(`/v2/${KEY}`, `?apikey=${KEY}`),
   (url: string) => url.replace('127.0.0.1', 'LOCALHOST'),
-])('no log has the key, however the URL is written', async (written) => {
+])('logs no key, however the URL is written', async (written) => {
   logged.length = 0
   const first = await endpoint((method) => (method === 'eth_chainId' ? {} : { status: 500 }))
   const second = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' }))
@@ -87,7 +87,7 @@ test.each([
   expect(JSON.stringify(logged)).not.toContain(KEY)
 })
 
-test('the first endpoint is asked again after its rest', async () => {
+test('returns to the first endpoint after its pause', async () => {
   let well = false
   const [first, second] = [
     await endpoint((method) =>
@@ -102,7 +102,7 @@ test('the first endpoint is asked again after its rest', async () => {
   while ((await ask()) !== 'first') await new Promise((resolve) => setTimeout(resolve, 20))
 })
 
-test('a refusal of all endpoints is thrown; a refusal of the size at once, when the caller can ask for less', async () => {
+test('throws a refusal of all endpoints, and a refusal of the size at once if the caller can split the request', async () => {
   const refusing = (message: string) =>
     endpoint((method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message } }))
   const [first, second] = [await refusing('limited to a 5 range'), await refusing('limited to a 5 range')]
@@ -113,7 +113,7 @@ test('a refusal of all endpoints is thrown; a refusal of the size at once, when 
   expect(second.calls).toContain('eth_getLogs')
 })
 
-test('one endpoint refuses and the other is of another chain: the refusal is thrown', async () => {
+test('throws the refusal of one endpoint if the other is on another chain', async () => {
   const first = await endpoint((method) =>
     method === 'eth_chainId' ? {} : { error: { code: -32601, message: 'method not found' } },
   )
@@ -123,7 +123,7 @@ test('one endpoint refuses and the other is of another chain: the refusal is thr
   await expect(rpc(first, second).call('eth_call')).rejects.toThrow(sentence())
 })
 
-test('with endpoints of other chains only, the error names them', async () => {
+test('names the endpoints if all are on other chains', async () => {
   const wrong = () => endpoint((method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: '0x' }))
   const one = await wrong()
   const error = await rpc(one)
@@ -134,7 +134,7 @@ test('with endpoints of other chains only, the error names them', async () => {
   await expect(rpc(await wrong(), await wrong()).call('eth_call')).rejects.toThrow(sentence())
 })
 
-test('with `once` each endpoint is asked once and none is waited for; with `required` null is no answer', async () => {
+test('queries each endpoint once without waiting, with `once`, and skips null, with `required`', async () => {
   const ofChain = (method: string) => (method === 'eth_chainId' ? {} : undefined)
   const failing = await endpoint((method) => ofChain(method) ?? { status: 500 })
   const lacking = await endpoint((method) => ofChain(method) ?? { result: null })
@@ -148,7 +148,7 @@ test('with `once` each endpoint is asked once and none is waited for; with `requ
   expect(failing.calls.length).toBe(before + 2)
 })
 
-test('with `once` what one call meets does not lead the next one to another endpoint', async () => {
+test('starts each call at the preferred endpoint, with `once`', async () => {
   const first = await endpoint((method) =>
     method === 'eth_chainId' ? {} : method === 'eth_getLogs' ? { status: 400 } : { result: 'newest' },
   )
@@ -158,7 +158,7 @@ test('with `once` what one call meets does not lead the next one to another endp
   expect(await route.call('eth_call', [], { once: true })).toBe('newest')
 })
 
-test('no answer to eth_chainId is not another chain', async () => {
+test('does not exclude an endpoint that returns no chain id', async () => {
   let answers: object = { result: null }
   const one = await endpoint((method) => (method === 'eth_chainId' ? answers : { result: 'right' }))
   const route = rpc(one)
@@ -167,7 +167,7 @@ test('no answer to eth_chainId is not another chain', async () => {
   expect(await route.call('eth_call', [], { once: true })).toBe('right')
 })
 
-test('a call on a kept connection that the node has closed is sent again', async () => {
+test('re-sends a call if the endpoint closed a kept-alive connection', async () => {
   const ids = { eth_chainId: `0x${CHAINS[0]!.id.toString(16)}`, eth_call: 'right' }
   let requests = 0
   const server = createServer((request, response) => {
@@ -186,7 +186,7 @@ test('a call on a kept connection that the node has closed is sent again', async
   expect(requests).toBe(3)
 })
 
-test('an endpoint that is on another chain for a while is used again once its chain id is right', async () => {
+test('uses an endpoint again after its chain id becomes correct', async () => {
   let chainId = '0x1'
   const one = await endpoint((method) =>
     method === 'eth_chainId' ? { result: chainId } : { result: 'right' },
@@ -203,7 +203,7 @@ test('an endpoint that is on another chain for a while is used again once its ch
   await expect.poll(() => route.call('eth_call', [], { once: true }).catch(() => 'wrong')).toBe('right')
 })
 
-test('compressed answers and batches in another order are read; credentials of the URL are sent', async () => {
+test('reads compressed responses and batches in another order, and sends the credentials of the URL', async () => {
   const seen: (string | undefined)[] = []
   const server = createServer((request, response) => {
     let body = ''
