@@ -17,7 +17,7 @@ const REQUEST_TIMEOUT_MS = 10_000
 const ANSWER_TIMEOUT_MS = 15_000
 
 /**
- * `npm run graphql`: serves the squid's own GraphQL (docs/operations/indexer.md) on GQL_HOST and GQL_PORT
+ * `npm run graphql`: serves the squid's own GraphQL (docs/operations/squid.md) on GQL_HOST and GQL_PORT
  * until a signal.
  */
 async function main(): Promise<void> {

@@ -6,7 +6,7 @@ import { schemaUid } from '../src/eas'
 import { expectInvariants } from './invariants'
 import { inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
-/** Location schemas that people register, found and indexed (docs/reference/records.md, "Schemas"). */
+/** Location schemas that people register, found and indexed (docs/reference/schemas.md). */
 
 const CHAINS = [LOCAL_CHAIN.slug, 'sepolia']
 let world: TestWorld

@@ -29,8 +29,9 @@ import { RequestError } from '../http/problems'
 /** What worker threads do, behind the event loop: it answers all other requests on the same cores. */
 
 /**
- * The workers' priority: half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half
- * more other requests are answered beside large polygons, and a seventh fewer of these (performance/compute).
+ * Priority of the workers: half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half
+ * more small requests are answered next to large polygons, and a seventh fewer of these
+ * (docs/architecture/performance.md).
  */
 const NICE = 3
 

@@ -4,7 +4,7 @@ import { RECORD_FIELDS } from '../../src/location'
 /**
  * Records as CSV (RFC 4180). Anyone may attest any text, so no cell may be a formula to a spreadsheet: not at
  * its start, and not where a spreadsheet of another locale splits it. `guarded` puts an apostrophe before
- * such places; docs/reference/records.md says how to remove it.
+ * such places; docs/reference/record-formats.md says how to remove it.
  */
 
 /** A record's fields, in their order. */

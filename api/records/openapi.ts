@@ -243,7 +243,7 @@ export const recordsSchemas = {
           'text/csv': {
             type: 'string',
             description:
-              'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. What a spreadsheet could take for a formula has an apostrophe before it (docs/reference/records.md says how to take it away).',
+              'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. What a spreadsheet could take for a formula has an apostrophe before it (docs/reference/record-formats.md says how to take it away).',
           },
           'application/vnd.apache.parquet': {
             type: 'string',

@@ -1,6 +1,6 @@
 /**
  * Names of location types and reference systems in one table, which reading uses and whose spellings the
- * documentation (docs/reference/records.md) and OpenAPI list. This file has no imports, so that the client's
+ * documentation (docs/reference/location-types.md) and OpenAPI list. This file has no imports, so that the client's
  * entry can load it.
  */
 

@@ -74,7 +74,7 @@ export interface Payload extends EventTime {
   attributes: Attributes | null
 }
 
-/** Fields by their names in the schema (docs/reference/records.md, "Attributes"). */
+/** Fields by their names in the schema (docs/reference/schemas.md, "Attributes"). */
 export type Attributes = Readonly<Record<string, unknown>>
 
 /** Maximum number of bytes of a payload that is decoded. A payload of 100 kB already costs 70 million gas. */

@@ -328,15 +328,15 @@ describe('a location', () => {
     expect(promisedType(name)).toBe(promised)
   })
   test('has only the spellings that the reference lists', () => {
-    const page = readFileSync('docs/reference/records.md', 'utf8')
-    const [, section] = /## Location types\n([^]*?)(?:\n## |$)/.exec(page)!
+    const page = readFileSync('docs/reference/location-types.md', 'utf8')
+    const [, types, systems] = /## Location types\n([^]*?)\n## Reference systems\n([^]*?)\n## /.exec(page)!
     const names = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
-    const rows = section!
+    const rows = types!
       .match(/^\| `.*$/gm)!
       .slice(1)
       .map((row) => names(row.split(' | ')[0]!))
     expect(rows).toEqual(LOCATION_TYPE_LIST.map(([, { spellings }]) => spellings))
-    expect(names(/^`srs`[^]*?\n\n/m.exec(`${section}\n\n`)![0]).slice(1)).toEqual([
+    expect(names(systems!.match(/^\| l.*$/gm)!.join())).toEqual([
       ...SRS_SPELLINGS.longitudeFirst,
       ...SRS_SPELLINGS.latitudeFirst,
     ])
