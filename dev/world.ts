@@ -3,7 +3,7 @@ import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Wallet } from 'ethers'
 import { Client } from 'pg'
-import { ACTIVE_SLUGS, CHAINS, settingSuffix, stateSchema, type Chain } from '../src/chains'
+import { ACTIVE_SLUGS, CHAINS, settingSuffix, type Chain } from '../src/chains'
 import { readSettings, type Settings } from '../src/config'
 import { primaryUrl } from '../src/postgres'
 import {
@@ -336,10 +336,9 @@ export function addressOf(signer: Settings['signer']): string {
 
 /** The last block that a chain's indexer has written; -1 before the first one. */
 async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number> {
-  const schema = stateSchema(chain)
-  const rows = await queryOnce<{ height: number }>(
+  const rows = await queryOnce<{ height: number | null }>(
     databaseUrl,
-    `SELECT greatest((SELECT max(height) FROM ${schema}.status), (SELECT max(height) FROM ${schema}.hot_block)) AS height`,
+    `SELECT greatest(final_height, indexed_height) AS height FROM chain_status WHERE chain = '${chain.slug}'`,
   ).catch(() => [])
   return rows[0]?.height ?? -1
 }
@@ -393,12 +392,12 @@ async function checkSameChain(
   ours: boolean,
   report: (line: string) => void,
 ): Promise<void> {
-  const schema = stateSchema(chain)
   const [status] = await queryOnce<{ height: number; hash: string }>(
     settings.databaseUrl,
-    `SELECT height, hash FROM ${schema}.status`,
+    `SELECT final_height AS height, final_hash AS hash FROM chain_status
+     WHERE chain = '${chain.slug}' AND final_height >= 0`,
   ).catch(() => [])
-  if (!status || status.height < 0) return
+  if (!status) return
   const block = await provider.getBlock(status.height)
   if (block?.hash === status.hash) return
   if (!ours)
@@ -406,10 +405,10 @@ async function checkSameChain(
       `The database that DATABASE_URL names has indexed another ${chain.slug} than the local chain that runs now. Give it an empty database, or set RPC_URL_${settingSuffix(chain)}.`,
     )
   report(`The local chain of ${chain.slug} is not the one that the database knows: indexing it anew ...`)
-  const ofChain = ['attestation_event', 'location_record', 'chain_status'].map(
+  const ofChain = ['attestation_event', 'location_record', 'hot_block', 'chain_status'].map(
     (table) => `DELETE FROM ${table} WHERE chain = '${chain.slug}'`,
   )
-  await queryOnce(settings.databaseUrl, [`DROP SCHEMA ${schema} CASCADE`, ...ofChain].join('; '))
+  await queryOnce(settings.databaseUrl, ofChain.join('; '))
 }
 
 async function queryOnce<Row extends object>(databaseUrl: string, sql: string): Promise<Row[]> {

@@ -139,8 +139,3 @@ export function chainNamed(name: string): Chain | undefined {
 export function settingSuffix(chain: Chain): string {
   return chain.slug.toUpperCase().replaceAll('-', '_')
 }
-
-/** The database schema in which a chain's processor keeps its height and the undo log of hot blocks. */
-export function stateSchema(chain: Chain): string {
-  return `squid_${chain.slug.replaceAll('-', '_')}`
-}

@@ -8,7 +8,6 @@ import { ZeroHash } from 'ethers'
 import { request, testAccount, type LocalChain } from '../dev/chain'
 import { startTestChain } from './chains'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
-import { stateSchema } from '../src/chains'
 import { encodeBooleanResult, encodeNumericResult } from '../src/eas'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder } from './database'
 import { startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
@@ -102,12 +101,14 @@ export function onDatabase(world: FaultyWorld, databaseUrl: string): FaultyWorld
 }
 
 async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
-  const state = stateSchema(chain.chain)
   for (;;) {
     const head = (await chain.provider.getBlock('latest'))!
     const [top] = await rows<{ height: number; hash: string }>(
       databaseUrl,
-      `SELECT height, hash FROM ${state}.hot_block UNION SELECT height, hash FROM ${state}.status ORDER BY height DESC LIMIT 1`,
+      `SELECT height, hash FROM hot_block WHERE chain = $1
+       UNION SELECT final_height, final_hash FROM chain_status WHERE chain = $1 AND final_height IS NOT NULL
+       ORDER BY height DESC LIMIT 1`,
+      [chain.chain.slug],
     ).catch(() => [])
     if (top?.hash === head.hash) return
     // A new head at a height that was already read is noticed only with the next block.

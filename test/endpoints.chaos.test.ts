@@ -89,8 +89,8 @@ test('the only endpoint serves another chain: the indexer refuses to run, and lo
 
 test('a database of another chain: the indexer refuses to run, logs why, and writes nothing', async () => {
   await indexer.stop()
-  const [before] = await query<{ hash: string }>('SELECT hash FROM squid_base_sepolia.status')
-  await query(`UPDATE squid_base_sepolia.status SET hash = $1`, [`0x${'2'.repeat(64)}`])
+  const [before] = await query<{ hash: string }>('SELECT final_hash AS hash FROM chain_status')
+  await query(`UPDATE chain_status SET final_hash = $1`, [`0x${'2'.repeat(64)}`])
   await attest(world.chain, place())
   const copy = () =>
     query('SELECT id, xmin FROM attestation_event UNION ALL SELECT id, xmin FROM location_record ORDER BY id')
@@ -99,7 +99,7 @@ test('a database of another chain: the indexer refuses to run, logs why, and wri
   expect(await wrong.refused).toMatch(/of another network/)
   await wrong.stop()
   expect(await copy()).toEqual(written)
-  await query(`UPDATE squid_base_sepolia.status SET hash = $1`, [before!.hash])
+  await query(`UPDATE chain_status SET final_hash = $1`, [before!.hash])
   restart()
   await world.caughtUp()
 })

@@ -2,7 +2,6 @@ import { expect } from 'vitest'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import type { Finality } from '../api/store'
 import * as eas from '../src/abi/EAS'
-import { stateSchema } from '../src/chains'
 import { bodyOf, eventOf } from '../src/indexer/store'
 import { hashesToUid } from '../src/eas'
 import type { RpcLog } from '../src/chain'
@@ -102,7 +101,8 @@ export async function expectInvariants(
 
   const [cursor] = await rows<{ height: number; hash: string }>(
     databaseUrl,
-    `SELECT height, hash FROM ${stateSchema(chain)}.status`,
+    'SELECT final_height AS height, final_hash AS hash FROM chain_status WHERE chain = $1',
+    [slug],
   )
   expect((await provider.getBlock(cursor!.height))?.hash).toBe(cursor!.hash)
 
@@ -117,16 +117,16 @@ export async function expectInvariants(
     databaseUrl,
     slug,
     'final',
-    `SELECT record.uid, event.id IS NOT NULL AS revoked FROM ${stateSchema(chain)}.status
-     JOIN location_record AS record ON record.block_number <= status.height
+    `SELECT record.uid, event.id IS NOT NULL AS revoked FROM chain_status AS status
+     JOIN location_record AS record ON record.chain = status.chain AND record.block_number <= status.final_height
      LEFT JOIN attestation_event AS event ON event.chain = record.chain AND event.uid = record.uid
-       AND event.kind = 'REVOKED' AND event.block_number <= status.height
+       AND event.kind = 'REVOKED' AND event.block_number <= status.final_height
      WHERE record.chain = $1`,
   )
 }
 
 /** I7: the counts that are kept as records change. */
-async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
+export async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
   const kept = await rows<object>(
     databaseUrl,
     `SELECT total::int, revoked::int, (SELECT json_agg(json_build_array(extract(epoch FROM hour), total) ORDER BY hour) FROM record_hour WHERE chain = state.chain AND total <> 0) AS hours FROM record_state AS state WHERE chain = $1`,
@@ -147,7 +147,7 @@ async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
  * I7: the changes that the stream sends. Each change must be possible after those before it, and the last
  * change of a record must lead to its stored state, which `storedSql` reads.
  */
-async function expectChanges(
+export async function expectChanges(
   databaseUrl: string,
   slug: string,
   finality: Finality,

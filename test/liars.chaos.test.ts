@@ -64,7 +64,7 @@ test('reading the head costs one call per poll, plus two per block with our even
   const allProven = async () =>
     (
       await query<{ proven: boolean }>(
-        `SELECT proven @> int8range($1, (SELECT height FROM squid_base_sepolia.status), '[]') AS proven FROM chain_status`,
+        `SELECT proven @> int8range($1, final_height, '[]') AS proven FROM chain_status`,
         [LOCAL_CHAIN.firstBlock],
       )
     )[0]!.proven
@@ -187,7 +187,7 @@ test('the last final block is one that a lying node made up, and the log equals 
   await settleHotBlocks(query, LOCAL_CHAIN, 2 ** 31 - 1)
   const { finality } = LOCAL_CHAIN
   const height = (await chain.provider.getBlockNumber()) - finality - 2
-  await query('UPDATE squid_base_sepolia.status SET height = $1, hash = $2', [height, `0x${'2'.repeat(64)}`])
+  await query('UPDATE chain_status SET final_height = $1, final_hash = $2', [height, `0x${'2'.repeat(64)}`])
   truth.push(`ATTESTED ${await attest(chain, place())}`)
   indexer = startIndexerBehind(world, [], DEFAULTS)
   await until(async () => (await logged()).join() === truth.join())

@@ -1,9 +1,16 @@
 import { Logger } from '@subsquid/logger'
-import { TypeormDatabase } from '@subsquid/typeorm-store'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
-import { CHAINS, stateSchema } from '../src/chains'
-import { BatchWriter, Database, countUids, replayPage, withheldAttestations } from '../src/indexer/store'
+import { CHAINS } from '../src/chains'
+import {
+  ChainDatabase,
+  Database,
+  LAST_HEIGHT,
+  countUids,
+  replayPage,
+  withheldAttestations,
+  type BatchWriter,
+} from '../src/indexer/store'
 import { EVENTS_PER_WRITE } from '../src/indexer/processor'
 import { watchedOf } from '../src/indexer/registry'
 import { EventKind } from '../src/model'
@@ -19,26 +26,18 @@ import { sentence, testSentences } from './sentences'
  */
 const CHAIN = CHAINS[3]!
 const SILENT = new Logger(() => {}, 'test')
-const LAST_HEIGHT = 2 ** 31 - 1
 
 let database: TestDatabase
-let store: TypeormDatabase
+let store: ChainDatabase
 let replaying: Database
 let head = { height: -1, hash: '0x' }
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  process.env.DB_URL = database.url
-  store = new TypeormDatabase({
-    supportHotBlocks: true,
-    stateSchema: stateSchema(CHAIN),
-    isolationLevel: 'READ COMMITTED',
-  })
-  await store.connect()
   replaying = new Database(database.url, () => {})
+  store = new ChainDatabase((work) => replaying.transaction(work), CHAIN, SILENT)
 })
 afterAll(async () => {
   await replaying?.close()
-  await store?.disconnect()
   await database?.drop()
 })
 
@@ -51,8 +50,7 @@ async function write(batch: readonly (Attested | ChainEvent)[]): Promise<BatchWr
   const last = events[events.length - 1]!
   const next = { height: last.blockNumber, hash: last.blockHash }
   let total: BatchWriter['total'] | undefined
-  await store.transact({ prevHead: head, nextHead: next }, async (tx) => {
-    const writer = new BatchWriter(tx, CHAIN, SILENT)
+  await store.transact({ prevHead: head, nextHead: next, isOnTop: false }, async (writer) => {
     for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
       await writer.write(events.slice(i, i + EVENTS_PER_WRITE), bodies)
     await writer.finish({

@@ -127,15 +127,11 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await client.connect()
     const query = async <Row extends object>(sql: string, values?: unknown[]) =>
       (await client.query<Row>(sql, values)).rows
-    await query(`CREATE SCHEMA squid_celo;
-      CREATE TABLE squid_celo.status (id int PRIMARY KEY, height int NOT NULL);
-      CREATE TABLE squid_celo.hot_block (height int PRIMARY KEY, hash text NOT NULL);
-      INSERT INTO squid_celo.status VALUES (0, 100)`)
     /** As the indexer writes a block that a reorg may take back. */
     const block = async (height: number) => {
       const n = ++written
       await query('BEGIN')
-      await query('INSERT INTO squid_celo.hot_block VALUES ($1, $2)', [height, uidOf(height)])
+      await query(`INSERT INTO hot_block VALUES ('celo', $1, $2)`, [height, uidOf(height)])
       const event = {
         ...{ kind: EventKind.ATTESTED, uid: uidOf(n), schemaUid: LOCATION_SCHEMA.uid },
         ...{ attester: ADDRESSES[0]!, recipient: ADDRESSES[0]!, transactionHash: uidOf(n), logIndex: 0 },
@@ -149,7 +145,6 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     const settle = async (height: number) => {
       await query('BEGIN')
       await settleHotBlocks(query, celo, height)
-      await query('UPDATE squid_celo.status SET height = $1', [height])
       await query('COMMIT')
     }
     const servers = [one!, two!]

@@ -12,9 +12,8 @@ import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
 import { listen, type SseListener } from '../../test/sse'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Streams of final changes, on a real database with the state that evm-processor keeps of hot blocks. */
+/** Streams of final changes, on a real database with hot blocks. */
 const CELO = chainBySlug('celo')!
-const STATE = 'squid_celo'
 const PATH = '/api/v0/location-records/stream'
 let database: TestDatabase
 let client: Client
@@ -25,15 +24,12 @@ beforeAll(async () => {
   database = await createMigratedDatabase()
   client = new Client({ connectionString: database.url })
   await client.connect()
-  await client.query(`CREATE SCHEMA ${STATE};
-    CREATE TABLE ${STATE}.status (id int PRIMARY KEY, height int NOT NULL);
-    CREATE TABLE ${STATE}.hot_block (height int PRIMARY KEY, hash text NOT NULL);
-    INSERT INTO ${STATE}.status VALUES (0, 100)`)
+  await client.query(`INSERT INTO chain_status (chain) VALUES ('celo')`)
 })
 const closing: (() => unknown)[] = []
 beforeEach(async () => {
-  await client.query(`TRUNCATE location_record; TRUNCATE attestation_event; TRUNCATE ${STATE}.hot_block;
-    UPDATE ${STATE}.status SET height = 100`)
+  await client.query(`TRUNCATE location_record; TRUNCATE attestation_event; TRUNCATE hot_block CASCADE;
+    UPDATE chain_status SET final_height = 100, final_hash = ''`)
   api = await startApi({ databaseUrl: database.url, live: { pollMs: 20, heartbeatMs: 40 } })
 })
 afterEach(async () => {
@@ -70,10 +66,10 @@ async function block(
   { attested = [], revoked = [] }: { attested?: number[]; revoked?: number[] },
 ) {
   await query('BEGIN')
-  const [{ final }] = (await query<{ final: number }>(`SELECT height AS final FROM ${STATE}.status`)) as [
+  const [{ final }] = (await query<{ final: number }>('SELECT final_height AS final FROM chain_status')) as [
     { final: number },
   ]
-  if (height > final) await query(`INSERT INTO ${STATE}.hot_block VALUES ($1, $2)`, [height, uidOf(height)])
+  if (height > final) await query(`INSERT INTO hot_block VALUES ('celo', $1, $2)`, [height, uidOf(height)])
   for (const n of attested) await logged(EventKind.ATTESTED, n, height)
   for (const n of revoked) await logged(EventKind.REVOKED, n, height)
   await insertRecords(
@@ -97,13 +93,13 @@ async function rollBack(height: number) {
   )
   await query('DELETE FROM location_record WHERE block_number = $1', [height])
   await query('DELETE FROM attestation_event WHERE block_number = $1', [height])
-  await query(`DELETE FROM ${STATE}.hot_block WHERE height = $1`, [height])
+  await query('DELETE FROM hot_block WHERE height = $1', [height])
   await query('COMMIT')
 }
 async function settle(height: number) {
   await query('BEGIN')
   await settleHotBlocks(query, CELO, height)
-  await query(`UPDATE ${STATE}.status SET height = $1`, [height])
+  await query('UPDATE chain_status SET final_height = $1', [height])
   await query('COMMIT')
 }
 
@@ -147,7 +143,7 @@ test('blocks that are written as final follow the hot ones that are final with t
   await block(101, { attested: [1] })
   await query('BEGIN')
   await settleHotBlocks(query, CELO, 2 ** 31 - 1)
-  await query(`UPDATE ${STATE}.status SET height = 102`)
+  await query('UPDATE chain_status SET final_height = 102')
   await query('COMMIT')
   await block(102, { attested: [2], revoked: [1] })
   await final.count(3)

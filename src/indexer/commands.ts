@@ -1,21 +1,14 @@
 import '../chains-file'
 import { parseArgs } from 'node:util'
 import { createLogger } from '@subsquid/logger'
-import { TypeormDatabase } from '@subsquid/typeorm-store'
 import { Auditor, type Findings } from './audit'
 import { BodyReader } from './bodies'
-import { chainBySlug, settingSuffix, stateSchema, type Chain } from '../chains'
+import { chainBySlug, settingSuffix, type Chain } from '../chains'
 import { unifySubsquidLog } from '../log'
-import {
-  SettingsError,
-  chosenChain,
-  exportDatabaseUrl,
-  processSettings,
-  type ConnectedChain,
-  type Settings,
-} from '../config'
+import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from '../config'
 import {
   Database,
+  LAST_HEIGHT,
   bodilessEvents,
   countUids,
   finalState,
@@ -47,8 +40,6 @@ node lib/indexer/commands.js restore <folder>
   Restores a snapshot into an empty, migrated database. Nothing of it counts as audited.`
 
 const UIDS_PER_PAGE = 500
-/** The greatest integer of Postgres, above every block number. */
-const LAST_HEIGHT = 2 ** 31 - 1
 const SAID_EVERY_MS = 5_000
 const DIFFERENCES_SHOWN = 20
 
@@ -256,17 +247,10 @@ async function snapshot(database: Database, settings: Settings, folder: string):
 }
 
 async function restore(database: Database, settings: Settings, folder: string): Promise<number> {
-  exportDatabaseUrl(await primaryUrl(settings.databaseUrl))
-  const prepare = async (chain: Chain) => {
-    const store = new TypeormDatabase({ supportHotBlocks: true, stateSchema: stateSchema(chain) })
-    await store.connect()
-    await store.disconnect()
-  }
   const { manifest, uids } = await restoreSnapshot(
     database,
     settings.namedChains,
     folder,
-    prepare,
     createLogger('restore'),
     (line) => progress.show(line),
   )

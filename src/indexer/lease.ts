@@ -3,10 +3,17 @@ import { lstatSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '@subsquid/logger'
-import type { TypeormDatabase } from '@subsquid/typeorm-store'
 import type { Chain } from '../chains'
 import { READING } from './project'
-import { holdWriter, releaseWriter, renewWriter, takeWriter, type Database, type Query } from './store'
+import {
+  holdWriter,
+  releaseWriter,
+  renewWriter,
+  takeWriter,
+  type Copy,
+  type Database,
+  type Query,
+} from './store'
 
 /** A writer that has not renewed its lease for this long may be replaced. */
 const LEASE_SECONDS = 6
@@ -79,22 +86,11 @@ export class Lease {
     }, RENEW_EVERY_MS)
   }
 
-  /** Makes every transaction of this store begin with a check of the lease. */
-  fence(store: TypeormDatabase): void {
-    const parts = store as unknown as StoreParts
-    const submit = parts.submit.bind(store)
-    parts.submit = (transaction) =>
-      submit(async (em) => {
-        await this.check((sql, values) => em.query(sql, values))
-        await transaction(em)
-      })
-  }
-
-  /** Runs statements in a transaction that only the holder of the lease commits. */
-  holding<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    return this.database.transaction(async (query) => {
+  /** Runs work in a transaction, of this database or another, that only the holder of the lease commits. */
+  holding<T>(work: (query: Query, copy: Copy) => Promise<T>, database = this.database): Promise<T> {
+    return database.transaction(async (query, copy) => {
       await this.check(query)
-      return work(query)
+      return work(query, copy)
     })
   }
 
@@ -135,11 +131,4 @@ function readOrNothing(path: string): string {
   } catch {
     return ''
   }
-}
-
-/** The private method of typeorm-store 1.5.1 that runs each of its transactions. */
-interface StoreParts {
-  submit(
-    transaction: (em: { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> }) => Promise<void>,
-  ): Promise<void>
 }

@@ -1,6 +1,5 @@
 import { EvmBatchProcessor } from '@subsquid/evm-processor'
 import type { Logger } from '@subsquid/logger'
-import type { Store, TypeormDatabase } from '@subsquid/typeorm-store'
 import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
@@ -9,7 +8,7 @@ import { isAnswerAttester } from '../answer'
 import { isLocationSchema } from '../location'
 import { EventKind } from '../model'
 import type { BodyReader } from './bodies'
-import { BatchWriter, isFinal } from './store'
+import type { BatchWriter, ChainDatabase } from './store'
 import type { ChainEvent } from './project'
 import { attestationFilter, registrationFilter, type Registry } from './registry'
 
@@ -82,11 +81,11 @@ export function makeProcessor(chain: Chain, gatewayUrl: string | undefined) {
   return gatewayUrl === undefined ? processor : processor.setGateway(gatewayUrl)
 }
 
-/** Blocks of one part of a transaction, and the store that writes it. */
+/** Blocks of one part of a transaction, and what writes them. */
 export interface BlockBatch {
   readonly blocks: readonly ChainBlock[]
   readonly isHead: boolean
-  readonly store: Store
+  readonly writer: BatchWriter
 }
 
 /**
@@ -98,11 +97,11 @@ export function runProcessor(
   processor: ReturnType<typeof makeProcessor>,
   hasGateway: boolean,
   source: ChainSource,
-  database: TypeormDatabase,
+  database: ChainDatabase,
   handler: (batch: BlockBatch) => Promise<void>,
 ): Promise<void> {
   const parts = processor as unknown as ProcessorParts
-  return new Runner<unknown, Store>({
+  return new Runner<unknown, BatchWriter>({
     database,
     requests: parts.getBatchRequests(),
     ...(hasGateway && { archive: source.confirmed(parts.getArchiveDataSource()) }),
@@ -110,7 +109,7 @@ export function runProcessor(
     allBlocksAreFinal: false,
     prometheus: parts.getPrometheusServer(),
     log: parts.getLogger(),
-    process: (store, { blocks, isHead }) => handler({ store, blocks: blocks as ChainBlock[], isHead }),
+    process: (writer, { blocks, isHead }) => handler({ writer, blocks: blocks as ChainBlock[], isHead }),
   }).run()
 }
 
@@ -121,7 +120,7 @@ interface ProcessorParts {
   getArchiveDataSource(): DataSource<ChainBlock, unknown>
   getPrometheusServer(): RunnerParts['prometheus']
 }
-type RunnerParts = RunnerConfig<unknown, Store>
+type RunnerParts = RunnerConfig<unknown, BatchWriter>
 
 /**
  * Decodes, reads bodies, projects and writes one batch of blocks. The batch is one database transaction, so
@@ -133,7 +132,7 @@ export async function processBatch(
   bodies: BodyReader,
   head: HeadReader,
   log: Logger,
-  { blocks, store, isHead }: BlockBatch,
+  { blocks, writer, isHead }: BlockBatch,
 ): Promise<void> {
   const started = performance.now()
   // The source of this process has told it already.
@@ -146,9 +145,8 @@ export async function processBatch(
   )
   const events = blocks.flatMap((block) => decodeEvents(chain, block))
   const announced = announcedTimes(events)
-  const found = await bodies.read(announced, isFinal(store))
+  const found = await bodies.read(announced, writer.isFinal)
   const fetched = performance.now()
-  const writer = new BatchWriter(store, chain, log)
   for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
     await writer.write(events.slice(i, i + EVENTS_PER_WRITE), found)
   const last = blocks[blocks.length - 1]!.header

@@ -1,6 +1,5 @@
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
-import type { Lease } from './lease'
 import { repeat } from '../retry'
 import { READING } from './project'
 import { watchedOf } from './registry'
@@ -30,7 +29,7 @@ const FAILED_MS = 60_000
 export async function followReading(
   database: Database,
   chain: Chain,
-  lease: Pick<Lease, 'holding'>,
+  lease: { holding<T>(work: (query: Query) => Promise<T>): Promise<T> },
   log: Logger,
   isEmpty: boolean,
   signal: AbortSignal,

@@ -1,5 +1,4 @@
 import { createLogger } from '@subsquid/logger'
-import { TypeormDatabase } from '@subsquid/typeorm-store'
 import { Auditor } from './audit'
 import {
   BlockReader,
@@ -12,20 +11,19 @@ import {
   type BlockRef,
 } from '../chain'
 import { BodyReader } from './bodies'
-import { CHAINS, stateSchema, type Chain } from '../chains'
+import { CHAINS, type Chain } from '../chains'
 import { MONOTONIC, type Clock } from '../clock'
-import { CHANGES_KEPT_DAYS, exportDatabaseUrl, type ConnectedChain, type Settings } from '../config'
+import { CHANGES_KEPT_DAYS, type ConnectedChain, type Settings } from '../config'
 import {
   CHANGES_FORGOTTEN_AT_ONCE,
+  ChainDatabase,
   Database,
-  completeTip,
   finalState,
   forgetChanges,
   indexedTip,
   lastEventBlock,
   noteHead,
   rewindFinal,
-  settleWithState,
   type ChainState,
 } from './store'
 import { Lease } from './lease'
@@ -111,11 +109,8 @@ export function startIndexer(
     signal.addEventListener('abort', () => rpc.close())
     const databaseUrl = await primaryUrl(settings.databaseUrl)
     signal.throwIfAborted()
-    const database = new Database(
-      databaseUrl,
-      (error) => log.warn({ reason: error.message }, 'a database connection was lost'),
-      fail,
-    )
+    const onLost = (error: Error) => log.warn({ reason: error.message }, 'a database connection was lost')
+    const database = new Database(databaseUrl, onLost, fail)
     closing.push(() => database.close())
     const lease = new Lease(database, chain, log)
     signal.addEventListener('abort', () => running.push(lease.release()))
@@ -143,7 +138,6 @@ export function startIndexer(
       rpc.check(),
       bodies.hasMulticall(),
     ])
-    if (stored) await completeTip(database.query, chain)
     await registry.load()
     const added = await registry.note(state === undefined)
     if (added.length)
@@ -165,18 +159,9 @@ export function startIndexer(
       followReading(database, chain, lease, log, state === undefined, signal),
     )
 
-    // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and
-    // the lease keeps a second processor of this chain out. SERIALIZABLE would make them abort each other
-    // (40001).
-    const store = new TypeormDatabase({
-      supportHotBlocks: true,
-      stateSchema: stateSchema(chain),
-      isolationLevel: 'READ COMMITTED',
-    })
-    // A store that could not connect has nothing to close.
-    closing.push(() => store.disconnect().catch(() => {}))
-    lease.fence(store)
-    settleWithState(store, chain)
+    const batches = new Database(databaseUrl, onLost, () => {}, 1)
+    closing.push(() => batches.close())
+    const store = new ChainDatabase((work) => lease.holding(work, batches), chain, log)
     const processor = makeProcessor(chain, gatewayUrl)
     const { indexerMetrics: metrics } = settings
     const closeMetrics = await serveProcessorMetrics(
@@ -185,8 +170,6 @@ export function startIndexer(
       metrics && { ...metrics, port: metrics.port + CHAINS.indexOf(chain) },
     )
     closing.push(closeMetrics)
-    // Read when the store connects, which is at once.
-    exportDatabaseUrl(databaseUrl)
     await runProcessor(processor, gatewayUrl !== undefined, source, store, (batch) =>
       processBatch(chain, registry, bodies, head, log, batch),
     )

@@ -201,14 +201,12 @@ function checksum(manifest: object): string {
 
 /**
  * Restores a snapshot into an empty, migrated database, in one transaction. Everything is checked before
- * anything is written. Nothing of it counts as audited. `prepare` makes the state of a chain's processor.
- * Throws a SnapshotError.
+ * anything is written. Nothing of it counts as audited. Throws a SnapshotError.
  */
 export async function restoreSnapshot(
   database: Database,
   chains: readonly Chain[],
   folder: string,
-  prepare: (chain: Chain) => Promise<void>,
   log: Logger,
   progress: Progress,
 ): Promise<{ manifest: Manifest; uids: number }> {
@@ -225,7 +223,6 @@ export async function restoreSnapshot(
       await checkFile(folder, file)
     }
   await requireEmpty(database.query, chains)
-  for (const { chain } of known) await prepare(chain)
   const uids = await database.transaction(async (query, copy) => {
     for (const { chain } of known) await beginRestore(query, chain)
     await requireEmpty(query, chains)

@@ -1,7 +1,7 @@
 /**
  * Names of location types and reference systems in one table, which reading uses and whose spellings the
- * documentation (docs/reference/location-types.md) and OpenAPI list. This file has no imports, so that the client's
- * entry can load it.
+ * documentation (docs/reference/location-types.md) and OpenAPI list. This file has no imports, so that the
+ * client's entry can load it.
  */
 
 /**

@@ -10,7 +10,7 @@ export interface Transactions {
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
 }
 
-/** Few: the batches have their own connection, and an embedded database has one session for all. */
+/** Few: an embedded database has one session for all. */
 const MAX_CONNECTIONS = 2
 /**
  * Only the content of a write can make it take so long: it is then cancelled (57014, which isolate.ts counts
@@ -20,7 +20,7 @@ const MAX_CONNECTIONS = 2
 const STATEMENT_SECONDS = 30
 const LOCK_SECONDS = 10
 
-/** Connections for what runs beside the batches: the audit, the head, the lease, the commands. */
+/** Connections. The batches have a Database of their own, and never wait for the audit or the lease. */
 export class Database {
   private readonly pool: Pool
 
@@ -32,8 +32,9 @@ export class Database {
     url: string,
     onLost: (error: Error) => void,
     private readonly onReadOnly: (error: Error) => void = () => {},
+    max = MAX_CONNECTIONS,
   ) {
-    this.pool = new Pool({ connectionString: url, max: MAX_CONNECTIONS, connectionTimeoutMillis: 10_000 })
+    this.pool = new Pool({ connectionString: url, max, connectionTimeoutMillis: 10_000 })
     this.pool.on('error', onLost)
   }
 

@@ -1,16 +1,18 @@
 /**
- * Every statement that the indexer and its commands send to Postgres. A batch enters at BatchWriter
- * (batch.ts) and becomes rows of the log, records and answers; final.ts logs what became final. replay.ts
+ * Every statement that the indexer and its commands send to Postgres. evm-processor writes to a ChainDatabase
+ * (chain-database.ts). A BatchWriter (batch.ts) makes a batch rows of the log, records and answers. hot.ts
+ * takes back the blocks of a reorg, and logs what became final. replay.ts
  * makes records and answers anew from the log and repairs the log; log.ts has the log's rows, status.ts how
  * far a chain's copy goes, schemas.ts which schemas were found, attesters.ts whose answers are read,
  * writer.ts which process may write, snapshot.ts what a snapshot has, connection.ts connections and locks,
  * copy.ts how many rows are written at once.
  */
 export { insertAttesters, takeAttesters, takenAttesters, type AnswerAttester } from './attesters'
-export { BatchWriter, isFinal } from './batch'
+export { BatchWriter } from './batch'
+export { ChainDatabase } from './chain-database'
 export { Database, type Query } from './connection'
 export type { Copy } from './copy'
-export { settleHotBlocks, settleWithState } from './final'
+export { LAST_HEIGHT, finalState, rewindFinal, settleHotBlocks, type ChainState } from './hot'
 export {
   bodilessEvents,
   bodyOf,
@@ -42,8 +44,6 @@ export {
 export { foundSchemas, noteWatched, schemaUses, storeSchemas, type FoundSchema } from './schemas'
 export {
   CHANGES_FORGOTTEN_AT_ONCE,
-  completeTip,
-  finalState,
   followsHead,
   forgetChanges,
   indexedTip,
@@ -53,9 +53,7 @@ export {
   noteSchemas,
   noteUnproven,
   readingOf,
-  rewindFinal,
   spendAuditCalls,
   unaudited,
-  type ChainState,
 } from './status'
 export { holdWriter, releaseWriter, renewWriter, takeWriter } from './writer'

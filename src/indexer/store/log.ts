@@ -98,8 +98,8 @@ export function insertSql(table: 'attestation_event' | ProjectedTable): string {
 }
 
 /**
- * Writes an Attested that gives no record: with its body if that can be stored, else without. `onRow` is told
- * of each row before it is written. Throws when even that fails: then the content is not the cause.
+ * Writes an Attested that gives no record: with its body if that can be stored, else without. Throws when
+ * even that fails: then the content is not the cause.
  */
 export async function insertWithheld(
   query: Query,
@@ -108,16 +108,13 @@ export async function insertWithheld(
   event: ChainEvent,
   body: AttestationBody | undefined,
   reason: Error,
-  onRow?: (row: EventRow) => Promise<void>,
 ): Promise<void> {
   const problem = withheldProblem(reason)
   let failure: Error | undefined
   for (const kept of body ? [body, undefined] : [undefined]) {
-    failure = await attempt(query, async () => {
-      const row = eventRow(chain.slug, event, kept, problem, true)
-      await onRow?.(row)
-      await insertEvents(copy, [row])
-    })
+    failure = await attempt(query, () =>
+      insertEvents(copy, [eventRow(chain.slug, event, kept, problem, true)]),
+    )
     if (!failure) return
   }
   throw failure!

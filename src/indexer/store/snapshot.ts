@@ -1,9 +1,9 @@
-import { stateSchema, type Chain } from '../../chains'
+import type { Chain } from '../../chains'
 import { lockChain, type Database, type Query } from './connection'
 import { eventId, READING } from '../project'
 import { insertSql } from './log'
 import type { FoundSchema } from './schemas'
-import { finalState } from './status'
+import { finalState } from './hot'
 
 /** What a snapshot reads from a database, and a restore writes into an empty one (../snapshot.ts). */
 
@@ -116,16 +116,11 @@ export async function beginRestore(query: Query, chain: Chain): Promise<void> {
 
 /** Sets where a chain's indexer goes on. Nothing counts as audited. */
 export async function endRestore(query: Query, chain: Chain, position: SnapshotPosition): Promise<void> {
-  const state = stateSchema(chain)
-  await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [
-    position.finalHeight,
-    position.finalHash,
-  ])
   // The time of the last block is not known: that of the last event is earlier.
   await query(
-    `INSERT INTO chain_status (chain, schemas, indexed_height, indexed_hash, reading, indexed_timestamp)
-     VALUES ($1, $2, $3, $4, $5, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
-     ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas, indexed_height = excluded.indexed_height,
+    `INSERT INTO chain_status (chain, schemas, final_height, final_hash, indexed_height, indexed_hash, reading, indexed_timestamp)
+     VALUES ($1, $2, $3, $4, $3, $4, $5, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
+     ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas, final_height = excluded.final_height, final_hash = excluded.final_hash, indexed_height = excluded.indexed_height,
        indexed_hash = excluded.indexed_hash, reading = excluded.reading, agreed_at = NULL, indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
     [chain.slug, position.schemas, position.finalHeight, position.finalHash, READING],
   )

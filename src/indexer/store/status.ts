@@ -1,15 +1,9 @@
 import type { BlockRef, HeadReport } from '../../chain'
-import { stateSchema, type Chain } from '../../chains'
+import type { Chain } from '../../chains'
 import { READING } from '../project'
-import { lockChain, type Database, type Query } from './connection'
+import type { Query } from './connection'
 
-/** How far a chain's copy goes and is checked: the table chain_status, and evm-processor's own state. */
-
-/** The last block of a chain's copy that no reorg can take back. */
-export interface ChainState {
-  finalHeight: number
-  finalHash: string
-}
+/** How far a chain's copy goes and is checked: the table chain_status. */
 
 /** Blocks, both ends included. */
 interface Range {
@@ -19,44 +13,6 @@ interface Range {
 
 /** One statement that deletes so many takes some hundred milliseconds. */
 export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
-
-/** The last block that is final in the database, and its hash; undefined before the first batch. */
-export async function finalState(query: Query, chain: Chain): Promise<ChainState | undefined> {
-  const [exists] = await query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
-    `${stateSchema(chain)}.status`,
-  ])
-  if (!exists?.there) return undefined
-  const [status] = await query<{ height: number; hash: string }>(
-    `SELECT height, hash FROM ${stateSchema(chain)}.status WHERE id = 0`,
-  )
-  return status && status.height >= 0 ? { finalHeight: status.height, finalHash: status.hash } : undefined
-}
-
-/**
- * Sets the last final block back to a block that the chain is known to have, or to none: the indexer then
- * reads on from there. Answers false, and changes nothing, where blocks above it are not final yet: they
- * follow the one that was final.
- */
-export function rewindFinal(database: Database, chain: Chain, block: BlockRef | undefined): Promise<boolean> {
-  return database.transaction(async (query) => {
-    await lockChain(query, chain)
-    const state = stateSchema(chain)
-    if ((await query(`SELECT FROM ${state}.hot_block LIMIT 1`)).length) return false
-    const { height, hash } = block ?? { height: -1, hash: '0x' }
-    await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [
-      height,
-      hash,
-    ])
-    const kept = `int8multirange(int8range(NULL, $2::int8, '[]'))`
-    await query(
-      `UPDATE chain_status
-       SET indexed_height = ($2::int8)::int, indexed_hash = $3, agreed_at = NULL, reread = reread * ${kept}, proven = proven * ${kept}
-       WHERE chain = $1`,
-      [chain.slug, height, hash],
-    )
-    return true
-  })
-}
 
 /** The version of the projection by which all records of a chain were made; 0 if that is not known. */
 export async function readingOf(query: Query, chain: Chain): Promise<number> {
@@ -120,20 +76,6 @@ export async function indexedTip(
   )
   const { height, hash, now } = row!
   return { tip: height === null || hash === null ? undefined : { height, hash }, now }
-}
-
-/**
- * Completes a row that a version before the migration Agreement has written: it lacks the hash of the last
- * block.
- */
-export async function completeTip(query: Query, chain: Chain): Promise<void> {
-  const state = stateSchema(chain)
-  await query(
-    `UPDATE chain_status SET indexed_hash = block.hash
-     FROM (SELECT height, hash FROM ${state}.status UNION ALL SELECT height, hash FROM ${state}.hot_block) AS block
-     WHERE chain = $1 AND indexed_hash IS NULL AND indexed_height = block.height`,
-    [chain.slug],
-  )
 }
 
 /**

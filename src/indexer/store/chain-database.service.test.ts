@@ -1,0 +1,430 @@
+import { createRequire } from 'node:module'
+import { Logger } from '@subsquid/logger'
+import { createOrmConfig } from '@subsquid/typeorm-config'
+import { TypeormDatabase, type Store } from '@subsquid/typeorm-store'
+import { DataSource, type MixedList } from 'typeorm'
+import { afterEach, expect, test } from 'vitest'
+import {
+  createDatabase,
+  createMigratedDatabase,
+  migrate,
+  rows,
+  type TestDatabase,
+} from '../../../test/database'
+import { attestedPlace, type Attested, type Random } from '../../../test/hostile'
+import { expectChanges, expectCounts } from '../../../test/invariants'
+import { hunt } from '../../../test/seed'
+import { seededRandom } from '../../../dev/random'
+import { addAnswerAttesters } from '../../answer'
+import { CHAINS } from '../../chains'
+import { encodeBooleanResult } from '../../eas'
+import { EventKind } from '../../model'
+import { PROJECTED_TABLES, project, type ChainEvent, type ProjectedTable } from '../project'
+import { watchedOf } from '../registry'
+import { ChainDatabase, Database, finalState, replayPage, rewindFinal, type BatchWriter } from '.'
+import { insertSql } from './log'
+
+/**
+ * The database of evm-processor's runner, on a real one: after any reorg it holds what a database holds that
+ * indexed only the branch that won; also one that the version before it wrote, with typeorm-store.
+ */
+const CHAIN = CHAINS[3]!
+const SILENT = new Logger(() => {}, 'test')
+const FINALITY = 4
+const ATTESTER = `0x${'d'.repeat(40)}`
+const word = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
+
+interface Block {
+  height: number
+  hash: string
+  events: ChainEvent[]
+}
+
+/** Makes blocks with new attestations, and with revocations of those on a branch. */
+class Blocks {
+  readonly bodies = new Map<string, Attested['body']>()
+  private made = 0
+
+  constructor(private readonly random: Random) {
+    addAnswerAttesters(CHAIN.slug, [{ address: ATTESTER }])
+  }
+
+  next(branch: readonly Block[]): Block {
+    const height = branch.length
+    const hash = word(++this.made * 1_000)
+    const events: ChainEvent[] = []
+    const add = (event: ChainEvent) =>
+      events.push({
+        ...{ ...event, blockNumber: height, blockHash: hash, blockTimestamp: height * 12_000 },
+        ...{ transactionHash: word(this.made), logIndex: events.length },
+      })
+    for (let n = Math.floor(this.random() * 3); n > 0; n--) {
+      const { event, body } = this.attestation()
+      this.bodies.set(event.uid, body)
+      add(event)
+    }
+    const all = [...branch.flatMap((block) => block.events), ...events]
+    const revoked = new Set(all.flatMap(({ kind, uid }) => (kind === EventKind.REVOKED ? [uid] : [])))
+    const valid = all.filter(({ uid, kind }) => kind === EventKind.ATTESTED && !revoked.has(uid))
+    for (const event of valid) if (this.random() < 0.2) add({ ...event, kind: EventKind.REVOKED })
+    return { height, hash, events }
+  }
+
+  private attestation(): Attested {
+    const made = attestedPlace(++this.made, '1,2', 'coordinate-decimal+lon-lat', `${this.made}`)
+    if (this.random() < 0.5) return made
+    const data = encodeBooleanResult(true, { inputRefs: [], timestamp: 1_700_000_000, operation: 'contains' })
+    const of = { schemaUid: word(9), attester: ATTESTER }
+    return {
+      event: { ...made.event, ...of },
+      body: {
+        ...made.body,
+        schema: of.schemaUid,
+        attester: ATTESTER,
+        data: Buffer.from(data.slice(2), 'hex'),
+      },
+    }
+  }
+}
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+const opened = (own: TestDatabase) => {
+  const database = new Database(own.url, () => {})
+  closing.push(own.drop, () => database.close())
+  return { url: own.url, database }
+}
+const fresh = async () => opened(await createMigratedDatabase())
+
+/** Something that takes updates as evm-processor's runner gives them. */
+type Target = Pick<ChainDatabase, 'transact' | 'transactHot2'>
+const FIRST = { height: -1, hash: '0x' }
+
+/** A branch, and its database, which is told of each change of it. */
+class Followed {
+  branch: Block[] = []
+  /** Number of blocks that are final. */
+  final = 0
+
+  constructor(
+    private readonly target: (bodies: Blocks['bodies']) => Target & { connect(): Promise<unknown> },
+    private readonly blocks: Blocks,
+  ) {}
+
+  private get last() {
+    return this.branch[this.final - 1] ?? FIRST
+  }
+
+  /** Writes `count` more blocks in place of those above `kept` ones. */
+  async hot(kept: number, count: number): Promise<void> {
+    const branch = this.branch.slice(0, kept)
+    for (let i = 0; i < count; i++) branch.push(this.blocks.next(branch))
+    const final = Math.max(this.final, branch.length - FINALITY)
+    const newBlocks = branch.slice(kept)
+    await this.target(this.blocks.bodies).transactHot2(
+      { baseHead: branch[kept - 1]!, finalizedHead: branch[final - 1]!, newBlocks },
+      (writer, from, to) => this.write(writer, newBlocks.slice(from, to)),
+    )
+    ;[this.branch, this.final] = [branch, final]
+  }
+
+  /** Writes `count` final blocks in place of the hot ones. */
+  async history(count: number): Promise<void> {
+    const branch = this.branch.slice(0, this.final)
+    for (let i = 0; i < count; i++) branch.push(this.blocks.next(branch))
+    await this.target(this.blocks.bodies).transact(
+      { prevHead: this.last, nextHead: branch.at(-1)!, isOnTop: false },
+      (writer) => this.write(writer, branch.slice(this.final)),
+    )
+    ;[this.branch, this.final] = [branch, branch.length]
+  }
+
+  private async write(writer: BatchWriter, blocks: readonly Block[]): Promise<void> {
+    await writer.write(
+      blocks.flatMap(({ events }) => events),
+      this.blocks.bodies,
+    )
+    const { height, hash } = blocks.at(-1)!
+    await writer.finish({ height, hash, timestamp: height * 12_000, agreementAgeMs: 0 })
+  }
+
+  /** The database holds this branch, and has told clients of it and of nothing else. */
+  async expectStored({ url, database }: { url: string; database: Database }): Promise<void> {
+    const { slug } = CHAIN
+    expect(
+      await rows(
+        url,
+        'SELECT kind, uid, block_number AS "blockNumber", block_hash AS "blockHash", log_index AS "logIndex" FROM attestation_event ORDER BY id',
+      ),
+    ).toEqual(
+      this.branch
+        .flatMap(({ events }) => events)
+        .map(({ kind, uid, blockNumber, blockHash, logIndex }) => ({
+          ...{ kind, uid, blockNumber, blockHash, logIndex },
+        })),
+    )
+    const { differing } = await replayPage(database, CHAIN, watchedOf(CHAIN), '', 100_000, 2 ** 31 - 1, false)
+    expect(differing).toEqual([])
+    expect(await rows(url, 'SELECT height, hash FROM hot_block ORDER BY height')).toEqual(
+      this.branch.slice(this.final).map(({ height, hash }) => ({ height, hash })),
+    )
+    expect(await finalState(database.query, CHAIN)).toEqual({
+      finalHeight: this.final - 1,
+      finalHash: this.last.hash,
+    })
+    await expectCounts(url, slug)
+    await expectChanges(url, slug, 'latest', 'SELECT uid, revoked FROM location_record WHERE chain = $1')
+    await expectChanges(
+      url,
+      slug,
+      'final',
+      `SELECT record.uid, event.id IS NOT NULL AS revoked FROM location_record AS record
+       LEFT JOIN attestation_event AS event ON event.uid = record.uid AND event.kind = 'REVOKED' AND event.block_number < ${this.final}
+       WHERE record.chain = $1 AND record.block_number < ${this.final}`,
+    )
+  }
+}
+
+const updatedAt = async (url: string) =>
+  new Map(
+    (
+      await Promise.all(
+        PROJECTED_TABLES.map((table) =>
+          rows<{ id: string; at: Date }>(url, `SELECT id, updated_at AS at FROM ${table}`),
+        ),
+      )
+    )
+      .flat()
+      .map(({ id, at }) => [id, at.getTime()]),
+  )
+
+hunt('after reorgs and history the database is that of the branch', 60, async ({ random, cases }) => {
+  const world = await fresh()
+  const blocks = new Blocks(random)
+  const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
+  const followed = new Followed(() => store, blocks)
+  await followed.history(3)
+  /** By the hash of the last block, when each row was updated. */
+  const times = new Map<string, Map<string, number>>()
+  for (let i = 0; i < cases; i++) {
+    const { branch, final } = followed
+    const kept = random() < 0.5 ? branch.length : final + Math.floor(random() * (branch.length - final + 1))
+    if (random() < 0.15) await followed.history(1 + Math.floor(random() * (branch.length - final + 6)))
+    else {
+      await followed.hot(kept, 1 + Math.floor(random() * 7))
+      // Rows that the new blocks do not touch are as they were before the old ones.
+      const touched = new Set(
+        followed.branch.slice(kept).flatMap(({ events }) => events.map(({ uid }) => uid)),
+      )
+      const now = await updatedAt(world.url)
+      for (const [id, at] of times.get(branch[kept - 1]!.hash) ?? [])
+        if (!touched.has(id.slice(CHAIN.slug.length + 1))) expect(now.get(id), id).toBe(at)
+    }
+    times.set(followed.branch.at(-1)!.hash, await updatedAt(world.url))
+    await followed.expectStored(world)
+    expect(await store.connect()).toEqual({
+      ...{ height: followed.final - 1, hash: followed.branch[followed.final - 1]!.hash },
+      top: followed.branch.slice(followed.final).map(({ height, hash }) => ({ height, hash })),
+    })
+  }
+})
+
+test('an update that does not fit the stored blocks is refused, and one that fails writes nothing', async () => {
+  const world = await fresh()
+  const blocks = new Blocks(seededRandom(1))
+  const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
+  const followed = new Followed(() => store, blocks)
+  await followed.history(3)
+  await followed.hot(3, 3)
+  const [, first, , third, , last] = followed.branch as [Block, Block, Block, Block, Block, Block]
+  const next = blocks.next(followed.branch)
+  const none = () => Promise.reject(new Error('nothing is to be written'))
+  for (const update of [
+    // Another block than the stored one, a gap, a final block that is not on the branch, one below the last.
+    { baseHead: { ...last, hash: word(1) }, newBlocks: [next], finalizedHead: third },
+    { baseHead: last, newBlocks: [{ ...next, height: next.height + 1 }], finalizedHead: third },
+    { baseHead: last, newBlocks: [next], finalizedHead: { ...third, hash: word(1) } },
+    { baseHead: last, newBlocks: [next], finalizedHead: first },
+    { baseHead: { ...next, height: 100 }, newBlocks: [], finalizedHead: third },
+  ])
+    await expect(store.transactHot2(update, none)).rejects.toThrow(/expected block|follow each other/)
+  await expect(store.transact({ prevHead: first, nextHead: next, isOnTop: false }, none)).rejects.toThrow(
+    'expected block',
+  )
+  await expect(
+    store.transactHot2({ baseHead: third, newBlocks: [], finalizedHead: first }, none),
+  ).rejects.toThrow('expected block')
+  const failing = (writer: BatchWriter) =>
+    writer.write(next.events, blocks.bodies).then(() => Promise.reject(new Error('it fails')))
+  const update = { baseHead: third, newBlocks: [{ ...next, height: 4 }], finalizedHead: third }
+  await expect(store.transactHot2(update, failing)).rejects.toThrow('it fails')
+  await followed.expectStored(world)
+  expect(await rewindFinal(world.database, CHAIN, first)).toBe(false)
+  await followed.expectStored(world)
+})
+
+/** Private parts of typeorm-store 1.5.1 that the version before this database wrote with. */
+interface OldStore {
+  em(): { query(sql: string, values?: unknown[]): Promise<unknown> }
+  changes?: {
+    trackInsert(type: string, rows: readonly { id: string }[]): Promise<void>
+    trackUpsert(type: string, rows: readonly { id: string }[]): Promise<void>
+  }
+}
+const ENTITIES: Record<ProjectedTable, string> = { location_record: 'LocationRecord', answer: 'Answer' }
+
+/** Writes events as that version did. */
+async function writeOld(
+  store: Store,
+  events: readonly ChainEvent[],
+  bodies: Blocks['bodies'],
+): Promise<void> {
+  const { changes, em } = store as unknown as OldStore
+  const projection = project(CHAIN.slug, events, bodies, new Date())
+  const insert = async (
+    type: string,
+    table: 'attestation_event' | ProjectedTable,
+    list: { id: string }[],
+  ) => {
+    if (list.length === 0) return
+    await changes?.trackInsert(type, list)
+    const texts = list.map((row) =>
+      'data' in row && Buffer.isBuffer(row.data) ? { ...row, data: `\\x${row.data.toString('hex')}` } : row,
+    )
+    await em().query(insertSql(table), [JSON.stringify(texts)])
+  }
+  await insert('AttestationEvent', 'attestation_event', projection.events)
+  for (const table of PROJECTED_TABLES) await insert(ENTITIES[table], table, projection.rows[table])
+  for (const table of PROJECTED_TABLES) {
+    const given = projection.revocations[table]
+    if (given.length === 0) continue
+    await changes?.trackUpsert(ENTITIES[table], given)
+    await em().query(
+      `UPDATE ${table} AS stored SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
+       FROM json_populate_recordset(NULL::${table}, $1) AS given WHERE stored.id = given.id`,
+      [JSON.stringify(given)],
+    )
+  }
+}
+
+/** The migrations, all or those before ChainState. */
+async function migrationTool(url: string, before: boolean): Promise<DataSource> {
+  process.env.DB_URL = url
+  type Migrations = Extract<MixedList<new () => { name: string }>, unknown[]>
+  const all = createRequire(__filename)('../../../db/migrations/load.js') as (new () => { name: string })[]
+  const end = all.findIndex((each) => new each().name.startsWith('ChainState'))
+  const migrations: Migrations = before ? all.slice(0, end) : all
+  return new DataSource({ ...createOrmConfig(), migrations }).initialize()
+}
+
+/** A database as the version before wrote it, open for it. */
+function oldStore(url: string) {
+  process.env.DB_URL = url
+  const store = new TypeormDatabase({
+    ...{ supportHotBlocks: true, stateSchema: 'squid_celo', isolationLevel: 'READ COMMITTED' },
+  })
+  closing.push(() => store.disconnect())
+  /** The ChainDatabase's interface, with a store that has the methods of a BatchWriter that are used here. */
+  const target = (bodies: Blocks['bodies']) => {
+    const writer = (each: Store) =>
+      ({
+        write: (events: ChainEvent[]) => writeOld(each, events, bodies),
+        finish: (last: { height: number }) =>
+          (each as unknown as OldStore).em().query(
+            `INSERT INTO chain_status (chain, indexed_height) VALUES ($1, $2)
+               ON CONFLICT (chain) DO UPDATE SET indexed_height = excluded.indexed_height, indexed_hash = NULL`,
+            [CHAIN.slug, last.height],
+          ),
+      }) as unknown as BatchWriter
+    return {
+      connect: () => store.connect(),
+      transact: (info, write) => store.transact(info, (each) => write(writer(each))),
+      transactHot2: (info, write) =>
+        store.transactHot2(info, (each, ...part) => write(writer(each), ...part)),
+    } as Target & { connect(): Promise<unknown> }
+  }
+  return { store, target }
+}
+
+/** Moves a model to another database of the same content. */
+function movedTo(
+  followed: Followed,
+  target: ConstructorParameters<typeof Followed>[0],
+  blocks: Blocks,
+): Followed {
+  return Object.assign(new Followed(target, blocks), { branch: followed.branch, final: followed.final })
+}
+
+test.each([1, 2, 3])(
+  'a database of the version before, with hot blocks, is taken over, and reorgs take them back; and the other way (%i)',
+  async (seed) => {
+    const own = await createDatabase()
+    const before = await migrationTool(own.url, true)
+    await before.runMigrations({ transaction: 'all' }).finally(() => before.destroy())
+    // Another squid in the same database.
+    await rows(own.url, `CREATE SCHEMA squid_processor; CREATE TABLE squid_processor.status (id int)`)
+    const blocks = new Blocks(seededRandom(seed))
+    const old = oldStore(own.url)
+    await old.store.connect()
+    let followed = new Followed(old.target, blocks)
+    await followed.history(3)
+    await followed.hot(3, 6)
+    await followed.hot(followed.branch.length - 1, 2)
+    const state = { branch: followed.branch, final: followed.final }
+    migrate(own.url)
+
+    const world = opened(own)
+    const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
+    followed = movedTo(followed, () => store, blocks)
+    const [{ hash }] = (await rows(own.url, 'SELECT indexed_hash AS hash FROM chain_status')) as [
+      { hash: string },
+    ]
+    expect(hash).toBe(followed.branch.at(-1)!.hash)
+    expect(await rows(own.url, `SELECT nspname FROM pg_namespace WHERE nspname LIKE 'squid%'`)).toEqual([
+      { nspname: 'squid_processor' },
+    ])
+    expect(await store.connect()).toMatchObject({
+      height: state.final - 1,
+      hash: state.branch[state.final - 1]!.hash,
+    })
+    // The old version told nobody of final changes that it would have settled: these are expected from here on.
+    await rows(
+      own.url,
+      `UPDATE record_change SET finality = 'both' WHERE id <= (SELECT max(id) FROM record_change)`,
+    )
+    await followed.hot(followed.final, 3)
+    await followed.hot(followed.final + 1, 3)
+
+    // And back.
+    const tool = await migrationTool(own.url, false)
+    await tool.undoLastMigration({ transaction: 'all' }).finally(() => tool.destroy())
+    const again = oldStore(own.url)
+    expect(await again.store.connect()).toMatchObject({
+      ...{ height: followed.final - 1, hash: followed.branch[followed.final - 1]!.hash },
+      top: followed.branch.slice(followed.final).map(({ height, hash }) => ({ height, hash })),
+    })
+    followed = movedTo(followed, again.target, blocks)
+    await followed.hot(followed.final, 2)
+    migrate(own.url)
+    followed = movedTo(followed, () => store, blocks)
+    await followed.hot(followed.branch.length, 1)
+    const { differing } = await replayPage(
+      ...([world.database, CHAIN, watchedOf(CHAIN), '', 100_000, 2 ** 31 - 1, false] as const),
+    )
+    expect(differing).toEqual([])
+    expect(await rows(own.url, 'SELECT uid, kind FROM attestation_event ORDER BY id')).toEqual(
+      followed.branch.flatMap(({ events }) => events).map(({ uid, kind }) => ({ uid, kind })),
+    )
+    await expectCounts(own.url, CHAIN.slug)
+    await expectChanges(
+      ...([
+        own.url,
+        CHAIN.slug,
+        'latest',
+        'SELECT uid, revoked FROM location_record WHERE chain = $1',
+      ] as const),
+    )
+  },
+)

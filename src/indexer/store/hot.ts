@@ -1,0 +1,140 @@
+import type { HashAndHeight, HotDatabaseState } from '@subsquid/util-internal-processor-tools'
+import type { BlockRef } from '../../chain'
+import type { Chain } from '../../chains'
+import { eventId, PROJECTED_TABLES, type ProjectedTable } from '../project'
+import { lockChain, type Database, type Query } from './connection'
+
+/**
+ * The last final block of a chain's copy (chain_status) and the hot blocks above it, which a reorg may take
+ * back (hot_block). What a hot block has inserted follows from the event log. hot_revocation has the rows
+ * that it has revoked, as they were before.
+ */
+
+/** The last block of a chain's copy that no reorg can take back. */
+export interface ChainState {
+  finalHeight: number
+  finalHash: string
+}
+
+/** The greatest integer of Postgres, above every block number. */
+export const LAST_HEIGHT = 2 ** 31 - 1
+const LAST_LOG = 999_999
+/** The state before the first final block, as evm-processor knows it. */
+const NO_BLOCK: HashAndHeight = { height: -1, hash: '0x' }
+
+/** Returns the last final block, and the hot blocks in order. */
+export async function chainState(query: Query, chain: Chain): Promise<HotDatabaseState> {
+  const [row] = await query<{ final: HashAndHeight | null; top: HashAndHeight[] | null }>(
+    `SELECT (SELECT json_build_object('height', final_height, 'hash', final_hash) FROM chain_status
+         WHERE chain = $1 AND final_height IS NOT NULL) AS final,
+       (SELECT json_agg(json_build_object('height', height, 'hash', hash) ORDER BY height) FROM hot_block
+         WHERE chain = $1) AS top`,
+    [chain.slug],
+  )
+  return { ...(row!.final ?? NO_BLOCK), top: row!.top ?? [] }
+}
+
+/** Returns the last final block; undefined before the first one. */
+export async function finalState(query: Query, chain: Chain): Promise<ChainState | undefined> {
+  const { height, hash } = await chainState(query, chain)
+  return height >= 0 ? { finalHeight: height, finalHash: hash } : undefined
+}
+
+export async function noteFinal(query: Query, chain: Chain, block: BlockRef): Promise<void> {
+  await query(
+    `INSERT INTO chain_status (chain, final_height, final_hash) VALUES ($1, $2, $3)
+     ON CONFLICT (chain) DO UPDATE SET final_height = excluded.final_height, final_hash = excluded.final_hash`,
+    [chain.slug, block.height, block.hash],
+  )
+}
+
+export async function insertHotBlock(query: Query, chain: Chain, { height, hash }: BlockRef): Promise<void> {
+  await query('INSERT INTO hot_block (chain, height, hash) VALUES ($1, $2, $3)', [chain.slug, height, hash])
+}
+
+/** Saves rows that a hot block is about to revoke, as `rollBack` restores them. */
+export async function saveRevoked(
+  query: Query,
+  chain: Chain,
+  height: number,
+  table: ProjectedTable,
+  ids: readonly string[],
+): Promise<void> {
+  await query(
+    `INSERT INTO hot_revocation (chain, height, projection, id, revoked, revocation_time, updated_at)
+     SELECT $1, $2, $3, id, revoked, revocation_time, updated_at FROM ${table} WHERE id = ANY($4)
+     ON CONFLICT DO NOTHING`,
+    [chain.slug, height, table, ids],
+  )
+}
+
+/** Takes back the hot blocks above `height`, and all that they wrote. */
+export async function rollBack(query: Query, chain: Chain, height: number): Promise<void> {
+  await lockChain(query, chain)
+  const above = [chain.slug, eventId(chain.slug, height + 1, 0)]
+  // The triggers find the block of a revocation in the log: revocations first, the log last.
+  for (const table of PROJECTED_TABLES)
+    await query(
+      `UPDATE ${table} AS stored
+       SET revoked = before.revoked, revocation_time = before.revocation_time, updated_at = before.updated_at
+       FROM (SELECT DISTINCT ON (id) * FROM hot_revocation
+         WHERE chain = $1 AND height > $2 AND projection = $3 ORDER BY id, height) AS before
+       WHERE stored.id = before.id`,
+      [chain.slug, height, table],
+    )
+  for (const table of PROJECTED_TABLES)
+    await query(
+      `DELETE FROM ${table} WHERE id IN (SELECT chain || '-' || uid FROM attestation_event
+         WHERE chain = $1 AND id >= $2 AND kind = 'ATTESTED')`,
+      above,
+    )
+  await query('DELETE FROM attestation_event WHERE chain = $1 AND id >= $2', above)
+  await query('DELETE FROM hot_block WHERE chain = $1 AND height > $2', [chain.slug, height])
+}
+
+/**
+ * Ends the time in which a reorg may take back the hot blocks up to `height`, and logs what they did to
+ * records as final changes, in the order of the chain (migration FinalChanges).
+ */
+export async function settleHotBlocks(query: Query, chain: Chain, height: number): Promise<void> {
+  const [blocks] = await query<{ from: number | null; to: number | null }>(
+    'SELECT min(height) AS from, max(height) AS to FROM hot_block WHERE chain = $1 AND height <= $2',
+    [chain.slug, height],
+  )
+  if (blocks?.from == null || blocks.to === null) return
+  await lockChain(query, chain)
+  // The new revision holds replicas to these changes, and begins a new epoch after a failover.
+  await query(
+    `WITH told AS (
+       INSERT INTO record_change (chain, kind, uid, finality)
+       SELECT event.chain, CASE event.kind WHEN 'ATTESTED' THEN 'new' ELSE 'revoked' END, event.uid, 'final'
+       FROM attestation_event AS event JOIN location_record AS record ON record.id = event.chain || '-' || event.uid
+       WHERE event.id BETWEEN $2 AND $3 AND event.chain = $1 ORDER BY event.id
+       RETURNING chain)
+     UPDATE record_state SET revision = revision + 1 WHERE chain = (SELECT DISTINCT chain FROM told)`,
+    [chain.slug, eventId(chain.slug, blocks.from, 0), eventId(chain.slug, blocks.to, LAST_LOG)],
+  )
+  await query('DELETE FROM hot_block WHERE chain = $1 AND height <= $2', [chain.slug, height])
+}
+
+/**
+ * Sets the last final block back to a block that the chain is known to have, or to none: the indexer then
+ * reads on from there. Answers false, and changes nothing, where blocks above it are not final yet: they
+ * follow the one that was final.
+ */
+export function rewindFinal(database: Database, chain: Chain, block: BlockRef | undefined): Promise<boolean> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    if ((await chainState(query, chain)).top.length > 0) return false
+    const { height, hash } = block ?? NO_BLOCK
+    const kept = `int8multirange(int8range(NULL, $2::int8, '[]'))`
+    await query(
+      `UPDATE chain_status
+       SET final_height = ($2::int8)::int, final_hash = $3, indexed_height = ($2::int8)::int, indexed_hash = $3,
+         agreed_at = NULL, reread = reread * ${kept}, proven = proven * ${kept}
+       WHERE chain = $1`,
+      [chain.slug, height, hash],
+    )
+    return true
+  })
+}
