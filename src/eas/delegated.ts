@@ -1,8 +1,8 @@
 import { Interface } from 'ethers/abi'
 import { TypedDataEncoder, id, type TypedDataField } from 'ethers/hash'
+import { isCanonicalSignature } from './compact'
 import { hasher } from './keccak'
 import { payloadBytes } from './payload'
-import { isCanonicalSignature } from './signature'
 import { hex, padded, uint } from './words'
 
 /**

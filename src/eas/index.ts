@@ -6,7 +6,7 @@
  * The indexer decodes payloads (decode.ts) and verifies UIDs (uid.ts). The API encodes results (payload.ts),
  * signs them (delegated.ts, signature.ts) and verifies offchain attestations (offchain.ts).
  */
-export { expandSignature } from './compact'
+export { expandSignature, isCanonicalSignature } from './compact'
 export { PayloadError, fieldTypes } from './decode'
 export { ADDRESS_PATTERN, checksumAddress, parseAddress, parseChecksumAddress } from './address'
 export { UID_PATTERN, attestationUid, hashesToUid, parseUid, schemaUid } from './uid'
@@ -40,7 +40,6 @@ export {
 export {
   addressOf,
   canonicalSignature,
-  isCanonicalSignature,
   keySigner,
   recoverSigner,
   sealOf,

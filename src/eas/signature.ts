@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto'
-import { expandSignature } from './compact'
+import { HALF_ORDER, expandSignature, isCanonicalSignature } from './compact'
 import { CURVE, ETHERS_CURVE, type Curve } from './curve'
 import type { AttestTypedData } from './delegated'
 import { hex } from './words'
@@ -84,17 +84,8 @@ async function compareWithEthers(curve: Curve, key: Uint8Array): Promise<void> {
   }
 }
 
-/**
- * Half of the order of the curve. Of the two forms of a signature, only the one with s up to this value is
- * canonical (EIP-2).
- */
-const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
+/** Order of the curve. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
-
-/** True if a signature is 65 bytes in hex with the lower s, and v is 27 or 28. */
-export function isCanonicalSignature(signature: string): boolean {
-  return /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && signature.slice(66, 130).toLowerCase() <= HALF_ORDER
-}
 
 /**
  * Address, lower-case, whose key signed this digest; undefined if the signature is not canonical or recovers

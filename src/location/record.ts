@@ -1,6 +1,58 @@
+import { payloadBytes } from '../eas'
+import { canonicalJson } from '../geodesy'
 import { joinProblems } from './event-time'
 import { LOCATION_TYPES, SRS_SPELLINGS } from './names'
-import type { Location } from './index'
+import { decodePayload, readLocation, type Payload } from './payload'
+import { planeShape } from './plane'
+
+/** Geometry as the projection stores it. */
+export interface LocationGeometry {
+  /** canonical GeoJSON text */
+  json: string
+  /** [longitude, latitude] of a Point */
+  point: readonly [number, number] | null
+  /** shape that bbox queries search (plane.ts): EWKB in hex */
+  plane: string
+}
+
+/** Content of a location schema's payload, in the form of a record. */
+export interface Location extends Omit<Payload, 'recipePayloads'> {
+  /** base64 of the payload bytes */
+  recipePayloads: string[]
+  /**
+   * geometry read from `location`; null if it cannot be read with certainty, for the reason in
+   * `geometryProblem`
+   */
+  geometry: LocationGeometry | null
+  geometryProblem: string | null
+}
+
+/**
+ * Decodes the payload of an attestation of a location schema, bytes or hex. Throws a PayloadError if the
+ * payload does not match its schema. An unreadable `location` is not an error: the record has no geometry.
+ */
+export function decodeLocation(schemaUid: string, data: string | Uint8Array): Location {
+  const bytes = typeof data === 'string' ? payloadBytes(data) : data
+  const payload = decodePayload(schemaUid, bytes)
+  return Object.assign(payload, {
+    recipePayloads: payload.recipePayloads.map((bytes) => Buffer.from(bytes).toString('base64')),
+    ...geometryOf(payload),
+  })
+}
+
+function geometryOf(
+  payload: Parameters<typeof readLocation>[0],
+): Pick<Location, 'geometry' | 'geometryProblem'> {
+  const reading = readLocation(payload)
+  // Postgres cannot store NUL in a text, nor half a surrogate pair in JSON, which slicing the text can leave.
+  if (typeof reading === 'string')
+    return { geometry: null, geometryProblem: reading.slice(0, 300).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd') }
+  const point = reading.layout.type === 'Point' ? ([reading.lon[0]!, reading.lat[0]!] as const) : null
+  return {
+    geometry: { json: canonicalJson(reading), point, plane: planeShape(reading) },
+    geometryProblem: null,
+  }
+}
 
 /**
  * Fields of a location record, in one table. The projection fills them, SQL selects them, and JSON, CSV,
