@@ -9,7 +9,7 @@ import { openLog } from '../src/log'
 import { onStop } from '../src/process'
 import { RequestCounter } from './http/limits'
 import { Nonces } from './http/nonces'
-import { registerRedis, SharedRedis, type Count, type SharedMarks } from './http/redis'
+import { registerRedis, SharedRedis, type SharedCount, type SharedMarks } from './http/redis'
 
 /** Asked of the primary process by a copy. */
 interface Question {
@@ -17,12 +17,12 @@ interface Question {
   ask: keyof SharedMarks | 'figures'
   key: string
   ms: number
-  /** Amount by which a count grows. */
-  by?: number
+  /** Amount by which a count or a reservation grows. */
+  by: number
 }
 interface Answer {
   id: number
-  answer: Count | boolean | string | undefined
+  answer: SharedCount | boolean | string | undefined
 }
 /** Messages of others, such as those of prom-client, have no `ask`. */
 type Message = Question | { ask?: undefined } | 'listening'
@@ -36,7 +36,7 @@ const STOP_MS = 8_000
 /**
  * A primary that does not answer in this time is out of reach. It waits 5 s for the figures of a busy copy.
  */
-const ANSWER_MS = { count: 1_000, claim: 1_000, figures: 6_000 }
+const ANSWER_MS = { count: 1_000, reserve: 1_000, claim: 1_000, figures: 6_000 }
 
 /**
  * Several copies of the API, as processes that listen on one port (node:cluster), which this process starts,
@@ -54,15 +54,31 @@ export async function runCopies(settings: Settings): Promise<void> {
   if (redis) registerRedis(own, redis)
   const allFigures = async () => `${await figures.clusterMetrics()}\n${await own.metrics()}`
   // As undefined goes for what is out of reach, a copy refuses what it cannot tell.
-  const answer = async ({ ask, key, ms, by }: Question): Promise<Answer['answer']> => {
-    if (ask === 'count') return counter.count(key, ms, by)
+  /** What each copy has reserved, by key: it ends with the copy. */
+  const reserved = new Map<number, Map<string, number>>()
+  const reserve = async (copy: number, key: string, units: number) => {
+    const own = reserved.get(copy) ?? new Map<string, number>()
+    const all = (own.get(key) ?? 0) + units
+    if (all) own.set(key, all)
+    else own.delete(key)
+    reserved.set(copy, own)
+    await counter.reserve(key, units)
+    return undefined
+  }
+  cluster.on('exit', ({ id }) => {
+    for (const [key, units] of reserved.get(id) ?? []) void counter.reserve(key, -units)
+    reserved.delete(id)
+  })
+  const answer = async (copy: number, { ask, key, ms, by }: Question): Promise<Answer['answer']> => {
+    if (ask === 'count') return counter.countApart(key, ms, by)
+    if (ask === 'reserve') return reserve(copy, key, by)
     return (ask === 'claim' ? nonces.claim(key, ms) : allFigures()).catch(() => undefined)
   }
   cluster.setupPrimary({ exec: path.join(__dirname, 'copy.js') })
   cluster.on('message', (copy, message: Message) => {
     if (message === 'listening' || message.ask === undefined) return
     const { id } = message
-    void answer(message).then((found) => {
+    void answer(copy.id, message).then((found) => {
       if (copy.isConnected()) copy.send({ id, answer: found } satisfies Answer)
     })
   })
@@ -133,8 +149,12 @@ export class PrimaryProcess implements SharedMarks {
     process.on('message', ({ id, answer }: Answer) => this.waiting.get(id)?.(answer))
   }
 
-  async count(key: string, windowMs: number, by?: number): Promise<Count | undefined> {
-    return (await this.ask('count', key, windowMs, by)) as Count | undefined
+  async count(key: string, windowMs: number, by?: number): Promise<SharedCount | undefined> {
+    return (await this.ask('count', key, windowMs, by)) as SharedCount | undefined
+  }
+
+  async reserve(key: string, units: number): Promise<void> {
+    await this.ask('reserve', key, 0, units)
   }
 
   async claim(key: string, ms: number): Promise<boolean | undefined> {

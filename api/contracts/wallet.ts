@@ -8,7 +8,7 @@ import {
   parseChecksumAddress,
   recoverSigner,
 } from '../../src/eas'
-import { HOUR_MS, tellCount, type RequestCounter, type Tier } from '../http/limits'
+import { HOUR_MS, inSeconds, showCount, type RequestCounter, type Tier } from '../http/limits'
 import { ComputeError, verificationFailed } from '../http/problems'
 import type { Nonces } from '../http/nonces'
 import { isAccountSignature, type AccountSignature } from './account'
@@ -205,10 +205,12 @@ export class WalletTier {
       throw verificationFailed('X-Wallet-Nonce: was used before; take a new one for every request')
     if (perHour === 0) return
     const count = await counter.count(`rate:wallet:${wallet}`, HOUR_MS)
-    if (!tellCount(reply, perHour, count))
+    showCount(reply, perHour, count)
+    if (count.current > perHour)
       throw new ComputeError(
         'rate-limited',
-        `More than ${perHour} requests in an hour from this wallet; try again in ${Math.ceil(count.ttl / 60_000)} minutes.`,
+        `More than ${perHour} requests in an hour from this wallet; try again in ${inSeconds(count.ttl)}.`,
+        Math.ceil(count.ttl / 1000),
       )
   }
 

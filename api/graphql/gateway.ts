@@ -67,7 +67,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
         )
       : new GraphqlRequestError(
           503,
-          'Too many queries wait for an answer; try again in a few seconds.',
+          `Too many queries wait for an answer; try again in ${RETRY_AFTER_SECONDS} seconds.`,
           headers,
         )
   })

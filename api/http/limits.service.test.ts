@@ -49,12 +49,15 @@ async function serveWork(
       counter,
       tooMany: (limit, after) => new ComputeError('rate-limited', `${limit}, try in ${after}`),
     })
-    scope.get<{ Querystring: { foreseen?: number; spent?: number } }>('/', async (request) => {
+    type Costs = { foreseen?: number; spent?: number; fails?: number }
+    scope.get<{ Querystring: Costs }>('/', async (request) => {
       const work = workOf(request)
       works.push(work)
-      work.foresee(Number(request.query.foreseen ?? 0))
+      await work.foresee(Number(request.query.foreseen ?? 0))
       await wait()
       work.spend(Number(request.query.spent ?? 0))
+      if (request.query.fails)
+        throw new ComputeError('computation-error', 'Busy.', Number(request.query.fails))
       return 'ok'
     })
   })
@@ -62,7 +65,7 @@ async function serveWork(
     const { statusCode, headers } = await app.inject({ url: `/${query}` })
     return [statusCode, Number(headers['ratelimit-remaining'])]
   }
-  return { get, works }
+  return { app, get, works }
 }
 
 describe('work that takes long counts as several requests', () => {
@@ -96,6 +99,26 @@ describe('work that takes long counts as several requests', () => {
   })
 })
 
+describe('Retry-After and the sentence say the same', () => {
+  const perHour = 5
+  test.each([
+    ['beyond the limit', ['', '', '', '', '', ''], 429, 3_000],
+    ['for what is foreseen', ['?foreseen=600'], 429, 3_000],
+    ['of an error that uses up the hour', ['?spent=9000&fails=60'], 500, 60],
+    ['of an error within the limit', ['?fails=60'], 500, 60],
+    ['of an answer that uses up the hour', ['?spent=9000'], 200, undefined],
+  ])('%s', async (_, queries, status, seconds) => {
+    let now = 0
+    const { app } = await serveWork(new RequestCounter(() => now), perHour)
+    await app.inject('/')
+    now = 600_000.5
+    let last
+    for (const query of queries) last = await app.inject(`/${query}`)
+    expect([last!.statusCode, last!.headers['retry-after']]).toEqual([status, seconds && String(seconds)])
+    if (status === 429) expect(last!.json().detail).toContain(`in ${seconds} seconds`)
+  })
+})
+
 describe('in this process', () => {
   test('the last request within the limit passes, the next gets 429 with all headers, until the hour ends', async () => {
     let now = 0
@@ -122,7 +145,7 @@ describe('in this process', () => {
     expect(refused.json()).toMatchObject({
       type: 'https://x.example/errors/rate-limited',
       status: 429,
-      detail: '3, try in 50 minutes',
+      detail: '3, try in 3000 seconds',
     })
     now = 3_600_001
     expect((await get()).statusCode).toBe(200)
@@ -180,6 +203,34 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     const before = (await here!.get())[1]!
     await here!.get('?spent=2000')
     expect((await there!.get())[1]).toBe(before - 21)
+  })
+  test('what is foreseen is reserved in all copies, until the answer', async () => {
+    let [begun, end] = [0, () => {}]
+    const ended = new Promise<void>((resolve) => (end = resolve))
+    const [here, there] = await Promise.all(
+      [async () => (begun++, ended), undefined].map(async (wait) =>
+        serveWork(new RequestCounter(() => Date.now(), await connect()), 1_000, wait),
+      ),
+    )
+    const before = (await there!.get())[1]!
+    // What is left but for 20 requests.
+    const waiting = here!.get(`?foreseen=${100 * (before - 20)}`)
+    await expect.poll(() => begun).toBe(1)
+    expect((await there!.get('?foreseen=3000'))[0]).toBe(429)
+    expect(await there!.get('?foreseen=1000')).toEqual([200, 18])
+    end()
+    expect((await waiting)[0]).toBe(200)
+    await expect.poll(async () => (await there!.get('?foreseen=3000'))[0]).toBe(200)
+  })
+  test('a reservation that ends after its minute leaves no credit', async () => {
+    const redis = await connect()
+    const key = newKey()
+    await redis.reserve(key, -5)
+    expect((await redis.count(key, 60_000))!.reserved).toBe(0)
+    await redis.reserve(key, 3)
+    expect((await redis.count(key, 60_000))!.reserved).toBe(3)
+    await redis.reserve(key, -3)
+    expect(await redis.count(key, 60_000)).toMatchObject({ current: 3, reserved: 0 })
   })
 
   /** How long an answer is waited for where Redis fails: far longer than anything that should not wait. */

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import rateLimit, { normalizeIP, type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import type { Count, SharedMarks } from './redis'
+import type { Count, SharedCount, SharedMarks } from './redis'
 import { beginWork, type Budget } from './work'
 
 export const HOUR_MS = 3_600_000
@@ -31,27 +31,30 @@ export class RequestCounter {
 
   /** Adds to a count. The result includes what is reserved. */
   async count(key: string, windowMs: number, by = 1): Promise<Count> {
+    const { current, ttl, reserved } = await this.countApart(key, windowMs, by)
+    return { current: current + reserved, ttl }
+  }
+
+  /** Adds to a count. */
+  async countApart(key: string, windowMs: number, by: number): Promise<SharedCount> {
     const asked = this.clock()
     const shared = await this.shared?.count(key, windowMs, by)
     const local = this.countLocally(key, windowMs, by)
     const isKnown = !shared || shared.current < local.current
     if (!isKnown) this.local.set(key, { current: shared.current, until: asked + shared.ttl })
     const { current, ttl } = isKnown ? local : shared
-    return { current: current + this.reservedOf(key), ttl }
+    return { current, ttl, reserved: Math.max(this.reservedOf(key), shared?.reserved ?? 0) }
   }
 
-  /** Reserves units in this process, for what is under way; the function returned ends it. */
-  reserve(key: string, units: number): () => void {
-    const add = (more: number) => {
-      const all = this.reservedOf(key) + more
-      if (all) this.reserved.set(key, all)
-      else this.reserved.delete(key)
-    }
-    add(units)
-    return () => add(-units)
+  /** Reserves units for what is under way; a negative number ends a reservation. */
+  async reserve(key: string, units: number): Promise<void> {
+    const all = this.reservedOf(key) + units
+    if (all) this.reserved.set(key, all)
+    else this.reserved.delete(key)
+    await this.shared?.reserve(key, units)
   }
 
-  reservedOf(key: string): number {
+  private reservedOf(key: string): number {
     return this.reserved.get(key) ?? 0
   }
 
@@ -86,6 +89,7 @@ export async function limitRequests(
   app: FastifyInstance,
   options: Tier & {
     counter: RequestCounter
+    /** @param retryAfter with its unit, as Retry-After has it */
     tooMany: (perHour: number, retryAfter: string) => Error
     otherTier?: (request: FastifyRequest) => Tier | undefined
   },
@@ -115,7 +119,7 @@ export async function limitRequests(
     timeWindow: HOUR_MS,
     store: CounterStore,
     enableDraftSpec: true,
-    errorResponseBuilder: (_request, { max, after }) => tooMany(max, after),
+    errorResponseBuilder: (_request, { max, ttl }) => tooMany(max, inSeconds(ttl)),
   })
   app.addHook('onRequest', app.rateLimit())
   const bills = new WeakMap<FastifyRequest, Bill>()
@@ -125,7 +129,7 @@ export async function limitRequests(
     if (tier.perHour === 0) beginWork(request, reply, client)
     else {
       const key = keyOf(`${tier.scope}:${client}`)
-      const bill = new Bill(counter, key, reply, (after) => tooMany(tier.perHour, after))
+      const bill = new Bill(counter, key, tier.perHour, reply, tooMany)
       bills.set(request, bill)
       beginWork(request, reply, client, bill)
       reply.raw.once('close', () => void bill.settle())
@@ -133,11 +137,9 @@ export async function limitRequests(
     done()
   })
   app.addHook('onSend', async (request, reply) => {
+    // Retry-After stays that of this response: if the hour is used up, the next request is refused.
     const count = await bills.get(request)?.settle()
-    if (!count) return
-    tellCount(reply, tierOf(request).perHour, count)
-    // The next request is refused, not this one.
-    if (reply.statusCode < 400) reply.removeHeader('retry-after')
+    if (count) showCount(reply, tierOf(request).perHour, count)
   })
   app.addHook('onSend', async (_request, reply) => {
     for (const name of ['limit', 'remaining', 'reset']) {
@@ -159,28 +161,29 @@ class Bill implements Budget {
   private spentMs = 0
   private charged = 0
   private release: (() => void) | undefined
-  /** Requests that the client has left: the headers have its count with what was reserved by then. */
-  private readonly left: number
 
   /** @param tooMany the refusal where the client does not have as many left as are foreseen */
   constructor(
     private readonly counter: RequestCounter,
     private readonly key: string,
+    private readonly perHour: number,
     private readonly reply: FastifyReply,
-    private readonly tooMany: (after: string) => Error,
-  ) {
-    this.left = Number(reply.getHeader('ratelimit-remaining')) + counter.reservedOf(key)
-  }
+    private readonly tooMany: (perHour: number, retryAfter: string) => Error,
+  ) {}
 
-  readonly foresee = (ms: number): void => {
+  readonly foresee = async (ms: number): Promise<void> => {
     const units = unitsOf(ms)
     if (units === 0 || this.release || this.isAnswered) return
-    if (units + this.counter.reservedOf(this.key) > this.left) {
-      const seconds = Number(this.reply.getHeader('ratelimit-reset'))
-      this.reply.header('retry-after', seconds)
-      throw this.tooMany(`${Math.ceil(seconds / 60)} minutes`)
+    const release = () => void this.counter.reserve(this.key, -units)
+    await this.counter.reserve(this.key, units)
+    const { current, ttl } = await this.counter.count(this.key, HOUR_MS, 0)
+    if (current > this.perHour) {
+      release()
+      this.reply.header('retry-after', Math.ceil(ttl / 1000))
+      throw this.tooMany(this.perHour, inSeconds(ttl))
     }
-    this.release = this.counter.reserve(this.key, units)
+    if (this.isAnswered) release()
+    else this.release = release
   }
 
   readonly spend = (ms: number): void => {
@@ -208,15 +211,18 @@ class Bill implements Budget {
   }
 }
 
-/** Sets the headers of a count; whether it is within `perHour`. */
-export function tellCount(reply: FastifyReply, perHour: number, { current, ttl }: Count): boolean {
-  const reset = Math.ceil(ttl / 1000)
+/** Sets the headers of a count. */
+export function showCount(reply: FastifyReply, perHour: number, { current, ttl }: Count): void {
   reply
     .header('ratelimit-limit', perHour)
     .header('ratelimit-remaining', Math.max(0, perHour - current))
-    .header('ratelimit-reset', reset)
-  if (current > perHour) reply.header('retry-after', reset)
-  return current <= perHour
+    .header('ratelimit-reset', Math.ceil(ttl / 1000))
+}
+
+/** Milliseconds in the whole seconds of Retry-After, with their unit. */
+export function inSeconds(ms: number): string {
+  const seconds = Math.ceil(ms / 1000)
+  return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
 }
 
 /** The client that a request is counted for: its address, of IPv6 the /64. */

@@ -8,10 +8,23 @@ const TIMEOUT_MS = 200
 const PING_MS = 1_000
 const SILENCE_MS = 3_000
 
+/** How long a reservation counts if its process ends before the request. */
+const RESERVED_MS = 60_000
+
+/** Adds to what is reserved. A reservation that ends after its minute leaves nothing, not less. */
+const RESERVE = `
+  if redis.call('INCRBY', KEYS[1], ARGV[1]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  else redis.call('DEL', KEYS[1]) end`
+
 /** Requests of a client in the current window, and the milliseconds left of it. */
 export interface Count {
   current: number
   ttl: number
+}
+
+/** A count, and what is reserved in addition to it. */
+export interface SharedCount extends Count {
+  reserved: number
 }
 
 /**
@@ -19,7 +32,9 @@ export interface Count {
  */
 export interface SharedMarks {
   /** Adds to the counter `key`, whose window starts with its first request. */
-  count(key: string, windowMs: number, by?: number): Promise<Count | undefined>
+  count(key: string, windowMs: number, by?: number): Promise<SharedCount | undefined>
+  /** Reserves units of the counter `key` for a minute at most; a negative number ends a reservation. */
+  reserve(key: string, units: number): Promise<void>
   /** Marks `key` for `ms`; true for exactly one caller within that time. */
   claim(key: string, ms: number): Promise<boolean | undefined>
 }
@@ -61,16 +76,22 @@ export class SharedRedis implements SharedMarks {
     this.client.connect().catch(() => {})
   }
 
-  count(key: string, windowMs: number, by = 1): Promise<Count | undefined> {
+  count(key: string, windowMs: number, by = 1): Promise<SharedCount | undefined> {
     return this.ask(async () => {
-      const [current, , ttl] = await this.client
+      const [current, , ttl, reserved] = await this.client
         .multi()
         .incrBy(key, by)
         .pExpire(key, windowMs, 'NX')
         .pTTL(key)
+        .get(reservedKey(key))
         .exec()
-      return { current: Number(current), ttl: Number(ttl) }
+      return { current: Number(current), ttl: Number(ttl), reserved: Number(reserved) }
     })
+  }
+
+  async reserve(key: string, units: number): Promise<void> {
+    const given = { keys: [reservedKey(key)], arguments: [String(units), String(RESERVED_MS)] }
+    await this.ask(() => this.client.eval(RESERVE, given))
   }
 
   claim(key: string, ms: number): Promise<boolean | undefined> {
@@ -125,6 +146,10 @@ export class SharedRedis implements SharedMarks {
     if (answering) this.log.info({ reason }, 'Redis is in reach, rate limits are shared')
     else this.log.warn({ reason }, 'Redis is out of reach, rate limits are counted in this process')
   }
+}
+
+function reservedKey(key: string): string {
+  return `${key}:reserved`
 }
 
 /** Whether Redis answers, as it was last seen: of the process that asks it. */

@@ -5,7 +5,7 @@ import { RecordsError, RequestError } from './problems'
 /** Cost of a request: milliseconds of database connections and of workers. */
 export interface Budget {
   /** Sets time aside until the request is answered. Throws if the client does not have that much left. */
-  readonly foresee: (ms: number) => void
+  readonly foresee: (ms: number) => Promise<void>
   /** Adds time that was spent. */
   readonly spend: (ms: number) => void
 }
@@ -21,7 +21,7 @@ export interface Work extends Budget {
 export const OWN_WORK: Work = {
   client: '',
   signal: new AbortController().signal,
-  foresee: () => {},
+  foresee: async () => {},
   spend: () => {},
 }
 

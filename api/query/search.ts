@@ -302,7 +302,7 @@ export class RecordSearch {
     filter: RecordFilter,
   ): Promise<Pick<RecordFilter, 'condition'>> {
     if (!condition) return {}
-    this.work.foresee(costOf(condition, await this.store.size(), MAX_CANDIDATES))
+    await this.work.foresee(costOf(condition, await this.store.size(), MAX_CANDIDATES))
     // What the rest of the filter refuses needs no measuring.
     const others = ('all' in condition ? condition.all : [condition]).filter(isPlaceless)
     const narrow: RecordFilter = others.length > 0 ? { ...filter, condition: { all: others } } : filter
