@@ -150,7 +150,9 @@ describe('no cell is a formula', () => {
 })
 
 test('the expression in docs/reference/record-formats.md undoes the guard', () => {
-  const [, source] = /cell\.replace\(\/(.+)\/g, ''\)/.exec(readFileSync('docs/reference/record-formats.md', 'utf8'))!
+  const [, source] = /cell\.replace\(\/(.+)\/g, ''\)/.exec(
+    readFileSync('docs/reference/record-formats.md', 'utf8'),
+  )!
   for (const text of ["''=1", '=1', "a;'b\n'=\t=", "a;b|'", '\r=\u2028-x'])
     expect(guarded(text).replace(new RegExp(source!, 'g'), '')).toBe(text)
 })

@@ -116,7 +116,7 @@ const GROWTH = 4 * (TIME_LENGTH - SECONDS_LENGTH) + 1
  * @param lines as Postgres writes them, one in each
  * @param count of them, or more
  */
-export function completed(lines: string, count: number, separator: ',' | '\n'): Buffer {
+function completed(lines: string, count: number, separator: ',' | '\n'): Buffer {
   // Read at the end and written at the beginning of the same bytes: what is written never gets to what is not
   // read yet.
   let at = count * GROWTH

@@ -30,7 +30,7 @@ function mediaRange(text: string): MediaRange {
  * The media type that is preferred: by q, then the one that is named more closely, then the earlier one in
  * the header. Undefined when none is acceptable.
  */
-export function preferredType(accept: string | undefined, offered: readonly string[]): string | undefined {
+function preferredType(accept: string | undefined, offered: readonly string[]): string | undefined {
   const ranges = mediaRanges(accept).map((range, i) => ({ ...range, i }))
   let best: { type: string; order: readonly number[] } | undefined
   for (const type of offered) {

@@ -70,7 +70,7 @@ export function indexStateQuery(chain: string): Statement {
 }
 
 const blocks = (ranges: string) =>
-    `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
+  `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
 /** The state of the copy of each chain, and its audit. */
 export const CHAIN_STATUSES: Statement = {
   text: `SELECT chain, ${INDEX_STATE}, ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",

@@ -278,7 +278,7 @@ export function boxSql(box: Bbox, value: (v: unknown) => string): string {
  * given it the share of records already.
  */
 export const meets = (shape: string, box: string) => `(${shape} && ${box} AND ${touches(shape, box)})`
-export const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${box}, 0)::int <> 0`
+const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${box}, 0)::int <> 0`
 
 /**
  * Whether the geometry, with geodesics for edges, may meet one of these boxes. Such edges bulge towards the
@@ -286,7 +286,7 @@ export const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${b
  * (migration Reaches): none of its positions is read.
  * @param around whether geom's own box meets a box
  */
-export function reaches(
+function reaches(
   boxes: readonly Bbox[],
   box: (bbox: Bbox) => string,
   around: (bbox: Bbox) => string = (each) => `geom && ${box(each)}`,
@@ -320,7 +320,7 @@ export function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
  * from the table of queryables, everything else is a parameter.
  * @param value adds a parameter and returns its placeholder
  */
-export function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) => string): string {
+function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) => string): string {
   const joined = (parts: readonly Condition<DecidedPlace>[], word: string) =>
     `(${parts.map((part) => conditionSql(part, value)).join(word)})`
   const box = (each: Bbox) => boxSql(each, value)
