@@ -13,6 +13,7 @@ import {
   readText,
   severalReader,
   wholeReader,
+  textParameter,
 } from '../http/parameters'
 import { listTag, MAX_CURSOR_LENGTH, positionIn } from '../http/paging'
 import { chooseFormat } from '../http/accept'
@@ -51,36 +52,26 @@ export const ANSWER_FORMATS = ['json', 'html'] as const
 const FORMAT_TEXT = 'Default: what the Accept header prefers, else JSON.'
 const SORTS = ['-timestamp', 'timestamp'] as const
 const addresses = (description: string) =>
-  parameter(
-    { type: 'string', description: `${description}, in any letter case. Several: separated by commas.` },
+  textParameter(
+    `${description}, in any letter case. Several: separated by commas.`,
     severalReader(readAddress),
   )
 
 const LIST_QUERY = queryOf({
-  chain: parameter(
-    {
-      type: 'string',
-      description: `Slug of a chain: ${CHAINS.map(({ slug }) => slug).join(', ')}; an alias, or its ID. Several: separated by commas.`,
-      examples: ['base-sepolia', '84532,42220'],
-    },
+  chain: textParameter(
+    `Slug of a chain: ${CHAINS.map(({ slug }) => slug).join(', ')}; an alias, or its ID. Several: separated by commas.`,
     severalReader(readKnownChain),
+    { examples: ['base-sepolia', '84532,42220'] },
   ),
   attester: addresses('Who attested, as EAS has it: our signer, or the proxy of the chain'),
   recipient: addresses('Recipient of the attestation'),
-  operation: parameter(
-    {
-      type: 'string',
-      description: `${NAMES.join(', ')}; \`within\` with any radius, \`within:50000\` with this one (in centimetres). Several: separated by commas.`,
-      examples: ['distance', 'within:50000'],
-    },
+  operation: textParameter(
+    `${NAMES.join(', ')}; \`within\` with any radius, \`within:50000\` with this one (in centimetres). Several: separated by commas.`,
     severalReader(readOperation),
+    { examples: ['distance', 'within:50000'] },
   ),
-  input: parameter(
-    {
-      type: 'string',
-      description:
-        'What an answer is about: the UID of an attestation, or the reference of a geometry (`POST /compute/v0/reference`). Several, of which an answer has one: separated by commas.',
-    },
+  input: textParameter(
+    'What an answer is about: the UID of an attestation, or the reference of a geometry (`POST /compute/v0/reference`). Several, of which an answer has one: separated by commas.',
     severalReader(readInput),
   ),
   schema: FILTERS.schema,
@@ -110,21 +101,15 @@ const LIST_QUERY = queryOf({
     },
     choiceReader(LIST_FORMATS),
   ),
-  cursor: parameter(
-    {
-      type: 'string',
-      description: '`next_cursor` of the page before, with the same filters and sort.',
-      maxLength: MAX_CURSOR_LENGTH,
-    },
-    readText,
-  ),
+  cursor: textParameter('`next_cursor` of the page before, with the same filters and sort.', readText, {
+    maxLength: MAX_CURSOR_LENGTH,
+  }),
   bom: BOM,
 })
 const ANSWER_QUERY = queryOf({
-  chain: parameter(
-    { type: 'string', description: 'Slug of its chain, an alias, or its ID.', examples: ['base-sepolia'] },
-    readKnownChain,
-  ),
+  chain: textParameter('Slug of its chain, an alias, or its ID.', readKnownChain, {
+    examples: ['base-sepolia'],
+  }),
   format: parameter({ enum: ANSWER_FORMATS, description: FORMAT_TEXT }, choiceReader(ANSWER_FORMATS)),
 })
 

@@ -14,7 +14,8 @@ import { parseAddress, parseUid } from '../../src/eas'
 import { QueryError } from './limits'
 import { RecordsError } from '../http/problems'
 import { type Bbox, boxesOf, TYPE_INDEXED } from '../store'
-import { boxFrom, readAttributes, readMemoWords } from '../query'
+import { boxFrom } from '../http/positions'
+import { readAttributes, readMemoWords } from '../query'
 import { instantOf as millisecondsOf } from '../http/iso-8601'
 
 /**

@@ -35,6 +35,15 @@ export function parameter<Value>(
   return { ...Type.Unsafe<Value>(schema), [READ]: read }
 }
 
+/** A parameter whose text is described by no more than this. */
+export function textParameter<Value>(
+  description: string,
+  read: Reader<Value>,
+  more: Readonly<Record<string, unknown>> = {},
+): Parameter<Value> {
+  return parameter({ type: 'string', description, ...more }, read)
+}
+
 /** A query string of these parameters, all optional. An unknown name and a name given twice are errors. */
 export function queryOf<P extends Parameters>(parameters: P): QuerySchema<P> {
   const schema = { ...Type.Unsafe<QueryOf<P>>({ type: 'object' }), properties: parameters }

@@ -4,8 +4,8 @@ import { parseUid } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
 import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
+import { bboxOf, numbersOf } from '../http/positions'
 import {
-  bboxOf,
   choiceOf,
   choiceTag,
   CQL2_FILTER,
@@ -14,7 +14,6 @@ import {
   CRS84H,
   DEFAULT_LIMIT,
   MAX_LIMIT,
-  numbersOf,
   readAddress,
   readChain,
   readCrs,

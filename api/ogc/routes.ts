@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 import { version } from '../../package.json'
 import { cursorText } from '../http/paging'
 import { type GivenQuery, readParameters } from '../http/parameters'
-import type { RecordSearch, SearchQuery } from '../query'
+import { type RecordSearch, type SearchQuery, Search } from '../query'
 import { type Feature, orderOf } from '../pages'
 import { featureText, featureTexts } from '../formats'
 import { type Freshness, isKnown } from '../http/freshness'
@@ -108,12 +108,11 @@ export async function ogcRoutes(
   const extentOf = (etag: string) => remembered(extents, etag, () => store.readExtent())
 
   /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
-  const counts = new LRUCache<string, ReturnType<RecordSearch['count']>>({ max: 1_000 })
+  const counts = new LRUCache<string, ReturnType<Search['count']>>({ max: 1_000 })
   const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
     const key = `${etag} ${JSON.stringify(filters)}`
     const begun = counts.get(key)
-    const count = () =>
-      remembered(counts, key, () => records.of(finished(work)).count({ limit: 0, ...filters }))
+    const count = () => remembered(counts, key, () => records.search(filters, finished(work)).count())
     return begun ? joined(begun, count) : count()
   }
 
@@ -251,7 +250,7 @@ export async function ogcRoutes(
       if (await freshness.answers(request, reply, variant(format))) return reply
       const work = workOf(request)
       const [{ rows, next }, { total, exact }] = await Promise.all([
-        records.of(work).page(search),
+        records.search(search, work).page(),
         countOf(String(reply.getHeader('etag')), search, work),
       ])
       const links = itemsLinks(at, format, given, next && cursorText(next, cursorTag(search.sort)))

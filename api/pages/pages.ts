@@ -16,8 +16,8 @@ import {
 import { recordTexts } from '../formats'
 import { addressWith, type PageAddresses } from '../http/paging'
 import type { GivenQuery } from '../http/parameters'
-import { MAX_RADIUS, type SearchQuery, type Place } from '../query'
-import type { RecordResult, Sort } from '../store'
+import { MAX_RADIUS, type SearchQuery, type Place, type PageQuery } from '../query'
+import type { RecordResult } from '../store'
 
 /** Records as pages for browsers: the list, and one of them. */
 
@@ -31,7 +31,7 @@ export interface Feature {
 /** A page of the list. */
 export interface ListPage {
   rows: readonly RecordResult[]
-  search: SearchQuery & { offset: number; sort: Sort }
+  search: PageQuery
   given: GivenQuery
   addresses: PageAddresses
   /** How many match; undefined where that is not told. */

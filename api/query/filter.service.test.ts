@@ -439,7 +439,7 @@ test('a record that comes between measuring and reading is left out, not taken f
   const condition = conditionIn(
     "NOT S_INTERSECTS(geometry, POLYGON((0 40, 20 40, 20 60, 0 60, 0 40))) AND memo = 'late'",
   )
-  const { rows: page } = await records.page({ condition, limit: 10 })
+  const { rows: page } = await records.search({ condition, limit: 10 }).page()
   expect(page.map(({ uid }) => uid)).toEqual([late[1]!.uid])
   await records.close()
   await store.close()
@@ -460,7 +460,7 @@ test('what would measure more than 20,000 records is refused, all places of a fi
   }
   const store = new Crowded(database.url, () => {})
   const records = new RecordSearch(store, SIEVE_WORKER)
-  const decided = (filter: string) => records.decided(conditionIn(filter), {})
+  const decided = (filter: string) => records.search({ condition: conditionIn(filter) }).filter()
   const [one, other] = ['POINT(1 2)', 'POINT(3 4)'].map((at) => `NOT S_INTERSECTS(geometry, ${at})`)
   expect(await decided(one!)).toMatchObject({ condition: { not: true } })
   await expect(decided(`${one!} OR ${other!}`)).rejects.toMatchObject({

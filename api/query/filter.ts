@@ -3,7 +3,7 @@ import { EffortError, GeometryError } from '../../src/geodesy'
 import { instantOf } from '../http/iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
 import { invalid } from '../http/parameters'
-import { boxFrom } from './readers'
+import { boxFrom } from '../http/positions'
 import { placeOf, type Place } from './sieve'
 import type { Bbox, Condition } from '../store'
 

@@ -12,27 +12,13 @@ export {
   choiceOf,
   choiceTag,
   CQL2_FILTER,
+  CRS84,
+  CRS84H,
   DEFAULT_LIMIT,
   FILTERS,
   INCLUDE,
-  LIST_QUERY,
-  listRequest,
-  type ListRequest,
   MAX_LIMIT,
-  NO_QUERY,
-  RECORD_PATH,
-  RECORD_QUERY,
-  type RecordChoice,
-  recordFormat,
-} from './parameters'
-export { QUERYABLES } from './queryables'
-export {
-  bboxOf,
-  boxFrom,
-  CRS84,
-  CRS84H,
   MAX_RADIUS,
-  numbersOf,
   readAddress,
   readAttributes,
   readChain,
@@ -40,8 +26,13 @@ export {
   readLocationType,
   readMemoWords,
   readSchemaUid,
+  readSort,
   readTimeSort,
+  RECORD_PATH,
+  type RecordChoice,
+  SORTS,
   TIME_SORTS,
-} from './readers'
-export { type RecordPage, RecordSearch, type SearchQuery } from './search'
+} from './parameters'
+export { QUERYABLES } from './queryables'
+export { type PageQuery, RecordSearch, Search, type SearchQuery } from './search'
 export type { Place } from './sieve'

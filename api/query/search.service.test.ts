@@ -88,7 +88,7 @@ afterAll(async () => {
 const numbers = (found: RecordResult[]) => found.map(({ uid }) => uids.indexOf(uid)).sort((a, b) => a - b)
 const all = async (search: Omit<SearchQuery, 'limit' | 'sort'>) => {
   const found: RecordResult[] = []
-  for await (const page of records.pages({ ...search, limit: Infinity })) found.push(...page)
+  for await (const page of records.search({ ...search, limit: Infinity }).pages()) found.push(...page)
   return numbers(found)
 }
 
@@ -168,26 +168,29 @@ test('the boxes of a geometry contain all within the radius: across the antimeri
 
 test('pages of a search by place: limit, offset, positions and counts agree', async () => {
   const place = placeOf({ type: 'Point', coordinates: [0, 0] }, 'near', 9_000_000)
-  const everything = await records.page({ place, limit: 600 })
+  const everything = await records.search({ place, limit: 600 }).page()
   expect(everything.next).toBeUndefined()
   expect(everything.rows.length).toBeGreaterThan(100)
   const [first, second] = [
-    await records.page({ place, limit: 50 }),
-    await records.page({ place, limit: 50, offset: 50 }),
+    await records.search({ place, limit: 50 }).page(),
+    await records.search({ place, limit: 50, offset: 50 }).page(),
   ]
   expect([...first.rows, ...second.rows]).toEqual(everything.rows.slice(0, 100))
-  const after = await records.page({ place, limit: 50, from: first.next! })
+  const after = await records.search({ place, limit: 50, from: first.next! }).page()
   expect(after.rows).toEqual(second.rows)
-  expect(await records.count({ place, limit: 1 })).toEqual({ total: everything.rows.length, exact: true })
+  expect(await records.search({ place, limit: 1 }).count()).toEqual({
+    total: everything.rows.length,
+    exact: true,
+  })
   const exported: RecordResult[] = []
-  for await (const page of records.pages({ place, limit: 80, offset: 7 })) exported.push(...page)
+  for await (const page of records.search({ place, limit: 80, offset: 7 }).pages()) exported.push(...page)
   expect(exported).toEqual(everything.rows.slice(7, 87))
 })
 
 test('stored counts equal a full scan, and follow every change', async () => {
   const count = async () => [
-    (await records.count({ limit: 1 })).total,
-    (await records.count({ limit: 1, revoked: true })).total,
+    (await records.search({ limit: 1 }).count()).total,
+    (await records.search({ limit: 1, revoked: true }).count()).total,
     BigInt((await store.recordStates())[0]!.revision),
   ]
   const [total, revoked, revision] = (await count()) as [number, number, bigint]

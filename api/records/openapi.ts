@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
-import { CHAINS } from '../../src/chains'
+import { CHAINS, ACTIVE_SLUGS } from '../../src/chains'
 import { FIELD_TYPES, RECORD_FIELD_LIST, type RecordField } from '../../src/location'
 import {
   HTML,
@@ -13,10 +13,102 @@ import {
   text,
   type Schema,
 } from '../http/openapi-components'
-import { LIST_QUERY, NO_QUERY, RECORD_PATH, RECORD_QUERY } from '../query'
+import {
+  RECORD_PATH,
+  SORTS,
+  readSort,
+  FILTERS,
+  DEFAULT_LIMIT,
+  readChain,
+  INCLUDE,
+  MAX_LIMIT,
+  BOM,
+} from '../query'
 import { PROVENANCE_FIELDS, CHAIN_READINESS } from '../store'
+import {
+  parameter,
+  queryOf,
+  choiceReader,
+  wholeReader,
+  readText,
+  readBoolean,
+  textParameter,
+} from '../http/parameters'
+import { MAX_OFFSET, MAX_CURSOR_LENGTH } from '../http/paging'
 
 /** What is documented of the Records API, as OpenAPI 3.1; parameters.ts has what it can be asked. */
+
+// --- Parameters ---
+
+export const LIST_FORMATS = ['json', 'geojson', 'ndjson', 'csv', 'geoparquet', 'flatgeobuf', 'html'] as const
+export const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
+
+const CHAIN = textParameter(`Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an alias, or its ID.`, readChain, {
+  examples: [ACTIVE_SLUGS[0]],
+})
+const GEOMETRY_COLUMNS = ['wkt'] as const
+const FORMAT_TEXT = 'What to answer in; else `Accept` says, or it is JSON.'
+
+export const LIST_QUERY = queryOf({
+  ...FILTERS,
+  sort: parameter(
+    {
+      enum: SORTS,
+      default: '-timestamp',
+      description:
+        "By the time of the attestation's block or of the located event; `-` is descending. `distance`: nearest to `near` first, exactly; each record then has `distance_meters`, and `radius` is optional.",
+    },
+    readSort,
+  ),
+  limit: parameter(
+    {
+      type: 'integer',
+      description: `How many at most. A page has ${MAX_LIMIT} at most: more gives ${MAX_LIMIT} in JSON, and streams the other formats. GeoParquet and FlatGeobuf are never pages.`,
+      minimum: 1,
+      default: DEFAULT_LIMIT,
+    },
+    wholeReader(1, `; in JSON more than ${MAX_LIMIT} gives ${MAX_LIMIT}`),
+  ),
+  offset: parameter(
+    {
+      type: 'integer',
+      description: `How many to skip: page n of size L has (n-1)*L. At most ${MAX_OFFSET}, unless beyond the last record: further on goes \`cursor\`.`,
+      minimum: 0,
+      default: 0,
+    },
+    wholeReader(0),
+  ),
+  cursor: textParameter(
+    '`next_cursor` of the page before, with the same filters and sort: goes on from its last record, whatever arrived meanwhile. Not with `offset`.',
+    readText,
+    { maxLength: MAX_CURSOR_LENGTH },
+  ),
+  total: parameter(
+    {
+      type: 'boolean',
+      default: false,
+      description: 'Whether to count all that match, in JSON; a page for browsers always says it.',
+    },
+    readBoolean,
+  ),
+  format: parameter({ enum: LIST_FORMATS, description: FORMAT_TEXT }, choiceReader(LIST_FORMATS)),
+  include: INCLUDE,
+  geometry: parameter(
+    {
+      enum: GEOMETRY_COLUMNS,
+      description: 'A column `geometry` in CSV: Well-Known Text, longitude first.',
+    },
+    choiceReader(GEOMETRY_COLUMNS),
+  ),
+  bom: BOM,
+})
+
+export const RECORD_QUERY = queryOf({
+  chain: CHAIN,
+  include: INCLUDE,
+  format: parameter({ enum: SINGLE_FORMATS, description: FORMAT_TEXT }, choiceReader(SINGLE_FORMATS)),
+})
+export const NO_QUERY = queryOf({})
 
 // --- Answers ---
 

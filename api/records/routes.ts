@@ -9,16 +9,28 @@ import { RecordsError, itIsOn, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { workOf, type Work } from '../http/work'
 import { listAbove, listPage, recordPage, type Feature } from '../pages'
-import { cursorText, linkHeader, pageAddresses, MAX_OFFSET } from '../http/paging'
+import { cursorText, linkHeader, pageAddresses, MAX_OFFSET, positionIn } from '../http/paging'
 import {
   choiceTag,
-  listRequest,
-  recordFormat,
-  type ListRequest,
-  type RecordPage,
   type RecordSearch,
+  checkBom,
+  DEFAULT_LIMIT,
+  MAX_LIMIT,
+  choiceOf,
+  type PageQuery,
 } from '../query'
-import { invalid, readParameters } from '../http/parameters'
+import {
+  type RecordPage,
+  readinessOf,
+  type AgeLimits,
+  type ChainReadiness,
+  type ChainStatusRow,
+  type Store,
+  NEWEST_FIRST,
+  type TimeSort,
+  PROVENANCE_FIELDS,
+} from '../store'
+import { invalid, readParameters, type GivenQuery } from '../http/parameters'
 import {
   type Exports,
   RECORD_FORMATS,
@@ -27,10 +39,20 @@ import {
   featureText,
   recordBytes,
   recordText,
+  isColumnar,
+  type ColumnarName,
 } from '../formats'
 import type { Freshness } from '../http/freshness'
-import { readinessOf, type AgeLimits, type ChainReadiness, type ChainStatusRow, type Store } from '../store'
-import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
+import {
+  recordsSchemas,
+  type Configuration,
+  type SchemaList,
+  type Statistics,
+  LIST_FORMATS,
+  LIST_QUERY,
+  SINGLE_FORMATS,
+} from './openapi'
+import { type FormatName, chooseFormat } from '../http/accept'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const LIST_HEAD = Buffer.from('{"data":[')
@@ -57,7 +79,7 @@ export function recordsRoutes(parts: {
   const { store, records, freshness, clock, publicBaseUrl, chains, limits, fileExports } = parts
   const listAddress = `${publicBaseUrl}/api/v0/location-records`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
-  const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS)
+  const known = new SharedRead(() => records.search({}).count(), COUNT_SHARED_MS)
   const stats = new SharedRead(() => store.stats(new Date(clock())), 0)
 
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
@@ -83,7 +105,7 @@ export function recordsRoutes(parts: {
         return fileExports.send(
           request,
           reply,
-          records.of(workOf(request)).pages(isDeep(search) ? { ...asked.search, limit: 0 } : asked.search),
+          records.search(isDeep(search) ? { ...search, limit: 0 } : search, workOf(request)).pages(),
           asked.format === 'csv' ? csvFormat(asked.columns, asked.bom) : RECORD_FORMATS[asked.format],
         )
       return sendList(reply, asked, workOf(request))
@@ -95,11 +117,11 @@ export function recordsRoutes(parts: {
       work: Work,
     ): Promise<FastifyReply> {
       const { sort, limit, offset } = search
-      const found = records.of(work)
+      const found = records.search(search, work)
       // A deep offset that was not refused lies beyond the last record.
       const [{ rows, next }, counted] = await Promise.all([
-        isDeep(search) ? NOTHING : found.page(search),
-        withTotal ? found.count(search) : undefined,
+        isDeep(search) ? NOTHING : found.page(),
+        withTotal ? found.count() : undefined,
       ])
       const nextCursor = next ? cursorText(next, choiceTag(search, sort)) : null
       const addresses = pageAddresses(listAddress, given, { limit, offset, nextCursor, byCursor })
@@ -164,7 +186,7 @@ export function recordsRoutes(parts: {
     app.get('/location-records/:uid', { schema: recordsSchemas.byUid }, async (request, reply) => {
       const { uid } = request.params
       const { chain, include, given } = request.query
-      const format = recordFormat(request.query, request.headers.accept)
+      const format = chooseFormat(request.query.format, request.headers.accept, SINGLE_FORMATS)
       const find = async () => {
         const own = store.of(workOf(request))
         const found = await own.recordByUid(uid.toLowerCase(), chain, {
@@ -236,4 +258,76 @@ function freshnessOf(
       return isConnected || row ? [[chain.slug, readinessOf(chain, row, limits)]] : []
     }),
   )
+}
+
+/** A request of the list, as it was read. */
+type ListRequest = ListOptions &
+  (
+    | { whole: false; format: PageFormat; search: PageQuery }
+    /** All matching records are sent, not a page of them. */
+    | { whole: true; format: FileFormat; search: PageQuery & { sort: TimeSort } }
+  )
+type PageFormat = Exclude<FormatName, ColumnarName>
+type FileFormat = Exclude<FormatName, 'json' | 'html'>
+interface ListOptions {
+  /** Of CSV, beyond those of the record. */
+  columns: readonly string[]
+  /** Parameters of CSV. */
+  bom: boolean
+  byCursor: boolean
+  withTotal: boolean
+  given: GivenQuery
+}
+
+/**
+ * JSON and HTML come in pages. So do formats of text if `limit` is at most a page's; else they contain all
+ * matching records, as columnar files always do. Throws a RecordsError for parameters that exclude each
+ * other.
+ */
+function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined): ListRequest {
+  const { limit, total, given, include, geometry, bom = false, sort = NEWEST_FIRST } = query
+  const choice = choiceOf(query)
+  const format = chooseFormat(query.format, accept, LIST_FORMATS)
+  if (query.cursor !== undefined && query.offset !== undefined)
+    throw invalid('offset', 'Give offset or cursor, not both')
+  const from = query.cursor === undefined ? undefined : positionIn(query.cursor, choiceTag(choice, sort))
+  const paged = format === 'json' || format === 'html'
+  if (total && !paged) throw invalid('total', 'It is told in JSON only')
+  if (geometry && format !== 'csv') throw invalid('geometry', 'It is a column of format=csv')
+  checkBom(bom, format)
+  if (include && isColumnar(format))
+    throw invalid('include', 'GeoParquet and FlatGeobuf have the fields of the record: take another format')
+  const whole = isColumnar(format) || (!paged && !(limit !== undefined && limit <= MAX_LIMIT))
+  const search = {
+    ...choice,
+    // A larger limit becomes the maximum; the answer has the limit that was applied.
+    limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
+    offset: query.offset ?? 0,
+    from,
+    withGeometry: format === 'geojson' || isColumnar(format) || geometry !== undefined,
+    withProvenance: include === 'provenance',
+  }
+  if (isColumnar(format) && sort.by === 'distance')
+    throw invalid(
+      'sort',
+      'GeoParquet and FlatGeobuf are in space order: leave it out, or take another format',
+    )
+  if (whole && sort.by === 'distance')
+    throw invalid('limit', `sort=distance comes in pages: give ${MAX_LIMIT} or less, and go on by cursor`)
+  return {
+    ...(whole
+      ? { whole, format, search: { ...search, sort: sort as TimeSort } }
+      : { whole, format, search: { ...search, sort } }),
+    columns: [
+      ...(include ? Object.keys(PROVENANCE_FIELDS) : []),
+      ...(sort.by === 'distance' ? ['distance_meters'] : []),
+      ...(geometry ? ['geometry'] : []),
+    ],
+    bom,
+    byCursor: from !== undefined,
+    // HTML pages show the total. All are near a place that no radius bounds: they would all be measured.
+    withTotal:
+      total === true || (format === 'html' && !(sort.by === 'distance' && query.radius === undefined)),
+    given,
+  }
 }

@@ -18,6 +18,7 @@ export {
   type OneOrMore,
   type PlacedRecord,
   type RecordFilter,
+  type RecordPage,
   type RecordQuery,
   type RecordResult,
   type Sort,
@@ -39,5 +40,5 @@ export {
 } from './sql-changes'
 export { POLAR } from './sql-near'
 export type { ChainStatusRow, IndexState } from './sql-status'
-export { boxesOf, conditions, isAny, TYPE_INDEXED } from './sql'
+export { boxesOf, conditions, isAny, pageOf, TYPE_INDEXED } from './sql'
 export { Store, translated } from './store'

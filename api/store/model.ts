@@ -66,18 +66,18 @@ export const NEWEST_FIRST: TimeSort = { by: 'timestamp', descending: true }
 /** What is wanted of a record besides its fields. */
 export interface RecordParts {
   /** Whether `geometry` is wanted. */
-  withGeometry?: boolean
+  withGeometry?: boolean | undefined
   /** Whether `provenance` is wanted. */
-  withProvenance?: boolean
+  withProvenance?: boolean | undefined
 }
 
 export interface RecordQuery extends RecordFilter, RecordParts {
   limit: number
-  offset?: number
+  offset?: number | undefined
   /** Default: newest first. */
-  sort?: TimeSort
+  sort?: TimeSort | undefined
   /** Only records after this position. */
-  from?: Position
+  from?: Position | undefined
 }
 
 /** A part of the time: from `since` on, before `until`; either may be open. */
@@ -98,6 +98,12 @@ export interface RecordResult {
   provenance?: string
   /** The distance that a search by it found, in whole centimetres. */
   centimeters?: number
+}
+
+export interface RecordPage {
+  rows: RecordResult[]
+  /** Where the next page begins; undefined at the end. */
+  next?: Position
 }
 
 /** A record without its geometry, as a line of a list: those that follow one another are answered as one. */

@@ -15,6 +15,8 @@ import {
   type Condition,
   type DecidedPlace,
   type BareRecord,
+  type Sort,
+  type RecordPage,
 } from './model'
 import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 
@@ -183,6 +185,22 @@ function bareRecords(lines: string): BareRecord[] {
     start = end + 1
   }
   return rows
+}
+
+/** A page of rows that were read beyond its limit, where there are more: and where the next page begins. */
+export function pageOf(rows: RecordResult[], limit: number, { by }: Sort): RecordPage {
+  if (rows.length <= limit) return { rows }
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  return last
+    ? {
+        rows: page,
+        next: {
+          at: last.centimeters ?? Date.parse(`${(JSON.parse(last.text) as Record<string, string>)[by]}Z`),
+          id: `${last.chain}-${last.uid}`,
+        },
+      }
+    : { rows: page }
 }
 
 function uidOf(text: string): string {

@@ -122,12 +122,10 @@ export class Tiles {
   }
 
   private async encode(tile: Tile, choice: RecordChoice, work: Work): Promise<Buffer> {
-    const [store, records] = [this.options.store.of(work), this.options.records.of(work)]
-    const { place, condition, ...filters } = choice
-    const within = { ...filters, shownIn: boxOf(tile) }
-    const filter = place
-      ? { ids: await records.idsAt({ ...within, ...(condition && { condition }) }, place) }
-      : { ...filters, ...(await records.decided(condition, within)) }
+    const store = this.options.store.of(work)
+    // What lies elsewhere needs no measuring.
+    const search = this.options.records.search({ ...choice, shownIn: boxOf(tile) }, work)
+    const { shownIn: _, ...filter } = await search.filter()
     const found = await store.run<TileRecord>(recordsQuery(filter, tile), true)
     // Of none it is not known yet whether there are none or too many.
     const isTold = found.length > 0 || !isTotalled(filter, tile)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { costOf } from './cost'
+import { costOf } from './candidates'
 import { conditionIn } from './filter'
 
 const cost = (filter: string, records = 1_000_000) => costOf(conditionIn(filter), records, 20_000)

@@ -1,0 +1,73 @@
+import { inRange, longitudeProblem } from '../../src/geodesy'
+import { invalid } from './parameters'
+import { RecordsError } from './problems'
+
+/** Positions and boxes in parameters: degrees of longitude and latitude. */
+
+/** minLng, minLat, maxLng, maxLat; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
+type Box = readonly [number, number, number, number]
+
+/** A degree needs 20 characters at most. */
+const MAX_NUMBER_LENGTH = 40
+const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
+
+/** Numbers between commas, eight at most; NaN for what is none. */
+export function numbersOf(text: string): number[] {
+  return text
+    .split(',', 8)
+    .map((part) => (part.length <= MAX_NUMBER_LENGTH && NUMBER.test(part) ? Number(part) : NaN))
+}
+
+function positionFrom(lng: number, lat: number): [number, number] {
+  return [inRange(lng, 180), inRange(lat, 90)]
+}
+
+function isPosition(lng: number, lat: number): boolean {
+  return Math.abs(lng) <= 180 && Math.abs(lat) <= 90
+}
+
+/** minLng,minLat,maxLng,maxLat in degrees; minLng > maxLng is a box across the antimeridian. */
+export function readBbox(text: string): Box {
+  return bboxOf(numbersOf(text))
+}
+
+/**
+ * The box of these numbers: four, finite and in range, minLat not above maxLat; undefined for others. What is
+ * beyond its range by rounding only is at its end.
+ */
+export function boxFrom(numbers: readonly unknown[]): Box | undefined {
+  if (numbers.length !== 4 || !numbers.every((each) => typeof each === 'number')) return undefined
+  const [west, south, east, north] = numbers
+  const [[minLng, minLat], [maxLng, maxLat]] = [positionFrom(west!, south!), positionFrom(east!, north!)]
+  return isPosition(minLng, minLat) && isPosition(maxLng, maxLat) && minLat <= maxLat
+    ? [minLng, minLat, maxLng, maxLat]
+    : undefined
+}
+
+/** A box of these numbers. Throws a RecordsError when they are none. */
+export function bboxOf(numbers: readonly number[]): Box {
+  const box = boxFrom(numbers)
+  if (box) return box
+  const beyond = [numbers[0], numbers[2]].find(
+    (lng) => lng !== undefined && Math.abs(inRange(lng, 180)) > 180,
+  )
+  const rules =
+    ' (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)' +
+    (beyond === undefined ? '' : `; ${longitudeProblem(beyond)}`)
+  throw new RecordsError(
+    'invalid-bbox',
+    `Expected format: minLng,minLat,maxLng,maxLat${numbers.length === 4 ? rules : ''}`,
+  )
+}
+
+export function readPoint(text: string, name: string): readonly [number, number] {
+  const coordinates = numbersOf(text)
+  const [lng, lat] = positionFrom(coordinates[0] ?? NaN, coordinates[1] ?? NaN)
+  if (coordinates.length !== 2 || !isPosition(lng, lat))
+    throw invalid(
+      name,
+      'Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)',
+    )
+  return [lng, lat]
+}
+

@@ -1,0 +1,191 @@
+import { RecordsError } from '../http/problems'
+import type { Work } from '../http/work'
+import {
+  NEWEST_FIRST,
+  STATEMENT_TIMEOUT_MS,
+  type Condition,
+  type DecidedPlace,
+  type PlacedRecord,
+  type RecordFilter,
+  type RecordQuery,
+  type RecordResult,
+  type Store,
+  pageOf,
+  type RecordPage,
+} from '../store'
+import { TASK_CHARACTERS, type Place, type Sieve, type Sifted } from './sieve'
+
+/** Candidates of a place: the database reads them by their boxes, and the sieve measures them. */
+
+/** The limit for records that are measured for one answer. */
+export const MAX_CANDIDATES = 20_000
+/** Candidates that a search by place reads at first, and at most, from the database. */
+const CANDIDATES_FIRST = 500
+const CANDIDATES_AT_ONCE = 4_000
+/**
+ * Milliseconds for one record, as estimates that the limit per hour uses until the time is known: one LIKE of
+ * a short memo in the database, and one exact comparison of a small shape with a place in a worker.
+ */
+const LIKE_MS = 0.00005
+const MEASURE_MS = 0.02
+
+/** Reads candidates for the work of a request. */
+export class Candidates {
+  constructor(
+    private readonly store: Store,
+    private readonly sieve: Sieve,
+    private readonly work: Work,
+  ) {}
+
+  /** Those of a place, in order, by whether they pass: chunk by chunk, each larger than the one before. */
+  async *sifted(
+    query: Omit<RecordQuery, 'limit'>,
+    place: Place,
+  ): AsyncGenerator<Sifted & { looked: number }> {
+    for await (const part of this.read({ ...query, reaching: place.reach }))
+      yield { ...(await this.sieve.sift(part, place, this.work)), looked: part.length }
+  }
+
+  /**
+   * The ids (`<chain>-<uid>`) of the candidates of a place, by whether they meet it.
+   * @param looked how many were measured for the same answer before
+   */
+  async measured(
+    filter: RecordFilter,
+    place: Place,
+    looked = 0,
+  ): Promise<{ passed: string[]; failed: string[]; looked: number }> {
+    const measured = { passed: [] as string[], failed: [] as string[], looked }
+    for await (const chunk of this.sifted(filter, place)) {
+      for (const verdict of ['passed', 'failed'] as const)
+        for (const { chain, uid } of chunk[verdict]) measured[verdict].push(`${chain}-${uid}`)
+      measured.looked += chunk.looked
+      if (measured.looked >= MAX_CANDIDATES) throw tooManyCandidates()
+    }
+    return measured
+  }
+
+  /**
+   * The same condition, with the places in it decided for all records that pass the filter. Throws a
+   * RecordsError where too many records would have to be measured.
+   */
+  async decide(condition: Condition<Place>, filter: RecordFilter): Promise<Condition<DecidedPlace>> {
+    await this.work.foresee(costOf(condition, await this.store.size(), MAX_CANDIDATES))
+    // What the rest of the filter refuses needs no measuring.
+    const others = ('all' in condition ? condition.all : [condition]).filter(isPlaceless)
+    const narrow: RecordFilter = others.length > 0 ? { ...filter, condition: { all: others } } : filter
+    let looked = 0
+    const decide = async (part: Condition<Place>): Promise<Condition<DecidedPlace>> => {
+      if (isPlaceless(part)) return part
+      if ('place' in part) {
+        const measured = await this.measured(narrow, part.place, looked)
+        looked = measured.looked
+        const ids = part.not ? measured.failed : measured.passed
+        return { place: { reach: part.place.reach, ids }, not: part.not }
+      }
+      const parts: Condition<DecidedPlace>[] = []
+      for (const each of 'all' in part ? part.all : part.any) parts.push(await decide(each))
+      return 'all' in part ? { all: parts } : { any: parts }
+    }
+    return decide(condition)
+  }
+
+  /** Where all candidates are, in parts. Throws a RecordsError where they are too many to be measured. */
+  async *places(filter: RecordFilter): AsyncGenerator<PlacedRecord[]> {
+    let looked = 0
+    for (let [after, size] = ['', CANDIDATES_FIRST]; ;) {
+      const rows = await this.store.placesAfter(filter, after, size)
+      looked += rows.length
+      if (looked > MAX_CANDIDATES) throw tooManyCandidates()
+      let characters = 0
+      for (const part of tasksOf(rows)) {
+        yield part
+        for (const { geometry } of part) characters += geometry?.length ?? 0
+      }
+      if (rows.length < size) return
+      after = rows.at(-1)!.id
+      size = nextSize(size, characters)
+    }
+  }
+
+  /** What passes a filter, in order, in parts that each are one task of the sieve. */
+  private async *read(query: Omit<RecordQuery, 'limit'>): AsyncGenerator<RecordResult[]> {
+    let { from } = query
+    for (let size = CANDIDATES_FIRST; ;) {
+      const { rows, next }: RecordPage = pageOf(
+        await this.store.listRecords({
+          ...query,
+          limit: size + 1,
+          withGeometry: true,
+          ...(from && { from }),
+        }),
+        size,
+        query.sort ?? NEWEST_FIRST,
+      )
+      let characters = 0
+      // Anyone may attest large geometries: a task is limited by characters, not by records.
+      for (const part of tasksOf(rows)) {
+        yield part
+        for (const { geometry } of part) characters += geometry?.length ?? 0
+      }
+      size = nextSize(size, characters)
+      if (!next) return
+      from = next
+    }
+  }
+}
+
+/** How many candidates to read next, after so many with geometries of so many characters. */
+function nextSize(size: number, characters: number): number {
+  return characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
+}
+
+export function tooManyCandidates(): RecordsError {
+  return new RecordsError(
+    'invalid-query',
+    `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`,
+  )
+}
+
+/** Runs of rows whose geometries have TASK_CHARACTERS together. */
+function* tasksOf<Row extends { geometry: string | null }>(rows: readonly Row[]): Generator<Row[]> {
+  let [part, characters]: [Row[], number] = [[], 0]
+  for (const row of rows) {
+    part.push(row)
+    characters += row.geometry?.length ?? 0
+    if (characters < TASK_CHARACTERS) continue
+    yield part
+    ;[part, characters] = [[], 0]
+  }
+  if (part.length) yield part
+}
+
+/** Whether the database can decide a condition alone. */
+function isPlaceless(condition: Condition<Place>): condition is Condition<never> {
+  if ('all' in condition) return condition.all.every(isPlaceless)
+  if ('any' in condition) return condition.any.every(isPlaceless)
+  return !('place' in condition)
+}
+
+/**
+ * Milliseconds that a filter may take of the database and of workers: for the parts of it that no index
+ * answers, as if all records had to be looked at.
+ * @param records how many there are
+ * @param measured how many of them are measured at most
+ */
+export function costOf(condition: Condition<unknown>, records: number, measured: number): number {
+  const parts = partsOf(condition)
+  const scanned = parts.filter((part) => 'like' in part || ('attribute' in part && 'compare' in part)).length
+  const places = parts.filter((part) => 'place' in part).length
+  return (
+    Math.min(STATEMENT_TIMEOUT_MS, scanned * records * LIKE_MS) +
+    places * Math.min(records, measured) * MEASURE_MS
+  )
+}
+
+/** The parts of a condition that are not made of others. */
+function partsOf(condition: Condition<unknown>): Condition<unknown>[] {
+  if ('all' in condition) return condition.all.flatMap(partsOf)
+  if ('any' in condition) return condition.any.flatMap(partsOf)
+  return [condition]
+}
