@@ -18,7 +18,7 @@ import { NO_RECIPIENT, proxyRefused, type ServedChain } from './attester'
 import { type ChainReader, type VerifyingContract } from '../contracts'
 import { isSalted, resolveSalted } from './salted'
 import { ReadGeometry, referenceOf, type MeasureInput, type Measurement, type Measurer } from './measure'
-import { validityOf } from './offchain'
+import { isOffchainForm, validityOf } from './offchain'
 import { OPERATIONS, type Operation } from './operations'
 import type { Resolver } from './resolve'
 import type {
@@ -164,6 +164,8 @@ export async function reference(
   { measurer }: ComputeParts,
   { geometry }: ReferenceRequest,
 ): Promise<Reference> {
+  // GeoJSON with an attestation in it is refused, as by the operations.
+  if (geometry && typeof geometry === 'object' && 'type' in geometry) isOffchainForm(geometry, 'geometry')
   if (geometry && typeof geometry === 'object' && isSalted(geometry, 'geometry'))
     return { inputRef: (await resolveSalted(geometry, 'geometry', measurer)).ref }
   if (geometry instanceof ReadGeometry) return { inputRef: geometry.input.ref }

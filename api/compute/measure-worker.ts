@@ -1,30 +1,17 @@
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
-import { createXXHash64 } from 'hash-wasm'
-import { LRUCache } from 'lru-cache'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
-import {
-  BoundError,
-  GeometryError,
-  canonicalJson,
-  liftCoordinates,
-  readGeometry,
-  readLifted,
-  type Reading,
-} from '../../src/geodesy'
-import { parseBody } from '../http/body'
+import { BoundError } from '../../src/geodesy'
+import { readBody } from './body-reader'
 import {
   measureHere,
   memoryOf,
-  referenceOf,
-  type Measurement,
-  type BodyRead,
+  problemOf,
   type BrokenBound,
+  type Measurement,
   type MeasureTask,
   type WorkerProblem,
 } from './measure'
-import { refuseSalts } from './salted'
-import { RequestError } from '../http/problems'
 
 /** What worker threads do, behind the event loop: it answers all other requests on the same cores. */
 
@@ -55,20 +42,13 @@ export async function measure(task: MeasureTask): Promise<Measurement | WorkerPr
   }
 }
 
-/** Geometries of the largest request, a batch of 20 operations on two geometries each. */
-const MAX_GEOMETRIES = 40
-/**
- * Values at all levels, without geometries: an offchain attestation has 60. More would block the thread that
- * receives them.
- */
-const MAX_VALUES = 10_000
-
-/**
- * Parses a body and reads what looks like GeoJSON, and nothing else, in its fields and in those of a batch's
- * operations.
- */
+/** Reads a body given in pieces. The memory of its geometries moves to the other thread. */
 export async function read(pieces: readonly Uint8Array[]): Promise<unknown> {
-  return moved(await readBody(joined(pieces)))
+  const read = await readBody(joined(pieces))
+  const readings = read.geometries.flatMap(({ geometry }) =>
+    'problem' in geometry ? [] : [geometry.reading],
+  )
+  return move({ [valueSymbol]: read, [transferableSymbol]: memoryOf(readings) })
 }
 
 /** The body that is read. Its memory is kept, as garbage of this size makes V8 collect all too often. */
@@ -83,174 +63,4 @@ function joined(pieces: readonly Uint8Array[]): Buffer {
     at += piece.length
   }
   return body.subarray(0, length)
-}
-
-/** The same, for Piscina: the memory of its geometries moves to the other thread. */
-function moved(body: BodyRead): unknown {
-  const readings = body.geometries.flatMap(({ geometry }) =>
-    'problem' in geometry ? [] : [geometry.reading],
-  )
-  return move({ [valueSymbol]: body, [transferableSymbol]: memoryOf(readings) })
-}
-
-async function readBody(body: Buffer): Promise<BodyRead> {
-  try {
-    return (await readPlain(body)) ?? (await takeOut(parse(body), readAny))
-  } catch (error) {
-    if (error instanceof RequestError) return { fault: error.message, parsed: undefined, geometries: [] }
-    throw error
-  }
-}
-
-/** The fast path, for bodies with plain coordinates and no error; undefined for all others. */
-async function readPlain(body: Uint8Array): Promise<BodyRead | undefined> {
-  const lifted = liftCoordinates(body)
-  if (!lifted) return undefined
-  try {
-    const read = await takeOut(parse(lifted.rest), (value, field) => readLifted(value, field, lifted))
-    // Coordinates outside of geometries were lifted too: they would be missing.
-    const missed = JSON.stringify(read.parsed).includes('"coordinates":')
-    return missed || read.geometries.some(({ geometry }) => 'problem' in geometry) ? undefined : read
-  } catch (error) {
-    if (error instanceof RequestError) return undefined
-    throw error
-  }
-}
-
-function parse({ buffer, byteOffset, byteLength }: Uint8Array): unknown {
-  return parseBody(Buffer.from(buffer, byteOffset, byteLength))
-}
-
-/** Reads a geometry by the name of its field; with its canonical JSON in parts, for when that is needed. */
-type Reader = (value: unknown, field: string) => { reading: Reading; json: () => (string | Uint8Array)[] }
-
-function readAny(value: unknown, field: string): ReturnType<Reader> {
-  const reading = readGeometry(value, field)
-  return { reading, json: () => [canonicalJson(reading)] }
-}
-
-async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
-  const geometries: BodyRead['geometries'] = []
-  for (const { holder, object } of holdersOf(parsed))
-    for (const [field, value] of Object.entries(object)) {
-      if (typeof value !== 'object' || value === null || !('type' in value)) continue
-      if ('attestation' in value) {
-        // Two forms mixed, which is refused by the names of the fields.
-        object[field] = Object.fromEntries(Object.keys(value).map((name) => [name, null]))
-        continue
-      }
-      if (geometries.length === MAX_GEOMETRIES)
-        throw new RequestError(`The body has more than ${MAX_GEOMETRIES} geometries, which no request takes.`)
-      const place = 'salt' in object ? [...holder.slice(-1), field].join('.') : field
-      geometries.push({ holder, field, geometry: await readOne(value, place, reader) })
-      object[field] = null
-    }
-  if (hasMoreValues(parsed, MAX_VALUES))
-    throw new RequestError(
-      `The body has more than ${MAX_VALUES} values beside its geometries, which no request takes.`,
-    )
-  return { parsed, geometries }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function holdersOf(parsed: unknown): { holder: (string | number)[]; object: Record<string, unknown> }[] {
-  if (!isObject(parsed)) return []
-  const operations = Array.isArray(parsed.operations)
-    ? (parsed.operations as unknown[]).slice(0, MAX_GEOMETRIES)
-    : []
-  const holders = [
-    { holder: [] as (string | number)[], object: parsed },
-    ...operations.flatMap((object, i) => (isObject(object) ? [{ holder: ['operations', i], object }] : [])),
-  ]
-  // A geometry with a salt is one level deeper.
-  return holders.flatMap(({ holder, object }) => [
-    { holder, object },
-    ...Object.entries(object).flatMap(([field, value]) =>
-      isObject(value) && 'salt' in value && !('type' in value)
-        ? [{ holder: [...holder, field], object: value }]
-        : [],
-    ),
-  ])
-}
-
-function hasMoreValues(root: unknown, limit: number): boolean {
-  const open = [root]
-  for (let count = 0; open.length > 0;) {
-    const value = open.pop()
-    if (typeof value !== 'object' || value === null) continue
-    for (const inner of Object.values(value)) {
-      if (++count > limit) return true
-      open.push(inner)
-    }
-  }
-  return false
-}
-
-async function readOne(
-  value: unknown,
-  field: string,
-  reader: Reader,
-): Promise<{ reading: Reading; ref: string } | WorkerProblem> {
-  try {
-    refuseSalts(value, field)
-    const { reading, json } = reader(value, field)
-    return { reading, ref: await knownReference(reading, json) }
-  } catch (error) {
-    return problemOf(error)
-  }
-}
-
-/**
- * References of geometries that this thread read twice, by a quick hash, used only if all numbers are equal
- * bit for bit. Saves keccak, which takes as long as the rest of reading. The numbers are copies: those of a
- * reading move to another thread.
- */
-const references = new LRUCache<string, { numbers: Uint8Array[]; layout: string; ref: string }>({
-  maxSize: 24_000_000,
-  sizeCalculation: ({ numbers }) => numbers.reduce((sum, { length }) => sum + length, 0),
-})
-/** Quick hashes of geometries that came once. */
-const readOnce = new LRUCache<string, true>({ max: 10_000 })
-const quickHash = createXXHash64()
-/** Positions: what is smaller takes less than a millisecond. */
-const WORTH_REMEMBERING = 1_000
-
-async function knownReference(
-  reading: Reading,
-  json: () => readonly (string | Uint8Array)[],
-): Promise<string> {
-  if (reading.lon.length < WORTH_REMEMBERING) return referenceOf(reading, json())
-  const hash = (await quickHash).init()
-  const numbers = numbersOf(reading)
-  for (const each of numbers) hash.update(each)
-  const key = hash.digest('hex')
-  const cameBefore = readOnce.get(key)
-  readOnce.set(key, true)
-  if (!cameBefore) return referenceOf(reading, json())
-  const layout = JSON.stringify([reading.layout, reading.chains.map(({ path, ...chain }) => chain)])
-  const known = references.get(key)
-  if (
-    known &&
-    known.layout === layout &&
-    known.numbers.length === numbers.length &&
-    known.numbers.every((each, i) => Buffer.compare(each, numbers[i]!) === 0)
-  )
-    return known.ref
-  const ref = await referenceOf(reading, json())
-  references.set(key, { numbers: numbers.map((each) => each.slice()), layout, ref })
-  return ref
-}
-
-function numbersOf({ lon, lat, altitude }: Reading): Uint8Array[] {
-  return [lon, lat, ...(altitude ? [altitude] : [])].map(
-    ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
-  )
-}
-
-function problemOf(error: unknown): WorkerProblem {
-  if (error instanceof GeometryError) return { path: error.path, problem: error.problem }
-  throw error
 }

@@ -366,3 +366,9 @@ export async function referenceOf(
 ): Promise<string> {
   return `0x${await keccak256(...json)}`
 }
+
+/** A GeometryError, to be sent to another thread. Throws all other errors. */
+export function problemOf(error: unknown): WorkerProblem {
+  if (error instanceof GeometryError) return { path: error.path, problem: error.problem }
+  throw error
+}
