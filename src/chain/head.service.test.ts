@@ -179,6 +179,30 @@ test.each([
   expect(doubt.reason(), 'once the fork is followed').toBeUndefined()
 })
 
+test('a fork that grows longer before it is confirmed leaves no doubt once it is followed', async () => {
+  const { look, tip, doubt } = await reader([])
+  const before = await chain.provider.send('evm_snapshot', [])
+  const base = await headOf(chain)
+  await mine(chain, 2)
+  await reaches(look, base + 2)
+  const left = tip()
+  await chain.provider.send('evm_revert', [before])
+  await chain.provider.send('evm_increaseTime', [11])
+  await mine(chain, 1)
+  // The endpoint names the fork, but still has the tip.
+  proxies[0]!.misbehave(({ method, params }) =>
+    method === 'eth_getBlockByNumber' && Number(params[0]) === base + 2
+      ? { result: { number: `0x${(base + 2).toString(16)}`, hash: left.hash } }
+      : undefined,
+  )
+  await look()
+  expect([tip().hash, doubt.reason()]).toEqual([left.hash, expect.any(String)])
+  proxies[0]!.misbehave()
+  await mine(chain, 2)
+  expect(await look()).toBe(base + 3)
+  expect(doubt.reason()).toBeUndefined()
+})
+
 test('a chain that goes back without a new block is not agreed with', async () => {
   const { look, agreementAge } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])

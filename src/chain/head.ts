@@ -92,6 +92,8 @@ export class HeadReader {
   private movedAt = -Infinity
   /** Since when looks have named a fork that is not confirmed. */
   private forkedAt: number | undefined
+  /** The block of the followed chain instead of which a fork has another one. */
+  private disputed: BlockRef | undefined
   private readonly finalCheck: StoredBlockCheck
   private looking: Promise<void> | undefined
   private readonly clock: Clock
@@ -228,9 +230,7 @@ export class HeadReader {
     if (ref.height < this.final.height) return this.checkFarBelow(chain, ref)
     if (ref.hash === tip.hash) this.agreed(askedAt)
     if (chain.has(ref)) return this.finalCheck.forget()
-    if (!(await this.isConfirmed(chain, ref))) return
-    await this.extend(chain, latest, askedAt)
-    if (this.agreedAt === askedAt) this.options.doubt.followed()
+    if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
   }
 
   /**
@@ -304,9 +304,9 @@ export class HeadReader {
   private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
     const { blocks, doubt } = this.options
     const { tip } = chain
-    doubt.forked(
-      `block ${named.height} is ${named.hash} by an endpoint, ${chain.at(named.height)!.hash} in the database`,
-    )
+    const { height } = named
+    this.disputed = { height, hash: chain.at(height)!.hash }
+    doubt.forked(`block ${height} is ${named.hash} by an endpoint, ${this.disputed.hash} in the database`)
     const now = this.clock.now()
     this.forkedAt ??= now
     const hashes = await blocks.hashesAt(tip.height)
@@ -378,6 +378,10 @@ export class HeadReader {
     this.agreedAt = askedAt
     this.forkedAt = undefined
     this.finalCheck.forget()
+    // The fork is followed, at once or after it has grown longer.
+    if (!this.disputed || this.chain!.has(this.disputed)) return
+    this.disputed = undefined
+    this.options.doubt.followed()
   }
 
   private countUnproven(): void {
