@@ -111,7 +111,9 @@ const client = (name: string) => `${RUN}:${name.slice(0, -1)}::${name.slice(-1)}
 let clients = 0
 
 test('the signed text is the one in docs/reference/wallet.md', () => {
-  const example = /```text\n([^]*?)\n```/.exec(readFileSync('docs/reference/wallet.md', 'utf8'))![1]!
+  const example = /## The text[^]*?```text\n([^]*?)\n```/.exec(
+    readFileSync('docs/reference/wallet.md', 'utf8'),
+  )![1]!
   const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(example)![1]!
   expect(
     signedText({

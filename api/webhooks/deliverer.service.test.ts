@@ -368,8 +368,10 @@ test('what many take at once nobody has twice', async () => {
   ])
 })
 
-test('the receiver of docs/reference/webhooks.md takes what is signed, each message once', async () => {
-  const [, program] = /```js\n([^]*?)```/.exec(readFileSync('docs/reference/webhooks.md', 'utf8'))!
+test('the receiver of docs/guide/streaming.md takes what is signed, each message once', async () => {
+  const [, program] = /## With webhooks[^]*?```js\n([^]*?)```/.exec(
+    readFileSync('docs/guide/streaming.md', 'utf8'),
+  )!
   // Beside the packages that it imports.
   const file = `api/webhooks/receiver-${process.pid}.mjs`
   writeFileSync(file, program!)

@@ -45,7 +45,7 @@ type ListQuery = NonNullable<operations['listLocationRecords']['parameters']['qu
 export type RecordFilters = Omit<ListQuery, 'format' | 'cursor' | 'offset' | 'total' | 'limit'>
 export type ListPage = Schemas['ListResponse']
 type AnswersQuery = NonNullable<operations['listAnswers']['parameters']['query']>
-/** What answers that landed are asked for (docs/reference/answers.md, Filters). */
+/** What answers that landed are asked for (docs/reference/answers.md, Parameters). */
 export type AnswerFilters = Omit<AnswersQuery, 'format' | 'cursor' | 'limit'>
 export type LandedAnswer = Schemas['LandedAnswer']
 export type LandedAnswerPage = Schemas['LandedAnswerList']
