@@ -3,7 +3,16 @@ import type { FastifySchema } from 'fastify'
 import { CHAINS, chainNamed } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { OPERATIONS, readLabel } from '../../src/operations'
-import { HTML, UID, recordsError, ref, text, type Schema } from '../http/openapi-components'
+import {
+  HTML,
+  UID,
+  recordsError,
+  ref,
+  text,
+  type Schema,
+  formats,
+  RECORDS_ERRORS,
+} from '../http/openapi-components'
 import { BOM, checkBom, DEFAULT_LIMIT, FILTERS, MAX_LIMIT, readAddress, RECORD_PATH } from '../query'
 import {
   choiceReader,
@@ -17,7 +26,6 @@ import {
 } from '../http/parameters'
 import { listTag, MAX_CURSOR_LENGTH, positionIn } from '../http/paging'
 import { chooseFormat } from '../http/accept'
-import { formats, RECORDS_ERRORS } from '../records'
 import { PROVENANCE_FIELDS } from '../store'
 import type { AnswerFilter, AnswerQuery } from './sql'
 

@@ -1,20 +1,19 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { CHAINS } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import { sendPage } from '../http/pages'
-import { RecordsError, itIsOn, recordsErrorHandler } from '../http/problems'
+import { RecordsError, itIsOn } from '../http/problems'
 import { workOf, type Work } from '../http/work'
 import { chooseFormat } from '../http/accept'
 import { csvFile, ndjsonFile, withMark, type Exports, provenanceText } from '../formats'
 import { cursorText, pageAddresses } from '../http/paging'
-import { readParameters } from '../http/parameters'
 import { listAbove } from '../pages'
 import type { Store } from '../store'
 import type { Freshness } from '../http/freshness'
 import { ANSWER_FIELDS, ANSWER_FORMATS, answersRequest, answersSchemas } from './openapi'
 import { answerPage, answersPage, type LandedAnswer } from './pages'
 import { answersQuery, type AnswerQuery, type AnswerResult } from './sql'
+import { readingScope } from '../http/parameters'
 
 /** Answers of an export that are read at once. */
 const EXPORTED_AT_ONCE = 1_000
@@ -49,9 +48,7 @@ export function answersRoutes(parts: {
   }
 
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
-    const app = scope.withTypeProvider<TypeBoxTypeProvider>()
-    app.setValidatorCompiler(readParameters)
-    app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+    const app = readingScope(scope, publicBaseUrl)
     freshness.keepAnswersOf(app)
 
     app.get('/answers', { schema: answersSchemas.list }, async (request, reply) => {

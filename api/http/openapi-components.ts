@@ -168,3 +168,28 @@ export const recordsError = (description: string, headers?: Schema) => ({
   ...(headers && { headers }),
   content: { 'application/json': { schema: ref('RecordsError') }, 'text/html': { schema: HTML } },
 })
+
+/** Errors of routes that read what is indexed. */
+export const RECORDS_ERRORS = {
+  400: recordsError('A parameter is wrong, unknown, or given twice.'),
+  429: recordsError('Too many requests.', { ...RATE_HEADERS, ...RETRY_AFTER }),
+  500: recordsError('A fault of ours.'),
+  503: recordsError('The database is out of reach.', RETRY_AFTER),
+}
+const ETAG = {
+  etag: text('Names the state of the data; with If-None-Match, the answer is 304 until a record changes.'),
+}
+const NOT_MODIFIED = {
+  type: 'null',
+  description: 'Nothing changed since the answer with this ETag.',
+  headers: { ...RATE_HEADERS, ...ETAG },
+}
+/** What follows from the records alone, in several formats. */
+export function formats(summary: string, schemas: Record<string, Schema>, headers: Schema = {}): object {
+  const content = Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]))
+  return {
+    200: { description: summary, headers: { ...RATE_HEADERS, ...ETAG, ...headers }, content },
+    304: NOT_MODIFIED,
+  }
+}
+

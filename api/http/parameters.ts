@@ -1,6 +1,7 @@
 import { Type, type Static, type TUnsafe } from '@sinclair/typebox'
-import type { FastifySchemaCompiler } from 'fastify'
-import { RecordsError } from './problems'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
+import { RecordsError, recordsErrorHandler } from './problems'
 import { inWords } from './validation'
 
 /**
@@ -77,6 +78,15 @@ export const readParameters: FastifySchemaCompiler<unknown> = ({ schema }) => {
     }
   }
 }
+
+/** A scope whose routes read their parameters so, and whose errors have the form of /api/v0. */
+export function readingScope(scope: FastifyInstance, publicBaseUrl: string) {
+  const app = scope.withTypeProvider<TypeBoxTypeProvider>()
+  app.setValidatorCompiler(readParameters)
+  app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+  return app
+}
+export type ReadingScope = ReturnType<typeof readingScope>
 
 function readAll(parameters: Parameters, texts: Readonly<Record<string, string>>): Record<string, unknown> {
   const values: Record<string, unknown> = {}

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { TUnsafe } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { version } from '../../package.json'
 import { cursorText } from '../http/paging'
-import { type GivenQuery, readParameters } from '../http/parameters'
+import { type GivenQuery, readingScope } from '../http/parameters'
 import { type RecordSearch, type SearchQuery, Search } from '../query'
 import { type Feature, orderOf } from '../pages'
 import { featureText, featureTexts } from '../formats'
-import { type Freshness, isKnown } from '../http/freshness'
+import { type Freshness } from '../http/freshness'
 import type { Store } from '../store'
 import {
   CONFORMANCE,
@@ -25,7 +24,8 @@ import {
   selfLinks,
   type Link,
 } from './documents'
-import { featureSchema, ogcOpenApi, operationsOf, queryablesSchema } from './openapi'
+import { ogcOpenApi, operationsOf, type OgcOpenApi } from './openapi'
+import { featureSchema, queryablesSchema } from './schemas'
 import {
   apiPage,
   collectionPage,
@@ -41,7 +41,6 @@ import {
   COLLECTION,
   COLLECTION_PATH,
   cursorTag,
-  DOCUMENT_QUERY,
   FEATURE_QUERY,
   FEATURE_PATH,
   MATRIX_SET,
@@ -61,9 +60,10 @@ import {
   tilesets,
   tilesetsLink,
 } from './tiles'
-import { type Page, sendPage, type Trail } from '../http/pages'
-import { RecordsError, recordsErrorHandler } from '../http/problems'
+import { type Trail } from '../http/pages'
+import { RecordsError } from '../http/problems'
 import { finished, joined, workOf, type Work } from '../http/work'
+import { send, OgcScope } from './scope'
 
 export interface OgcParts {
   store: Store
@@ -80,96 +80,56 @@ export interface OgcParts {
  * (OGC 19-079r2) with CQL2: the records for GIS software, mounted at /ogc. Its own OpenAPI document describes
  * it; the one of the service leaves it out.
  */
-export async function ogcRoutes(
-  app: FastifyInstance,
-  { store, records, freshness, clock, publicBaseUrl, deploymentName }: OgcParts,
-): Promise<void> {
-  app.setValidatorCompiler(readParameters)
-  app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<void> {
+  const { freshness, publicBaseUrl, deploymentName } = parts
+  readingScope(app, publicBaseUrl)
   freshness.keepAnswersOf(app)
   const at = new OgcAddresses(publicBaseUrl)
   const to = new TilesAddresses(at)
   const definition = ogcOpenApi(publicBaseUrl, deploymentName)
-  // Part of every ETag: an answer depends on these too, not on the records alone.
   const edition = createHash('sha256')
     .update(`${version} ${publicBaseUrl} ${deploymentName} ${JSON.stringify(definition)}`)
     .digest('base64url')
     .slice(0, 8)
-  const variant = (format: Format) => `${format}-${edition}`
+  const scope = new OgcScope(app, freshness, edition)
   const home = { href: `${at.root}?f=html`, title: 'OGC API' }
   const trail = [
     home,
     { href: `${at.root}/collections?f=html`, title: 'Collections' },
     { href: `${at.collection}?f=html`, title: 'Location records' },
   ] as const
+  const above = { home, trail }
+  documentRoutes(scope, deploymentName, definition, at, to, above)
+  tilesRoutes(scope, publicBaseUrl, at, to, above)
+  collectionRoutes(scope, parts.store, at, to, above)
+  itemsRoute(scope, parts, at, trail)
+  itemRoute(scope, parts, at, trail)
+}
 
-  /** Times of the first and the last record, by the ETag: a client keeps what it gets under a new ETag. */
-  const extents = new LRUCache<string, ReturnType<Store['readExtent']>>({ max: 16 })
-  const extentOf = (etag: string) => remembered(extents, etag, () => store.readExtent())
+/** Pages above a page. */
+interface Above {
+  home: Trail[number]
+  trail: Trail
+}
 
-  /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
-  const counts = new LRUCache<string, ReturnType<Search['count']>>({ max: 1_000 })
-  const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
-    const key = `${etag} ${JSON.stringify(filters)}`
-    const begun = counts.get(key)
-    const count = () => remembered(counts, key, () => records.search(filters, finished(work)).count())
-    return begun ? joined(begun, count) : count()
-  }
-
-  /** GET and HEAD of an address; any other method is refused. */
-  const get = <Query extends DocumentQuery, Params>(
-    path: string,
-    schema: { querystring: TUnsafe<Query>; params?: TUnsafe<Params> },
-    handler: (
-      request: FastifyRequest<{ Querystring: Query; Params: Params }>,
-      reply: FastifyReply,
-    ) => Promise<FastifyReply> | FastifyReply,
-  ) => {
-    app.get<{ Querystring: Query; Params: Params }>(path, { schema: { hide: true, ...schema } }, handler)
-    app.route({
-      method: ['POST', 'PUT', 'PATCH', 'DELETE'],
-      url: path,
-      schema: { hide: true },
-      onRequest: onlyReading,
-      handler: onlyReading,
-    })
-  }
-  /** A document that changes with the deployment only. */
-  const getFixed = (
-    path: string,
-    type: string,
-    make: (
-      format: Format,
-      given: GivenQuery,
-    ) => { document: object; links: readonly Link[]; html: () => Page },
-  ) =>
-    get(path, documentSchema(path), (request, reply) => {
-      const format = formatOf(request.query, request.headers.accept)
-      if (isKnown(request, reply, `W/"${variant(format)}"`)) return reply
-      const { document, links, html } = make(format, request.query.given)
-      return send(reply, format, { type, links, json: () => JSON.stringify(document), html })
-    })
-  /** A document that changes with the records; it is given their ETag. */
-  const getLive = (
-    path: string,
-    make: (format: Format, given: GivenQuery, etag: string) => Promise<Answer>,
-  ) =>
-    get(path, documentSchema(path), async (request, reply) => {
-      const format = formatOf(request.query, request.headers.accept)
-      if (await freshness.answers(request, reply, variant(format))) return reply
-      return send(reply, format, await make(format, request.query.given, String(reply.getHeader('etag'))))
-    })
-
-  getFixed('', JSON_TYPE, (format, given) => {
+function documentRoutes(
+  scope: OgcScope,
+  deploymentName: string,
+  definition: OgcOpenApi,
+  at: OgcAddresses,
+  to: TilesAddresses,
+  { home, trail }: Above,
+): void {
+  scope.fixed('', JSON_TYPE, (format, given) => {
     const document = landing(at, deploymentName, format, given, [matrixSetsLink(to)])
     return { document, links: document.links, html: () => landingPage(document) }
   })
-  getFixed('/conformance', JSON_TYPE, (format, given) => {
+  scope.fixed('/conformance', JSON_TYPE, (format, given) => {
     const links = selfLinks(`${at.root}/conformance`, JSON_TYPE, 'This document', format, given)
     const document = { conformsTo: [...CONFORMANCE, ...TILES_CONFORMANCE] }
     return { document, links, html: () => conformancePage(document, [home], links) }
   })
-  getFixed('/api', OPENAPI, (format, given) => {
+  scope.fixed('/api', OPENAPI, (format, given) => {
     const links = selfLinks(`${at.root}/api`, OPENAPI, 'This document', format, given)
     return {
       document: definition,
@@ -177,7 +137,7 @@ export async function ogcRoutes(
       html: () => apiPage(definition, operationsOf(definition), [home], links),
     }
   })
-  getFixed('/collections/:collectionId/schema', SCHEMA, (format, given) => {
+  scope.fixed('/collections/:collectionId/schema', SCHEMA, (format, given) => {
     const document = featureSchema(`${at.collection}/schema`)
     const links = selfLinks(`${at.collection}/schema`, SCHEMA, 'This document', format, given)
     return {
@@ -186,20 +146,28 @@ export async function ogcRoutes(
       html: () => schemaPage('Schema of a record', SCHEMA_NOTE, document, trail, links),
     }
   })
-  getFixed('/collections/:collectionId/queryables', SCHEMA, (format, given) => {
+  scope.fixed('/collections/:collectionId/queryables', SCHEMA, (format, given) => {
     const document = queryablesSchema(at.queryables)
     const links = selfLinks(at.queryables, SCHEMA, 'This document', format, given)
     return { document, links, html: () => schemaPage('Queryables', QUERYABLES_NOTE, document, trail, links) }
   })
+}
 
-  /** The documents of tiles: each is given the links to itself and its other form. */
+/** The documents of tiles: each is given the links to itself and its other form. */
+function tilesRoutes(
+  scope: OgcScope,
+  publicBaseUrl: string,
+  at: OgcAddresses,
+  to: TilesAddresses,
+  { home, trail }: Above,
+): void {
   const getTiles = (
     path: string,
     title: string,
     above: Trail,
     make: (links: Link[], format: Format) => object & { links?: readonly Link[] },
   ) =>
-    getFixed(path, JSON_TYPE, (format, given) => {
+    scope.fixed(path, JSON_TYPE, (format, given) => {
       const href = `${at.root}${path.replace(':collectionId', COLLECTION).replace(':tileMatrixSetId', MATRIX_SET)}`
       const own = selfLinks(href, JSON_TYPE, title, format, given)
       const document = make(own, format)
@@ -214,13 +182,25 @@ export async function ogcRoutes(
   getTiles('/collections/:collectionId/tiles/:tileMatrixSetId', 'Vector tiles', trail, (links) =>
     tileset(to, at, publicBaseUrl, DESCRIPTION, links),
   )
+}
+
+function collectionRoutes(
+  scope: OgcScope,
+  store: Store,
+  at: OgcAddresses,
+  to: TilesAddresses,
+  { home, trail }: Above,
+): void {
+  /** Times of the first and the last record, by the ETag: a client keeps what it gets under a new ETag. */
+  const extents = new LRUCache<string, ReturnType<Store['readExtent']>>({ max: 16 })
+  const extentOf = (etag: string) => remembered(extents, etag, () => store.readExtent())
 
   const collectionOf = async (format: Format, given: GivenQuery, etag: string) =>
     collection(at, await extentOf(etag), [
       ...selfLinks(at.collection, JSON_TYPE, 'The collection', format, given),
       tilesetsLink(to),
     ])
-  getLive('/collections', async (format, given, etag) => {
+  scope.live('/collections', async (format, given, etag) => {
     const links = selfLinks(`${at.root}/collections`, JSON_TYPE, 'This document', format, given)
     const collections = [await collectionOf(format, given, etag)]
     return {
@@ -230,7 +210,7 @@ export async function ogcRoutes(
       html: () => collectionsPage(collections, [home], links),
     }
   })
-  getLive('/collections/:collectionId', async (format, given, etag) => {
+  scope.live('/collections/:collectionId', async (format, given, etag) => {
     const document = await collectionOf(format, given, etag)
     return {
       type: JSON_TYPE,
@@ -239,15 +219,32 @@ export async function ogcRoutes(
       html: () => collectionPage(document, trail.slice(0, 2)),
     }
   })
+}
 
-  get(
+/** A page of features. */
+function itemsRoute(
+  scope: OgcScope,
+  { records, clock }: Pick<OgcParts, 'records' | 'clock'>,
+  at: OgcAddresses,
+  trail: Trail,
+): void {
+  /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
+  const counts = new LRUCache<string, ReturnType<Search['count']>>({ max: 1_000 })
+  const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
+    const key = `${etag} ${JSON.stringify(filters)}`
+    const begun = counts.get(key)
+    const count = () => remembered(counts, key, () => records.search(filters, finished(work)).count())
+    return begun ? joined(begun, count) : count()
+  }
+
+  scope.get(
     '/collections/:collectionId/items',
     { params: COLLECTION_PATH, querystring: ITEMS_QUERY },
     async (request, reply) => {
       const { given } = request.query
       const search = searchOf(request.query)
       const format = formatOf(request.query, request.headers.accept)
-      if (await freshness.answers(request, reply, variant(format))) return reply
+      if (await scope.freshness.answers(request, reply, scope.variant(format))) return reply
       const work = workOf(request)
       const [{ rows, next }, { total, exact }] = await Promise.all([
         records.search(search, work).page(),
@@ -277,8 +274,16 @@ export async function ogcRoutes(
       })
     },
   )
+}
 
-  get(
+/** One feature. */
+function itemRoute(
+  scope: OgcScope,
+  { store }: Pick<OgcParts, 'store'>,
+  at: OgcAddresses,
+  trail: Trail,
+): void {
+  scope.get(
     '/collections/:collectionId/items/:featureId',
     { params: FEATURE_PATH, querystring: FEATURE_QUERY },
     async (request, reply) => {
@@ -301,7 +306,7 @@ export async function ogcRoutes(
           )
         return found
       }
-      const row = await freshness.find(request, reply, find, variant(format))
+      const row = await scope.freshness.find(request, reply, find, scope.variant(format))
       if (!row) return reply
       const href = at.feature(`${row.chain}-${row.uid}`)
       const links = [
@@ -326,37 +331,6 @@ export async function ogcRoutes(
 const SCHEMA_NOTE = 'What a feature looks like, as JSON Schema. A property that is null counts as missing.'
 const QUERYABLES_NOTE = 'The properties that a filter in CQL2 may name, as JSON Schema.'
 
-/** A document in both of its forms. */
-interface Answer {
-  /** Of the JSON form. */
-  type: string
-  links: readonly Link[]
-  json: () => string
-  html: () => Page
-}
-type DocumentQuery = typeof DOCUMENT_QUERY.static
-
-/** What a document can be asked; in a path with a collection or a tile matrix set, that it is ours. */
-function documentSchema(path: string) {
-  return {
-    querystring: DOCUMENT_QUERY,
-    ...(path.includes('/:') && { params: COLLECTION_PATH }),
-  }
-}
-
-/** Sends a document in the form that was asked for. */
-function send(reply: FastifyReply, format: Format, { type, links, json, html }: Answer): FastifyReply {
-  reply
-    .header('x-content-type-options', 'nosniff')
-    .header(
-      'link',
-      links.map(({ href, rel, type: linked }) => `<${href}>; rel="${rel}"; type="${linked}"`).join(', '),
-    )
-  // As bytes: Fastify adds a charset to the type of a text, and quotes that GDAL does not recognise.
-  if (format === 'json') return reply.type(type).send(Buffer.from(json()))
-  return sendPage(reply, html())
-}
-
 /** The value of this key, which is read once; a failed read is not kept. */
 function remembered<T>(cache: LRUCache<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
   const known = cache.get(key)
@@ -365,10 +339,4 @@ function remembered<T>(cache: LRUCache<string, Promise<T>>, key: string, read: (
   cache.set(key, value)
   value.catch(() => cache.delete(key))
   return value
-}
-
-/** The service changes nothing by HTTP. */
-async function onlyReading({ method }: FastifyRequest, reply: FastifyReply): Promise<void> {
-  reply.header('allow', 'GET, HEAD')
-  throw new RecordsError('method-not-allowed', `${method} is not possible here; use GET`)
 }

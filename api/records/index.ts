@@ -5,11 +5,5 @@
  * formats and pages write the answer. openapi.ts documents the routes.
  */
 
-export {
-  formats,
-  LOCATION_RECORD,
-  PROVENANCE_PROPERTIES,
-  RECORDS_COMPONENTS,
-  RECORDS_ERRORS,
-} from './openapi'
+export { RECORDS_COMPONENTS } from './openapi'
 export { recordsRoutes } from './routes'

@@ -1,7 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
 import { CHAINS, ACTIVE_SLUGS } from '../../src/chains'
-import { FIELD_TYPES, RECORD_FIELD_LIST, type RecordField } from '../../src/location'
 import {
   HTML,
   RATE_HEADERS,
@@ -12,6 +11,8 @@ import {
   ref,
   text,
   type Schema,
+  RECORDS_ERRORS,
+  formats,
 } from '../http/openapi-components'
 import {
   RECORD_PATH,
@@ -24,7 +25,7 @@ import {
   MAX_LIMIT,
   BOM,
 } from '../query'
-import { PROVENANCE_FIELDS, CHAIN_READINESS } from '../store'
+import { CHAIN_READINESS } from '../store'
 import {
   parameter,
   queryOf,
@@ -35,6 +36,7 @@ import {
   textParameter,
 } from '../http/parameters'
 import { MAX_OFFSET, MAX_CURSOR_LENGTH } from '../http/paging'
+import { PROVENANCE_PROPERTIES, LOCATION_RECORD } from '../formats'
 
 /** What is documented of the Records API, as OpenAPI 3.1; parameters.ts has what it can be asked. */
 
@@ -114,30 +116,6 @@ export const NO_QUERY = queryOf({})
 
 const count = (description: string, more: Schema = {}) => Type.Integer({ description, ...more })
 
-function fieldSchema({ type, nullable, optional, description, items, schema }: RecordField): Schema {
-  const { type: name, ...more } = FIELD_TYPES[type] as Schema
-  return {
-    type: nullable && !optional ? [name, 'null'] : name,
-    ...(items !== undefined && { items: { type: 'string', description: items } }),
-    description,
-    ...more,
-    ...schema,
-  }
-}
-
-export const LOCATION_RECORD = {
-  type: 'object',
-  description: 'An attested location.',
-  required: RECORD_FIELD_LIST.filter(([, { optional }]) => !optional).map(([name]) => name),
-  properties: Object.fromEntries(RECORD_FIELD_LIST.map(([name, field]) => [name, fieldSchema(field)])),
-}
-/** What a record has with `include=provenance`. */
-export const PROVENANCE_PROPERTIES: Readonly<Record<string, Schema>> = Object.fromEntries(
-  Object.entries(PROVENANCE_FIELDS).map(([name, { description, ...field }]) => [
-    name,
-    { ...field, description: `${description} With \`include=provenance\` only.` },
-  ]),
-)
 const STATISTICS = Type.Object(
   {
     total: count('All of them.'),
@@ -282,35 +260,11 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
 
 // --- Routes ---
 
-/** Errors of the routes of records. */
-export const RECORDS_ERRORS = {
-  400: recordsError('A parameter is wrong, unknown, or given twice.'),
-  429: recordsError('Too many requests.', { ...RATE_HEADERS, ...RETRY_AFTER }),
-  500: recordsError('A fault of ours.'),
-  503: recordsError('The database is out of reach.', RETRY_AFTER),
-}
-const ETAG = {
-  etag: text('Names the state of the data; with If-None-Match, the answer is 304 until a record changes.'),
-}
 const LINK = {
   link: text(
     '`self`, `next` (by cursor), `first` and, where pages are counted by `offset`, `prev`: RFC 8288. Left out where it would be longer than 6,000 characters, and of an answer that is read to its end.',
   ),
 }
-const NOT_MODIFIED = {
-  type: 'null',
-  description: 'Nothing changed since the answer with this ETag.',
-  headers: { ...RATE_HEADERS, ...ETAG },
-}
-/** What follows from the records alone, in several formats. */
-export function formats(summary: string, schemas: Record<string, Schema>, headers: Schema = {}): object {
-  const content = Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]))
-  return {
-    200: { description: summary, headers: { ...RATE_HEADERS, ...ETAG, ...headers }, content },
-    304: NOT_MODIFIED,
-  }
-}
-
 const LIST_SUMMARY = 'Attested locations that match all filters'
 const RECORD_SUMMARY = 'One attested location by its UID'
 const STATISTICS_SUMMARY = 'Counts over all records'

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
-import { answer, RATE_HEADERS, ref, text, type Schema } from '../http/openapi-components'
-import { RECORDS_ERRORS } from '../records'
+import { answer, RATE_HEADERS, ref, text, type Schema, RECORDS_ERRORS } from '../http/openapi-components'
 import { TILE_TYPE } from './documents'
 import { MAX_ZOOM } from './grid'
 import { TILE_PATH, TILE_QUERY } from './parameters'

@@ -1,18 +1,16 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { recordsErrorHandler } from '../http/problems'
 import { Semaphore, busyWith } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
 import { choiceOf, type RecordSearch } from '../query'
-import { readParameters } from '../http/parameters'
 import { isKnown } from '../http/freshness'
 import type { Store } from '../store'
 import { TILE_TYPE, tileJson } from './documents'
 import { tilesSchemas } from './openapi'
 import { tileOf } from './parameters'
 import { Tiles } from './tiles'
+import { readingScope } from '../http/parameters'
 
 const decompress = promisify(gunzip)
 /**
@@ -35,9 +33,7 @@ export async function tilesRoutes(
   },
 ): Promise<void> {
   const { publicBaseUrl, tileCacheBytes: cacheBytes } = parts
-  const app = scope.withTypeProvider<TypeBoxTypeProvider>()
-  app.setValidatorCompiler(readParameters)
-  app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+  const app = readingScope(scope, publicBaseUrl)
   const tiles = new Tiles({ ...parts, cacheBytes })
   const semaphore = new Semaphore(
     MAKING,

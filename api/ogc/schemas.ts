@@ -1,0 +1,206 @@
+import { SHARED_COMPONENTS, object, ref, text, UID, type Schema } from '../http/openapi-components'
+import { CRS84, QUERYABLES } from '../query'
+import { LOCATION_RECORD, PROVENANCE_PROPERTIES } from '../formats'
+import { TITLE } from './documents'
+import { COLLECTION } from './parameters'
+
+/** What the documents and features of the OGC API look like, as schemas. */
+
+const SCHEMA_DIALECT = 'https://json-schema.org/draft/2020-12/schema'
+const array = (items: Schema, more: Schema = {}): Schema => ({ type: 'array', items, ...more })
+
+/** A schema of OpenAPI 3.1 in the words of 3.0. */
+function asOpenApi30(schema: Schema): Schema {
+  const {
+    type,
+    const: only,
+    properties,
+    items,
+    ...others
+  } = schema as Schema & { properties?: Record<string, Schema>; items?: Schema }
+  return {
+    ...others,
+    ...(Array.isArray(type)
+      ? { type: (type as string[]).find((each) => each !== 'null')!, nullable: type.includes('null') }
+      : type !== undefined && { type }),
+    ...(only !== undefined && { type: typeof only, enum: [only] }),
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, each]) => [name, asOpenApi30(each)]),
+      ),
+    }),
+    ...(items !== undefined && { items: asOpenApi30(items) }),
+  }
+}
+
+const LINKS = array(ref('Link'))
+/** Components of the definition of the API. */
+export const SCHEMAS: Record<string, Schema> = {
+  Link: object(
+    'A link (RFC 8288).',
+    {
+      href: text('Where it leads.', { format: 'uri' }),
+      rel: text('Its relation to this document.'),
+      type: text('Media type of what is there.'),
+      title: text('What is there.'),
+      templated: { type: 'boolean', description: 'Whether the address is a template (RFC 6570).' },
+    },
+    ['templated'],
+  ),
+  LandingPage: object('The landing page.', {
+    title: text('Title.'),
+    description: text('What is offered.'),
+    links: LINKS,
+  }),
+  ConfClasses: object('What is conformed to.', { conformsTo: array(text('URI of a conformance class.')) }),
+  Collections: object('The collections.', { links: LINKS, collections: array(ref('Collection')) }),
+  Collection: object('A collection of features.', {
+    id: text('Its ID.', { enum: [COLLECTION] }),
+    title: text('Title.'),
+    description: text('What it holds.'),
+    itemType: text('What its items are.', { enum: ['feature'] }),
+    crs: array(text('URI of a reference system.')),
+    extent: ref('Extent'),
+    links: LINKS,
+  }),
+  Extent: object(
+    'Where and when its features are.',
+    {
+      spatial: object('In space.', {
+        bbox: array(array({ type: 'number' }, { minItems: 4, maxItems: 4 }), { minItems: 1 }),
+        crs: text('Its reference system.', { enum: [CRS84] }),
+      }),
+      temporal: object('In time: of `timestamp`. Left out while there are no records.', {
+        interval: array(array(text('A time.', { format: 'date-time' }), { minItems: 2, maxItems: 2 }), {
+          minItems: 1,
+        }),
+        trs: text('Its reference system.'),
+      }),
+    },
+    ['temporal'],
+  ),
+  FeatureCollection: object(
+    'Features, newest first unless `sortby` says otherwise (RFC 7946).',
+    {
+      type: text('Its type.', { enum: ['FeatureCollection'] }),
+      timeStamp: text('When it was made.', { format: 'date-time' }),
+      numberMatched: {
+        type: 'integer',
+        minimum: 0,
+        description:
+          'How many features there are on all pages. Left out where they are more than can be counted at once.',
+      },
+      numberReturned: { type: 'integer', minimum: 0, description: 'How many are on this page.' },
+      links: LINKS,
+      features: array(ref('Feature')),
+    },
+    ['numberMatched'],
+  ),
+  Feature: object(
+    'A location record as a feature (RFC 7946).',
+    {
+      type: text('Its type.', { enum: ['Feature'] }),
+      id: text('Its ID: `<chain>-<uid>`.'),
+      geometry: ref('Geometry'),
+      properties: ref('LocationRecord'),
+      links: LINKS,
+    },
+    ['links'],
+  ),
+  Geometry: {
+    ...object(
+      'A geometry (RFC 7946) as it was attested; null where it cannot be read for certain. Its edges are meant as geodesics, and it is not cut at the antimeridian.',
+      {
+        type: text('Its type.', {
+          enum: [
+            'Point',
+            'MultiPoint',
+            'LineString',
+            'MultiLineString',
+            'Polygon',
+            'MultiPolygon',
+            'GeometryCollection',
+          ],
+        }),
+        coordinates: array({}),
+        geometries: array({ type: 'object' }),
+      },
+      ['coordinates', 'geometries'],
+    ),
+    nullable: true,
+  },
+  LocationRecord: asOpenApi30({
+    ...LOCATION_RECORD,
+    properties: { ...LOCATION_RECORD.properties, ...PROVENANCE_PROPERTIES },
+  }),
+  Exception: asOpenApi30(SHARED_COMPONENTS.RecordsError!),
+}
+
+/** A property of records without null: a property that is null counts as missing. */
+function withoutNull({ type, ...schema }: Schema): Schema {
+  return { type: Array.isArray(type) ? (type as string[])[0] : type, ...schema }
+}
+
+/** A feature of the collection as JSON Schema, which GDAL takes the types of fields from. */
+export function featureSchema(id: string): Schema {
+  return {
+    $schema: SCHEMA_DIALECT,
+    $id: id,
+    title: TITLE,
+    type: 'object',
+    properties: {
+      type: { type: 'string', enum: ['Feature'] },
+      id: { type: 'string', description: '`<chain>-<uid>`' },
+      geometry: {
+        type: 'object',
+        description: 'GeoJSON of any type; null where it cannot be read for certain.',
+      },
+      properties: {
+        type: 'object',
+        properties: Object.fromEntries(
+          Object.entries(LOCATION_RECORD.properties).map(([name, schema]) => [name, withoutNull(schema)]),
+        ),
+      },
+    },
+  }
+}
+
+/** Queryables that are no properties of a record. */
+const OTHER_QUERYABLES: Readonly<Record<string, Schema>> = {
+  id: { type: 'string', description: 'ID of the feature: `<chain>-<uid>`.', 'x-ogc-role': 'id' },
+  schema: text('UID of the location schema.', UID),
+  // QGIS recognises the reference, and the standard's successors the format.
+  geometry: {
+    $ref: 'https://geojson.org/schema/Geometry.json',
+    format: 'geometry-any',
+    'x-ogc-role': 'primary-geometry',
+    description: 'The geometry; its edges are geodesics. For S_INTERSECTS and IS NULL.',
+  },
+}
+
+/** What a filter may name, as JSON Schema (OGC 19-079r2, 6). */
+export function queryablesSchema(id: string): Schema {
+  const titleOf = (name: string) => name[0]!.toUpperCase() + name.slice(1).replaceAll('_', ' ')
+  const properties: Readonly<Record<string, Schema>> = LOCATION_RECORD.properties
+  return {
+    $schema: SCHEMA_DIALECT,
+    $id: id,
+    title: TITLE,
+    type: 'object',
+    properties: Object.fromEntries(
+      [...QUERYABLES.keys()].map((name) => [
+        name,
+        { title: titleOf(name), ...(OTHER_QUERYABLES[name] ?? withoutNull(properties[name]!)) },
+      ]),
+    ),
+    patternProperties: {
+      '^attributes\\..+$': {
+        title: 'Attribute',
+        type: ['string', 'number', 'boolean'],
+        description:
+          'A further field of the payload; names within it follow after dots. A number also finds the integer that is written as text.',
+      },
+    },
+    additionalProperties: false,
+  }
+}

@@ -1,0 +1,90 @@
+import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
+import type { ConnectedChain } from '../../src/config'
+import { checksumAddress } from '../../src/eas'
+import { LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../../src/location'
+import { SharedRead } from '../http/shared'
+import { workOf } from '../http/work'
+import { type RecordSearch } from '../query'
+import { readinessOf, type AgeLimits, type ChainReadiness, type ChainStatusRow, type Store } from '../store'
+import { type Exports } from '../formats'
+import type { Freshness } from '../http/freshness'
+import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
+import type { ReadingScope } from '../http/parameters'
+
+export interface RecordsParts {
+  store: Store
+  records: RecordSearch
+  freshness: Freshness
+  clock: () => number
+  publicBaseUrl: string
+  chains: readonly ConnectedChain[]
+  limits: AgeLimits
+  /** Sends files of any length. */
+  fileExports: Exports
+}
+/** Counts of records, how far each chain's copy goes, location schemas, and the configuration. */
+export function statisticsRoutes(
+  app: ReadingScope,
+  { store, clock, chains, limits }: Pick<RecordsParts, 'store' | 'clock' | 'chains' | 'limits'>,
+): void {
+  const stats = new SharedRead(() => store.stats(new Date(clock())), 0)
+
+  app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (): Promise<Statistics> => {
+    const [counts, statuses] = await Promise.all([stats.fresh(), store.chainStatuses()])
+    return {
+      total: counts.total,
+      // Active chains always, others where they have records: so all of them add up to the total.
+      by_chain: {
+        ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])),
+        ...Object.fromEntries(
+          Object.entries(counts.byChain).filter(([slug, count]) => count > 0 || ACTIVE_SLUGS.includes(slug)),
+        ),
+      },
+      by_time: {
+        last_24_hours: counts.last24Hours,
+        last_7_days: counts.last7Days,
+        last_30_days: counts.last30Days,
+      },
+      revoked: counts.revoked,
+      chains: freshnessOf(statuses, chains, limits),
+    }
+  })
+
+  app.get('/schemas', { schema: recordsSchemas.schemas }, async (request): Promise<SchemaList> => {
+    const data = await store.of(workOf(request)).foundSchemas()
+    return {
+      data: data.map((each) => ({ ...each, resolver: checksumAddress(each.resolver) })),
+      built_in: LOCATION_SCHEMAS,
+    }
+  })
+
+  app.get('/config', { schema: recordsSchemas.config }, (_request, reply): Configuration => {
+    // It changes with the program only.
+    void reply.header('cache-control', 'public, max-age=60')
+    return {
+      chains: Object.fromEntries(CHAINS.map((chain) => [chain.slug, chain.active])),
+      schema: LOCATION_SCHEMA.uid,
+      schema_fields: LOCATION_SCHEMA.fields,
+      version: 'v0',
+    }
+  })
+}
+
+/**
+ * How far the copy of each chain goes: of the chains that this deployment is connected to, and of any other
+ * that an indexer has written.
+ */
+function freshnessOf(
+  statuses: readonly ChainStatusRow[],
+  connected: readonly ConnectedChain[],
+  limits: AgeLimits,
+): Record<string, ChainReadiness> {
+  const rows = new Map(statuses.map((row) => [row.chain, row]))
+  return Object.fromEntries(
+    CHAINS.flatMap((chain) => {
+      const row = rows.get(chain.slug)
+      const isConnected = connected.some((each) => each.chain === chain)
+      return isConnected || row ? [[chain.slug, readinessOf(chain, row, limits)]] : []
+    }),
+  )
+}
