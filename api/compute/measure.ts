@@ -1,6 +1,5 @@
 import path from 'node:path'
 import { LRUCache } from 'lru-cache'
-import { Piscina } from 'piscina'
 import { keccak256 } from '../../src/eas'
 import {
   BoundError,
@@ -14,9 +13,8 @@ import {
   type Reading,
 } from '../../src/geodesy'
 import { OPERATIONS, type OperationName, type Outcome } from '../../src/operations'
-import { isStarved, processorTime } from '../http/load'
 import { ComputeError, RequestError } from '../http/problems'
-import { Semaphore } from '../http/semaphore'
+import { Workers, type WorkerLimits } from '../http/workers'
 import type { Work } from '../http/work'
 
 /** A geometry input. */
@@ -106,8 +104,7 @@ const KEPT_UNASKED_MS = 5 * 60_000
  * threads with a time limit.
  */
 export class Measurer {
-  private pool?: Piscina
-  private readonly workers = new Semaphore(WORKERS, (isOwn) => (isOwn ? tooManyOfYours() : tooManyLarge()))
+  private readonly workers: Workers
   /** By reference: it is a hash of the content. */
   private readonly kept = new LRUCache<string, MeasureInput>({
     maxSize: BYTES_KEPT,
@@ -120,9 +117,18 @@ export class Measurer {
 
   constructor(
     private readonly budgetMs = BUDGET_MS,
-    private readonly workerFile = path.join(__dirname, 'measure-worker.js'),
-    private readonly spent = processorTime,
-  ) {}
+    workerFile = path.join(__dirname, 'measure-worker.js'),
+    spent?: () => number,
+  ) {
+    const limits: WorkerLimits = {
+      slots: WORKERS,
+      taskMs: budgetMs,
+      busy: (isOwn) => (isOwn ? tooManyOfYours() : tooManyLarge()),
+      slow: (isStarved, limitMs) =>
+        isStarved ? machineBusy(limitMs) : limitMs < budgetMs ? nothingLeft(limitMs) : tookTooLong(limitMs),
+    }
+    this.workers = new Workers(workerFile, limits, spent)
+  }
 
   /**
    * Parses a body, given in pieces, in a worker, which takes over their memory; each geometry becomes a
@@ -131,13 +137,9 @@ export class Measurer {
   async read(pieces: readonly Buffer[], work: Work): Promise<unknown> {
     // Small buffers share their memory with others, and are copied.
     const owned = pieces.filter(({ buffer, byteLength }) => byteLength === buffer.byteLength)
-    const { fault, parsed, geometries } = await this.run<BodyRead>(
-      'read',
-      pieces,
-      [...new Set(owned.map(({ buffer }) => buffer as ArrayBuffer))],
-      work,
-      this.budgetMs,
-    )
+    const { fault, parsed, geometries } = await this.workers.run<BodyRead>('read', pieces, work, [
+      ...new Set(owned.map(({ buffer }) => buffer as ArrayBuffer)),
+    ])
     if (fault !== undefined) throw new RequestError(fault)
     for (const { holder, field, geometry } of geometries) {
       let object = parsed as Record<string, unknown>
@@ -206,12 +208,12 @@ export class Measurer {
         if (!(error instanceof EffortError)) throw error
       }
     const inputs = task.inputs.map(({ ref, reading }) => ({ ref, reading }))
-    const answer = await this.run<Measurement | WorkerProblem | BrokenBound>(
+    const answer = await this.workers.run<Measurement | WorkerProblem | BrokenBound>(
       'measure',
       { ...task, inputs },
-      buffersOf(task),
       work,
-      budgetMs,
+      buffersOf(task),
+      Math.max(1, Math.ceil(Math.min(budgetMs, this.budgetMs))),
     )
     if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
     if ('bound' in answer) {
@@ -221,58 +223,8 @@ export class Measurer {
     return answer
   }
 
-  private async run<Answer>(
-    name: 'read' | 'measure',
-    task: unknown,
-    transferList: ArrayBuffer[],
-    { client, signal: left, spend }: Work,
-    budgetMs: number,
-  ): Promise<Answer> {
-    left.throwIfAborted()
-    const limitMs = Math.max(1, Math.ceil(Math.min(budgetMs, this.budgetMs)))
-    // Not AbortSignal.any: it does not keep a timeout's signal from being collected, and then never aborts.
-    const ending = new AbortController()
-    const { signal } = ending
-    const end = () => ending.abort()
-    const timer = setTimeout(end, limitMs)
-    left.addEventListener('abort', end)
-    const settle = () => {
-      clearTimeout(timer)
-      left.removeEventListener('abort', end)
-    }
-    const asked = performance.now()
-    const release = await this.workers.acquire(client, signal).catch((error: Error) => {
-      settle()
-      left.throwIfAborted()
-      throw error instanceof ComputeError ? error : tooManyLarge()
-    })
-    const waitedMs = performance.now() - asked
-    const spentBefore = this.spent()
-    // A worker may fail to start, as while its files are replaced: its task then ends by its time limit.
-    this.pool ??= new Piscina({
-      filename: this.workerFile,
-      minThreads: 0,
-      maxThreads: WORKERS.all,
-      idleTimeout: 60_000,
-    }).on('error', () => {})
-    try {
-      return (await this.pool.run(task, { name, transferList, signal })) as Answer
-    } catch (error) {
-      left.throwIfAborted()
-      if ((error as Error).name !== 'AbortError') throw error
-      if (waitedMs > limitMs / 2) throw tooManyLarge()
-      if (isStarved(this.spent() - spentBefore, limitMs - waitedMs, this.workers.load.running))
-        throw machineBusy(limitMs)
-      throw limitMs < this.budgetMs ? nothingLeft(limitMs) : tookTooLong(limitMs)
-    } finally {
-      settle()
-      spend(performance.now() - asked - waitedMs)
-      release()
-    }
-  }
-
   async close(): Promise<void> {
-    await this.pool?.destroy()
+    await this.workers.close()
   }
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { removeFolder, temporaryFolder } from '../../test/database'
 import { OWN_WORK, type Work } from './work'
-import { Workers } from './workers'
+import { Workers, workerErrors } from './workers'
 
 const folder = temporaryFolder()
 const file = path.join(folder, 'worker.js')
@@ -20,8 +20,7 @@ test('a client has one thread of two, waits for itself only, and its task ends w
   const workers = new Workers(file, {
     slots: { all: 2, each: 1, waiting: 8, waitingEach: 2, waitMs: 600_000 },
     taskMs: 600_000,
-    busy: 'Too many tasks.',
-    slow: 'Too slow.',
+    ...workerErrors('Too many tasks.', 'Too slow.'),
   })
   const shared = new SharedArrayBuffer(8)
   const begun = new Int32Array(shared)
@@ -47,8 +46,7 @@ test('a task that takes too long is ended', async () => {
   const workers = new Workers(file, {
     slots: { all: 1, each: 1, waiting: 1, waitingEach: 1, waitMs: 600_000 },
     taskMs: 50,
-    busy: 'Too many tasks.',
-    slow: 'Too slow.',
+    ...workerErrors('Too many tasks.', 'Too slow.'),
   })
   await expect(workers.run('hold', new SharedArrayBuffer(8), OWN_WORK)).rejects.toMatchObject({
     name: 'UnavailableError',

@@ -1,34 +1,54 @@
 import { Piscina } from 'piscina'
-import { isStarved, processorTime } from './load'
 import { UnavailableError } from './problems'
 import { Semaphore, busyWith, type SemaphoreLimits } from './semaphore'
 import type { Work } from './work'
 
-/** Threads that take tasks from a queue; they start with the first one, and end when nobody asks. */
-
 const IDLE_MS = 60_000
-const MACHINE_BUSY = 'The machine of this service has too much other work to do this in time.'
+/** A task that gets a smaller share of a processor is slowed by the load of its machine. */
+const LEAST_SHARE = 0.5
 
 export interface WorkerLimits {
   /** Threads: of all clients, and of one; tasks that may wait, and for how long. */
-  slots: Required<SemaphoreLimits>
-  /** Says that too many tasks wait, or for too long. */
-  busy: string
-  /** How long a task may take, in milliseconds, and what is said of one that takes longer. */
+  slots: SemaphoreLimits
+  /** Milliseconds of a task; those that it waits count too unless `slots` limits the wait. */
   taskMs: number
-  slow: string
+  /** Error of a task for which there is no thread; `isOwn`: it is the client's own limit. */
+  busy: (isOwn: boolean) => Error
+  /** Error of a task that took longer than its limit; `isStarved`: the machine had too much other work. */
+  slow: (isStarved: boolean, limitMs: number) => Error
 }
 
+/** The errors of the Records API, from sentences for too many tasks and for one that took too long. */
+export function workerErrors(busy: string, slow: string): Pick<WorkerLimits, 'busy' | 'slow'> {
+  return {
+    busy: busyWith(`${busy} They are yours.`, busy),
+    slow: (isStarved) =>
+      new UnavailableError(
+        isStarved ? 'The machine of this service has too much other work to do this in time.' : slow,
+      ),
+  }
+}
+
+/** Threads that take tasks from a queue. They start with the first task, and end when nobody asks. */
 export class Workers {
   private pool?: Piscina
   private readonly slots: Semaphore
 
-  /** @param file of the functions */
+  /**
+   * @param file of the functions
+   * @param spent microseconds of processors that this process has had; set in tests
+   */
   constructor(
     private readonly file: string,
     private readonly limits: WorkerLimits,
+    private readonly spent = processorTime,
   ) {
-    this.slots = new Semaphore(limits.slots, busyWith(`${limits.busy} They are yours.`, limits.busy))
+    this.slots = new Semaphore(limits.slots, limits.busy)
+  }
+
+  /** Tasks in threads, and those that wait for one. */
+  get load(): { running: number; waiting: number } {
+    return this.slots.load
   }
 
   async close(): Promise<void> {
@@ -37,16 +57,38 @@ export class Workers {
 
   /**
    * Runs an exported function of the file in the client's turn; ends it when the work ends. Throws its error,
-   * an UnavailableError under too much load, and a RecordsError (429) where it is the client's own.
+   * and those of the limits.
    */
-  async run(
+  async run<Answer>(
     name: string,
     input: unknown,
-    { client, signal, spend }: Work,
-    transfer?: readonly ArrayBuffer[],
-  ): Promise<unknown> {
-    const { slots, taskMs, slow } = this.limits
-    const release = await this.slots.acquire(client, signal)
+    { client, signal: left, spend }: Work,
+    transferList: readonly ArrayBuffer[] = [],
+    limitMs = this.limits.taskMs,
+  ): Promise<Answer> {
+    left.throwIfAborted()
+    const { slots, busy, slow } = this.limits
+    const waitCounts = slots.waitMs === undefined
+    // Not AbortSignal.any: it does not keep a timeout's signal from being collected, and then never aborts.
+    const ending = new AbortController()
+    const { signal } = ending
+    const end = () => ending.abort()
+    let timer = waitCounts ? setTimeout(end, limitMs) : undefined
+    left.addEventListener('abort', end)
+    const settle = () => {
+      clearTimeout(timer)
+      left.removeEventListener('abort', end)
+    }
+    const asked = performance.now()
+    const release = await this.slots.acquire(client, signal).catch((error: Error) => {
+      settle()
+      left.throwIfAborted()
+      throw error === signal.reason ? busy(false) : error
+    })
+    const began = performance.now()
+    const waitedMs = waitCounts ? began - asked : 0
+    if (!waitCounts) timer = setTimeout(end, limitMs)
+    const spentBefore = this.spent()
     // A worker may fail to start, as while its files are replaced: its task then ends by its time limit.
     this.pool ??= new Piscina({
       filename: this.file,
@@ -54,28 +96,24 @@ export class Workers {
       maxThreads: slots.all,
       idleTimeout: IDLE_MS,
     }).on('error', () => {})
-    const [began, spentBefore] = [performance.now(), processorTime()]
-    const abort = new AbortController()
-    const end = () => abort.abort()
-    const timer = setTimeout(end, taskMs)
-    signal.addEventListener('abort', end)
     try {
-      signal.throwIfAborted()
-      return (await this.pool.run(input, {
-        name,
-        signal: abort.signal,
-        ...(transfer && { transferList: transfer }),
-      })) as unknown
+      return (await this.pool.run(input, { name, transferList, signal })) as Answer
     } catch (error) {
-      signal.throwIfAborted()
+      left.throwIfAborted()
       if ((error as Error).name !== 'AbortError') throw error
-      const starved = isStarved(processorTime() - spentBefore, taskMs, this.slots.load.running)
-      throw new UnavailableError(starved ? MACHINE_BUSY : slow)
+      if (waitedMs > limitMs / 2) throw busy(false)
+      const share = (this.spent() - spentBefore) / 1000 / (limitMs - waitedMs)
+      throw slow(share / Math.max(1, this.load.running) < LEAST_SHARE, limitMs)
     } finally {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
+      settle()
       spend(performance.now() - began)
       release()
     }
   }
+}
+
+/** Time of processors that this process has had, microseconds. */
+function processorTime(): number {
+  const { user, system } = process.cpuUsage()
+  return user + system
 }

@@ -10,7 +10,7 @@ import {
 } from '../../src/geodesy'
 import { distances, type SieveTask, type Verdict } from './sieve-worker'
 import type { RecordResult } from '../store'
-import { Workers, type WorkerLimits } from '../http/workers'
+import { Workers, workerErrors, type WorkerLimits } from '../http/workers'
 import type { Work } from '../http/work'
 
 /**
@@ -44,8 +44,10 @@ const LIMITS: WorkerLimits = {
   // One thread is left for others. Tasks of one client are short: it waits for the longest of another.
   slots: { all: 2, each: 1, waiting: 256, waitingEach: 32, waitMs: 8_000 },
   taskMs: 15_000,
-  busy: 'Too many searches by exact place wait already.',
-  slow: 'Looking at so many geometries took too long.',
+  ...workerErrors(
+    'Too many searches by exact place wait already.',
+    'Looking at so many geometries took too long.',
+  ),
 }
 
 /**
@@ -133,7 +135,7 @@ export class Sieve {
       : this.run<number | null>('distances', task, work)
   }
 
-  private async run<Answer>(name: 'sift' | 'distances', task: SieveTask, work: Work): Promise<Answer[]> {
-    return (await this.workers.run(name, task, work)) as Answer[]
+  private run<Answer>(name: 'sift' | 'distances', task: SieveTask, work: Work): Promise<Answer[]> {
+    return this.workers.run(name, task, work)
   }
 }

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { Semaphore, busyWith } from '../../http/semaphore'
 import type { Work } from '../../http/work'
 import type { RecordResult } from '../../store'
-import { Workers, type WorkerLimits } from '../../http/workers'
+import { Workers, workerErrors, type WorkerLimits } from '../../http/workers'
 import type { Beginning } from './flatgeobuf'
 import type { RowGroupNote } from './geoparquet'
 import { FLATGEOBUF_MAGIC, PARQUET_MAGIC } from './magic'
@@ -25,8 +25,7 @@ const FILES = { all: 4, each: 1, waiting: 16, waitingEach: 1, waitMs: 15_000 }
 const LIMITS: WorkerLimits = {
   slots: { all: 2, each: 1, waiting: 64, waitingEach: 16, waitMs: 60_000 },
   taskMs: 60_000,
-  busy: 'Too many exports in space order wait already.',
-  slow: 'Sorting these records took too long.',
+  ...workerErrors('Too many exports in space order wait already.', 'Sorting these records took too long.'),
 }
 /** A row group ends with whichever is reached first: the larger it is, the more a reader has to hold. */
 const GROUP_RECORDS = 10_000
