@@ -3,9 +3,9 @@ const { readFileSync, readdirSync } = require('node:fs')
 const path = require('node:path')
 
 /**
- * TypeORM's migrations, made of the SQL files beside this one: `<timestamp>-<Name>.up.sql` and `.down.sql`. A
- * database records each as `<Name><timestamp>` in its table `migrations`, and runs what is not there yet.
- * Files that SHA256SUMS lists are frozen: databases hold what they made. A change is a new migration.
+ * TypeORM's migrations, from the SQL files in this directory: `<timestamp>-<Name>.up.sql` and `.down.sql`. The
+ * table `migrations` of a database records each as `<Name><timestamp>`, and TypeORM runs the missing ones.
+ * Files that SHA256SUMS lists are frozen, because databases keep their result. A change is a new migration.
  */
 module.exports = readdirSync(__dirname)
   .filter((file) => file.endsWith('.up.sql'))
