@@ -291,7 +291,7 @@ describe('delegated attestations', () => {
 })
 
 describe('UIDs', () => {
-  test('of known schemas follow from the texts of the schemas', () => {
+  test('follow from the texts of known schemas', () => {
     for (const { uid, fields } of LOCATION_SCHEMAS) expect(schemaUid(fields, ZeroAddress, true)).toBe(uid)
     expect(schemaUid(NUMERIC_RESULT_FIELDS, ZeroAddress, true)).toBe(
       '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a',

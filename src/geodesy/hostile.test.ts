@@ -425,7 +425,7 @@ describe('sweep', () => {
     expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...outside), 0)).toThrow(
       /^g\.coordinates\[4001\]: this hole is not inside/,
     )
-    // The same across the antimeridian and around a pole.
+    // Holes across the antimeridian, and around a pole.
     const shifted = (rings: Position[][]) =>
       rings.map((ring) => ring.map(([lon, lat]) => position(lon! + 180, lat!)))
     expect(prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...holes])), 0).seams).toBeUndefined()

@@ -16,7 +16,7 @@ const usual = usualReference()
 const precise = preciseReference()
 
 const polygon = ({ rings }: Star) => ({ type: 'Polygon', coordinates: rings })
-/** The same star as triangles with a vertex at its centre, whose seams are not a boundary. */
+/** Star as triangles with a vertex at its centre, whose seams are not a boundary. */
 const fan = ({ center, rings: [shell] }: Star) => ({
   type: 'MultiPolygon',
   coordinates: shell!.slice(1).map((b, i) => [[shell![i]!, b, center, shell![i]!]]),

@@ -218,8 +218,8 @@ export interface NearVertex {
 }
 
 /**
- * Of two edges that cross, the end that is nearest to the other edge. The edges can only be meant to touch if
- * that end counts as lying on the other edge.
+ * Nearest end to the other edge, among the ends of two edges that cross. The edges can only be meant to touch
+ * if that end counts as lying on the other edge.
  */
 export function nearestEnd(shape: Shape, e: number, f: number): NearVertex & { isOnEdge: boolean } {
   const ends = [

@@ -128,7 +128,7 @@ function arrange(
   turns?: Int8Array,
 ): Arranged | undefined {
   const nodes = nodesBetween(shape, crossing)
-  // The box search finds pairs, unless so many boxes meet in a small area that the sweep is faster.
+  // The box search finds pairs. If too many boxes meet in a small area, the sweep is faster.
   const byBoxes = () =>
     selfPairs(
       shape,

@@ -238,7 +238,7 @@ describe('attributes contain', () => {
       attributes: { memo: '5', eventTimestamp: 'noon' },
     })
   })
-  test('nothing if they are too large, and leave the location intact', () => {
+  test('no fields if they are too large, and leave the location intact', () => {
     const fields = 'string srs,string location_type,string location,string note'
     const location = decode(fields, [...place, 'x'.repeat(200_000)])
     expect([location.attributes, location.geometry !== null]).toEqual([null, true])

@@ -140,7 +140,7 @@ describe('a location', () => {
         geometries: [BERLIN, { type: 'GeometryCollection', geometries: [LINE] }],
       },
     ],
-  ])('of type %s is read: %s', (type, location, geometry, srs) => {
+  ])('is read for type %s: %s', (type, location, geometry, srs) => {
     expect(read(type, location, srs)).toEqual(geometry)
     expect(decode(type, location, srs).location).toBe(location)
   })
@@ -177,11 +177,11 @@ describe('a location', () => {
     'urn:ogc:def:crs:OGC:1.3:CRS84',
     CRS84,
     `${CRS84}/`.replace('http', 'https'),
-  ])('with srs %s is read as WGS84, WKT with the longitude first', (srs) => {
+  ])('is read as WGS84 for srs %s, and as WKT with the longitude first', (srs) => {
     expect(read('wkt', 'POINT(13.4 52.5)', srs)).toEqual(BERLIN)
   })
   test.each([EPSG_URL, 'urn:ogc:def:crs:EPSG::4326', 'urn:ogc:def:crs:EPSG:9.9.1:4326'])(
-    'with srs %s is read as WGS84, but not as WKT, whose axis order is uncertain',
+    'is read as WGS84 for srs %s, but not as WKT, whose axis order is uncertain',
     (srs) => {
       expect(read('geojson', JSON.stringify(BERLIN), srs)).toEqual(BERLIN)
       expect(read('wkt', 'POINT(13.4 52.5)', srs)).toEqual(sentence('location'))
@@ -195,14 +195,14 @@ describe('a location', () => {
       'gps, Mars',
       ...['none', '0', '84', '1984', 'epsg', 'srid', 'crs', 'ogc', 'wgs', 'World Geodetic System'],
     ],
-  ])('with srs %s is not read', (srs) => {
+  ])('is not read for srs %s', (srs) => {
     expect(typeof read('geojson', JSON.stringify(BERLIN), srs)).toBe('string')
   })
-  test('with a long srs is not read', () => {
+  test('is not read for a long srs', () => {
     for (const srs of ['x'.repeat(1_000), `EPSG:4326${' '.repeat(500_000)}x`, 'gps '.repeat(100_000)])
       expect(typeof read('geojson', JSON.stringify(BERLIN), srs)).toBe('string')
   })
-  test.each(['', ' \n'])('with srs %j is read as GeoJSON only', (srs) => {
+  test.each(['', ' \n'])('is read as GeoJSON only for srs %j', (srs) => {
     expect(read('GeoJSON:Point', JSON.stringify(BERLIN), srs)).toEqual(BERLIN)
     for (const [type, location] of [
       ['wkt', 'POINT(13.4 52.5)'],
@@ -213,7 +213,7 @@ describe('a location', () => {
   })
 
   test.each(LOCATION_TYPE_LIST.flatMap(([type, { spellings }]) => spellings.map((name) => [name, type])))(
-    'of type %s is read as %s, with any separators and in any letter case',
+    'is read for type %s as %s, with any separators and in any letter case',
     (name, type) => {
       expect(locationTypeOf(name)).toBe(type)
       const parts = name.split(/[^a-z0-9]+/i)
@@ -242,7 +242,7 @@ describe('a location', () => {
       'geoJsonMultiPolygon',
       ' geojson ',
     ],
-  ])('of type %s is read as GeoJSON', (type) => {
+  ])('is read as GeoJSON for type %s', (type) => {
     expect(read(type, JSON.stringify(BERLIN))).toEqual(BERLIN)
   })
   test.each([
@@ -266,7 +266,7 @@ describe('a location', () => {
       'DecimalDegrees<number>',
       '',
     ],
-  ])('of type %s is not read', (type) => {
+  ])('is not read for type %s', (type) => {
     expect(locationTypeOf(type)).toBeUndefined()
   })
   const ORDERS = [
@@ -282,7 +282,7 @@ describe('a location', () => {
     ],
   ]
   test.each(ORDERS)(
-    'of a GeoJSON or WKT type that names %s is not read, and is read for the opposite order',
+    'is not read for a GeoJSON or WKT type that names %s, and is read for the opposite order',
     (order) => {
       const words = order.split(' ')
       const opposite: Record<string, string> = {
@@ -324,10 +324,10 @@ describe('a location', () => {
     ['lp.geojson-line-string.v1', 'LineString'],
     ['wkt-point', 'Point'],
     ['geojson-feature', undefined],
-  ])('of type %s promises %s', (name, promised) => {
+  ])('is promised by the name %s as %s', (name, promised) => {
     expect(promisedType(name)).toBe(promised)
   })
-  test('has only the spellings that the reference lists', () => {
+  test('has types with the spellings that the reference lists, and no others', () => {
     const page = readFileSync('docs/reference/location-types.md', 'utf8')
     const [, types, systems] = /## Location types\n([^]*?)\n## Reference systems\n([^]*?)\n## /.exec(page)!
     const names = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
@@ -420,7 +420,7 @@ describe('a location that is ambiguous or malformed has no geometry, but a reaso
     ['geohash', ''],
     ['geohash', 's'.repeat(20)],
     ['geohash', '\u212a'],
-  ])('of type %s is read: %s', (type, location) => {
+  ])('is read for type %s: %s', (type, location) => {
     const record = decode(type, location)
     expect(record).toMatchObject({ geometry: null, location })
     expect(record.geometryProblem).toEqual(sentence())
