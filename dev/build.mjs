@@ -49,7 +49,7 @@ const PARTS = [
     program: [
       ...['node_modules/vite/bin/vite.js', 'build', '--config', 'web/vite.config.mts', '--logLevel', 'warn'],
     ],
-    sources: ['web', 'src/chains.ts', CLIENT],
+    sources: ['web', 'src/chains.ts', 'src/operations/table.ts', CLIENT],
     product: 'dist/web/index.html',
     needs: ['packages/client'],
   },
@@ -63,7 +63,10 @@ const PARTS = [
   {
     name: 'packages/mcp and cli',
     program: ['packages/build.mjs', 'mcp', 'cli'],
-    sources: ['packages/mcp', 'packages/cli', 'packages/licenses.mjs', CLIENT, ...library],
+    sources: [
+      ...['packages/mcp', 'packages/cli', 'packages/licenses.mjs', 'src/operations/table.ts', CLIENT],
+      ...library,
+    ],
     product: 'packages/cli/dist/main.mjs',
     needs: ['packages/client'],
   },

@@ -12,6 +12,7 @@ const require = createRequire(import.meta.url)
 const { openApi } = require('../dist/api/copy.js')
 const { readSettings } = require('../dist/src/config.js')
 const { openLog } = require('../dist/src/log.js')
+const { OPERATION_ROWS, TEXTS } = require('../dist/src/operations/table.js')
 
 const settings = readSettings(
   {
@@ -26,6 +27,22 @@ const document = app.swagger()
 await app.close()
 await close()
 
-const types = NOTE + astToString(await openapiTS(document))
+/** A type with a property for each operation, of its inputs and numbers. */
+function ofOperations(name, about, typeOf) {
+  const properties = OPERATION_ROWS.map(([operation, row]) => {
+    const parts = [
+      ...row.inputs.map((each) => `${each.name}: Input`),
+      ...(row.parameters ?? []).map((each) => `${each.name}: number`),
+    ]
+    return `  /** ${TEXTS[operation].summary}. ${TEXTS[operation].about} */\n  ${operation}: ${typeOf(parts)}\n`
+  })
+  return `/** ${about} */\nexport interface ${name}<Input> {\n${properties.join('')}}\n`
+}
+const types = [
+  NOTE,
+  astToString(await openapiTS(document)),
+  ofOperations('Arguments', 'Arguments of each operation.', (parts) => `[${parts.join(', ')}]`),
+  ofOperations('Fields', 'The same by name.', (parts) => `{ ${parts.join('; ')} }`),
+].join('')
 if (!existsSync(FILE) || readFileSync(FILE, 'utf8') !== types) writeFileSync(FILE, types)
 writeFileSync('dist/openapi.json', JSON.stringify(document))

@@ -14,13 +14,20 @@ export function licenses() {
       const files = Object.values(bundle)
         .flatMap(({ moduleIds = [] }) => moduleIds)
         .filter((id) => path.isAbsolute(id)) // the others are of the bundler
-      const folders = new Set(files.map(packageOf).filter((folder) => folder !== process.cwd()))
+      const folders = new Set(files.map(licensorOf).filter((folder) => folder !== process.cwd()))
       // npm may have installed a package twice.
       const texts = new Set([...folders].map(textOf))
       const source = [...texts].sort().join(`\n${'-'.repeat(80)}\n\n`)
       this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })
     },
   }
+}
+
+const root = path.join(import.meta.dirname, '..')
+/** The folder of the package under whose licence a file is: sources of the service are under the client's (NOTICE). */
+function licensorOf(file) {
+  const folder = packageOf(file)
+  return folder === root ? path.join(root, 'packages/client') : folder
 }
 
 /** The folder of the package that a file belongs to: the nearest whose package.json has a version. */

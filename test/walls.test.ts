@@ -15,7 +15,7 @@ const inPackages = readdirSync('packages', { withFileTypes: true })
 const source = (file: string) =>
   readFileSync(file, 'utf8').replace(/^import\b[^';]*'/gm, (statement) => statement.replace(/\s+/g, ' '))
 const imports = (file: string) =>
-  [...source(file).matchAll(/(?:from|import\(?|require\()\s*'([^']+)'/g)].map((match) =>
+  [...source(file).matchAll(/(?:from\s|import\(?|require\()\s*'([^']+)'/g)].map((match) =>
     match[1]!.startsWith('.') ? path.posix.join(path.posix.dirname(file), match[1]!) : match[1]!,
   )
 const under = (folder: string) => files.filter((file) => file.startsWith(folder))
@@ -83,7 +83,7 @@ const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/loc
  * load the model without the database; the others lead to what also runs in browsers.
  */
 const PORTABLE = [
-  ...['src/geodesy', 'src/geodesy/degrees', 'src/operations', 'src/eas/portable'],
+  ...['src/geodesy', 'src/geodesy/degrees', 'src/operations', 'src/operations/table', 'src/eas/portable'],
   ...['src/location/names', 'src/location/payload'],
 ]
 const SIDE_DOORS = ['api/graphql/squid', 'api/store/model', ...PORTABLE]
@@ -145,9 +145,10 @@ test('the pages take the client, and of src what depends on nothing', () => {
   expect(pages.length).toBeGreaterThan(10)
   const outside = pages.flatMap(imports).filter((target) => /^(src|api|dev|packages)\//.test(target))
   expect([...new Set(outside)].sort()).toEqual([
-    ...['src/chains', 'src/geodesy/degrees', 'src/location/event-time'],
+    ...['src/chains', 'src/geodesy/degrees', 'src/location/event-time', 'src/operations/table'],
   ])
-  expect(['src/geodesy/degrees.ts', 'src/location/event-time.ts'].flatMap(imports)).toEqual([])
+  const alone = ['src/geodesy/degrees.ts', 'src/location/event-time.ts', 'src/operations/table.ts']
+  expect(alone.flatMap(imports)).toEqual([])
 })
 /** The file that an import names; undefined for a package. */
 const fileOf = (target: string, among: readonly string[]) =>

@@ -10,7 +10,7 @@ import {
   parseChecksumAddress,
 } from '../../src/eas'
 import { GeometryError, readGeometry } from '../../src/geodesy'
-import { writeLabel, type OperationName } from '../../src/operations'
+import { rowOf, UNITS, writeLabel, type OperationName, type OperationRow } from '../../src/operations'
 import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
 import type { Work } from '../http/work'
 import { sign, signBatch, type Landing, type UnsignedResult } from './answers'
@@ -19,7 +19,6 @@ import { type ChainReader, type VerifyingContract } from '../contracts'
 import { isSalted, resolveSalted } from './salted'
 import { ReadGeometry, referenceOf, type MeasureInput, type Measurement, type Measurer } from './measure'
 import { isOffchainForm, validityOf } from './offchain'
-import { OPERATIONS, type Operation } from './operations'
 import type { Resolver } from './resolve'
 import type {
   BatchRequest,
@@ -200,9 +199,9 @@ async function computeUnsigned(
   work: Work,
   budgetMs?: number,
 ): Promise<UnsignedResult> {
-  const operation = OPERATIONS[name]
-  const numbers = (operation.numbers ?? []).map((parameter) => request[parameter.name] as number)
-  const fields = operation.geometries.map((each) =>
+  const operation = rowOf(name)
+  const numbers = (operation.parameters ?? []).map((parameter) => request[parameter.name] as number)
+  const fields = operation.inputs.map((each) =>
     [each.name, ...(each.aliases ?? [])].find((alias) => request[alias] !== undefined)!,
   )
   const [schema, inputs] = await Promise.all([
@@ -251,7 +250,7 @@ async function withField<T>(
 /** A measurement as the payload for contracts and as the claims of the answer; `now` in milliseconds. */
 function described(
   name: OperationName,
-  { units }: Operation,
+  { units }: OperationRow,
   numbers: readonly number[],
   { outcome, refs: inputRefs }: Measurement,
   now: number,
@@ -264,10 +263,11 @@ function described(
       data: encodeBooleanResult(outcome, context),
       claims: { result: outcome, operation, timestamp, inputRefs },
     }
-  const result = Number(outcome) / units!.perAnswerUnit
+  const { payload, perAnswerUnit } = UNITS[units!]
+  const result = Number(outcome) / perAnswerUnit
   return {
-    data: encodeNumericResult(outcome, units!.payload, context),
-    claims: { result, units: units!.answer, operation, timestamp, inputRefs },
+    data: encodeNumericResult(outcome, payload, context),
+    claims: { result, units: units!, operation, timestamp, inputRefs },
   }
 }
 
@@ -307,7 +307,7 @@ const RESULT_TYPES = {
  */
 async function chosenSchema(
   { defaultSchemas, schemaCheck }: ComputeParts,
-  { units }: Operation,
+  { units }: OperationRow,
   reader: ChainReader,
   given: string | undefined,
 ) {

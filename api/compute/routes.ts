@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifySchemaCompiler, SafePromiseLike } from 'fastify'
 import type { TSchema } from '@sinclair/typebox'
+import { OPERATIONS, OPERATION_ROWS } from '../../src/operations'
 import { clientOf } from '../http/limits'
 import { ComputeError, computeErrorHandler, invalidInput } from '../http/problems'
 import { withTypes } from '../http/schema'
@@ -8,7 +9,6 @@ import { workOf } from '../http/work'
 import { compileCheck, rulesOf, type RequestProblem } from '../http/validation'
 import { compute, computeBatch, reference, servedChain, usableChainIds, type ComputeParts } from './compute'
 import { resign, resignBatch, verify } from './earlier'
-import { OPERATIONS, OPERATION_LIST } from './operations'
 import { BATCH_ROUTE, REFERENCE_ROUTE, RESIGN_ROUTE, VERIFY_ROUTE, operationRoute } from './schemas'
 
 export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'reference', 'resign', 'verify']
@@ -22,7 +22,7 @@ export function computeRoutes(parts: ComputeParts) {
     const app = withTypes(scope)
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
     app.setValidatorCompiler(requestValidator(parts))
-    for (const [name, operation] of OPERATION_LIST)
+    for (const [name, operation] of OPERATION_ROWS)
       app.post(`/${name}`, { schema: operationRoute(name, operation) }, (request) =>
         compute(parts, name, request.body, workOf(request)),
       )

@@ -2,14 +2,21 @@ import { Type, type Static, type TProperties, type TSchema, type TUnsafe } from 
 import type { Claims as AnswerClaims } from '../../src/answer'
 import { SUBMISSIONS, type Submission } from '../../src/config'
 import { parseChecksumAddress } from '../../src/eas'
-import type { OperationName } from '../../src/operations'
+import {
+  OPERATION_ROWS,
+  TEXTS,
+  UNITS,
+  type InputRow,
+  type OperationName,
+  type OperationRow,
+  type UnitName,
+} from '../../src/operations'
 import { ERROR_PAGES } from '../http/error-pages'
-import { RATE_HEADERS, RETRY_AFTER, answer, ref as refByName } from '../http/openapi-components'
+import { RATE_HEADERS, RETRY_AFTER, answer, ref as refByName, type Schema } from '../http/openapi-components'
 import { COMPUTE_PROBLEMS, type ProblemSlug } from '../http/problems'
 import { address, components, constant, named, oneOf, oneOfTexts, orNull, ref, uid } from '../http/schema'
 import { unchecked, withRules } from '../http/validation'
 import { OFFCHAIN_COMPONENTS, OffchainAttestation } from './offchain-schemas'
-import { OPERATION_LIST, type Operation } from './operations'
 
 /** The requests and answers of the Compute API (docs/spec/interface.md 6): checked, typed and documented. */
 
@@ -66,51 +73,73 @@ const object = <P extends TProperties>(title: string, description: string, prope
   Type.Object(properties, { title, description, additionalProperties: false })
 const ATTESTED_UID = 'UID of an attestation on the chain of the request.'
 
-const SALTED = object(
-  'GeoJSON with a salt',
-  'Its reference is the keccak256 of the salt and the plain reference, so that an answer on a chain does not give the place away.',
-  {
-    geometry: {
-      anyOf: ['Geometry', 'Feature', 'FeatureCollection'].map(refByName),
-    } as unknown as TSchema,
-    salt: Type.String({
-      description: '32 random bytes; not zeros.',
-      pattern: '^0x(?!0{64}$)[0-9a-fA-F]{64}$',
-    }),
-  },
-)
-
-/** Read by the resolver and the kernel, whose messages name the place within a geometry. */
-const Input = named(
-  'Input',
-  unchecked({
-    description:
-      'A geometry, in one of five forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; GeoJSON with a salt, whose reference tells nothing of the place (`{"geometry", "salt"}`); an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`).',
-    anyOf: [
-      uid(ATTESTED_UID, { title: 'UID' }),
-      object('UID as object', 'The same as an object.', { uid: uid(ATTESTED_UID) }),
-      ...['Geometry', 'Feature', 'FeatureCollection'].map(refByName),
-      SALTED,
-      object(
-        'UID and URI',
-        'An offchain attestation that the service fetches: over https on port 443, or from IPFS.',
-        {
-          uid: uid('Its UID, which the document must have.'),
-          uri: Type.String({
-            description: 'Where it is.',
-            format: 'uri',
-            examples: [
-              'https://example.org/attestation.json',
-              'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi',
-            ],
-          }),
-        },
-      ),
-      object('Offchain attestation', 'An offchain attestation, whole.', {
-        attestation: ref(OffchainAttestation),
+/** GeoJSON of these types: a geometry, or a Feature or FeatureCollection of one. */
+function geoJsonOf(types: InputRow['accepts']): Schema[] {
+  if (!types) return ['Geometry', 'Feature', 'FeatureCollection'].map(refByName)
+  const geometries = types.map(refByName)
+  const narrowed = (name: string, properties: Schema): Schema => ({
+    ...{ title: name, allOf: [refByName(name), { type: 'object', properties }] },
+  })
+  const feature = narrowed('Feature', { geometry: { anyOf: geometries } })
+  return [
+    ...geometries,
+    feature,
+    narrowed('FeatureCollection', { features: { type: 'array', items: feature } }),
+  ]
+}
+const salted = (types: InputRow['accepts']) =>
+  object(
+    'GeoJSON with a salt',
+    'Its reference is the keccak256 of the salt and the plain reference, so that an answer on a chain does not give the place away.',
+    {
+      geometry: { anyOf: geoJsonOf(types) } as unknown as TSchema,
+      salt: Type.String({
+        description: '32 random bytes; not zeros.',
+        pattern: '^0x(?!0{64}$)[0-9a-fA-F]{64}$',
       }),
-    ],
-  } as unknown as TSchema),
+    },
+  )
+
+const FORMS =
+  'in one of five forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; GeoJSON with a salt, whose reference tells nothing of the place (`{"geometry", "salt"}`); an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`).'
+const inputName = (types: InputRow['accepts'] = []) => `${types.join('Or')}Input`
+/** An input of any type, or of these. The resolver and the kernel read it, and name places in it. */
+const inputOf = (types?: InputRow['accepts']) =>
+  named(
+    inputName(types),
+    unchecked({
+      description: `A ${types?.join(' or ') ?? 'geometry'}, ${FORMS}`,
+      anyOf: [
+        uid(ATTESTED_UID, { title: 'UID' }),
+        object('UID as object', 'The same as an object.', { uid: uid(ATTESTED_UID) }),
+        ...geoJsonOf(types),
+        salted(types),
+        object(
+          'UID and URI',
+          'An offchain attestation that the service fetches: over https on port 443, or from IPFS.',
+          {
+            uid: uid('Its UID, which the document must have.'),
+            uri: Type.String({
+              description: 'Where it is.',
+              format: 'uri',
+              examples: [
+                'https://example.org/attestation.json',
+                'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi',
+              ],
+            }),
+          },
+        ),
+        object('Offchain attestation', 'An offchain attestation, whole.', {
+          attestation: ref(OffchainAttestation),
+        }),
+      ],
+    } as unknown as TSchema),
+  )
+/** Inputs by the types that they accept. */
+const INPUTS = new Map(
+  OPERATION_ROWS.flatMap(([, { inputs }]) =>
+    inputs.map(({ accepts }) => [inputName(accepts), inputOf(accepts)]),
+  ),
 )
 
 // --- Requests of the operations ---
@@ -186,32 +215,42 @@ export interface OperationRequest {
 }
 
 /** The parameters of an operation, out of its row in the table. */
-function parametersOf({ geometries, numbers = [] }: Operation): TProperties {
+function parametersOf({ inputs, parameters = [] }: OperationRow): TProperties {
+  const taken = ({ accepts, usual }: InputRow) =>
+    accepts
+      ? `A ${accepts.join(' or ')}; others are refused.`
+      : `Any geometry${usual ? `, typically a ${usual[0]}` : ''}.`
   return {
     ...Object.fromEntries(
-      geometries.map(({ name, aliases, about }) => [
-        name,
-        withRules(unchecked({ allOf: [ref(Input)], description: about } as unknown as TSchema), {
-          missing: 'missing; expected an attestation UID or a GeoJSON geometry',
-          aliases,
-        }),
+      inputs.map((input: InputRow) => [
+        input.name,
+        withRules(
+          unchecked({
+            allOf: [ref(INPUTS.get(inputName(input.accepts))!)],
+            description: taken(input),
+          } as unknown as TSchema),
+          {
+            missing: 'missing; expected an attestation UID or a GeoJSON geometry',
+            aliases: input.aliases,
+          },
+        ),
       ]),
     ),
     ...Object.fromEntries(
-      numbers.map(({ name, about, range, expected }) => [
+      parameters.map(({ name, about, unit, range }) => [
         name,
         withRules(Type.Number({ description: about, ...range }), {
           missing: 'missing; expected a number',
           type: 'expected a number',
-          form: expected,
+          form: `expected ${unit}, above ${range.exclusiveMinimum} and at most ${range.maximum}`,
         }),
       ]),
     ),
   }
 }
 
-function requestOf(title: string, operation: Operation, first: TProperties, last: TProperties = {}) {
-  return object(title, `With ${operation.geometries.map(({ name }) => `\`${name}\``).join(', ')}.`, {
+function requestOf(title: string, operation: OperationRow, first: TProperties, last: TProperties = {}) {
+  return object(title, `With ${operation.inputs.map(({ name }) => `\`${name}\``).join(', ')}.`, {
     ...first,
     ...ATTEST_AS,
     ...parametersOf(operation),
@@ -229,7 +268,7 @@ const BatchRequest = withRules(
       operations: Type.Array(
         withRules(
           Type.Unsafe<OperationRequest & { operation: OperationName }>({
-            oneOf: OPERATION_LIST.map(([name, operation]) =>
+            oneOf: OPERATION_ROWS.map(([name, operation]) =>
               requestOf(name, operation, { operation: constant(name, 'The operation.') }),
             ),
           }),
@@ -294,7 +333,7 @@ const DelegatedAttestation = named(
 
 const CLAIMS = {
   result: RESULT,
-  units: Type.Optional(oneOfTexts(['meters', 'square_meters'], 'Of numeric results.')),
+  units: Type.Optional(oneOfTexts(Object.keys(UNITS) as UnitName[], 'Of numeric results.')),
   operation: Type.String({
     description: 'Name of the operation; for within `within:<radius in centimetres>`.',
   }),
@@ -385,24 +424,24 @@ const ComputeResult = named(
 export type ComputeResult = Static<typeof ComputeResult>
 
 /** The result of one operation. */
-function resultOf(name: string, { units, label, geometries }: Operation) {
+function resultOf(name: string, { units, parameters, inputs }: OperationRow) {
   return Type.Object(
     {
       result: units
         ? Type.Number({
-            description: `In ${units.answer.replace('_', ' ')}, to ${1 / units.perAnswerUnit}.`,
+            description: `In ${units.replace('_', ' ')}, to ${1 / UNITS[units].perAnswerUnit}.`,
             minimum: 0,
           })
         : Type.Boolean({ description: 'The answer.' }),
-      ...(units && { units: constant(units.answer, 'The unit of `result`.') }),
-      operation: label
+      ...(units && { units: constant(units, 'The unit of `result`.') }),
+      operation: parameters
         ? Type.String({
             description: `\`${name}:\` and the parameter; match it by its prefix.`,
             pattern: `^${name}:[0-9]+$`,
           })
         : constant(name, 'The operation.'),
       timestamp: TIMESTAMP,
-      inputRefs: inputRefs({ minItems: geometries.length, maxItems: geometries.length }),
+      inputRefs: inputRefs({ minItems: inputs.length, maxItems: inputs.length }),
       ...SIGNED,
     },
     { description: `The signed result of ${name}.` },
@@ -633,7 +672,7 @@ const ReferenceRequest = Type.Object(
     geometry: withRules(
       unchecked({
         description: 'A GeoJSON geometry, or a Feature or FeatureCollection of one; with a salt or without.',
-        anyOf: [...['Geometry', 'Feature', 'FeatureCollection'].map(refByName), SALTED],
+        anyOf: [...geoJsonOf(undefined), salted(undefined)],
       } as unknown as TSchema),
       { missing: 'missing; expected a GeoJSON geometry' },
     ),
@@ -673,7 +712,7 @@ const Problem = named(
 
 export const COMPUTE_COMPONENTS = {
   ...OFFCHAIN_COMPONENTS,
-  ...components(Input, Attestation, DelegatedAttestation, DelegatedRequest, Transaction),
+  ...components(...INPUTS.values(), Attestation, DelegatedAttestation, DelegatedRequest, Transaction),
   ...components(ComputeResult, BatchResult),
   ...components(EarlierAttestation, EarlierDelegation, ResignableDelegation, EarlierBatch),
   ...components(Verification, Problem),
@@ -710,13 +749,13 @@ function route<B extends TSchema>(
 }
 
 /** The route of an operation, out of its row. */
-export function operationRoute(name: string, operation: Operation) {
-  const inputs = operation.geometries.map((parameter) => `\`${parameter.name}\``).join(', then ')
+export function operationRoute(name: OperationName, operation: OperationRow) {
+  const inputs = operation.inputs.map((parameter) => `\`${parameter.name}\``).join(', then ')
   return route(
     name,
     {
-      summary: operation.summary,
-      description: `${operation.about}\n\n\`inputRefs\` holds the reference of ${inputs}.`,
+      summary: TEXTS[name].summary,
+      description: `${TEXTS[name].about}\n\n\`inputRefs\` holds the reference of ${inputs}.`,
       answers: 'The result, signed.',
     },
     withRules(

@@ -1,6 +1,6 @@
 import { decodeResult } from '../eas'
 import { LATEST_SECOND } from '../location'
-import { OPERATIONS, type Operation } from '../operations'
+import { unitOf, UNITS, type UnitName } from '../operations'
 
 /**
  * Answers of this service as attestations: their attesters, and their payload. The indexer selects them by
@@ -11,7 +11,7 @@ import { OPERATIONS, type Operation } from '../operations'
 export interface Claims {
   result: number | boolean
   /** for numbers only */
-  units?: 'meters' | 'square_meters'
+  units?: UnitName
   /** such as `distance` or `within:50000` */
   operation: string
   /** Unix seconds */
@@ -47,15 +47,9 @@ export function readAnswer(data: string): { claims: Claims; value: bigint | null
   const { result, operation, timestamp, inputRefs } = payload
   const context = { operation, timestamp, inputRefs: [...inputRefs] }
   if (typeof result === 'boolean') return { claims: { result, ...context }, value: null }
-  const units = Object.values<Operation>(OPERATIONS).find(
-    (operation) => operation.units?.payload === payload.units,
-  )?.units
-  return (
-    units && {
-      claims: { result: Number(result) / units.perAnswerUnit, units: units.answer, ...context },
-      value: result,
-    }
-  )
+  const units = unitOf(payload.units!)
+  if (!units) return undefined
+  return { claims: { result: Number(result) / UNITS[units].perAnswerUnit, units, ...context }, value: result }
 }
 
 /** Attesters, lower-case, by chain. */

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
-import { OPERATIONS, readLabel, writeLabel, type OperationName } from '.'
+import { GeometryError, prepareGeometry, readGeometry } from '../geodesy'
+import { OPERATION_ROWS, OPERATIONS, readLabel, UNITS, writeLabel, type OperationName } from '.'
 
 test('a label gives back the operation and its numbers', () => {
   for (const name of Object.keys(OPERATIONS) as OperationName[])
@@ -52,4 +54,66 @@ test.each([
 ])('%j is no label', (text) => expect(readLabel(text)).toBeUndefined())
 test.each(['toString', 'constructor:1', '__proto__'])('%j is no operation', (text) =>
   expect(readLabel(text)).toBeUndefined(),
+)
+
+const RING = [
+  [0, 0],
+  [1, 0],
+  [1, 1],
+  [0, 0],
+]
+const GEOMETRIES = [
+  { type: 'Point', coordinates: [0, 0] },
+  { type: 'MultiPoint', coordinates: RING },
+  { type: 'LineString', coordinates: RING.slice(0, 3) },
+  { type: 'MultiLineString', coordinates: [RING] },
+  { type: 'Polygon', coordinates: [RING] },
+  { type: 'MultiPolygon', coordinates: [[RING]] },
+  { type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [RING] }] },
+]
+test.each(OPERATION_ROWS)(
+  '%s takes the types of geometries that its row names, and no other',
+  (name, row) => {
+    const given = ({ inputs }: typeof row, chosen: number, geometry: object) =>
+      inputs.map((_, i) => prepareGeometry(readGeometry(i === chosen ? geometry : GEOMETRIES[4]!, 'g')))
+    for (const [i, { accepts }] of row.inputs.entries())
+      for (const geometry of GEOMETRIES) {
+        const compute = () => OPERATIONS[name].compute(given(row, i, geometry), [1])
+        if (accepts?.includes(geometry.type) ?? true) expect(compute()).toBeDefined()
+        else expect(compute, geometry.type).toThrow(GeometryError)
+      }
+  },
+)
+test.each(OPERATION_ROWS)('%s names its arguments, inputs and numbers once each', (_, row) => {
+  const fields = [
+    ...row.inputs.flatMap(({ name, aliases = [] }) => [name, ...aliases]),
+    ...(row.parameters ?? []),
+  ]
+  expect(new Set(fields).size).toBe(fields.length)
+  expect(new Set(row.inputs.map(({ argument }) => argument)).size).toBe(row.inputs.length)
+})
+
+test.each(OPERATION_ROWS)(
+  'docs/reference/compute.md has the row of %s',
+  (name, { inputs, parameters = [], units }) => {
+    const cells = [
+      `\`${name}\``,
+      inputs
+        .map((input) => {
+          const names = [input.name, ...(input.aliases ?? [])].map((each) => `\`${each}\``).join(' or ')
+          return input.accepts ? `${names}: ${input.accepts.join(' or ')}` : names
+        })
+        .join(', '),
+      parameters
+        .map(({ name, unit, range }) => {
+          const most = range.maximum.toLocaleString('en')
+          return `\`${name}\`: ${unit}, above ${range.exclusiveMinimum} and at most ${most}`
+        })
+        .join(', '),
+      units ? `to ${1 / UNITS[units].perAnswerUnit}` : 'boolean',
+      units ? `\`${units}\`` : '',
+    ]
+    const row = `| ${cells.join(' | ')} |`.replaceAll('|  |', '| |')
+    expect(readFileSync('docs/reference/compute.md', 'utf8').split('\n')).toContain(row)
+  },
 )

@@ -7,8 +7,8 @@ import {
 } from '@geospatial-attestation/client/kernel'
 import { featureCollection, multiPolygon, polygon as turfPolygon } from '@turf/helpers'
 import intersect from '@turf/intersect'
+import { rowOf, type OperationName } from '../../src/operations/table'
 import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } from 'geojson'
-import type { OperationName } from '@geospatial-attestation/client'
 
 /**
  * What is drawn of a question and its answer: positions of the kernel, its edges as true geodesics.
@@ -40,20 +40,20 @@ export function drawGeometry(geometry: Geometry, role: Role): Feature[] {
   return flat(geometry).map((each) => feature(role, each))
 }
 
-/** What an answer measured. */
+/** What an answer about one or two geometries measured; `radius` is a number of the question. */
 export function drawMeasured(
   operation: OperationName,
   [a, b]: readonly Geometry[],
   radius: number | undefined,
   result: number | boolean,
 ): Drawing {
-  if (operation === 'area') return { features: drawGeometry(a!, 'overlap'), notes: [] }
-  if (operation === 'length') return { features: drawGeometry(a!, 'measured'), notes: [] }
+  const [{ accepts = [] }, other] = rowOf(operation).inputs
+  if (!other || !b)
+    return { features: drawGeometry(a!, accepts.includes('Polygon') ? 'overlap' : 'measured'), notes: [] }
   const first = measurable(a!)
-  const second = measurable(b!)
-  if (operation === 'distance') return drawDistance(first, second)
-  if (operation === 'within') return together(drawBuffer(b!, second, radius!), drawDistance(first, second))
-  return result === true ? drawOverlap(a!, b!, first, second) : drawDistance(first, second)
+  const second = measurable(b)
+  if (radius !== undefined) return together(drawBuffer(b, second, radius), drawDistance(first, second))
+  return result === true ? drawOverlap(a!, b, first, second) : drawDistance(first, second)
 }
 
 const together = (...drawings: Drawing[]): Drawing => ({

@@ -26,6 +26,7 @@ export function AnswerView({
   const checks = useChecks(question, answer)
   const section = useRef<HTMLElement>(null)
   useEffect(() => section.current?.scrollIntoView({ block: 'start' }), [answer])
+  const solidity = solidityOf(question, answer, chain.eas)
   const refused = checks.some((check) => check?.good === false)
   return (
     <section ref={section} class="answer" aria-label="Answer" data-drawn={drawn}>
@@ -52,7 +53,7 @@ export function AnswerView({
       <h2>The same by a program</h2>
       <Snippet name="curl" text={curlOf(question)} />
       <Snippet name="TypeScript" text={typescriptOf(question)} />
-      <Snippet name="Solidity" text={solidityOf(question, answer, chain.eas)} />
+      {solidity !== undefined && <Snippet name="Solidity" text={solidity} />}
     </section>
   )
 }

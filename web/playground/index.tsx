@@ -1,6 +1,7 @@
-import type { Answer, OperationName } from '@geospatial-attestation/client'
+import type { Answer } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { isOperation, OPERATION_ROWS, rowOf, TEXTS, type OperationName } from '../../src/operations/table'
 import { here, setParameters } from '../location'
 import { frame, positionsOf, show } from '../map/layers'
 import type { Map } from '../map/library'
@@ -13,7 +14,7 @@ import { GeometryField, type FieldState } from '../panel/geometry-field'
 import { parseInput, recordOf, type Parsed } from '../panel/input'
 import { isShareable } from '../panel/shareable'
 import { AnswerView } from './answer'
-import { ask, OPERATIONS, type Question } from './question'
+import { ask, type Question } from './question'
 import { problemOf, type Problem } from './words'
 import './playground.css'
 
@@ -22,18 +23,24 @@ const LONGEST_PARAMETERS = 6_000
 const POLAR =
   'Lines and points nearer than 5 degrees to a pole are drawn at 85 degrees: the map has none beyond.'
 const FIELDS = ['a', 'b'] as const
-const isOperation = (name: string | null): name is OperationName =>
-  name !== null && Object.hasOwn(OPERATIONS, name)
+/** The value of a number that the address does not have. */
+const USUAL_NUMBER = '1000'
 
-/** Asks a question about two geometries, and shows the answer as it was measured. */
+/** Parameters of an address without numbers of other operations. */
+const withoutNumbers = () =>
+  Object.fromEntries(
+    OPERATION_ROWS.flatMap(([, row]) => (row.parameters ?? []).map(({ name }) => [name, undefined])),
+  )
+
+/** Asks a question about geometries, and shows the answer as it was measured. */
 export default function Playground() {
   const { parameters } = here.value
-  const operation: OperationName = isOperation(parameters.get('op'))
-    ? (parameters.get('op') as OperationName)
-    : 'distance'
-  const { labels, about } = OPERATIONS[operation]
+  const named = parameters.get('op') ?? ''
+  const operation: OperationName = isOperation(named) ? named : 'distance'
+  const { inputs: places, parameters: numbers = [] } = rowOf(operation)
   const [texts, setTexts] = useState(FIELDS.map((name) => parameters.get(name) ?? ''))
-  const [radius, setRadius] = useState(parameters.get('radius') ?? '1000')
+  const [written, setWritten] = useState<Readonly<Record<string, string>>>({})
+  const numberText = (name: string) => written[name] ?? parameters.get(name) ?? USUAL_NUMBER
   const [problem, setProblem] = useState<Problem>()
   const [busy, setBusy] = useState(false)
   const [answered, setAnswered] = useState<{ question: Question; answer: Answer }>()
@@ -44,7 +51,7 @@ export default function Playground() {
   const active = useRef(0)
 
   const { chains, chain } = useChains((error) => setProblem(problemOf(error, operation)))
-  const parsed = labels.map((_, i) => parseInput(texts[i]!))
+  const parsed = places.map((_, i) => parseInput(texts[i]!))
   const fields = useRecords(parsed)
   const geometries = fields.map(({ geometry }) => geometry)
 
@@ -58,9 +65,9 @@ export default function Playground() {
     const named = FIELDS.map((name) => here.value.parameters.get(name))
     if (shared && named.some((text, i) => text !== null && text !== texts[i]))
       setTexts(named.map((text, i) => text ?? texts[i]!))
-    const given = here.value.parameters.get('radius')
-    if (given !== null && given !== radius) setRadius(given)
   }, [here.value])
+  const inAddressNow = numbers.map(({ name }) => parameters.get(name)).join()
+  useEffect(() => setWritten({}), [inAddressNow])
 
   const forget = () => {
     asking.current?.abort()
@@ -117,19 +124,22 @@ export default function Playground() {
         reading.kind === 'wrong'
           ? reading.problem
           : 'Give a geometry: draw it, pick a record on the map, or paste it.'
-      return setProblem({ field: wrong as 0 | 1, sentence })
+      return setProblem({ field: wrong, sentence })
     }
-    const metres = operation === 'within' ? Number(radius) : undefined
-    if (metres !== undefined && (radius.trim() === '' || !(metres >= 0)))
-      return setProblem({ field: 'radius', sentence: 'Expected a radius in metres, at least 0.' })
+    for (const { name, label, unit } of numbers)
+      if (numberText(name).trim() === '' || !(Number(numberText(name)) >= 0))
+        return setProblem({
+          ...{ field: name, sentence: `Expected a ${label.toLowerCase()} in ${unit}, at least 0.` },
+        })
     if (!chain)
       return setProblem({ field: 'chain', sentence: 'The service has not said yet which chains it has.' })
     inAddress(texts)
-    setParameters({ op: operation, radius: metres === undefined ? undefined : radius, chain: chain.slug })
-    const inputs = parsed.flatMap((each) => ('input' in each ? [each.input] : []))
+    const values = numbers.map(({ name }) => [name, numberText(name)] as const)
+    setParameters({ ...withoutNumbers(), ...Object.fromEntries(values), op: operation, chain: chain.slug })
     const question: Question = {
-      ...{ operation, inputs, chainId: chain.id },
-      ...(metres !== undefined && { radius: metres }),
+      ...{ operation, chainId: chain.id },
+      inputs: parsed.flatMap((each) => ('input' in each ? [each.input] : [])),
+      numbers: values.map(([, text]) => Number(text)),
     }
     const controller = new AbortController()
     asking.current = controller
@@ -144,11 +154,11 @@ export default function Playground() {
       setBusy(false)
     }
   }
-  const draw = async ({ operation, radius }: Question, { result }: Answer) => {
+  const draw = async ({ operation, numbers }: Question, { result }: Answer) => {
     if (geometries.some((each) => each === undefined)) return
     try {
       const { drawMeasured } = await import('../map/shapes')
-      const drawn = drawMeasured(operation, geometries as Geometry[], radius, result)
+      const drawn = drawMeasured(operation, geometries as Geometry[], numbers[0], result)
       const polar = drawn.features.some(({ geometry }) =>
         positionsOf(geometry).some(([, latitude]) => Math.abs(latitude!) > 85),
       )
@@ -183,15 +193,15 @@ export default function Playground() {
               setParameters({ op: currentTarget.value })
             }}
           >
-            {Object.entries(OPERATIONS).map(([name, { title }]) => (
+            {OPERATION_ROWS.map(([name]) => (
               <option key={name} value={name}>
-                {title}
+                {name[0]!.toUpperCase() + name.slice(1)}
               </option>
             ))}
           </select>
-          <span class="soft">{about}</span>
+          <span class="soft">{TEXTS[operation].summary}</span>
         </label>
-        {labels.map((label, i) => (
+        {places.map(({ label }, i) => (
           <GeometryField
             key={i}
             index={i}
@@ -199,7 +209,7 @@ export default function Playground() {
             text={texts[i]!}
             state={fields[i]!}
             chain={chain?.slug}
-            problem={problemAt(i as 0 | 1)}
+            problem={problemAt(i)}
             map={map}
             mayBePrivate={parsed[i]}
             placeholder="2.2945, 48.8584, GeoJSON, or the UID of a record"
@@ -207,22 +217,22 @@ export default function Playground() {
             onActive={() => (active.current = i)}
           />
         ))}
-        {operation === 'within' && (
-          <label class="field">
-            Radius, metres
+        {numbers.map(({ name, label, unit }) => (
+          <label key={name} class="field">
+            {label}, {unit}
             <input
               inputMode="decimal"
-              value={radius}
-              aria-invalid={problemAt('radius') !== undefined}
-              aria-describedby="problem-radius"
+              value={numberText(name)}
+              aria-invalid={problemAt(name) !== undefined}
+              aria-describedby={`problem-${name}`}
               onInput={({ currentTarget }) => {
                 forget()
-                setRadius(currentTarget.value)
+                setWritten((before) => ({ ...before, [name]: currentTarget.value }))
               }}
             />
-            <FieldProblem id="problem-radius" sentence={problemAt('radius')} />
+            <FieldProblem id={`problem-${name}`} sentence={problemAt(name)} />
           </label>
-        )}
+        ))}
         <ChainField
           chains={chains}
           chain={chain}

@@ -1,6 +1,7 @@
 import type { Answer } from '@geospatial-attestation/client'
 import { BASE } from '../service'
-import { bodyOf, OPERATIONS, type Question } from './question'
+import { rowOf, UNITS } from '../../src/operations/table'
+import { bodyOf, type Question } from './question'
 
 /** The question for a shell. */
 export function curlOf(question: Question): string {
@@ -9,41 +10,33 @@ export function curlOf(question: Question): string {
 }
 
 /** The question for a program; `wallet` is that of its reader. */
-export function typescriptOf({ operation, inputs, radius, chainId }: Question): string {
-  const names = OPERATIONS[operation].names
-  const values = inputs.map((input, i) => `const ${names[i]}: Input = ${JSON.stringify(input)}`)
-  const parameters = [...names.slice(0, inputs.length), ...(radius === undefined ? [] : [String(radius)])]
+export function typescriptOf({ operation, inputs, numbers, chainId }: Question): string {
+  const { inputs: places, units } = rowOf(operation)
+  const values = places.map(({ name }, i) => `const ${name}: Input = ${JSON.stringify(inputs[i])}`)
+  const parameters = [...places.map(({ name }) => name), ...numbers]
   return [
     `import { createGeo, type Input } from '@geospatial-attestation/client'`,
     '',
     `const geo = createGeo({ url: '${BASE}', chain: ${chainId} })`,
     ...values,
     `const answer = await geo.${operation}(${parameters.join(', ')})`,
-    `console.log(answer.result${answerHasUnits(operation) ? ', answer.units' : ''})`,
+    `console.log(answer.result${units ? ', answer.units' : ''})`,
     `// const { uid } = await geo.land(answer, wallet)`,
     '',
   ].join('\n')
 }
 
-const answerHasUnits = (operation: Question['operation']) =>
-  ['distance', 'area', 'length'].includes(operation)
-
-/** A contract that takes exactly this answer, by the kit. */
-export function solidityOf({ operation }: Question, answer: Answer, eas: string): string {
+/** A contract that takes exactly this answer, by the kit; undefined if the kit has no function for it. */
+export function solidityOf({ operation }: Question, answer: Answer, eas: string): string | undefined {
   const { attestation, inputRefs, result } = answer
-  const units = 'units' in answer ? answer.units : undefined
+  const { units, requires } = rowOf(operation)
+  if (!requires) return undefined
   const kind = units === undefined ? 'Boolean' : 'Numeric'
-  const whole =
-    typeof result === 'number' ? BigInt(Math.round(result * (units === 'meters' ? 100 : 10_000))) : 0n
-  const refs = inputRefs.join(', ')
-  const requirement = {
-    distance: () => `requireDistanceAtMost(${refs}, ${whole}); // centimetres`,
-    within: () => `requireWithin(${refs}, ${answer.operation.split(':')[1]}); // centimetres`,
-    contains: () => `requireContains(${refs});`,
-    intersects: () => (result === true ? `requireIntersects(${refs});` : `requireDisjoint(${refs});`),
-    area: () => `requireAreaAtMost(${refs}, ${whole}); // square centimetres`,
-    length: () => `requireLengthAtMost(${refs}, ${whole}); // centimetres`,
-  }[operation]()
+  const [, ...centimeters] = answer.operation.split(':')
+  const whole = units ? [BigInt(Math.round(Number(result) * UNITS[units].perAnswerUnit))] : []
+  const values = [...inputRefs, ...whole, ...centimeters].join(', ')
+  const unit = units ? UNITS[units].payload.replace('_', ' ') : centimeters.length > 0 && 'centimeters'
+  const requirement = `${(result === false && requires[1]) || requires[0]}(${values});${unit ? ` // ${unit}` : ''}`
   return `// SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 

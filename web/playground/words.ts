@@ -1,47 +1,42 @@
-import { ApiError, ConnectionError, type Answer, type OperationName } from '@geospatial-attestation/client'
-import { OPERATIONS, type Question } from './question'
+import { ApiError, ConnectionError, type Answer } from '@geospatial-attestation/client'
+import { claimOf, rowOf, UNITS, type OperationName, type UnitName } from '../../src/operations/table'
+import type { Question } from './question'
 
 const number = (value: number, digits: number) =>
   value.toLocaleString('en', { maximumFractionDigits: digits })
 
-/** Metres in units that people read: to the centimetre, and in kilometres too where it is far. */
-function metres(value: number): string {
-  const exact = `${number(value, 2)} m`
-  return value >= 10_000 ? `${number(value / 1000, value >= 1e6 ? 0 : 1)} km (${exact})` : exact
+/** Units in which large numbers are written, too. */
+const LARGER: Readonly<
+  Partial<Record<UnitName, { per: number; from: number; symbol: string; digits: number }>>
+> = {
+  meters: { per: 1000, from: 10_000, symbol: 'km', digits: 1 },
+  square_meters: { per: 1e6, from: 1e6, symbol: 'km²', digits: 2 },
 }
 
-function squareMetres(value: number): string {
-  const exact = `${number(value, 4)} m²`
-  return value >= 1e6 ? `${number(value / 1e6, value >= 1e9 ? 0 : 2)} km² (${exact})` : exact
+/** A result with its unit: as it was signed, and in units that people read if it is large. */
+function measure(value: number, unit: UnitName): string {
+  const { perAnswerUnit, symbol } = UNITS[unit]
+  const exact = `${number(value, Math.log10(perAnswerUnit))} ${symbol.replace('2', '²')}`
+  const larger = LARGER[unit]
+  if (!larger || value < larger.from) return exact
+  const size = value / larger.per
+  return `${number(size, size >= 1000 ? 0 : larger.digits)} ${larger.symbol} (${exact})`
 }
 
 /** The answer as a sentence. */
-export function sentenceOf({ operation, radius }: Question, { result }: Answer): string {
-  const yes = result === true
-  switch (operation) {
-    case 'distance':
-      return result === 0
-        ? 'They touch: the distance is 0.00 m.'
-        : `The nearest places of the two are ${metres(Number(result))} apart.`
-    case 'within':
-      return `${yes ? 'Yes' : 'No'}: the geometry is ${yes ? 'at most' : 'more than'} ${metres(radius!)} from the target.`
-    case 'contains':
-      return yes
-        ? 'Yes: the geometry lies wholly in the container.'
-        : 'No: part of the geometry lies outside the container, or on its edge only.'
-    case 'intersects':
-      return yes ? 'Yes: the two share at least one place.' : 'No: the two share no place.'
-    case 'area':
-      return `The area is ${squareMetres(Number(result))}.`
-    case 'length':
-      return `The length is ${metres(Number(result))}.`
-  }
+export function sentenceOf({ operation, inputs, numbers }: Question, { result }: Answer): string {
+  const named = inputs.length === 1 ? ['the geometry'] : ['the first geometry', 'the second geometry']
+  const claim = claimOf(operation, { result, inputs: named, numbers }, (value, unit) =>
+    unit ? measure(value, unit) : number(value, 2),
+  )
+  if (typeof result === 'boolean') return `${result ? 'Yes' : 'No'}: ${claim}.`
+  return `${claim[0]!.toUpperCase()}${claim.slice(1)}.`
 }
 
 /** Where an error belongs, and what it says. */
 export interface Problem {
-  /** `0` and `1`: the geometries; `general`: the question as a whole */
-  field: 0 | 1 | 'radius' | 'chain' | 'general'
+  /** `0` and `1`: the geometries; the name of a number, `chain`, or `general`: the question as a whole */
+  field: number | string
   sentence: string
 }
 
@@ -50,9 +45,10 @@ export function problemOf(error: unknown, operation: OperationName): Problem {
   const sentence = wordsOf(error)
   if (error instanceof ApiError && error.status < 500 && error.status !== 429) {
     const [, name] = /^(\w+)/.exec(error.detail) ?? []
-    const index = OPERATIONS[operation].names.indexOf(name ?? '')
-    if (index === 0 || index === 1) return { field: index, sentence }
-    if (name === 'radius') return { field: 'radius', sentence }
+    const { inputs, parameters = [] } = rowOf(operation)
+    const index = inputs.findIndex((each) => each.name === name)
+    if (index >= 0) return { field: index, sentence }
+    if (parameters.some((each) => each.name === name)) return { field: name!, sentence }
     if (name === 'chainId') return { field: 'chain', sentence }
   }
   return { field: 'general', sentence }

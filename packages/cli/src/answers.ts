@@ -1,4 +1,5 @@
 import type { AnswerFilters, LandedAnswer } from '@geospatial-attestation/client'
+import { UNITS, type UnitName } from '../../../src/operations/table'
 import { grouped, table, time } from './output'
 import type { Session } from './session'
 
@@ -65,5 +66,5 @@ export async function answers({
 }
 
 function resultOf({ result, units }: LandedAnswer): string {
-  return typeof result === 'boolean' ? String(result) : `${result} ${units === 'meters' ? 'm' : 'm2'}`
+  return typeof result === 'boolean' ? String(result) : `${result} ${UNITS[units as UnitName].symbol}`
 }

@@ -1,18 +1,12 @@
-import type {
-  Answer,
-  AskOptions,
-  Chain,
-  Input,
-  OperationName,
-  Submission,
-} from '@geospatial-attestation/client'
+import type { Answer, Chain, Input, Question, Submission } from '@geospatial-attestation/client'
+import { rowOf, UNITS, type OperationName, type UnitName } from '../../../src/operations/table'
 import { readInput } from './inputs'
 import { landAnswer, landedFields, landedJson } from './land'
 import { distanceInTime, fields, grouped, time } from './output'
 import { isPrivate, keepPrivate, makePrivate } from './private'
 import type { Session } from './session'
 
-/** `geo distance` and the other five: asks, shows the signed answer, and lands it with --land. */
+/** `geo distance` and the other operations: asks, shows the signed answer, and lands it with --land. */
 
 export interface AskFlags {
   recipient?: string
@@ -26,29 +20,26 @@ interface QuestionFlags extends AskFlags {
 
 export async function ask(
   session: Session<QuestionFlags>,
-  name: OperationName,
-  /** what stands for its places, by the names of the arguments */
-  given: Readonly<Record<string, string>>,
-  radius = 0,
+  operation: OperationName,
+  /** what stands for its places, in order */
+  given: readonly string[],
+  numbers: readonly number[],
 ): Promise<void> {
   const { options, geo, signal } = session
+  const { inputs: places, parameters = [] } = rowOf(operation)
   const inputs: Input[] = []
-  for (const argument of Object.values(given)) inputs.push(await readInput(argument, session))
-  const kept = makePrivate(inputs, Object.keys(given), options.private ?? [], session.at)
+  for (const argument of given) inputs.push(await readInput(argument, session))
+  const names = places.map(({ argument }) => argument)
+  const kept = makePrivate(inputs, names, options.private ?? [], session.at)
   const chain = await session.chain()
   const wallet = options.land ? await session.wallet(chain) : undefined
   const { recipient, schema, submission } = options
-  const how: AskOptions = { chain: chain.id, recipient, schema, submission, signal }
-  const [a, b] = inputs as [Input, Input]
-  const questions: Readonly<Record<OperationName, () => Promise<Answer>>> = {
-    distance: () => geo.distance(a, b, how),
-    contains: () => geo.contains(a, b, how),
-    within: () => geo.within(a, b, radius, how),
-    intersects: () => geo.intersects(a, b, how),
-    area: () => geo.area(a, how),
-    length: () => geo.length(a, how),
-  }
-  const answer = await questions[name]()
+  const question = Object.fromEntries([
+    ['operation', operation],
+    ...places.map(({ name }, i) => [name, inputs[i]]),
+    ...parameters.map(({ name }, i) => [name, numbers[i]]),
+  ]) as Question
+  const answer = await geo.ask(question, { chain: chain.id, recipient, schema, submission, signal })
   // Before it lands: what is on a chain can never be given another salt.
   await keepPrivate(kept, session.note)
   const landed = wallet && (await landAnswer(session, answer, wallet))
@@ -70,9 +61,10 @@ export async function ask(
 }
 
 /** 881,329.94 m; 10,199.3273 m²; yes */
-function resultText({ result, units }: Pick<Answer, 'result'> & { units?: string }): string {
+function resultText({ result, units }: Pick<Answer, 'result'> & { units?: UnitName }): string {
   if (typeof result === 'boolean') return result ? 'yes' : 'no'
-  return units === 'square_meters' ? `${grouped(result, 4)} m²` : `${grouped(result, 2)} m`
+  const { perAnswerUnit, symbol } = UNITS[units!]
+  return `${grouped(result, Math.log10(perAnswerUnit))} ${symbol.replace('2', '²')}`
 }
 
 /** What an answer is about, and who says it. */

@@ -1,3 +1,5 @@
+import { OPERATION_ROWS, TEXTS } from '../../../src/operations/table'
+
 /**
  * The examples of --help, by command. test/cli.service.test.ts runs each of them against the service, so that
  * none can go out of date.
@@ -7,7 +9,18 @@ export interface Example {
   command: string
 }
 
+/** An example of an operation, for those that have no others. */
+function exampleOf([name, { inputs, parameters = [] }]: (typeof OPERATION_ROWS)[number]) {
+  const places = inputs.map(({ accepts, usual }) => {
+    const [type] = accepts ?? usual ?? []
+    return type === 'Polygon' ? 'field.geojson' : type === 'LineString' ? 'path.geojson' : '13.351,52.5105'
+  })
+  const command = ['geo', name, ...places, ...parameters.map(() => '500')].join(' ')
+  return [name, [{ text: TEXTS[name].summary.toLowerCase(), command }]] as const
+}
+
 export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
+  ...Object.fromEntries(OPERATION_ROWS.map(exampleOf)),
   distance: [
     {
       text: 'from the Eiffel Tower to the Brandenburg Gate',
@@ -27,7 +40,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       command: 'geo distance $PLACE 2.2945,48.8584 --land --key-file key.txt --rpc http://127.0.0.1:8545',
     },
   ],
-  contains: [{ text: 'is the point in the field?', command: 'geo contains field.geojson 13.351,52.5105' }],
   within: [
     { text: 'at most 500 metres apart?', command: 'geo within $PLACE 13.3777,52.5163 500' },
     { text: 'an offchain attestation as a place', command: 'geo within offchain.json 13.3777,52.5163 5000' },

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { InvalidInputError, type Geo, type Question, type Submission } from '@geospatial-attestation/client'
+import { OPERATION_ROWS } from '../../../src/operations/table'
 import { UsageError } from './exit'
 import { written } from './inputs'
 
@@ -28,7 +29,9 @@ export interface BatchDefaults {
 }
 
 /** Fields that hold geometries. */
-const GEOMETRIES = ['from', 'to', 'container', 'containee', 'geometry', 'target', 'geometry1', 'geometry2']
+const GEOMETRIES = new Set(
+  OPERATION_ROWS.flatMap(([, { inputs }]) => inputs.flatMap(({ name, aliases = [] }) => [name, ...aliases])),
+)
 
 /** Reads the lines of a file; empty ones are left out, and count. */
 export async function linesOf(text: string, geo: Geo, defaults: BatchDefaults): Promise<Line[]> {

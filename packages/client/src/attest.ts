@@ -18,7 +18,7 @@ import {
   messageOf,
   refuseUnknown,
 } from './errors'
-import type { Context } from './geo'
+import type { Context } from './context'
 import { invalidPlace } from './geojson'
 import { signOffchain, type OffchainFile } from './offchain'
 import {

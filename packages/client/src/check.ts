@@ -13,7 +13,7 @@ import {
   messageOf,
   refuseUnknown,
 } from './errors'
-import type { Context } from './geo'
+import type { Context } from './context'
 import { sameChainRead } from './send'
 import { same, sentenceOf, timeOf } from './says'
 import { readerOf, type Provider } from './signer'

@@ -8,6 +8,7 @@ import {
   stringToHex,
   type AbiParameter,
 } from 'viem'
+import { unitOf, UNITS } from '../../../src/operations/table'
 import { AlteredAnswerError } from './errors'
 import { same } from './says'
 import { RevertedError, type Call, type ChainReader, type Hex } from './signer'
@@ -234,11 +235,6 @@ export async function getProxiedAttester(reader: ChainReader, proxy: string, uid
 
 const NUMERIC = ['uint256', 'string', 'bytes32[]', 'uint256', 'string'].map((type) => field(type))
 const BOOLEAN = ['bool', 'bytes32[]', 'uint256', 'string'].map((type) => field(type))
-/** How many units of the payload make one of the answer's. */
-const PER_UNIT: Readonly<Record<string, { units: 'meters' | 'square_meters'; per: number } | undefined>> = {
-  centimeters: { units: 'meters', per: 100 },
-  square_centimeters: { units: 'square_meters', per: 10_000 },
-}
 
 /**
  * What an answer's payload says, in the units of answers; `whole` is the signed integer. Undefined for bytes
@@ -248,10 +244,10 @@ export function decodeClaims(data: Hex): (Claims & { whole?: bigint }) | undefin
   const numeric = decodeExactly(NUMERIC, data) as [bigint, string, Hex[], bigint, string] | undefined
   if (numeric) {
     const [whole, unitsOfData, inputRefs, timestamp, operation] = numeric
-    const unit = Object.hasOwn(PER_UNIT, unitsOfData) ? PER_UNIT[unitsOfData] : undefined
-    if (!unit) return undefined
+    const units = unitOf(unitsOfData)
+    if (!units) return undefined
     const claims = { operation, timestamp: Number(timestamp), inputRefs: [...inputRefs] }
-    return { result: Number(whole) / unit.per, units: unit.units, ...claims, whole }
+    return { result: Number(whole) / UNITS[units].perAnswerUnit, units, ...claims, whole }
   }
   const boolean = decodeExactly(BOOLEAN, data) as [boolean, Hex[], bigint, string] | undefined
   if (!boolean) return undefined

@@ -1,4 +1,5 @@
 import type { BatchAnswer } from './types'
+import type { operations } from './openapi'
 
 /** Every error of this package. Its message is a sentence that says what is wrong and what to do. */
 export class GeoError extends Error {
@@ -142,14 +143,16 @@ export class PartlyAttestedError extends GeoError {
   }
 }
 
-const BY_SLUG: Readonly<Record<string, new (refusal: Refusal) => ApiError>> = {
+type Kind = new (refusal: Refusal) => ApiError
+/** By the slugs of the API's description: a slug that is new there does not compile without its class. */
+const BY_SLUG: Readonly<Record<operations['getErrorPage']['parameters']['path']['slug'], Kind>> = {
   'invalid-input': InvalidInputError,
   'attestation-not-found': AttestationNotFoundError,
   'verification-failed': VerificationFailedError,
   'computation-error': ComputationError,
   'rate-limited': RateLimitedError,
 }
-const BY_STATUS: Readonly<Record<number, new (refusal: Refusal) => ApiError>> = {
+const BY_STATUS: Readonly<Record<number, Kind>> = {
   401: VerificationFailedError,
   404: AttestationNotFoundError,
   429: RateLimitedError,
@@ -174,10 +177,12 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
   const slug = refusal.type?.split('/').pop() ?? ''
   // RFC 7807, 4.2: what such a 404 lacks is the endpoint.
   const isBlank = refusal.type === 'about:blank' && status < 500
-  const Kind = isBlank
+  const Class = isBlank
     ? InvalidInputError
-    : (BY_SLUG[slug] ?? BY_STATUS[status] ?? (status < 500 ? InvalidInputError : ApiError))
-  return new Kind(refusal)
+    : ((BY_SLUG as Readonly<Record<string, Kind>>)[slug] ??
+      BY_STATUS[status] ??
+      (status < 500 ? InvalidInputError : ApiError))
+  return new Class(refusal)
 }
 
 /** Throws an InvalidInputError for an option of this method that there is not: it may be misspelt. */

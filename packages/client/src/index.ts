@@ -2,7 +2,8 @@
  * Typed client of the Geospatial Attestation Service: asks about places, lands the signed answers on their
  * chain, checks them there, and recomputes them. Start at `createGeo`.
  */
-export { createGeo, type AskOptions, type Geo, type GeoOptions } from './geo'
+export { createGeo, type Geo } from './geo'
+export type { AskOptions, GeoOptions, Landed, LandingStep, LandOptions } from './context'
 export * from './errors'
 export type { CheckOptions, Checked } from './check'
 export { sentenceOf, timeOf } from './says'
@@ -13,7 +14,6 @@ export type { Place, PlaceDetails } from './place'
 export { point, type GeoJson, type Position } from './position'
 export type { Revoked, RevokeOptions } from './revoke'
 export { privatePlace, type PrivatePlace } from './private'
-export { type Landed, type LandingStep, type LandOptions } from './land'
 export type { Recomputed, RecomputeInput } from './kernel'
 export type { RecomputeAnswerOptions } from './recompute'
 export { queriesOf, type Query } from './queries'

@@ -1,4 +1,5 @@
 import { GeometryError, prepareGeometry } from '../../../src/geodesy'
+import { OPERATIONS } from '../../../src/operations'
 import { judge, readClaim, type Claim, type Computed } from './kernel/claim'
 import {
   invalid,
@@ -78,7 +79,7 @@ export async function recompute(
   try {
     const operands = found.map(({ reading }) => prepareGeometry(reading))
     const inputs = found.map(({ proven }) => proven)
-    return { ...judge(claim, claim.operation.compute(operands, claim.numbers)), inputs }
+    return { ...judge(claim, OPERATIONS[claim.name].compute(operands, claim.numbers)), inputs }
   } catch (error) {
     if (error instanceof GeometryError) return { verdict: 'refused', sentence: `${error.message}.` }
     throw error

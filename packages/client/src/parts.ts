@@ -1,6 +1,6 @@
 import { BATCH_SIZE } from './batch'
 import { ApiError } from './errors'
-import type { Landed, LandingStep, LandOptions } from './land'
+import type { Landed, LandingStep, LandOptions } from './context'
 import type { Answer, BatchAnswer } from './types'
 
 /** Batches of more than BATCH_SIZE questions. Loaded when one is asked or lands. */

@@ -1,7 +1,7 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { ZERO_HASH, type AttestationData } from './eas'
 import { InvalidInputError, UncheckedError, messageOf } from './errors'
-import type { Context } from './geo'
+import type { Context } from './context'
 import { invalidPlace } from './geojson'
 import { signOffchain } from './offchain'
 import type { PlacePath } from './place'
@@ -27,7 +27,7 @@ const ATTESTATION = /attestation 0x\w{64}/g
  * read, and an UncheckedError when it does not say.
  */
 export async function checkReadable(
-  { ask }: Context,
+  { request }: Context,
   chain: Chain,
   schema: Hex,
   contents: readonly AttestationData[],
@@ -53,10 +53,10 @@ export async function checkReadable(
     list.length <= AT_ONCE.questions && list.reduce((sum, { bytes }) => sum + bytes, 0) <= AT_ONCE.bytes
   for (const list of split(places, fits))
     try {
-      if (list.length === 1) await ask<Answer>('distance', list[0]!.question, { chain: chain.id, signal })
+      if (list.length === 1) await request<Answer>('distance', list[0]!.question, { chain: chain.id, signal })
       else {
         const operations = list.map(({ question }) => ({ operation: 'distance', ...question }))
-        await ask<BatchAnswer>('batch', { operations }, { chain: chain.id, signal })
+        await request<BatchAnswer>('batch', { operations }, { chain: chain.id, signal })
       }
     } catch (error) {
       signal?.throwIfAborted()

@@ -1,6 +1,7 @@
+import { UNITS } from '../../../src/operations/table'
 import { decodeClaims, getAttestation, getSchema, type OnchainAttestation } from './eas'
 import { AttestationNotFoundError, GeoError, invalidInput, refuseUnknown, SignerError } from './errors'
-import type { Context } from './geo'
+import type { Context } from './context'
 import type { Claim, Recomputed, RecomputeInput, RecomputeOptions } from './kernel'
 import { sameChainRead } from './send'
 import { readerOf, type ChainReader, type Provider } from './signer'
@@ -92,10 +93,7 @@ async function attestedAnswer(
   if (!claims) throw invalidInput(`${uid} is no answer: its data is no payload of one`)
   const { whole, units, ...claim } = claims
   // The signed integer: a number cannot hold all of it from 900,000 km2 on.
-  const exact =
-    whole === undefined
-      ? {}
-      : { result: whole, units: units === 'meters' ? 'centimeters' : 'square_centimeters' }
+  const exact = whole === undefined ? {} : { result: whole, units: UNITS[units!].payload }
   return { claim: { ...claim, ...exact }, attester: found.attester }
 }
 

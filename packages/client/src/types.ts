@@ -1,4 +1,4 @@
-import type { components, operations } from './openapi'
+import type { components, Fields, operations } from './openapi'
 import type { GeoJson, Position } from './position'
 import type { PrivatePlace } from './private'
 
@@ -20,8 +20,8 @@ export type Input =
   | Position
   | PrivatePlace
 
-/** The names of the six operations. */
-export type OperationName = 'distance' | 'contains' | 'within' | 'intersects' | 'area' | 'length'
+/** The names of the operations. */
+export type OperationName = keyof Fields<Input>
 type AnswerBody<Name extends OperationName> =
   operations[Name]['responses'][200]['content']['application/json']
 /** A signed answer, with the chain that it is signed for. */
@@ -52,11 +52,6 @@ export type LandedAnswerPage = Schemas['LandedAnswerList']
 export type RecordFeatureCollection = Schemas['RecordFeatureCollection']
 
 /** One question of a batch; each may have a schema and a recipient of its own. */
-export type Question = { schema?: string; recipient?: string } & (
-  | { operation: 'distance'; from: Input; to: Input }
-  | { operation: 'contains'; container: Input; geometry: Input }
-  | { operation: 'within'; geometry: Input; target: Input; radius: number }
-  | { operation: 'intersects'; geometry1: Input; geometry2: Input }
-  | { operation: 'area'; geometry: Input }
-  | { operation: 'length'; geometry: Input }
-)
+export type Question = { schema?: string; recipient?: string } & {
+  [Name in OperationName]: { operation: Name } & Fields<Input>[Name]
+}[OperationName]

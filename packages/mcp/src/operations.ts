@@ -2,13 +2,12 @@ import {
   privatePlace,
   sentenceOf,
   timeOf,
-  type Answer,
-  type AskOptions,
   type Claims,
-  type Geo,
   type Input,
+  type Question,
 } from '@geospatial-attestation/client'
 import { z } from 'zod'
+import { OPERATION_ROWS, TEXTS, type OperationName, type OperationRow } from '../../../src/operations/table'
 import { ToolInputError } from './errors'
 import { chain, metres, place, placeOf, shape, slugOf, type Place } from './inputs'
 import { addTool, READS, type Tools } from './tool'
@@ -37,112 +36,55 @@ const TOLD = {
   signed_answer: z.looseObject({}).optional(),
 }
 
-/** What is asked: places by their names, and of `within` the radius. */
-type Asked<Name extends string> = Readonly<Record<Name, Input>> & { radius: number }
+type Shape = typeof ASKED & { private: z.ZodOptional<z.ZodArray<z.ZodString>> }
 
-/** An operation as a tool; `places` are the names of its places. */
-interface OperationTool {
-  name: string
-  title: string
-  description: string
-  places: readonly string[]
-  input: z.ZodObject<typeof ASKED & { private: z.ZodOptional<z.ZodArray<z.ZodString>> }>
-  output: z.ZodObject<typeof TOLD>
-  ask: (geo: Geo, asked: Asked<string>, options: AskOptions) => Promise<Answer>
-}
-
-function operation<Name extends string>(
-  name: string,
-  description: string,
-  /** what its places are, by the names of their parameters: a place, or a schema of a shape */
-  places: Readonly<Record<Name, string | z.ZodType>>,
-  units: 'meters' | 'square_meters' | undefined,
-  ask: (geo: Geo, asked: Asked<Name>, options: AskOptions) => Promise<Answer>,
-  more: z.ZodRawShape = {},
-): OperationTool {
-  const result = units ? { result: z.number(), units: z.literal(units) } : { result: z.boolean() }
-  const names = Object.keys(places) as [Name, ...Name[]]
-  const taken = Object.fromEntries(
-    names.map((each) => {
-      const role = places[each]
-      return [each, typeof role === 'string' ? place(role) : role]
-    }),
-  )
+/** An operation as a tool. */
+function definitionOf(name: OperationName, { inputs, parameters = [], units }: OperationRow) {
+  const names = inputs.map((each) => each.name)
   const privateError = `expected a list of names of places, of ${names.join(', ')}`
+  const places = inputs.map(({ name, label, accepts, usual = [] }): [string, z.ZodType] => {
+    const types = accepts ?? (usual.includes('Point') ? [] : usual)
+    return [name, types.length > 0 ? shape(label, types.join(' or ')) : place(label)]
+  })
+  const result = units ? { result: z.number(), units: z.literal(units) } : { result: z.boolean() }
+  const input: z.ZodRawShape = {
+    ...Object.fromEntries(places),
+    ...Object.fromEntries(
+      parameters.map((each): [string, z.ZodType] => [
+        each.name,
+        metres(`Metres, above ${each.range.exclusiveMinimum}`),
+      ]),
+    ),
+    private: z
+      .array(z.enum(names, { error: privateError }), { error: privateError })
+      .optional()
+      .describe(PRIVATE),
+    ...ASKED,
+  }
   return {
-    ...{ name, title: name[0]!.toUpperCase() + name.slice(1), description, places: names },
-    input: z.object({
-      ...taken,
-      ...more,
-      private: z
-        .array(z.enum(names, { error: privateError }), { error: privateError })
-        .optional()
-        .describe(PRIVATE),
-      ...ASKED,
-    }) as unknown as OperationTool['input'],
-    output: z.object({ ...result, ...TOLD }),
-    ask: ask,
+    ...{
+      name,
+      title: name[0]!.toUpperCase() + name.slice(1),
+      description: `${TEXTS[name].summary}. ${TEXTS[name].about}`,
+    },
+    annotations: READS,
+    input: z.object(input) as unknown as z.ZodObject<Shape>,
+    output: z.object({ ...result, ...TOLD }) as z.ZodObject<typeof TOLD>,
   }
 }
 
-/** The six operations (docs/reference/compute.md). */
-const OPERATIONS: readonly OperationTool[] = [
-  operation(
-    'distance',
-    'Shortest geodesic distance between two places, in metres; 0 where they touch.',
-    { from: 'First', to: 'Second' },
-    'meters',
-    (geo, { from, to }, options) => geo.distance(from, to, options),
-  ),
-  operation(
-    'contains',
-    'Whether a place lies wholly inside another. A point on the boundary does not: see intersects.',
-    { container: shape('Container', 'Polygon or MultiPolygon'), geometry: 'What may lie in it' },
-    undefined,
-    (geo, { container, geometry }, options) => geo.contains(container, geometry, options),
-  ),
-  operation(
-    'within',
-    'Whether two places are at most a radius apart.',
-    { geometry: 'First', target: 'Second' },
-    undefined,
-    (geo, { geometry, target, radius }, options) => geo.within(geometry, target, radius, options),
-    { radius: metres('Metres, above 0') },
-  ),
-  operation(
-    'intersects',
-    'Whether two places share any point, boundaries included.',
-    { geometry1: 'First', geometry2: 'Second' },
-    undefined,
-    (geo, { geometry1, geometry2 }, options) => geo.intersects(geometry1, geometry2, options),
-  ),
-  operation(
-    'area',
-    'Geodesic area of a polygon in square metres, holes left out.',
-    { geometry: shape('Area', 'Polygon or MultiPolygon') },
-    'square_meters',
-    (geo, { geometry }, options) => geo.area(geometry, options),
-  ),
-  operation(
-    'length',
-    'Geodesic length of a line in metres.',
-    { geometry: shape('Line', 'LineString or MultiLineString') },
-    'meters',
-    (geo, { geometry }, options) => geo.length(geometry, options),
-  ),
-]
-
-/** Adds a tool for each operation. */
+/** Adds a tool for each operation (docs/reference/compute.md). */
 export function operationTools(tools: Tools): void {
   const { geo, kept } = tools
-  for (const { ask, places, ...definition } of OPERATIONS)
-    addTool(tools, { ...definition, annotations: READS }, async (values, signal) => {
+  for (const [name, row] of OPERATION_ROWS)
+    addTool(tools, definitionOf(name, row), async (values, signal) => {
       const { chain, schema, recipient, include_signature: whole, private: hidden = [] } = values
-      const given = values as unknown as Record<string, Place> & { radius: number }
-      const inputs = Object.fromEntries(places.map((name) => [name, placeOf(given[name]!)]))
+      const given = values as unknown as Record<string, Place> & Record<string, number>
+      const inputs = Object.fromEntries(row.inputs.map((each) => [each.name, placeOf(given[each.name]!)]))
       const salts = saltAll(inputs, hidden)
-      const asked: Asked<string> = Object.assign(inputs, { radius: given.radius })
-      const answer = await ask(geo, asked, { chain, schema, recipient, signal })
+      const numbers = Object.fromEntries((row.parameters ?? []).map((each) => [each.name, given[each.name]]))
+      const question = { operation: name, ...inputs, ...numbers } as unknown as Question
+      const answer = await geo.ask(question, { chain, schema, recipient, signal })
       const { result, units, timestamp, inputRefs }: Claims = answer
       const { attester, deadline } = answer.delegatedAttestation
       const sentence = sentenceOf(answer)

@@ -1,4 +1,12 @@
-import { OPERATIONS, readLabel, type Operation, type Outcome, type Units } from '../../../../src/operations'
+import { readLabel, type Outcome } from '../../../../src/operations'
+import {
+  OPERATIONS,
+  rowOf,
+  UNITS,
+  type OperationName,
+  type PayloadUnitName,
+  type UnitName,
+} from '../../../../src/operations/table'
 import { invalid } from './inputs'
 
 /** An answer, as the service gave it, or as the attestation that holds it says it. */
@@ -16,16 +24,16 @@ export interface Claim {
 export interface Computed {
   /** as in an answer: metres, square metres, or a boolean */
   result: number | boolean
-  units?: 'meters' | 'square_meters'
+  units?: UnitName
   /** as in its payload, in whole `wholeUnits`; absent for booleans */
   whole?: bigint
-  wholeUnits?: 'centimeters' | 'square_centimeters'
+  wholeUnits?: PayloadUnitName
 }
 
 /** What an answer says of its operation. */
 interface ReadClaim {
   label: string
-  operation: Operation
+  name: OperationName
   numbers: readonly number[]
   /** lower-case */
   refs: string[]
@@ -39,28 +47,29 @@ export function readClaim({ operation: label, result, units, inputRefs }: Claim)
   const named = readLabel(String(label))
   if (!named)
     throw invalid('answer.operation', `'${String(label)}' is none of ${Object.keys(OPERATIONS).join(', ')}`)
-  const operation: Operation = OPERATIONS[named.name]
+  const { name, numbers } = named
+  const { inputs, units: unit } = rowOf(name)
   const refs = Array.isArray(inputRefs) ? inputRefs.map((ref) => String(ref).toLowerCase()) : []
-  if (refs.length !== operation.inputs)
-    throw invalid('answer.inputRefs', `${named.name} has ${operation.inputs}, this answer ${refs.length}`)
-  const claimed = readResult(result, units, operation.units)
-  return { label, operation, numbers: named.numbers, refs, claimed }
+  if (refs.length !== inputs.length)
+    throw invalid('answer.inputRefs', `${name} has ${inputs.length}, this answer ${refs.length}`)
+  return { label, name, numbers, refs, claimed: readResult(result, units, unit) }
 }
 
-function readResult(result: Claim['result'], given: string | undefined, units: Units | undefined): Claimed {
-  if (typeof result === 'boolean' || !units) {
-    if (typeof result === 'boolean' && !units) return result
-    throw invalid('answer.result', `expected ${units ? 'a number' : 'true or false'}, got ${String(result)}`)
+function readResult(result: Claim['result'], given: string | undefined, unit: UnitName | undefined): Claimed {
+  if (typeof result === 'boolean' || !unit) {
+    if (typeof result === 'boolean' && !unit) return result
+    throw invalid('answer.result', `expected ${unit ? 'a number' : 'true or false'}, got ${String(result)}`)
   }
-  const inPayload = given === units.payload || (given === undefined && typeof result === 'bigint')
-  if (!inPayload && given !== undefined && given !== units.answer)
-    throw invalid('answer.units', `expected ${units.answer} or ${units.payload}, got ${given}`)
-  const perUnit = inPayload ? 1 : units.perAnswerUnit
+  const { payload, perAnswerUnit } = UNITS[unit]
+  const inPayload = given === payload || (given === undefined && typeof result === 'bigint')
+  if (!inPayload && given !== undefined && given !== unit)
+    throw invalid('answer.units', `expected ${unit} or ${payload}, got ${given}`)
+  const perUnit = inPayload ? 1 : perAnswerUnit
   if (typeof result === 'bigint') return { whole: result * BigInt(perUnit) }
   const whole = wholeOf(result, perUnit)
   // Beyond 2^53 several whole numbers are shown as one.
   if (whole === undefined || (Number.isSafeInteger(Number(whole)) && Number(whole) / perUnit !== result))
-    throw invalid('answer.result', `expected whole ${units.payload}, got ${result} ${given ?? units.answer}`)
+    throw invalid('answer.result', `expected whole ${payload}, got ${result} ${given ?? unit}`)
   return inPayload ? { whole } : { whole, shown: result }
 }
 
@@ -73,31 +82,30 @@ function wholeOf(result: number, perUnit: number): bigint | undefined {
 
 /** Compares what an answer claims with what was computed. */
 export function judge(
-  { label, operation: { units }, claimed }: ReadClaim,
+  { label, name, claimed }: ReadClaim,
   outcome: Outcome,
 ): { computed: Computed; sentence: string } & (
   { verdict: 'equal' } | { verdict: 'differs'; difference?: bigint }
 ) {
+  const { units } = rowOf(name)
   if (typeof outcome === 'boolean' || typeof claimed === 'boolean' || !units) {
     const computed = { result: outcome as boolean }
-    const [name, centimeters] = label.split(':')
+    const [, centimeters] = label.split(':')
     const question = centimeters === undefined ? label : `${name} ${Number(centimeters) / 100} m`
     const found = `${question} is ${String(outcome)}`
     return claimed === outcome
       ? { verdict: 'equal', computed, sentence: `${found}, as answered.` }
       : { verdict: 'differs', computed, sentence: `${found}, but was answered ${String(!outcome)}.` }
   }
-  const { answer, payload, perAnswerUnit } = units
+  const { payload, perAnswerUnit, symbol, payloadSymbol } = UNITS[units]
   const result = Number(outcome) / perAnswerUnit
-  const computed: Computed = { result, units: answer, whole: outcome, wholeUnits: payload }
-  const found = `${label} is ${result} ${SYMBOLS[answer]}`
+  const computed: Computed = { result, units, whole: outcome, wholeUnits: payload }
+  const found = `${label} is ${result} ${symbol}`
   const { whole, shown } = claimed
   if (shown === undefined ? whole === outcome : shown === result)
     return { verdict: 'equal', computed, sentence: `${found}, as answered.` }
   const difference = whole - outcome
   const [size, direction] = difference < 0n ? [-difference, 'less'] : [difference, 'more']
-  const sentence = `${found}; the answer is ${size} ${SYMBOLS[payload]} ${direction}.`
+  const sentence = `${found}; the answer is ${size} ${payloadSymbol} ${direction}.`
   return { verdict: 'differs', computed, difference, sentence }
 }
-
-const SYMBOLS = { meters: 'm', square_meters: 'm2', centimeters: 'cm', square_centimeters: 'cm2' } as const

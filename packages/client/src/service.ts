@@ -1,0 +1,196 @@
+import createClient from 'openapi-fetch'
+import { BATCH_SIZE, isLong } from './batch'
+import { plain, withPoints } from './body'
+import type { AskOptions, Context, GeoOptions, Service } from './context'
+import { AlteredAnswerError, invalidInput, refuseUnknown, ServiceVersionError } from './errors'
+import { notTheService, requireJson, sender, type Send } from './http'
+import type { paths } from './openapi'
+import { recordsOf } from './records'
+import { same } from './says'
+import type { Answer, BatchAnswer, Health, Information, Question, Readiness } from './types'
+import { untilAborted } from './waiting'
+
+/** The requests of the client: compute endpoints, GraphQL, and what the service says of itself. */
+
+/** How long the description of the service is believed: its chains come and go with their nodes. */
+const REMEMBERED_MS = 60_000
+const SIGNAL_ONLY = { signal: true } as const
+
+/** A service at an address, and how requests get there. */
+export interface Connection extends Context {
+  url: string
+  send: Send
+  batch(questions: readonly Question[], options?: AskOptions): Promise<BatchAnswer>
+  reference(geometry: unknown, options?: { signal?: AbortSignal }): Promise<string>
+  graphql<T>(
+    query: string,
+    variables?: Record<string, unknown>,
+    options?: { signal?: AbortSignal },
+  ): Promise<T>
+  health(options?: { signal?: AbortSignal }): Promise<Health>
+  ready(options?: { signal?: AbortSignal }): Promise<Readiness>
+}
+
+export function connect(given: GeoOptions): Connection {
+  if (given.attester !== undefined && !/^0x[0-9a-fA-F]{40}$/.test(given.attester))
+    throw invalidInput(`attester: expected an address, 0x and 40 hex digits, got '${String(given.attester)}'`)
+  const url = baseOf(given.url)
+  const options = { ...given, url }
+  const send = sender(options)
+  const api = apiOf(url, send)
+  const info = remembered(url, api)
+  const chain = chainsOf(options, info)
+  const post = posterOf(url, api)
+  const request = requesterOf(options, chain, post)
+  /** An endpoint whose 503 is its answer. */
+  const state = async <T>(path: string, given: { signal?: AbortSignal } = {}): Promise<T> => {
+    refuseUnknown(path, given, SIGNAL_ONLY)
+    const response = await send(new Request(`${url}/${path}`), { ...given, accepted: [503] })
+    return (await requireJson(response, url).json()) as T
+  }
+  return {
+    ...{ url, options, send, info, chain, request, records: recordsOf(url, send) },
+    resign: async (answer, given = {}) => {
+      refuseUnknown('resign', given, { submission: true, signal: true })
+      const { submission, signal } = given
+      const sign = <A extends object>(part: A) =>
+        post<A>('resign', { ...part, ...(submission && { submission }) }, signal, answer.chainId)
+      return isLong(answer)
+        ? ((await import('./parts')).requestAnswers(answer, sign) as unknown as typeof answer)
+        : sign(answer)
+    },
+    verify: async (answer, given = {}) => {
+      refuseUnknown('verify', given, SIGNAL_ONLY)
+      if (typeof answer !== 'object' || answer === null)
+        throw invalidInput(
+          'verify takes an answer as the service gave it; an attestation is checked by its UID with check(uid).',
+        )
+      return post('verify', answer, given.signal)
+    },
+    batch: async (questions, options) => {
+      const ask = (part: readonly Question[]) =>
+        request<BatchAnswer>('batch', { operations: part.map(withPoints) }, options)
+      return questions.length > BATCH_SIZE
+        ? (await import('./parts')).requestParts(questions, ask)
+        : ask(questions)
+    },
+    reference: async (geometry, given = {}) => {
+      refuseUnknown('reference', given, SIGNAL_ONLY)
+      return (await post<{ inputRef: string }>('reference', withPoints({ geometry }), given.signal)).inputRef
+    },
+    graphql: async <T>(
+      query: string,
+      variables?: Record<string, unknown>,
+      given: { signal?: AbortSignal } = {},
+    ) => {
+      refuseUnknown('graphql', given, SIGNAL_ONLY)
+      const { data } = await api.POST('/graphql', {
+        body: { query, ...(variables && { variables }) },
+        signal: given.signal,
+      })
+      const { errors } = (data ?? {}) as { errors?: { message: string }[] }
+      if (errors?.[0]) throw invalidInput(errors[0].message)
+      return data!.data as T
+    },
+    health: (options) => state('health', options),
+    ready: (options) => state('ready', options),
+  }
+}
+
+type Api = ReturnType<typeof apiOf>
+const apiOf = (url: string, send: Send) =>
+  createClient<paths, 'application/json'>({
+    baseUrl: url,
+    fetch: async (request) => requireJson(await send(request, { signal: request.signal }), url),
+  })
+
+function remembered(url: string, api: Api): Service['info'] {
+  let last: { asked: Promise<Information>; until: number } | undefined
+  return async (given = {}) => {
+    refuseUnknown('info', given, { fresh: true, signal: true })
+    const { fresh = false, signal } = given
+    // Whoever asks at the same time waits for the same answer: a signal ends the waiting, not the request.
+    if (last && !fresh && performance.now() < last.until) return untilAborted(last.asked, signal)
+    // A fresh one has one caller, whose signal ends the request too.
+    const init = { headers: { accept: 'application/json' }, ...(fresh && signal && { signal }) }
+    const asked = api.GET('/', init).then(({ data }) => {
+      if (!Array.isArray(data?.chains) || data.defaultSchemas === undefined) throw notTheService(url)
+      return data
+    })
+    const latest = { asked, until: performance.now() + REMEMBERED_MS }
+    if (!fresh) last = latest
+    asked.then(
+      () => (last = latest),
+      () => {
+        if (last === latest) last = undefined
+      },
+    )
+    return untilAborted(asked, signal)
+  }
+}
+
+function chainsOf(all: GeoOptions, info: Service['info']): Service['chain'] {
+  return async (which = all.chain, given = {}) => {
+    refuseUnknown('chain', given, SIGNAL_ONLY)
+    const { chains } = await info(given)
+    const found = chains.find(({ id, slug }) => id === which || slug === which || String(id) === which)
+    if (!found) {
+      const list = chains.map(({ id, slug }) => `${slug} (${id})`).join(', ')
+      throw invalidInput(
+        which === undefined
+          ? `No chain was named: give one in the question, or createGeo({ chain }). The service has ${list}.`
+          : `The service has no chain ${which}. It has ${list}.`,
+      )
+    }
+    const { slug, eas, proxy } = found
+    const pinned = all.contracts?.[found.id]
+    if (pinned && (!same(pinned.eas, eas) || (proxy && !same(pinned.proxy ?? '', proxy.address))))
+      throw new AlteredAnswerError(
+        `The service names other contracts of ${slug} than createGeo({ contracts }): ${eas}${proxy ? ` and the proxy ${proxy.address}` : ''}. Nothing was sent.`,
+      )
+    return found
+  }
+}
+
+type Post = <A>(path: string, body: object, signal?: AbortSignal, chainId?: number) => Promise<A>
+const posterOf =
+  (url: string, api: Api): Post =>
+  async <A>(path: string, body: object, signal?: AbortSignal, chainId?: number) => {
+    // The path is one of the document's; its body and answer are typed by the callers.
+    const { data } = await (api.POST as (path: string, init: object) => Promise<{ data: object }>)(
+      `/compute/v0/${path}`,
+      { body: plain(body), signal },
+    )
+    if (typeof data !== 'object' || data === null)
+      throw new ServiceVersionError(`The service at ${url} gave no answer to ${path}.`)
+    return (chainId === undefined ? data : { ...data, chainId }) as A
+  }
+
+function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Context['request'] {
+  return async <A>(
+    endpoint: string,
+    question: object,
+    { chain: which = all.chain, signal, ...rest }: AskOptions = {},
+  ) => {
+    // A number is taken as it is, and the service says whether it has it.
+    const chainId = typeof which === 'number' ? which : (await chain(which)).id
+    const body = { chainId, ...withPoints(question), ...rest }
+    const signed = await post<Answer | BatchAnswer>(endpoint, body, signal, chainId)
+    for (const { attestation } of 'results' in signed ? signed.results : [signed])
+      if (all.attester !== undefined && !same(attestation.attester, all.attester))
+        throw new AlteredAnswerError(
+          `The answer is signed by ${attestation.attester}, not by ${all.attester}, the attester that was named: do not use it.`,
+        )
+    return signed as A
+  }
+}
+
+/** The address without a slash at its end. Throws an InvalidInputError for what is no http address. */
+function baseOf(url: string): string {
+  const base = URL.canParse(url) ? new URL(url) : undefined
+  if (!base || !/^https?:$/.test(base.protocol))
+    throw invalidInput(
+      `'${url}' is no address of a service: expected one such as https://geo.example.org or http://127.0.0.1:3000`,
+    )
+  return base.href.replace(/\/+$/, '')
+}

@@ -1,0 +1,96 @@
+import type { Context } from './context'
+import { attestCall, checkSigned, expectedAttester, multiAttestCall, type Domain } from './eas'
+import { GeoError, LandingError, ServiceVersionError } from './errors'
+import type { Call } from './signer'
+import type { Answer, BatchAnswer, Chain } from './types'
+
+/** The transaction that lands answers. */
+
+/** One transaction of answers, ready to be sent. */
+export interface Submission {
+  call: Call
+  answers: readonly Answer[]
+  /** EAS, where the event comes from */
+  chain: Chain
+  direct: boolean
+  attester: string
+  /** whom EAS records as the attester: ours, or the proxy */
+  recorded: string
+}
+
+export function chainIdOf(answer: Answer | BatchAnswer): number {
+  if (typeof (answer as { chainId?: unknown } | undefined)?.chainId === 'number') return answer.chainId
+  throw new GeoError(
+    'The answer does not say its chain: add it, as in land({ chainId: 84532, ...answer }, signer).',
+  )
+}
+
+/** The transaction of an answer or batch, compared with what was signed. */
+export async function submissionOf(
+  { options }: Context,
+  chain: Chain,
+  answer: Answer | BatchAnswer,
+): Promise<Submission> {
+  const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
+  if (answers.length === 0) throw new GeoError('The batch has no results: there is nothing to land.')
+  if (answers.some((each) => !each?.attestation || !each.delegatedAttestation))
+    throw new GeoError(
+      'This is no answer of the service: expected one with attestation and delegatedAttestation.',
+    )
+  const submission = answers[0]!.delegatedAttestation.submission
+  const contract: { domain?: Domain } | null = submission === 'proxy' ? chain.proxy : chain
+  if (
+    answers.some(
+      (each) => each.attestByDelegation === undefined || each.delegatedAttestation.submission === undefined,
+    )
+  )
+    throw new ServiceVersionError(
+      'The answer has no attestByDelegation: it was made by an older version of the service, which this package cannot land.',
+    )
+  if (!contract?.domain)
+    throw new LandingError(
+      `The service has no ${submission === 'proxy' ? 'proxy' : 'contract'} of ${chain.slug} that takes its signatures now${chain.reason ? ` (${chain.reason})` : ''}: ask with another \`submission\`, or later.`,
+    )
+  const attester = options.attester ?? expectedAttester(chain, answers[0]!.attestation.attester)
+  const checked: { legacy: boolean }[] = []
+  for (const each of answers) checked.push(await checkSigned(each, contract.domain, attester))
+  const { legacy } = checked[0]!
+  const data =
+    'results' in answer
+      ? multiAttestCall(groupsOf(answers), legacy)
+      : attestCall(answer.attestByDelegation, legacy)
+  return {
+    call: { to: contract.domain.verifyingContract, data },
+    answers,
+    chain,
+    direct: submission !== 'proxy',
+    attester,
+    recorded: submission === 'proxy' ? contract.domain.verifyingContract : attester,
+  }
+}
+
+/**
+ * The arguments of `multiAttestByDelegation`: neighbours with one schema are one request, in the order of
+ * nonces.
+ */
+export function groupsOf(answers: readonly Answer[]): unknown[] {
+  const groups: {
+    schema: string
+    data: unknown[]
+    signatures: unknown[]
+    attester: string
+    deadline: number
+  }[] = []
+  for (const { attestByDelegation: each } of answers) {
+    const last = groups.at(-1)
+    if (last && last.schema === each.schema) {
+      last.data.push(each.data)
+      last.signatures.push(each.signature)
+    } else
+      groups.push({
+        ...{ schema: each.schema, data: [each.data], signatures: [each.signature] },
+        ...{ attester: each.attester, deadline: each.deadline },
+      })
+  }
+  return groups
+}
