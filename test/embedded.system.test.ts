@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startService, type Service } from '../dev/services'
-import { copyOver } from '../src/indexer/store/copy'
+import { copyOver } from '../src/indexer/store/connection'
 import { removeFolder, temporaryFolder } from './database'
 
 /** The embedded database, through the pg driver: several clients share its only session. */

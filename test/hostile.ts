@@ -1,5 +1,5 @@
 import { CHAINS } from '../src/chains'
-import type { AttestationBody } from '../src/indexer/calls'
+import type { AttestationBody } from '../src/indexer/bodies'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { EventKind } from '../src/model'
 import type { ChainEvent } from '../src/indexer/project'

@@ -205,6 +205,7 @@ class SimulatedIndexer {
       head,
       blocks,
       selection: SELECTION,
+      decode: (block) => block,
       stored,
       storedAtOrBelow,
       signal,

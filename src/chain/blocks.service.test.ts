@@ -7,7 +7,7 @@ import { MONOTONIC, type Clock } from '../clock'
 import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
 import { fixedSelection, headerByHash, headerCall } from './logs'
-import { attestationFilter } from '../indexer/registry'
+import { attestationFilter } from '../indexer/registrations'
 import { sentence, testSentences } from '../../test/sentences'
 
 /** Blocks of a real node, behind endpoints that lie. */

@@ -11,7 +11,7 @@ import { Doubt } from './doubt'
 import type { BlockRef } from './followed'
 import { HeadReader, type HeadUpdate } from './head'
 import { fixedSelection } from './logs'
-import { attestationFilter } from '../indexer/registry'
+import { attestationFilter } from '../indexer/registrations'
 
 /** The head of a chain, behind nodes that stop, lie, or are on another fork. */
 const AHEAD = 300

@@ -17,6 +17,7 @@ export {
   type ChainBlock,
   chainBlock,
   headerCall,
+  type LearnedLog,
   type LogFilter,
   type LogSelection,
   type RpcHeader,

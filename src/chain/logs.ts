@@ -21,8 +21,11 @@ export interface LogSelection {
    * Widens the filters by what these logs announce, and answers by how many versions: 0 where they say
    * nothing new. Logs that pass the new filters come after the announcing log on their chain.
    */
-  learn(logs: readonly RpcLog[]): Promise<number>
+  learn(logs: readonly LearnedLog[]): Promise<number>
 }
+
+/** The part of a log that may widen a selection. */
+export type LearnedLog = Pick<RpcLog, 'address' | 'topics' | 'data'> & { blockNumber: string | number }
 
 /** Filters that stay as they are. */
 export function fixedSelection(filters: readonly LogFilter[]): LogSelection {

@@ -5,7 +5,7 @@ import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { inOneBlock, mine } from '../../test/world'
 import { CHAINS } from '../chains'
-import { attestationFilter } from '../indexer/registry'
+import { attestationFilter } from '../indexer/registrations'
 import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
 import { sentence, testSentences } from '../../test/sentences'
 

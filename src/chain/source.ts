@@ -15,17 +15,17 @@ import type { Doubt } from './doubt'
 import type { BlockRef } from './followed'
 import type { HeadReader } from './head'
 import { BrokenLinkError, HistoryReader } from './history'
-import { chainBlock, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
+import { chainBlock, type ChainBlock, type LogSelection } from './logs'
 import { contradiction, otherChain, otherGateway, type Contradiction } from './replaced'
 
-type Requests = Parameters<HotDataSource<ChainBlock, unknown>['getFinalizedBlocks']>[0]
+type Requests = Parameters<DataSource<unknown, unknown>['getFinalizedBlocks']>[0]
 
 /** The pause after history could not be read, in milliseconds. */
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 20_000
 const WAIT_FOR_BLOCK_MS = 2_000
 
-export interface SourceOptions {
+export interface SourceOptions<Block> {
   rpc: Rpc
   head: HeadReader
   /** Reads single blocks, apart from the head reader. */
@@ -41,8 +41,10 @@ export interface SourceOptions {
   stored: BlockRef | undefined
   /** The newest block at or below this number whose hash the database holds, for blocks that are final. */
   storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
+  /** Decodes the logs of a block, once. */
+  decode: (block: ChainBlock) => Block
   /** Called with blocks of history before they are written. */
-  onHistory?: (blocks: readonly BlockLogs[]) => void
+  onHistory?: (blocks: readonly Block[]) => void
   signal: AbortSignal
   clock?: Clock
 }
@@ -54,7 +56,7 @@ export interface SourceOptions {
  * ends on answers that this one requests again. Each block that is written follows the stored one by its
  * parent's hash. If the chain was replaced, the run ends with a SettingsError.
  */
-export class ChainSource implements HotDataSource<ChainBlock, unknown> {
+export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements HotDataSource<Block, unknown> {
   private readonly history: HistoryReader
   private readonly clock: Clock
   /** The last block that was given, or that the database holds. */
@@ -62,7 +64,7 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
   /** The last final block as the runner knows it. */
   private announced = -1
 
-  constructor(private readonly options: SourceOptions) {
+  constructor(private readonly options: SourceOptions<Block>) {
     this.clock = options.clock ?? MONOTONIC
     this.history = new HistoryReader(options.rpc, options)
     this.last = options.stored
@@ -84,18 +86,18 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
    * Blocks with logs, and the last block of each range, up to the last final block; then more, if not
    * `stopOnHead`.
    */
-  async *getFinalizedBlocks(requests: Requests, stopOnHead = false): AsyncIterable<Batch<ChainBlock>> {
+  async *getFinalizedBlocks(requests: Requests, stopOnHead = false): AsyncIterable<Batch<Block>> {
     let { from } = requests[0]!.range
     for (;;) {
       const end = await this.persist(() => this.history.height())
       let reading = this.read(from, end)
       while (reading) {
-        const answer = await reading
-        from = answer.to + 1
-        this.last = { height: answer.to, hash: answer.blocks[answer.blocks.length - 1]!.header.hash }
+        const { blocks, to } = await reading
+        from = to + 1
+        this.last = { height: to, hash: blocks[blocks.length - 1]!.header.hash }
         // The next range is read while this one is written.
         reading = this.read(from, end)
-        yield { blocks: answer.blocks.map(chainBlock), isHead: answer.to === end }
+        yield { blocks, isHead: to === end }
       }
       // An endpoint that lags does not end history before the block that another one has announced.
       if (from > end && from > this.announced && stopOnHead) return
@@ -107,12 +109,15 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
   async processHotBlocks(
     _requests: Requests,
     { height, hash, top }: HotDatabaseState,
-    write: (update: HotUpdate<ChainBlock>) => Promise<void>,
+    write: (update: HotUpdate<Block>) => Promise<void>,
   ): Promise<void> {
     await this.options.head.follow(
       [{ height, hash }, ...top],
       ({ base, blocks, final }) =>
-        write({ baseHead: { ...base }, finalizedHead: { ...final }, blocks: blocks.map(chainBlock) }),
+        write({
+          ...{ baseHead: { ...base }, finalizedHead: { ...final } },
+          blocks: blocks.map((block) => this.options.decode(chainBlock(block))),
+        }),
       this.options.signal,
     )
   }
@@ -121,10 +126,8 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
    * Returns a source that gives the blocks of an external gateway, each batch once an endpoint has its last
    * block. It ends when the signal aborts, even if the gateway never responds.
    */
-  confirmed<Block extends { header: BlockRef }, Request>(
-    other: DataSource<Block, Request>,
-  ): DataSource<Block, Request> {
-    const { signal } = this.options
+  confirmed<Request>(other: DataSource<ChainBlock, Request>): DataSource<Block, Request> {
+    const { signal, selection, decode } = this.options
     const orEnd = <T>(answer: Promise<T>) =>
       new Promise<T>((resolve, reject) => {
         const end = () => reject(signal.reason as Error)
@@ -132,9 +135,13 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
         signal.addEventListener('abort', end)
         void answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
       })
-    const confirm = async ({ blocks }: Batch<Block>) => {
+    const confirm = async ({ blocks, isHead }: Batch<ChainBlock>): Promise<Batch<Block>> => {
       const last = blocks[blocks.length - 1]
       if (last) await this.persist(() => this.checkStored(last.header, otherGateway))
+      await selection.learn(
+        blocks.flatMap(({ header, logs }) => logs.map((log) => ({ ...log, blockNumber: header.height }))),
+      )
+      return { blocks: blocks.map(decode), isHead }
     }
     return {
       getFinalizedHeight: () => orEnd(other.getFinalizedHeight()),
@@ -145,8 +152,7 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
           for (;;) {
             const next = await orEnd(batches.next())
             if (next.done) return
-            await confirm(next.value)
-            yield next.value
+            yield await confirm(next.value)
           }
         } finally {
           // Not awaited: it may wait for its server.
@@ -156,14 +162,15 @@ export class ChainSource implements HotDataSource<ChainBlock, unknown> {
     }
   }
 
-  private read(from: number, end: number): ReturnType<HistoryReader['read']> | undefined {
+  private read(from: number, end: number): Promise<{ blocks: Block[]; to: number }> | undefined {
     if (from > end) return undefined
     const parent = this.last?.height === from - 1 ? this.last : undefined
     const reading = this.persist(async () => {
       try {
-        const answer = await this.history.read(from, end, parent?.hash)
-        this.options.onHistory?.(answer.blocks)
-        return answer
+        const { blocks: read, to } = await this.history.read(from, end, parent?.hash)
+        const blocks = read.map((block) => this.options.decode(chainBlock(block)))
+        this.options.onHistory?.(blocks)
+        return { blocks, to }
       } catch (error) {
         if (error instanceof BrokenLinkError) await this.checkStored(parent!)
         throw error

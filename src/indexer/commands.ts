@@ -26,7 +26,8 @@ import { onStop } from '../process'
 import { announcedTimes } from './processor'
 import { Registry, watchedOf } from './registry'
 import { Rpc } from '../rpc'
-import { SnapshotError, restoreSnapshot, takeSnapshot } from './snapshot'
+import { restoreSnapshot, takeSnapshot } from './snapshot'
+import { SnapshotError } from './snapshot-files'
 
 const USAGE = `node lib/indexer/commands.js replay [--chain <slug>] [--check]
   Projects every attestation anew from the event log alone, and puts right what differs; --check only says so.

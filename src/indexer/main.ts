@@ -21,7 +21,7 @@ const STOP_PATIENCE_MS = 1_500
 function main(slugs: readonly string[]): void {
   const indexers: Indexer[] = []
   onStop((reason) => {
-    log.info({ reason }, 'stopping')
+    log.info({ reason, states: indexers.map(({ state }) => state) }, 'stopping')
     const stopped = Promise.all(indexers.map((indexer) => indexer.stop()))
     void Promise.race([stopped, pause(STOP_PATIENCE_MS)])
       .catch((error: Error) => log.warn({ reason: error.message }, 'not all could be closed'))

@@ -1,43 +1,79 @@
 import { createServer, type Server } from 'node:http'
-import type { EvmBatchProcessor } from '@subsquid/evm-processor'
+import { PrometheusServer } from '@subsquid/util-internal-processor-tools'
 import type { Registry } from 'prom-client'
 import { SettingsError } from '../config'
 import { registerRpcCalls, type Rpc } from '../rpc'
 
+type RunnerMetrics = Parameters<PrometheusServer['addRunnerMetrics']>[0]
+
+/** The figures of evm-processor's runner, by its names. */
+const RUNNER_FIGURES: readonly [name: string, help: string, of: (metrics: RunnerMetrics) => number][] = [
+  ['chain_height', 'Chain height of the data source', (metrics) => metrics.getChainHeight()],
+  ['last_block', 'Last processed block', (metrics) => metrics.getLastProcessedBlock()],
+  ['mapping_blocks_per_second', 'Mapping performance', (metrics) => metrics.getMappingSpeed()],
+  [
+    'sync_eta_seconds',
+    'Estimated time until all required blocks will be processed or until the chain height will be reached',
+    (metrics) => metrics.getSyncEtaSeconds(),
+  ],
+  ['sync_ratio', 'Percentage of processed blocks', (metrics) => metrics.getSyncRatio()],
+]
+
 /**
- * Serves the processor's own metrics for Prometheus (GET /metrics), and those of the endpoints, at this
- * address, or nowhere without one. Returns what stops it.
- * By default evm-processor 1.27.3 opens a random port on all interfaces. Throws a SettingsError when the port
- * is in use.
+ * Serves the figures of the runner, the process and the endpoints for Prometheus (GET /metrics) at an
+ * address, or nowhere without one. evm-processor's own server opens a random port on all interfaces.
  */
-export async function serveProcessorMetrics(
-  processor: EvmBatchProcessor,
-  rpc: Rpc,
-  address: { host: string; port: number } | undefined,
-): Promise<() => void> {
-  const prometheus = (processor as unknown as ProcessorParts).getPrometheusServer()
-  const server = address && (await listen([prometheus.registry, await registryOf(rpc)], address))
-  const port = address?.port ?? 'none, as INDEXER_METRICS_PORT is not set'
-  prometheus.serve = () => Promise.resolve({ port, close: () => Promise.resolve() })
-  return () => void server?.close().closeAllConnections()
+export class IndexerMetrics extends PrometheusServer {
+  private runner: RunnerMetrics | undefined
+  private server: Server | undefined
+
+  constructor(private readonly address: { host: string; port: number } | undefined) {
+    super()
+  }
+
+  override addRunnerMetrics(metrics: RunnerMetrics): void {
+    this.runner = metrics
+  }
+
+  /** The runner has nothing to open. */
+  override serve(): ReturnType<PrometheusServer['serve']> {
+    const port = this.address?.port ?? 'none, as INDEXER_METRICS_PORT is not set'
+    // The type is a number, but the runner only logs it.
+    return Promise.resolve({ port: port as number, close: () => Promise.resolve() })
+  }
+
+  /** Throws a SettingsError when the port is in use. */
+  async open(rpc: Rpc): Promise<void> {
+    if (!this.address) return
+    this.server = await listen(await this.registryOf(rpc), this.address)
+  }
+
+  close(): void {
+    this.server?.close().closeAllConnections()
+  }
+
+  private async registryOf(rpc: Rpc): Promise<Registry> {
+    const prometheus = await import('prom-client')
+    const registry = new prometheus.Registry()
+    prometheus.collectDefaultMetrics({ register: registry })
+    registerRpcCalls(prometheus, registry, () => [rpc])
+    const figure = (of: (metrics: RunnerMetrics) => number) => (this.runner ? of(this.runner) : 0)
+    for (const [name, help, of] of RUNNER_FIGURES)
+      new prometheus.Gauge({
+        ...{ name: `sqd_processor_${name}`, help, registers: [registry] },
+        collect() {
+          this.set(figure(of))
+        },
+      })
+    return registry
+  }
 }
 
-/** Of our own: evm-processor's is of another version of prom-client. */
-async function registryOf(rpc: Rpc): Promise<Registry> {
-  const prometheus = await import('prom-client')
-  const registry = new prometheus.Registry()
-  registerRpcCalls(prometheus, registry, () => [rpc])
-  return registry
-}
-
-async function listen(
-  registries: readonly [MetricsText, MetricsText],
-  { host, port }: { host: string; port: number },
-): Promise<Server> {
+async function listen(registry: Registry, { host, port }: { host: string; port: number }): Promise<Server> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end()
-    Promise.all(registries.map((registry) => registry.metrics())).then(
-      (texts) => response.writeHead(200, { 'content-type': registries[0].contentType }).end(texts.join('\n')),
+    registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
       () => response.writeHead(500).end(),
     )
   })
@@ -51,17 +87,4 @@ async function listen(
     server.once('error', refuse).listen(port, host, resolve)
   })
   return server
-}
-
-interface MetricsText {
-  contentType: string
-  metrics(): Promise<string>
-}
-
-/** Private parts of evm-processor 1.27.3. */
-interface ProcessorParts {
-  getPrometheusServer(): {
-    registry: MetricsText
-    serve: () => Promise<{ port: number | string; close(): Promise<void> }>
-  }
 }

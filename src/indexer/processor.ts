@@ -1,16 +1,17 @@
 import { EvmBatchProcessor } from '@subsquid/evm-processor'
-import type { Logger } from '@subsquid/logger'
+import { createLogger, type Logger } from '@subsquid/logger'
 import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
 import type { ChainBlock, ChainSource, HeadReader } from '../chain'
 import { isAnswerAttester } from '../answer'
 import { isLocationSchema } from '../location'
-import { EventKind } from '../model'
+import { EventKind } from '../model/generated/_eventKind'
 import type { BodyReader } from './bodies'
+import type { IndexerMetrics } from './metrics'
 import type { BatchWriter, ChainDatabase } from './store'
 import type { ChainEvent } from './project'
-import { attestationFilter, registrationFilter, type Registry } from './registry'
+import { attestationFilter, registrationFilter } from './registrations'
 
 /** Events projected at a time, while Postgres writes those before them. */
 export const EVENTS_PER_WRITE = 1_000
@@ -19,6 +20,11 @@ const EVENT_KINDS = new Map<string, EventKind>([
   [eas.events.Attested.topic, EventKind.ATTESTED],
   [eas.events.Revoked.topic, EventKind.REVOKED],
 ])
+
+/** A block whose logs are decoded. */
+export interface EventBlock extends Pick<ChainBlock, 'header'> {
+  readonly events: readonly ChainEvent[]
+}
 
 /** The events of one block, in order, without duplicates. Other logs are skipped. */
 export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainEvent[] {
@@ -67,83 +73,59 @@ export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigin
   )
 }
 
+/** Parts of an indexer that process its blocks. */
+export interface Processing {
+  chain: Chain
+  /** A gateway of others, which serves history with the events of all schemas. */
+  gatewayUrl: string | undefined
+  source: ChainSource<EventBlock>
+  database: ChainDatabase
+  bodies: BodyReader
+  head: HeadReader
+  metrics: IndexerMetrics
+  log: Logger
+}
+
 /**
- * The processor of a chain's events. A gateway of others, if there is one, serves history with the events of
- * all schemas.
+ * Runs evm-processor's runner in this process. (EvmBatchProcessor.run of 1.27.3 ends the process, and has a
+ * source of its own for the head.) Resolves when there is nothing left to read; rejects with what ends it.
  */
-export function makeProcessor(chain: Chain, gatewayUrl: string | undefined) {
+export function runProcessor(parts: Processing): Promise<void> {
+  const { chain, gatewayUrl, source, database, metrics } = parts
   const processor = new EvmBatchProcessor()
-    .setFinalityConfirmation(chain.finality)
     .setBlockRange({ from: chain.firstBlock })
     .setFields({ log: { transactionHash: true } })
     .addLog(attestationFilter(chain))
     .addLog(registrationFilter(chain))
-  return gatewayUrl === undefined ? processor : processor.setGateway(gatewayUrl)
-}
-
-/** Blocks of one part of a transaction, and what writes them. */
-export interface BlockBatch {
-  readonly blocks: readonly ChainBlock[]
-  readonly isHead: boolean
-  readonly writer: BatchWriter
-}
-
-/**
- * Runs the processor in this process: EvmBatchProcessor.run of 1.27.3, which exits the process and reads the
- * head from a JSON-RPC endpoint, without that. Resolves when there is nothing left to read; rejects with what
- * ends it.
- */
-export function runProcessor(
-  processor: ReturnType<typeof makeProcessor>,
-  hasGateway: boolean,
-  source: ChainSource,
-  database: ChainDatabase,
-  handler: (batch: BlockBatch) => Promise<void>,
-): Promise<void> {
-  const parts = processor as unknown as ProcessorParts
+  if (gatewayUrl !== undefined) processor.setGateway(gatewayUrl)
+  const own = processor as unknown as ProcessorParts
   return new Runner<unknown, BatchWriter>({
     database,
-    requests: parts.getBatchRequests(),
-    ...(hasGateway && { archive: source.confirmed(parts.getArchiveDataSource()) }),
+    requests: own.getBatchRequests(),
+    ...(gatewayUrl !== undefined && { archive: source.confirmed(own.getArchiveDataSource()) }),
     hotDataSource: source,
     allBlocksAreFinal: false,
-    prometheus: parts.getPrometheusServer(),
-    log: parts.getLogger(),
-    process: (writer, { blocks, isHead }) => handler({ writer, blocks: blocks as ChainBlock[], isHead }),
+    prometheus: metrics,
+    log: createLogger('sqd:processor'),
+    process: (writer, { blocks, isHead }) => processBatch(parts, writer, blocks as EventBlock[], isHead),
   }).run()
 }
 
-/** Private parts of evm-processor 1.27.3. */
+/** Private parts of evm-processor 1.27.3: a gateway's client, and its queries. */
 interface ProcessorParts {
-  getLogger(): Logger
-  getBatchRequests(): RunnerParts['requests']
+  getBatchRequests(): RunnerConfig<unknown, BatchWriter>['requests']
   getArchiveDataSource(): DataSource<ChainBlock, unknown>
-  getPrometheusServer(): RunnerParts['prometheus']
 }
-type RunnerParts = RunnerConfig<unknown, BatchWriter>
 
-/**
- * Decodes, reads bodies, projects and writes one batch of blocks. The batch is one database transaction, so
- * it is written whole or not at all.
- */
-export async function processBatch(
-  chain: Chain,
-  registry: Registry,
-  bodies: BodyReader,
-  head: HeadReader,
-  log: Logger,
-  { blocks, writer, isHead }: BlockBatch,
+/** Reads bodies, projects and writes blocks of one transaction, which is written whole or not at all. */
+async function processBatch(
+  { chain, bodies, head, log }: Processing,
+  writer: BatchWriter,
+  blocks: readonly EventBlock[],
+  isHead: boolean,
 ): Promise<void> {
   const started = performance.now()
-  // The source of this process has told it already.
-  await registry.learn(
-    blocks.flatMap(({ header, logs }) =>
-      logs
-        .filter(({ address }) => address === chain.schemaRegistry)
-        .map((each) => ({ ...each, blockNumber: header.height })),
-    ),
-  )
-  const events = blocks.flatMap((block) => decodeEvents(chain, block))
+  const events = blocks.flatMap((block) => block.events)
   const announced = announcedTimes(events)
   const found = await bodies.read(announced, writer.isFinal)
   const fetched = performance.now()

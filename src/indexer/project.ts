@@ -1,4 +1,4 @@
-import type { AttestationBody } from './calls'
+import type { AttestationBody } from './bodies'
 import { PayloadError } from '../eas'
 import { readAnswer, type AnswerFields, type Claims } from '../answer'
 import {
@@ -9,7 +9,7 @@ import {
   type Location,
   type RecordFields,
 } from '../location'
-import { EventKind } from '../model'
+import { EventKind } from '../model/generated/_eventKind'
 
 /**
  * Version of the projection. Increase it with a change by which a record would differ from that of a new

@@ -1,10 +1,9 @@
 import type { Logger } from '@subsquid/logger'
 import { dataSlice, zeroPadValue } from 'ethers/utils'
-import { events, functions } from '../abi/SchemaRegistry'
 import * as eas from '../abi/EAS'
 import { addAnswerAttesters, answerAttesters } from '../answer'
 import type { Chain } from '../chains'
-import type { LogFilter, LogSelection, RpcLog } from '../chain'
+import type { LearnedLog, LogFilter, LogSelection } from '../chain'
 import { schemaUid } from '../eas'
 import {
   addLocationSchemas,
@@ -15,6 +14,13 @@ import {
   type SchemaPolicy,
 } from '../location'
 import type { Route, Rpc } from '../rpc'
+import {
+  REGISTERED,
+  attestationFilter,
+  registeredSchemas,
+  registererOf,
+  registrationFilter,
+} from './registrations'
 import { SchemaRoom, SEVERAL } from './schema-room'
 import {
   foundSchemas,
@@ -44,23 +50,8 @@ import {
 const TOPICS_IN_FILTER = 200
 /** Maximum number of schemas of a chain that are found and watched, in addition to those that are listed. */
 const MOST_FOUND = 1_000
-/** Calls of getSchema in one request. */
-const CALLS_AT_ONCE = 100
-/** Registered of EAS 0.26: it has no record. */
-const REGISTERED_LEGACY = '0x7d917fcbc9a29a9705ff9936ffa599500e4fd902e4486bae317414fe967b307c'
-const ZERO_UID = `0x${'0'.repeat(64)}`
 /** In the list of schemas that a chain's copy holds (noteSchemas): its registrations are read, too. */
 const REGISTRATIONS = 'registrations'
-
-interface Content {
-  uid: string
-  schema: string
-  resolver: string
-  revocable: boolean
-}
-
-/** A log of the registry that was read. */
-type Registration = Pick<RpcLog, 'address' | 'topics' | 'data'> & { blockNumber: string | number }
 
 export class Registry implements LogSelection {
   version = 0
@@ -220,7 +211,7 @@ export class Registry implements LogSelection {
   }
 
   /** As LogSelection.learn. Schemas are stored before they are watched. */
-  async learn(logs: readonly Registration[]): Promise<number> {
+  async learn(logs: readonly LearnedLog[]): Promise<number> {
     if (!this.follows) return 0
     // Attestations that are read but not stored yet are uses, too.
     for (const { address, topics } of logs)
@@ -237,7 +228,7 @@ export class Registry implements LogSelection {
     if (this.room.has(uid)) this.room.use(uid, dataSlice(attester, 12))
   }
 
-  private isFresh({ address, topics }: Registration): boolean {
+  private isFresh({ address, topics }: LearnedLog): boolean {
     return (
       address.toLowerCase() === this.options.chain.schemaRegistry &&
       REGISTERED.includes(topics[0]!) &&
@@ -245,8 +236,8 @@ export class Registry implements LogSelection {
     )
   }
 
-  private async learnNow(logs: readonly Registration[]): Promise<number> {
-    const contents = await this.contents(logs)
+  private async learnNow(logs: readonly LearnedLog[]): Promise<number> {
+    const contents = await registeredSchemas(this.options.chain, this.route, logs)
     const schemas: Omit<FoundSchema, 'readFrom'>[] = []
     for (const [i, { uid, schema, resolver, revocable }] of contents.entries()) {
       // A text that is no UTF-8 has another hash when it is read; no location schema is one.
@@ -313,38 +304,6 @@ export class Registry implements LogSelection {
     return { watched, left: [...left] }
   }
 
-  /** The records of these registrations, in order: of the log, or of the registry where logs have none. */
-  private async contents(logs: readonly Registration[]): Promise<Content[]> {
-    const known = logs.map(({ topics, data }) =>
-      topics[0] === REGISTERED_LEGACY
-        ? undefined
-        : { ...events.Registered.decode({ topics: [...topics], data }).schema, uid: topics[1]! },
-    )
-    const lacking = logs.filter((_, i) => !known[i]).map(({ topics }) => topics[1]!)
-    const read = new Map<string, Content>()
-    for (let i = 0; i < lacking.length; i += CALLS_AT_ONCE) {
-      const uids = lacking.slice(i, i + CALLS_AT_ONCE)
-      const answers = await this.route.batchCall<string>(
-        uids.map((uid) => ({
-          method: 'eth_call',
-          params: [
-            { to: this.options.chain.schemaRegistry, data: functions.getSchema.encode({ uid }) },
-            'latest',
-          ],
-        })),
-      )
-      for (const [n, answer] of answers.entries()) {
-        const content = functions.getSchema.decodeResult(answer)
-        if (content.uid === ZERO_UID) {
-          this.route.turn()
-          throw new Error(`the schema ${uids[n]} is announced by a log but not known to the registry`)
-        }
-        read.set(uids[n]!, { ...content, uid: uids[n]! })
-      }
-    }
-    return logs.map(({ topics }, i) => known[i] ?? read.get(topics[1]!)!)
-  }
-
   /**
    * Whether this event happened before its schema, or its attester, was known: that the log lacks it is no
    * node's fault.
@@ -395,21 +354,4 @@ export class Registry implements LogSelection {
 /** What is watched of a chain as of now. */
 export function watchedOf({ slug }: Chain): Watched {
   return { schemas: locationSchemaUids(slug), attesters: answerAttesters(slug) }
-}
-
-const REGISTERED: readonly string[] = [events.Registered.topic, REGISTERED_LEGACY]
-
-/** Attested and Revoked of the chain's EAS, by any schema. */
-export function attestationFilter(chain: Chain) {
-  return { address: [chain.eas], topic0: [eas.events.Attested.topic, eas.events.Revoked.topic] }
-}
-
-/** Registered of the chain's SchemaRegistry. */
-export function registrationFilter(chain: Chain) {
-  return { address: [chain.schemaRegistry], topic0: [...REGISTERED] }
-}
-
-/** The account that a registration names: EAS 0.26 has it in the data. */
-function registererOf({ topics, data }: Registration): string {
-  return dataSlice(topics[2] ?? data, 12, 32).toLowerCase()
 }

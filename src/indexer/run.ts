@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { createLogger } from '@subsquid/logger'
 import { Auditor } from './audit'
 import {
@@ -5,7 +6,6 @@ import {
   ChainSource,
   Doubt,
   HeadReader,
-  chainBlock,
   contradiction,
   otherChain,
   type BlockRef,
@@ -27,11 +27,11 @@ import {
   type ChainState,
 } from './store'
 import { Lease } from './lease'
-import { serveProcessorMetrics } from './metrics'
+import { IndexerMetrics } from './metrics'
 import { primaryUrl } from '../postgres'
 import { repeat } from '../retry'
 import { Rpc } from '../rpc'
-import { announcedTimes, decodeEvents, makeProcessor, processBatch, runProcessor } from './processor'
+import { announcedTimes, decodeEvents, runProcessor, type EventBlock } from './processor'
 import { followReading } from './reading'
 import { Registry } from './registry'
 
@@ -44,6 +44,7 @@ const CHECK_CONTRACT_EVERY_MS = 15_000
 
 /** An indexer that runs in this process. */
 export interface Indexer {
+  readonly state: State
   /** Resolves when the indexer has been stopped. Rejects with the reason why it cannot continue. */
   readonly ended: Promise<void>
   /**
@@ -68,178 +69,251 @@ export function startIndexer(
   settings: IndexerSettings,
   clock: Clock = MONOTONIC,
 ): Indexer {
-  const stopping = new AbortController()
-  const { signal } = stopping
+  return new ChainIndexer(connected, settings, clock)
+}
+
+/**
+ * States of an indexer, and the states that each may lead to:
+ *
+ *   connecting ──> waiting ──> checking ──> loading ──> indexing      at work
+ *   to Postgres    for the     endpoints    schemas     blocks
+ *                  lease       and database
+ *        └────────────┴───────────┴────────────┴───────────┤
+ *                                  an error, a lost lease  ├──> failed
+ *                                  stop()                  └──> stopping ──> stopped
+ *
+ * A failed indexer is stopped to close its connections; main.ts ends the process instead, with status 2 for a
+ * SettingsError and 1 for any other error.
+ */
+const NEXT = {
+  connecting: ['waiting', 'failed', 'stopping'],
+  waiting: ['checking', 'failed', 'stopping'],
+  checking: ['loading', 'failed', 'stopping'],
+  loading: ['indexing', 'failed', 'stopping'],
+  indexing: ['failed', 'stopping'],
+  failed: ['stopping'],
+  stopping: ['stopped'],
+  stopped: [],
+} as const satisfies Record<string, readonly string[]>
+type State = keyof typeof NEXT
+
+/** Parts of an indexer that has the lease. */
+interface Parts {
+  readonly database: Database
+  readonly lease: Lease
+  readonly bodies: BodyReader
+  readonly doubt: Doubt
+  readonly registry: Registry
+  readonly head: HeadReader
+  /** Reads single blocks, apart from the head reader. */
+  readonly blocks: BlockReader
+  readonly storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
+}
+
+class ChainIndexer implements Indexer {
+  state: State = 'connecting'
+  readonly ended: Promise<void>
+  private readonly chain: Chain
+  private readonly rpc: Rpc
+  private readonly stopping = new AbortController()
+  private readonly signal = this.stopping.signal
   /** What runs until the signal aborts, and what closes the parts, in the order in which they were opened. */
-  const running: Promise<unknown>[] = []
-  const closing: (() => unknown)[] = []
-  let reject: (error: Error) => void
-  const failed = new Promise<never>((_, rejectIt) => (reject = rejectIt))
-  failed.catch(() => {}) // part of `ended`
-  const fail = (error: Error) => {
-    // The lease is released before all else ends: that it is lost then is no failure.
-    if (!signal.aborted) reject(error)
-  }
-  const work = index()
-  const finished = work.catch((error: unknown) => {
-    if (!signal.aborted) throw error
-  })
-  let stopped: Promise<void> | undefined
-  return {
-    ended: Promise.race([finished, failed]),
-    stop: () => (stopped ??= stop()),
+  private readonly running: Promise<unknown>[] = []
+  private readonly closing: (() => unknown)[] = []
+  private work!: Promise<void>
+  private reject!: (error: Error) => void
+  private stopped: Promise<void> | undefined
+
+  constructor(
+    private readonly connected: ConnectedChain,
+    private readonly settings: IndexerSettings,
+    private readonly clock: Clock,
+  ) {
+    const { chain, rpcUrls: urls } = connected
+    this.chain = chain
+    this.rpc = new Rpc({ chain, urls, ...settings.rpc, log, signal: this.signal })
+    this.signal.addEventListener('abort', () => this.rpc.close())
+    this.ended = new Promise((resolve, reject) => {
+      this.reject = reject
+      this.work = this.run().then(resolve, (error: Error) =>
+        this.signal.aborted ? resolve() : this.fail(error),
+      )
+    })
   }
 
-  async function stop(): Promise<void> {
-    stopping.abort(new Error('the indexer is stopped'))
-    await Promise.allSettled([work, ...running])
+  stop(): Promise<void> {
+    return (this.stopped ??= this.close())
+  }
+
+  private enter(state: State): void {
+    const next: readonly State[] = NEXT[this.state]
+    assert(next.includes(state), `an indexer that is ${this.state} cannot be ${state}`)
+    this.state = state
+    log.debug({ chain: this.chain.slug, state }, 'the state of the indexer changed')
+  }
+
+  /** The lease is released before all else ends: that it is lost then is no failure. */
+  private readonly fail = (error: Error): void => {
+    if (this.signal.aborted || this.state === 'failed') return
+    this.enter('failed')
+    this.reject(error)
+  }
+
+  private async close(): Promise<void> {
+    this.enter('stopping')
+    this.stopping.abort(new Error('the indexer is stopped'))
+    await Promise.allSettled([this.work, ...this.running])
     const errors: unknown[] = []
-    for (const close of closing.reverse())
+    for (const close of this.closing.reverse())
       try {
         await close()
       } catch (error) {
         errors.push(error)
       }
+    this.enter('stopped')
     if (errors.length > 0) throw errors[0]
   }
 
-  async function index(): Promise<void> {
-    const { chain, rpcUrls, gatewayUrl, headPollMs } = connected
-    const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log, signal })
-    signal.addEventListener('abort', () => rpc.close())
-    const databaseUrl = await primaryUrl(settings.databaseUrl)
-    signal.throwIfAborted()
+  private async run(): Promise<void> {
+    const databaseUrl = await primaryUrl(this.settings.databaseUrl)
+    this.signal.throwIfAborted()
+    const database = this.open(databaseUrl, this.fail)
+    this.enter('waiting')
+    const lease = new Lease(database, this.chain, log)
+    this.signal.addEventListener('abort', () => this.running.push(lease.release()))
+    await lease.take(this.fail, this.signal)
+    this.enter('checking')
+    const parts = this.partsOf(database, lease)
+    const state = await finalState(database.query, this.chain)
+    const [stored] = await Promise.all([
+      state && this.checkSameChain(state, parts),
+      this.rpc.check(),
+      parts.bodies.hasMulticall(),
+    ])
+    this.enter('loading')
+    await parts.registry.load()
+    const added = await parts.registry.note(state === undefined)
+    if (added.length)
+      log.info(
+        { chain: this.chain.slug, added },
+        'schemas or attesters are new: the audit reads their history',
+      )
+    this.signal.throwIfAborted()
+    this.enter('indexing')
+    this.running.push(...this.duties(parts, state === undefined))
+    await this.process(
+      parts,
+      stored,
+      this.open(databaseUrl, () => {}, 1),
+    )
+  }
+
+  private open(url: string, onReadOnly: (error: Error) => void, connections?: number): Database {
     const onLost = (error: Error) => log.warn({ reason: error.message }, 'a database connection was lost')
-    const database = new Database(databaseUrl, onLost, fail)
-    closing.push(() => database.close())
-    const lease = new Lease(database, chain, log)
-    signal.addEventListener('abort', () => running.push(lease.release()))
-    await lease.take(fail, signal)
-    const bodies = new BodyReader(rpc, chain.eas)
+    const database = new Database(url, onLost, onReadOnly, connections)
+    this.closing.push(() => database.close())
+    return database
+  }
+
+  private partsOf(database: Database, lease: Lease): Parts {
+    const { chain, rpc, clock } = this
     const doubt = new Doubt(clock)
-    const registry = new Registry({
-      chain,
-      rpc,
-      database,
-      policy: settings.schemaPolicy,
-      log,
-      isIndexer: true,
-    })
+    const { schemaPolicy: policy } = this.settings
+    const registry = new Registry({ chain, rpc, database, policy, log, isIndexer: true })
     const newReader = () => new BlockReader(rpc, registry, doubt, clock)
     const storedAtOrBelow = (height: number) => lastEventBlock(database.query, chain, height)
     const head = new HeadReader({
-      ...{ doubt, log, clock, finality: chain.finality, pollMs: headPollMs, blocks: newReader() },
-      storedAtOrBelow,
+      ...{ doubt, log, clock, finality: chain.finality, pollMs: this.connected.headPollMs },
+      ...{ blocks: newReader(), storedAtOrBelow },
     })
-    const blocks = newReader()
-    const state = await finalState(database.query, chain)
-    const [stored] = await Promise.all([
-      state && checkSameChain(state, blocks, database, chain, storedAtOrBelow, signal),
-      rpc.check(),
-      bodies.hasMulticall(),
-    ])
-    await registry.load()
-    const added = await registry.note(state === undefined)
-    if (added.length)
-      log.info({ chain: chain.slug, added }, 'schemas or attesters are new: the audit reads their history')
+    const bodies = new BodyReader(rpc, chain.eas)
+    return { database, lease, bodies, doubt, registry, head, blocks: newReader(), storedAtOrBelow }
+  }
 
-    const source = new ChainSource({
+  /**
+   * Returns the last final block in the database once the endpoints confirm it. Runs before anything is
+   * written. If only that block is false, as after a node that lied about it, and the log before it is the
+   * chain's, the state is set back to the last true block. Throws a SettingsError if the database has indexed
+   * another chain.
+   */
+  private async checkSameChain(
+    { finalHeight: height, finalHash: hash }: ChainState,
+    { database, blocks, storedAtOrBelow }: Parts,
+  ): Promise<BlockRef | undefined> {
+    const { chain, signal } = this
+    const stored = { height, hash }
+    const other = await contradiction(stored, { blocks, log, signal, storedAtOrBelow })
+    if (other === undefined) return stored
+    const last = await storedAtOrBelow(height)
+    const isTrue = !last || (last.height < height && (await blocks.hashesAt(last.height)).includes(last.hash))
+    if (!isTrue || !(await rewindFinal(database, chain, last))) throw otherChain(chain.finality, other)
+    log.error(
+      {
+        ...{ chain: chain.slug, height, stored: hash, node: other.hash },
+        resumesAt: last?.height ?? chain.firstBlock,
+      },
+      'the last final block was false, but the log before it is right: indexing resumes there',
+    )
+    return last
+  }
+
+  /** Starts the runner of evm-processor. Never resolves but when there is nothing left to read. */
+  private async process(parts: Parts, stored: BlockRef | undefined, batches: Database): Promise<void> {
+    const { chain, rpc, signal, clock } = this
+    const { bodies, doubt, head, blocks, registry, lease, storedAtOrBelow } = parts
+    const source = new ChainSource<EventBlock>({
       ...{ rpc, head, blocks, doubt, log, stored, storedAtOrBelow, signal, clock, selection: registry },
       finality: chain.finality,
-      onHistory: (read) =>
-        bodies.prefetch(announcedTimes(read.flatMap((block) => decodeEvents(chain, chainBlock(block))))),
+      decode: (block) => ({ header: block.header, events: decodeEvents(chain, block) }),
+      onHistory: (read) => bodies.prefetch(announcedTimes(read.flatMap(({ events }) => events))),
     })
-    signal.throwIfAborted()
-    const auditor = new Auditor({ chain, rpc, registry, bodies, database, log, head, doubt })
-    running.push(
-      followHead(database, lease, head, chain, clock, signal),
-      watchContract(rpc, doubt, signal),
-      forgetOldChanges(database, chain, signal),
-      auditor.follow(settings.auditCallsPerSecond, signal),
-      followReading(database, chain, lease, log, state === undefined, signal),
-    )
+    const database = new ChainDatabase((work) => lease.holding(work, batches), chain, log)
+    const { indexerMetrics: address } = this.settings
+    const metrics = new IndexerMetrics(address && { ...address, port: address.port + CHAINS.indexOf(chain) })
+    this.closing.push(() => metrics.close())
+    await metrics.open(rpc)
+    const { gatewayUrl } = this.connected
+    await runProcessor({ chain, gatewayUrl, source, database, bodies, head, metrics, log })
+  }
 
-    const batches = new Database(databaseUrl, onLost, () => {}, 1)
-    closing.push(() => batches.close())
-    const store = new ChainDatabase((work) => lease.holding(work, batches), chain, log)
-    const processor = makeProcessor(chain, gatewayUrl)
-    const { indexerMetrics: metrics } = settings
-    const closeMetrics = await serveProcessorMetrics(
-      processor,
-      rpc,
-      metrics && { ...metrics, port: metrics.port + CHAINS.indexOf(chain) },
-    )
-    closing.push(closeMetrics)
-    await runProcessor(processor, gatewayUrl !== undefined, source, store, (batch) =>
-      processBatch(chain, registry, bodies, head, log, batch),
+  /** What runs beside the batches until the signal aborts. */
+  private duties(parts: Parts, isFresh: boolean): Promise<void>[] {
+    const { chain, rpc, signal } = this
+    const { database, lease } = parts
+    return [
+      this.followHead(parts),
+      watchContract(rpc, parts.doubt, signal),
+      forgetOldChanges(database, chain, signal),
+      new Auditor({ chain, rpc, log, ...parts }).follow(this.settings.auditCallsPerSecond, signal),
+      followReading(database, chain, lease, log, isFresh, signal),
+    ]
+  }
+
+  /** Notes every second in the database whether it agrees with the chain, for the API. Never throws. */
+  private followHead({ database, lease, head }: Parts): Promise<void> {
+    const { chain, clock, signal } = this
+    /** Milliseconds by which the database's clock was ahead of this one. */
+    let ahead: number | undefined
+    return repeat(
+      signal,
+      async () => {
+        const report = await head.report(async () => {
+          const { tip, now } = await indexedTip(database.query, chain)
+          // A monotonic clock may stand still while the machine is suspended; that of the database does not.
+          const before = ahead
+          ahead = now - clock.now()
+          if (before !== undefined && ahead - before > SUSPENDED_MS) head.forgetLooks()
+          return tip
+        })
+        await lease.holding((query) => noteHead(query, chain, report))
+        return NOTE_EVERY_MS
+      },
+      (error) => {
+        log.warn({ chain: chain.slug, reason: error.message }, 'the head could not be noted')
+        return NOTE_EVERY_MS
+      },
     )
   }
-}
-
-/**
- * Returns the last final block in the database once the endpoints confirm it. Runs before anything is
- * written. If only that block is false, as after a node that lied about it, and the log before it is the
- * chain's, the state is set back to the last true block. Throws a SettingsError if the database has indexed
- * another chain.
- */
-async function checkSameChain(
-  state: ChainState,
-  blocks: BlockReader,
-  database: Database,
-  chain: Chain,
-  storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>,
-  signal: AbortSignal,
-): Promise<BlockRef | undefined> {
-  const stored = { height: state.finalHeight, hash: state.finalHash }
-  const other = await contradiction(stored, { blocks, log, signal, storedAtOrBelow })
-  if (other === undefined) return stored
-  const last = await storedAtOrBelow(stored.height)
-  const isTrue =
-    !last || (last.height < stored.height && (await blocks.hashesAt(last.height)).includes(last.hash))
-  if (!isTrue || !(await rewindFinal(database, chain, last))) throw otherChain(chain.finality, other)
-  log.error(
-    {
-      chain: chain.slug,
-      height: stored.height,
-      stored: stored.hash,
-      node: other.hash,
-      resumesAt: last?.height ?? chain.firstBlock,
-    },
-    'the last final block was false, but the log before it is right: indexing resumes there',
-  )
-  return last
-}
-
-/** Notes every second in the database whether it agrees with the chain, for the API. Never throws. */
-function followHead(
-  database: Database,
-  lease: Lease,
-  head: HeadReader,
-  chain: Chain,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  /** Milliseconds by which the database's clock was ahead of this one. */
-  let ahead: number | undefined
-  return repeat(
-    signal,
-    async () => {
-      const report = await head.report(async () => {
-        const { tip, now } = await indexedTip(database.query, chain)
-        // A monotonic clock may stand still while the machine is suspended; that of the database does not.
-        const before = ahead
-        ahead = now - clock.now()
-        if (before !== undefined && ahead - before > SUSPENDED_MS) head.forgetLooks()
-        return tip
-      })
-      await lease.holding((query) => noteHead(query, chain, report))
-      return NOTE_EVERY_MS
-    },
-    (error) => {
-      log.warn({ chain: chain.slug, reason: error.message }, 'the head could not be noted')
-      return NOTE_EVERY_MS
-    },
-  )
 }
 
 /**

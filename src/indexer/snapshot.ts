@@ -1,22 +1,27 @@
-import { createHash, type Hash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import path from 'node:path'
-import { Readable, Transform } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createGunzip, createGzip } from 'node:zlib'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
 import { schemaUid } from '../eas'
 import { addAnswerAttesters } from '../answer'
 import { addLocationSchemas } from '../location'
-import { EventKind } from '../model'
+import { EventKind } from '../model/generated/_eventKind'
 import { eventId, type EventRow } from './project'
 import { watchedOf } from './registry'
 import {
+  SnapshotError,
+  checkFile,
+  exists,
+  linesOf,
+  readManifest,
+  writeLines,
+  writeManifest,
+  type ChainNote,
+  type FileNote,
+  type Manifest,
+} from './snapshot-files'
+import {
   BatchWriter,
   atOneMoment,
-  beginRestore,
   bodyOf,
   contentOf,
   countEvents,
@@ -28,16 +33,15 @@ import {
   insertEventTexts,
   insertSchemas,
   isBodiless,
+  lockChain,
   migrationsOf,
   rowOf,
   snapshotPosition,
   takenAttesters,
-  type AnswerAttester,
   type Copy,
   type Database,
   type FoundSchema,
   type Query,
-  type SnapshotPosition,
   type Watched,
 } from './store'
 
@@ -48,41 +52,9 @@ import {
  * gzipped; and manifest.json, written last.
  */
 
-const FORMAT = 'geospatial-attestation-snapshot'
-const VERSION = 2
-const MANIFEST = 'manifest.json'
 /** Events that are written at once, and their characters. */
 const WRITTEN_EVENTS = 500
 const WRITTEN_CHARACTERS = 8_000_000
-
-interface FileNote {
-  name: string
-  lines: number
-  bytes: number
-  sha256: string
-}
-interface ChainNote extends SnapshotPosition {
-  chain: string
-  chainId: number
-  /** Contract, lower-case. */
-  eas: string
-  attesters: AnswerAttester[]
-  events: FileNote
-  found: FileNote
-}
-export interface Manifest {
-  format: typeof FORMAT
-  version: typeof VERSION
-  /** ISO 8601 */
-  taken: string
-  migrations: string[]
-  chains: ChainNote[]
-}
-
-/** A snapshot cannot be written or restored; its message says why, and what would be right. */
-export class SnapshotError extends Error {
-  override readonly name = 'SnapshotError'
-}
 
 /** Says what is being done. */
 export type Progress = (line: string) => void
@@ -102,7 +74,7 @@ export async function takeSnapshot(
   await rm(part, { recursive: true, force: true })
   await mkdir(part, { recursive: true })
   try {
-    const manifest = await atOneMoment(database, async (query) => {
+    const content = await atOneMoment(database, async (query) => {
       const notes: ChainNote[] = []
       for (const chain of chains) {
         const note = await writeChain(query, chain, part, progress)
@@ -112,10 +84,9 @@ export async function takeSnapshot(
         throw new SnapshotError('The database holds no final block of any chain yet: index first')
       const migrations = await migrationsOf(query)
       const taken = new Date().toISOString()
-      return { format: FORMAT, version: VERSION, taken, migrations, chains: notes } satisfies Manifest
+      return { taken, migrations, chains: notes }
     })
-    await writeFile(path.join(part, MANIFEST), sealed(manifest))
-    await synced(path.join(part, MANIFEST))
+    const manifest = await writeManifest(part, content)
     await rename(part, folder)
     return manifest
   } catch (error) {
@@ -151,54 +122,6 @@ async function writeChain(
   }
 }
 
-async function writeLines(
-  folder: string,
-  name: string,
-  pages: AsyncIterable<string[]> | Iterable<string[]>,
-): Promise<FileNote> {
-  const [hash, file] = [createHash('sha256'), path.join(folder, name)]
-  let [lines, bytes] = [0, 0]
-  async function* texts() {
-    for await (const page of pages) {
-      lines += page.length
-      yield page.map((text) => `${text}\n`).join('')
-    }
-  }
-  await pipeline(
-    Readable.from(texts()),
-    createGzip(),
-    hashing(hash, (more) => (bytes += more)),
-    createWriteStream(file),
-  )
-  await synced(file)
-  return { name, lines, bytes, sha256: hash.digest('hex') }
-}
-
-/** Has a file written through to the disk. */
-async function synced(file: string): Promise<void> {
-  const handle = await open(file, 'r+')
-  await handle.sync()
-  await handle.close()
-}
-
-function hashing(hash: Hash, onBytes: (bytes: number) => void): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk)
-      onBytes(chunk.length)
-      done(null, chunk)
-    },
-  })
-}
-
-/** A manifest as text, with its own checksum. */
-function sealed(manifest: Manifest): string {
-  return `${JSON.stringify({ ...manifest, sha256: checksum(manifest) }, null, 2)}\n`
-}
-function checksum(manifest: object): string {
-  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
-}
-
 /**
  * Restores a snapshot into an empty, migrated database, in one transaction. Everything is checked before
  * anything is written. Nothing of it counts as audited. Throws a SnapshotError.
@@ -224,7 +147,7 @@ export async function restoreSnapshot(
     }
   await requireEmpty(database.query, chains)
   const uids = await database.transaction(async (query, copy) => {
-    for (const { chain } of known) await beginRestore(query, chain)
+    for (const { chain } of known) await lockChain(query, chain)
     await requireEmpty(query, chains)
     let total = 0
     for (const { note, chain } of known)
@@ -299,29 +222,6 @@ async function requireEmpty(query: Query, chains: readonly Chain[]): Promise<voi
     )
 }
 
-async function readManifest(folder: string): Promise<Manifest> {
-  const file = path.join(folder, MANIFEST)
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new SnapshotError(`'${file}' cannot be read (${error.code}): name the folder of a snapshot`)
-  })
-  let manifest:
-    (Omit<Manifest, 'format' | 'version'> & { format: string; version: number; sha256: string }) | null
-  try {
-    manifest = JSON.parse(text) as typeof manifest
-  } catch {
-    throw new SnapshotError(`'${file}' is no JSON: it is cut or changed`)
-  }
-  if (manifest?.format !== FORMAT) throw new SnapshotError(`'${file}' is not the manifest of a snapshot`)
-  if (manifest.version !== VERSION)
-    throw new SnapshotError(
-      `'${file}' has version ${manifest.version} of the format; this program reads ${VERSION}`,
-    )
-  const { sha256, ...content } = manifest
-  if (sha256 !== checksum(content))
-    throw new SnapshotError(`'${file}' has another checksum than it says: it was changed`)
-  return content as Manifest
-}
-
 function chainOf({ chain: slug, chainId, eas }: ChainNote, chains: readonly Chain[]): Chain {
   const chain = chains.find((each) => each.slug === slug)
   if (!chain)
@@ -333,42 +233,6 @@ function chainOf({ chain: slug, chainId, eas }: ChainNote, chains: readonly Chai
       `The snapshot's ${slug} has the id ${chainId} and EAS at ${eas}, this service's ${chain.id} and ${chain.eas}: it is of another network`,
     )
   return chain
-}
-
-async function checkFile(folder: string, { name, bytes, sha256 }: FileNote): Promise<void> {
-  const [hash, file] = [createHash('sha256'), path.join(folder, path.basename(name))]
-  let length = 0
-  try {
-    for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-      hash.update(chunk)
-      length += chunk.length
-    }
-  } catch (error) {
-    throw new SnapshotError(`'${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`)
-  }
-  if (length !== bytes)
-    throw new SnapshotError(`'${file}' has ${length} bytes, the manifest says ${bytes}: it is cut or changed`)
-  if (hash.digest('hex') !== sha256)
-    throw new SnapshotError(`'${file}' has another checksum than the manifest says: it was changed`)
-}
-
-/** Throws a SnapshotError where there are not as many as the manifest says. */
-async function* linesOf(folder: string, { name, lines }: FileNote): AsyncGenerator<string> {
-  const texts = createGunzip().setEncoding('utf8')
-  const reading = pipeline(createReadStream(path.join(folder, path.basename(name))), texts, { end: true })
-  // Its error is thrown where the texts are read.
-  reading.catch(() => {})
-  let [count, begun]: [number, string[]] = [0, []]
-  for await (const text of texts as AsyncIterable<string>) {
-    const [first, ...others] = text.split('\n')
-    begun.push(first!)
-    for (const next of others) {
-      count++
-      yield begun.join('')
-      begun = [next]
-    }
-  }
-  if (count !== lines) throw new SnapshotError(`'${name}' has ${count} lines, the manifest says ${lines}`)
 }
 
 /** What an event claims is the audit's to check; this one is of its chain, and final. */
@@ -402,14 +266,4 @@ function readAs<T>(read: (text: string) => T, line: string, { name }: FileNote):
     // Said below.
   }
   throw new SnapshotError(`'${name}' has a line that is no event and no schema: it was changed`)
-}
-
-async function exists(file: string): Promise<boolean> {
-  return open(file).then(
-    async (handle) => {
-      await handle.close()
-      return true
-    },
-    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
-  )
 }

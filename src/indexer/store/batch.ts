@@ -1,21 +1,21 @@
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../../chains'
-import { EventKind } from '../../model'
-import type { AttestationBody } from '../calls'
-import { ContentError, isolate } from '../isolate'
+import { EventKind } from '../../model/generated/_eventKind'
+import type { AttestationBody } from '../bodies'
+import { ContentError, attempt, isolate } from '../isolate'
 import {
+  eventRow,
   project,
   PROJECTED_TABLES,
   requireBodies,
   type ChainEvent,
+  type EventRow,
   type ProjectedTable,
   type Projection,
   type Revocation,
 } from '../project'
-import { limitStatements, lockChain, type Query } from './connection'
-import { copyTexts, type Copy } from './copy'
+import { limitStatements, lockChain, type Copy, type Query } from './connection'
 import { LAST_HEIGHT, saveRevoked, settleHotBlocks } from './hot'
-import { insertWithheld } from './log'
 import { noteIndexed, type IndexedBlock } from './status'
 
 /** Rows of a table, ready to be sent. */
@@ -177,4 +177,88 @@ function copied(table: string, rows: readonly object[]): Copied[] {
   if (rows.length === 0) return []
   const columns = Object.keys(rows[0]!)
   return [{ table, columns, texts: copyTexts(rows, columns) }]
+}
+
+/** Writes rows into the log. */
+export async function insertEvents(copy: Copy, rows: readonly EventRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const columns = Object.keys(rows[0]!)
+  await copy('attestation_event', columns, copyTexts(rows, columns))
+}
+
+const PROBLEM_CHARACTERS = 300
+
+/**
+ * Writes an Attested that gives no record: with its body if that can be stored, else without. Throws when
+ * even that fails: then the content is not the cause.
+ */
+export async function insertWithheld(
+  query: Query,
+  copy: Copy,
+  chain: Chain,
+  event: ChainEvent,
+  body: AttestationBody | undefined,
+  reason: Error,
+): Promise<void> {
+  const problem = withheldProblem(reason)
+  let failure: Error | undefined
+  for (const kept of body ? [body, undefined] : [undefined]) {
+    failure = await attempt(query, () =>
+      insertEvents(copy, [eventRow(chain.slug, event, kept, problem, true)]),
+    )
+    if (!failure) return
+  }
+  throw failure!
+}
+
+/** The column `problem` of an event that is withheld. */
+export function withheldProblem(reason: Error): string {
+  return `it could not be stored: ${reason.message.slice(0, PROBLEM_CHARACTERS)}`
+}
+
+// Rows as the text format of COPY (PostgreSQL, "COPY", Text Format): less than half the work of an INSERT from JSON,
+// for Postgres and for this process.
+
+/** Characters of a text, roughly: a JavaScript string holds half a billion. */
+const TEXT_LENGTH = 1_000_000
+
+/** Rows with these columns as texts of whole lines. */
+export function copyTexts(rows: readonly object[], columns: readonly string[]): string[] {
+  const texts: string[] = []
+  let text = ''
+  for (const row of rows) {
+    for (let i = 0; i < columns.length; i++) {
+      if (i > 0) text += '\t'
+      text += valueText((row as Record<string, unknown>)[columns[i]!])
+    }
+    text += '\n'
+    if (text.length < TEXT_LENGTH) continue
+    texts.push(text)
+    text = ''
+  }
+  if (text) texts.push(text)
+  return texts
+}
+
+/** A value as COPY reads it: text, numbers, booleans, times, bytes, lists of texts, and JSON. */
+function valueText(value: unknown): string {
+  if (typeof value === 'string') return escaped(value)
+  if (value === null || value === undefined) return '\\N'
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (value instanceof Date) return value.toISOString()
+  if (Buffer.isBuffer(value)) return `\\\\x${value.toString('hex')}`
+  if (Array.isArray(value)) return value.length ? escaped(listText(value as string[])) : '{}'
+  return escaped(JSON.stringify(value))
+}
+
+/** An array of texts as Postgres reads it (PostgreSQL, "Array Input and Output Syntax"). */
+function listText(values: readonly string[]): string {
+  return `{${values.map((value) => `"${value.replace(/["\\]/g, '\\$&')}"`).join()}}`
+}
+
+const SPECIAL = /[\\\n\r\t]/
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+
+function escaped(text: string): string {
+  return SPECIAL.test(text) ? text.replace(/[\\\n\r\t]/g, (special) => ESCAPES[special]!) : text
 }

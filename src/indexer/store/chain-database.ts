@@ -9,8 +9,7 @@ import type {
 } from '@subsquid/util-internal-processor-tools'
 import type { Chain } from '../../chains'
 import { BatchWriter } from './batch'
-import type { Query } from './connection'
-import type { Copy } from './copy'
+import type { Copy, Query } from './connection'
 import { chainState, insertHotBlock, noteFinal, rollBack, settleHotBlocks } from './hot'
 
 /**
@@ -74,14 +73,8 @@ export class ChainDatabase implements HotDatabase<BatchWriter> {
     })
   }
 
-  /** The runner calls transactHot2 instead. */
-  transactHot(
-    info: HotTxInfo,
-    write: (writer: BatchWriter, block: HashAndHeight) => Promise<void>,
-  ): Promise<void> {
-    return this.transactHot2(info, async (writer, from, to) => {
-      for (const block of info.newBlocks.slice(from, to)) await write(writer, block)
-    })
+  transactHot(): Promise<never> {
+    return Promise.reject(new Error('the runner calls transactHot2'))
   }
 
   private async write(

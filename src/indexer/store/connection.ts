@@ -1,9 +1,14 @@
-import { Pool } from 'pg'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Pool, type ClientBase } from 'pg'
+import { from } from 'pg-copy-streams'
 import type { Chain } from '../../chains'
-import { copyOver, type Copy } from './copy'
 
 /** Runs one statement and answers its rows. */
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
+
+/** Writes rows, as `copyTexts` of batch.ts returns them, into columns of a table. Throws what Postgres refuses. */
+export type Copy = (table: string, columns: readonly string[], texts: readonly string[]) => Promise<void>
 
 /** Runs work in a transaction: a Database, or one that requires a lease. */
 export interface Transactions {
@@ -105,4 +110,12 @@ export async function limitStatements(query: Query): Promise<void> {
     `SELECT set_config('statement_timeout', '${STATEMENT_SECONDS}s', true),
        set_config('lock_timeout', '${LOCK_SECONDS}s', true)`,
   )
+}
+
+/** COPY over a connection. */
+export function copyOver(client: ClientBase): Copy {
+  return async (table, columns, texts) => {
+    const names = columns.map((column) => `"${column}"`).join()
+    await pipeline(Readable.from(texts), client.query(from(`COPY ${table} (${names}) FROM STDIN`)))
+  }
 }

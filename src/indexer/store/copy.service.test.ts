@@ -3,7 +3,8 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDatabase, type TestDatabase } from '../../../test/database'
 import { hunt } from '../../../test/seed'
-import { copyOver, copyTexts } from './copy'
+import { copyTexts } from './batch'
+import { copyOver } from './connection'
 
 let database: TestDatabase
 let client: Client

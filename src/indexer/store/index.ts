@@ -4,14 +4,12 @@
  * takes back the blocks of a reorg, and logs what became final. replay.ts
  * makes records and answers anew from the log and repairs the log; log.ts has the log's rows, status.ts how
  * far a chain's copy goes, schemas.ts which schemas were found, attesters.ts whose answers are read,
- * writer.ts which process may write, snapshot.ts what a snapshot has, connection.ts connections and locks,
- * copy.ts how many rows are written at once.
+ * writer.ts which process may write, snapshot.ts what a snapshot has, connection.ts connections, COPY and locks.
  */
 export { insertAttesters, takeAttesters, takenAttesters, type AnswerAttester } from './attesters'
 export { BatchWriter } from './batch'
 export { ChainDatabase } from './chain-database'
-export { Database, type Query } from './connection'
-export type { Copy } from './copy'
+export { Database, lockChain, type Copy, type Query } from './connection'
 export { LAST_HEIGHT, finalState, rewindFinal, settleHotBlocks, type ChainState } from './hot'
 export {
   bodilessEvents,
@@ -30,18 +28,23 @@ export {
 export { NotFinalError, repairLog, replayAgain, replayPage, type Replayed } from './replay'
 export {
   atOneMoment,
-  beginRestore,
   contentOf,
   countEvents,
   endRestore,
   eventTexts,
   insertEventTexts,
-  insertSchemas,
   migrationsOf,
   snapshotPosition,
   type SnapshotPosition,
 } from './snapshot'
-export { foundSchemas, noteWatched, schemaUses, storeSchemas, type FoundSchema } from './schemas'
+export {
+  foundSchemas,
+  insertSchemas,
+  noteWatched,
+  schemaUses,
+  storeSchemas,
+  type FoundSchema,
+} from './schemas'
 export {
   CHANGES_FORGOTTEN_AT_ONCE,
   followsHead,

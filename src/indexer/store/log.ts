@@ -1,11 +1,10 @@
 import type { BlockRef } from '../../chain'
 import type { Chain } from '../../chains'
-import { EventKind } from '../../model'
-import type { AttestationBody } from '../calls'
+import { EventKind } from '../../model/generated/_eventKind'
+import type { AttestationBody } from '../bodies'
 import { attempt } from '../isolate'
 import { eventId, eventRow, type ChainEvent, type EventRow, type ProjectedTable } from '../project'
 import { limitStatements, lockChain, type Database, type Query } from './connection'
-import { copyTexts, type Copy } from './copy'
 
 /** Rows of the event log, and how rows are written. */
 
@@ -36,8 +35,6 @@ export interface Watched {
   schemas: readonly string[]
   attesters: readonly string[]
 }
-
-const PROBLEM_CHARACTERS = 300
 
 /** The event that a row of the log was made of. */
 export function eventOf(row: EventRow): ChainEvent {
@@ -85,44 +82,9 @@ export function rowOf(text: string): EventRow {
   }
 }
 
-/** Writes rows into the log. */
-export async function insertEvents(copy: Copy, rows: readonly EventRow[]): Promise<void> {
-  if (rows.length === 0) return
-  const columns = Object.keys(rows[0]!)
-  await copy('attestation_event', columns, copyTexts(rows, columns))
-}
-
 /** Inserts rows, given as a JSON array ($1) of objects whose keys are the columns. */
 export function insertSql(table: 'attestation_event' | ProjectedTable): string {
   return `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`
-}
-
-/**
- * Writes an Attested that gives no record: with its body if that can be stored, else without. Throws when
- * even that fails: then the content is not the cause.
- */
-export async function insertWithheld(
-  query: Query,
-  copy: Copy,
-  chain: Chain,
-  event: ChainEvent,
-  body: AttestationBody | undefined,
-  reason: Error,
-): Promise<void> {
-  const problem = withheldProblem(reason)
-  let failure: Error | undefined
-  for (const kept of body ? [body, undefined] : [undefined]) {
-    failure = await attempt(query, () =>
-      insertEvents(copy, [eventRow(chain.slug, event, kept, problem, true)]),
-    )
-    if (!failure) return
-  }
-  throw failure!
-}
-
-/** The column `problem` of an event that is withheld. */
-export function withheldProblem(reason: Error): string {
-  return `it could not be stored: ${reason.message.slice(0, PROBLEM_CHARACTERS)}`
 }
 
 /** The attestations of a chain that could not be stored. */

@@ -1,6 +1,6 @@
 import type { Chain } from '../../chains'
-import { EventKind } from '../../model'
-import type { AttestationBody } from '../calls'
+import { EventKind } from '../../model/generated/_eventKind'
+import type { AttestationBody } from '../bodies'
 import { ContentError, isolate } from '../isolate'
 import {
   eventId,
@@ -15,19 +15,16 @@ import {
   type ProjectedTable,
   type Projection,
 } from '../project'
-import { limitStatements, lockChain, type Database, type Query, type Transactions } from './connection'
-import type { Copy } from './copy'
+import { insertEvents, insertWithheld, withheldProblem } from './batch'
 import {
-  bodyOf,
-  eventOf,
-  insertEvents,
-  insertSql,
-  insertWithheld,
-  isBodiless,
-  withheldProblem,
-  type StoredEvent,
-  type Watched,
-} from './log'
+  limitStatements,
+  lockChain,
+  type Copy,
+  type Database,
+  type Query,
+  type Transactions,
+} from './connection'
+import { bodyOf, eventOf, insertSql, isBodiless, type StoredEvent, type Watched } from './log'
 import { noteRepaired } from './status'
 
 /**

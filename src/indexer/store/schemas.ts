@@ -65,6 +65,21 @@ export function noteWatched(
   )
 }
 
+export async function insertSchemas(
+  query: Query,
+  chain: Chain,
+  schemas: readonly FoundSchema[],
+): Promise<void> {
+  await query(
+    `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, registerer, block_number, watched, read_from)
+     SELECT $1, uid, fields, resolver, revocable, registerer, block, watched, "readFrom"
+     FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, registerer text,
+       block integer, watched boolean, "readFrom" integer)
+     ON CONFLICT (chain, uid) DO UPDATE SET block_number = excluded.block_number, watched = excluded.watched`,
+    [chain.slug, JSON.stringify(schemas)],
+  )
+}
+
 /**
  * Stores schemas that were found, and those that `left` for them, and answers the former with `readFrom`.
  * `isIndexer`: this process reads them from now on. Blocks of its copy that come after a registration were
@@ -89,14 +104,7 @@ export function storeSchemas(
       ...schema,
       readFrom: schema.block <= copied ? status!.last! + 1 : schema.block,
     }))
-    await query(
-      `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, registerer, block_number, watched, read_from)
-       SELECT $1, uid, fields, resolver, revocable, registerer, block, watched, "readFrom"
-       FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, registerer text,
-         block integer, watched boolean, "readFrom" integer)
-       ON CONFLICT (chain, uid) DO UPDATE SET block_number = excluded.block_number, watched = excluded.watched`,
-      [chain.slug, JSON.stringify(schemas)],
-    )
+    await insertSchemas(query, chain, schemas)
     if (left.length)
       await query('UPDATE location_schema SET watched = false WHERE chain = $1 AND uid = ANY($2)', [
         chain.slug,

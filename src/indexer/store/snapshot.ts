@@ -1,8 +1,7 @@
 import type { Chain } from '../../chains'
-import { lockChain, type Database, type Query } from './connection'
+import type { Database, Query } from './connection'
 import { eventId, READING } from '../project'
 import { insertSql } from './log'
-import type { FoundSchema } from './schemas'
 import { finalState } from './hot'
 
 /** What a snapshot reads from a database, and a restore writes into an empty one (../snapshot.ts). */
@@ -93,25 +92,6 @@ export async function countEvents(query: Query, { slug }: Chain): Promise<number
 /** Writes events, as eventTexts gave them, and nothing that follows from them. */
 export async function insertEventTexts(query: Query, texts: readonly string[]): Promise<void> {
   await query(insertSql('attestation_event'), [`[${texts.join()}]`])
-}
-
-export async function insertSchemas(
-  query: Query,
-  chain: Chain,
-  schemas: readonly FoundSchema[],
-): Promise<void> {
-  await query(
-    `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, registerer, block_number, watched, read_from)
-     SELECT $1, uid, fields, resolver, revocable, registerer, block, watched, "readFrom"
-     FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, registerer text,
-       block integer, watched boolean, "readFrom" integer)`,
-    [chain.slug, JSON.stringify(schemas)],
-  )
-}
-
-/** Keeps all other writers of a chain out until the transaction ends. */
-export async function beginRestore(query: Query, chain: Chain): Promise<void> {
-  await lockChain(query, chain)
 }
 
 /** Sets where a chain's indexer goes on. Nothing counts as audited. */

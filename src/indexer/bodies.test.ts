@@ -2,7 +2,14 @@ import { AbiCoder, hexlify, randomBytes, zeroPadValue } from 'ethers'
 import { expect, test } from 'vitest'
 import * as eas from '../abi/EAS'
 import * as aggregate from '../abi/Multicall3'
-import { CountError, attestationCall, bytesOf, decodeAttestation, multicall, multicallAnswers } from './calls'
+import {
+  CountError,
+  attestationCall,
+  bytesOf,
+  decodeAttestation,
+  multicall,
+  multicallAnswers,
+} from './bodies'
 
 const abi = AbiCoder.defaultAbiCoder()
 const STRUCT =

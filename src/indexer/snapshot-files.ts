@@ -1,0 +1,173 @@
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import type { AnswerAttester, SnapshotPosition } from './store'
+
+/** The files of a snapshot: lines of JSON, gzipped, and a manifest with the checksums of all. */
+
+const FORMAT = 'geospatial-attestation-snapshot'
+const VERSION = 2
+const MANIFEST = 'manifest.json'
+export interface FileNote {
+  name: string
+  lines: number
+  bytes: number
+  sha256: string
+}
+export interface ChainNote extends SnapshotPosition {
+  chain: string
+  chainId: number
+  /** Contract, lower-case. */
+  eas: string
+  attesters: AnswerAttester[]
+  events: FileNote
+  found: FileNote
+}
+export interface Manifest {
+  format: typeof FORMAT
+  version: typeof VERSION
+  /** ISO 8601 */
+  taken: string
+  migrations: string[]
+  chains: ChainNote[]
+}
+
+/** A snapshot cannot be written or restored; its message says why, and what would be right. */
+export class SnapshotError extends Error {
+  override readonly name = 'SnapshotError'
+}
+
+/** Writes pages of lines into a file, through to the disk. */
+export async function writeLines(
+  folder: string,
+  name: string,
+  pages: AsyncIterable<string[]> | Iterable<string[]>,
+): Promise<FileNote> {
+  const [hash, file] = [createHash('sha256'), path.join(folder, name)]
+  let [lines, bytes] = [0, 0]
+  async function* texts() {
+    for await (const page of pages) {
+      lines += page.length
+      yield page.map((text) => `${text}\n`).join('')
+    }
+  }
+  await pipeline(
+    Readable.from(texts()),
+    createGzip(),
+    hashing(hash, (more) => (bytes += more)),
+    createWriteStream(file),
+  )
+  await synced(file)
+  return { name, lines, bytes, sha256: hash.digest('hex') }
+}
+
+/** Has a file written through to the disk. */
+async function synced(file: string): Promise<void> {
+  const handle = await open(file, 'r+')
+  await handle.sync()
+  await handle.close()
+}
+
+function hashing(hash: Hash, onBytes: (bytes: number) => void): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk)
+      onBytes(chunk.length)
+      done(null, chunk)
+    },
+  })
+}
+
+/** Writes a snapshot's manifest into its folder, through to the disk. */
+export async function writeManifest(
+  folder: string,
+  content: Omit<Manifest, 'format' | 'version'>,
+): Promise<Manifest> {
+  const manifest = { format: FORMAT, version: VERSION, ...content } satisfies Manifest
+  await writeFile(path.join(folder, MANIFEST), sealed(manifest))
+  await synced(path.join(folder, MANIFEST))
+  return manifest
+}
+
+/** A manifest as text, with its own checksum. */
+function sealed(manifest: Manifest): string {
+  return `${JSON.stringify({ ...manifest, sha256: checksum(manifest) }, null, 2)}\n`
+}
+function checksum(manifest: object): string {
+  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
+}
+
+/** Throws a SnapshotError unless the folder has a manifest with the checksum that it states. */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const file = path.join(folder, MANIFEST)
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new SnapshotError(`'${file}' cannot be read (${error.code}): name the folder of a snapshot`)
+  })
+  let manifest:
+    (Omit<Manifest, 'format' | 'version'> & { format: string; version: number; sha256: string }) | null
+  try {
+    manifest = JSON.parse(text) as typeof manifest
+  } catch {
+    throw new SnapshotError(`'${file}' is no JSON: it is cut or changed`)
+  }
+  if (manifest?.format !== FORMAT) throw new SnapshotError(`'${file}' is not the manifest of a snapshot`)
+  if (manifest.version !== VERSION)
+    throw new SnapshotError(
+      `'${file}' has version ${manifest.version} of the format; this program reads ${VERSION}`,
+    )
+  const { sha256, ...content } = manifest
+  if (sha256 !== checksum(content))
+    throw new SnapshotError(`'${file}' has another checksum than it says: it was changed`)
+  return content as Manifest
+}
+
+/** Throws a SnapshotError unless a file has the bytes that the manifest states. */
+export async function checkFile(folder: string, { name, bytes, sha256 }: FileNote): Promise<void> {
+  const [hash, file] = [createHash('sha256'), path.join(folder, path.basename(name))]
+  let length = 0
+  try {
+    for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+      hash.update(chunk)
+      length += chunk.length
+    }
+  } catch (error) {
+    throw new SnapshotError(`'${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  if (length !== bytes)
+    throw new SnapshotError(`'${file}' has ${length} bytes, the manifest says ${bytes}: it is cut or changed`)
+  if (hash.digest('hex') !== sha256)
+    throw new SnapshotError(`'${file}' has another checksum than the manifest says: it was changed`)
+}
+
+/** The lines of a file. Throws a SnapshotError if there are not as many as the manifest states. */
+export async function* linesOf(folder: string, { name, lines }: FileNote): AsyncGenerator<string> {
+  const texts = createGunzip().setEncoding('utf8')
+  const reading = pipeline(createReadStream(path.join(folder, path.basename(name))), texts, { end: true })
+  // Its error is thrown where the texts are read.
+  reading.catch(() => {})
+  let [count, begun]: [number, string[]] = [0, []]
+  for await (const text of texts as AsyncIterable<string>) {
+    const [first, ...others] = text.split('\n')
+    begun.push(first!)
+    for (const next of others) {
+      count++
+      yield begun.join('')
+      begun = [next]
+    }
+  }
+  if (count !== lines) throw new SnapshotError(`'${name}' has ${count} lines, the manifest says ${lines}`)
+}
+
+export async function exists(file: string): Promise<boolean> {
+  return open(file).then(
+    async (handle) => {
+      await handle.close()
+      return true
+    },
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  )
+}
