@@ -128,6 +128,39 @@ test('rooms import each other in one direction only, and through their doors', (
   })
   expect(wrong.filter((arrow) => !arrow.startsWith('dev/'))).toEqual([])
 })
+/** Files at most from the first one that sees it to the last (docs/architecture/README.md). */
+const LONGEST_WAYS: Record<string, number> = { 'a record query': 7, 'a tile': 6, 'a computation': 7 }
+test.each(Object.entries(LONGEST_WAYS))(
+  'the way of %s has at most %i files, each imported by one before it',
+  (flow, most) => {
+    const page = readFileSync('docs/architecture/README.md', 'utf8')
+    const row = new RegExp(`^\\| ${flow} \\| (.*) \\|$`, 'm').exec(page)![1]!
+    let folder = ''
+    const way = row
+      .replace(/ \([^)]*\)/g, '')
+      .split(' -> ')
+      .map((step) => {
+        const name = step.replaceAll('`', '')
+        const target = name.includes('/') ? name : `${folder}/${name}`
+        folder = fileOf(`${target}/index`, files) ? target : path.posix.dirname(target)
+        return target
+      })
+    expect(way.length).toBeLessThanOrEqual(most)
+    const seen = (target: string) =>
+      files.filter((file) => file === fileOf(target, files) || file.startsWith(`${target}/`))
+    for (const [i, target] of way.entries()) {
+      expect([target, seen(target).length > 0]).toEqual([target, true])
+      const before = way
+        .slice(0, i)
+        .flatMap(seen)
+        .flatMap(imports)
+        .map((each) => fileOf(each, files))
+      // Of another room, by its door.
+      const doors = [...seen(target), fileOf(roomOf(target) ?? '', files)]
+      if (i > 0) expect([target, doors.some((file) => before.includes(file))]).toEqual([target, true])
+    }
+  },
+)
 test('the kernel and the signing code import nothing of ours', () => {
   expect(crossings(under('src/geodesy/'), /^(src|api|dev)\/(?!geodesy)|^ethers/)).toEqual([])
   expect(crossings(under('src/eas/'), /^(src|api|dev)\/(?!eas)/)).toEqual([])
@@ -211,7 +244,7 @@ test('parts get settings by name, and secrets go to the signers alone', () => {
   expect(readers(/\breadSealSecrets\b/)).toEqual(['src/config.ts', 'api/compute/signers/index.ts'])
   expect(readers(/\breadPin\b/)).toEqual(['src/config.ts', 'api/compute/signers/pkcs11.ts'])
 })
-test("one place each: SQL, the environment, the key, outgoing calls, the indexer's store", () => {
+test("one place each: SQL, the environment, the key, outgoing calls, caches, the indexer's store", () => {
   expect(
     holders(/\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b[^]*?\b(FROM|VALUES|SET)\b/).filter(
       (file) => file.startsWith('api/') && !/\/store\/|\/(store|sql)[^/]*\.ts$/.test(file),
@@ -222,6 +255,8 @@ test("one place each: SQL, the environment, the key, outgoing calls, the indexer
   expect(holders(/\b(SigningKey|keySigner)\b/).filter((file) => !file.startsWith('src/eas/'))).toEqual([
     'api/compute/signers/index.ts',
   ])
+  // One kind of cache, with one list of them (docs/architecture/caches.md).
+  expect(holders(/'lru-cache'/)).toEqual(['api/http/cache.ts'])
   expect(holders(/'pkcs11js'/)).toEqual(['api/compute/signers/pkcs11-worker.ts'])
   expect(holders(/\brpcClient\(|= rpcClient\b/)).toEqual([
     'src/rpc/endpoint.ts',

@@ -1,7 +1,7 @@
 import { createXXHash64 } from 'hash-wasm'
-import { LRUCache } from 'lru-cache'
 import { canonicalJson, liftCoordinates, readGeometry, readLifted, type Reading } from '../../src/geodesy'
 import { parseBody } from '../http/body'
+import { Cache } from '../http/cache'
 import { RequestError } from '../http/problems'
 import { problemOf, referenceOf, type BodyRead, type WorkerProblem } from './measure'
 import { refuseSalts } from './salted'
@@ -144,12 +144,11 @@ async function readOne(
  * bit for bit. Saves keccak, which takes as long as the rest of reading. The numbers are copies: those of a
  * reading move to another thread.
  */
-const references = new LRUCache<string, { numbers: Uint8Array[]; layout: string; ref: string }>({
-  maxSize: 24_000_000,
-  sizeCalculation: ({ numbers }) => numbers.reduce((sum, { length }) => sum + length, 0),
+const references = new Cache<{ numbers: Uint8Array[]; layout: string; ref: string }>('references', {
+  sizeOf: ({ numbers }) => numbers.reduce((sum, { length }) => sum + length, 0),
 })
 /** Quick hashes of geometries that came once. */
-const readOnce = new LRUCache<string, true>({ max: 10_000 })
+const readOnce = new Cache<true>('references that came once')
 const quickHash = createXXHash64()
 /** Positions: what is smaller takes less than a millisecond. */
 const WORTH_REMEMBERING = 1_000

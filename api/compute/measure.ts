@@ -1,5 +1,4 @@
 import path from 'node:path'
-import { LRUCache } from 'lru-cache'
 import { keccak256 } from '../../src/eas'
 import {
   BoundError,
@@ -13,6 +12,7 @@ import {
   type Reading,
 } from '../../src/geodesy'
 import { OPERATIONS, type OperationName, type Outcome } from '../../src/operations'
+import { Cache } from '../http/cache'
 import { ComputeError, RequestError } from '../http/problems'
 import { Workers, type WorkerLimits } from '../http/workers'
 import type { Work } from '../http/work'
@@ -87,17 +87,8 @@ const HERE_MICROSECONDS = 30_000
 const BUDGET_MS = 20_000
 /** Worker threads of all clients and of one, so that one is left for others; and places in the queue. */
 const WORKERS = { all: 3, each: 2, waiting: 64, waitingEach: 16 }
-/**
- * Bytes, estimated by sizeOf, of the prepared geometries that are kept; and the positions of the largest that
- * is kept, which takes 10 ms to prepare.
- */
-const BYTES_KEPT = 128 * 1_048_576
+/** Positions of the largest geometry that is kept, which takes 10 ms to prepare. */
 const LARGEST_KEPT = 20_000
-/**
- * A kept geometry that nobody asked about for this long makes room. A new one never drives out one that is in
- * use: with more zones than there is room for, each would be prepared on the event loop every time.
- */
-const KEPT_UNASKED_MS = 5 * 60_000
 
 /**
  * Parses and measures without blocking the event loop: small geometries in this thread, large ones in worker
@@ -106,14 +97,9 @@ const KEPT_UNASKED_MS = 5 * 60_000
 export class Measurer {
   private readonly workers: Workers
   /** By reference: it is a hash of the content. */
-  private readonly kept = new LRUCache<string, MeasureInput>({
-    maxSize: BYTES_KEPT,
-    sizeCalculation: sizeOf,
-    ttl: KEPT_UNASKED_MS,
-    updateAgeOnGet: true,
-  })
+  private readonly kept = new Cache<MeasureInput>('geometries', { sizeOf })
   /** References of large geometries that came once. */
-  private readonly seen = new LRUCache<string, true>({ max: 10_000 })
+  private readonly seen = new Cache<true>('geometries that came once')
 
   constructor(
     private readonly budgetMs = BUDGET_MS,
@@ -181,8 +167,12 @@ export class Measurer {
     }
   }
 
+  /**
+   * A new geometry never drives out one that was asked about in the last minutes: with more zones than there
+   * is room for, each would be prepared on the event loop every time.
+   */
   private hasRoom(reading: Reading): boolean {
-    const isFull = () => this.kept.calculatedSize + sizeOf({ reading }) > BYTES_KEPT
+    const isFull = () => this.kept.calculatedSize + sizeOf({ reading }) > this.kept.maxSize
     return !isFull() || (this.kept.purgeStale() && !isFull())
   }
 

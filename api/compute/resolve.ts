@@ -7,6 +7,7 @@ import { ReadGeometry, type Measurer } from './measure'
 import { isSalted, resolveSalted } from './salted'
 import { OffchainResolver, isOffchainForm, type DocumentFetcher, type ResolvedInput } from './offchain'
 import { ComputeError, UnavailableError, invalidInput, itIsOn, noGeometry } from '../http/problems'
+import { Cache } from '../http/cache'
 import { SharedRead } from '../http/shared'
 import { doubtAbout, type IndexState, type InputRow, type Store } from '../store'
 
@@ -47,7 +48,7 @@ type FoundGeometry = Pick<InputRow, 'geometry' | 'problem'>
  * chain itself. Throws a ComputeError or GeometryError that names `path`, and UnavailableError.
  */
 export class Resolver {
-  private readonly indexStates = new Map<string, SharedRead<IndexState | undefined>>()
+  private readonly indexStates = new Cache<SharedRead<IndexState | undefined>>('index state')
 
   readonly offchain: OffchainResolver
 
@@ -157,10 +158,9 @@ export class Resolver {
 
   private async indexState({ slug }: Chain): Promise<IndexState | undefined> {
     const { store } = this.options
-    let read = this.indexStates.get(slug)
-    if (!read)
-      this.indexStates.set(slug, (read = new SharedRead(() => store.indexState(slug), INDEX_STATE_SHARED_MS)))
-    return read.get()
+    return this.indexStates
+      .of(slug, () => new SharedRead(() => store.indexState(slug), INDEX_STATE_SHARED_MS))
+      .get()
   }
 }
 

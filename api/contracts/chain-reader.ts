@@ -8,6 +8,7 @@ import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/ea
 import { isBatchRefused } from '../../src/rpc'
 import { AccountChecks, type AccountRefusal, type AccountSignature } from './account'
 import { ChainNode, ESSENTIAL, NoAnswerError, NoContractError, revertData } from './chain-node'
+import { Cache } from '../http/cache'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
 
@@ -83,8 +84,6 @@ const CURRENT_SHARED_MS = 250
 const SLOW_BLOCK_MS = 1_000
 /** Attestations in one request to a node: those of two full batches. */
 const ATTESTATIONS_AT_ONCE = 80
-/** Schemas cannot change once registered; this many are remembered. */
-const SCHEMAS_REMEMBERED = 10_000
 
 /** Attestations that are read together. */
 interface Gathering {
@@ -98,8 +97,8 @@ interface Gathering {
  * UnavailableError when no endpoint answers.
  */
 export class ChainReader extends ChainNode {
-  private readonly schemas = new Map<string, SchemaRecord>()
-  private readonly current = new Map<string, SharedRead<unknown>>()
+  private readonly schemas = new Cache<SchemaRecord>('schemas')
+  private readonly current = new Cache<SharedRead<unknown>>('contract state')
   private readonly accounts = new AccountChecks(this)
   private gathering: Gathering | undefined
   /** The number of blocks whose logs the node last gave in one answer; kept by the searches in landed.ts. */
@@ -163,7 +162,6 @@ export class ChainReader extends ChainNode {
     // A text that is no UTF-8 cannot be proven; no schema of ours is one.
     if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid)
       throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false schema.`)
-    if (this.schemas.size >= SCHEMAS_REMEMBERED) this.schemas.clear()
     const found = { schema, types: fieldTypes(schema).join(), revocable }
     this.schemas.set(uid, found)
     return found
@@ -290,9 +288,7 @@ export class ChainReader extends ChainNode {
     valueOf: (word: string) => T | undefined,
     fresh: boolean,
   ): Promise<T> {
-    const key = [to, name, ...parameters].join()
-    let read = this.current.get(key) as SharedRead<T> | undefined
-    if (!read) {
+    const read = this.current.of([to, name, ...parameters].join(), () => {
       const { chain } = this.connected
       const data = abi.encodeFunctionData(name, parameters)
       const call = async () => {
@@ -302,8 +298,8 @@ export class ChainReader extends ChainNode {
         return value
       }
       const sharedMs = this.isOnThisMachine || chain.blockMs < SLOW_BLOCK_MS ? 0 : CURRENT_SHARED_MS
-      this.current.set(key, (read = new SharedRead(call, sharedMs)))
-    }
+      return new SharedRead(call, sharedMs)
+    }) as SharedRead<T>
     return fresh ? read.fresh() : read.get()
   }
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { LRUCache } from 'lru-cache'
+import { Cache } from './cache'
 import { SharedRead } from './shared'
 
 /** What an answer that is kept takes besides its body and its URL. */
@@ -35,7 +35,7 @@ interface KeptAnswer {
 export class Freshness {
   private readonly state: SharedRead<string>
   /** By URL and ETag, all of one state. */
-  private readonly kept: LRUCache<string, KeptAnswer>
+  private readonly kept: Cache<KeptAnswer>
   private keptState = ''
 
   /**
@@ -44,10 +44,10 @@ export class Freshness {
    */
   constructor(readState: () => Promise<string>, keptBytes: number) {
     this.state = new SharedRead(readState, 0)
-    this.kept = new LRUCache({
-      maxSize: Math.max(1, keptBytes),
-      maxEntrySize: Math.max(1, Math.floor(keptBytes * LARGEST_SHARE)),
-      sizeCalculation: ({ body }, key) => body.length + key.length + ENTRY_BYTES,
+    this.kept = new Cache('responses', {
+      bytes: keptBytes,
+      largest: keptBytes * LARGEST_SHARE,
+      sizeOf: ({ body }, key) => body.length + key.length + ENTRY_BYTES,
     })
   }
 

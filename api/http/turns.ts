@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { Cache } from './cache'
 import { Semaphore, type SemaphoreLimits } from './semaphore'
 import type { Work } from './work'
 
@@ -6,8 +6,6 @@ import type { Work } from './work'
 const SLOW_MS = 100
 /** The weight of the last turn in the mean: one of a second is made up for by some ten quick ones. */
 const NEWEST = 0.2
-/** Clients whose mean is remembered. */
-const MEANS = 10_000
 
 /**
  * Turns for work that has few places, such as the statements of clients. One client may have most places
@@ -16,7 +14,7 @@ const MEANS = 10_000
 export class Turns {
   private readonly slots: Semaphore
   /** Mean time of the last turns, by client. */
-  private readonly means = new LRUCache<string, number>({ max: MEANS })
+  private readonly means = new Cache<number>('turn times')
 
   constructor(
     limits: Omit<SemaphoreLimits, 'each'> & { each: { quick: number; slow: number } },

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { LRUCache } from 'lru-cache'
 import { version } from '../../package.json'
 import { cursorText } from '../http/paging'
 import { type GivenQuery, readingScope } from '../http/parameters'
 import { type RecordSearch, type SearchQuery, Search } from '../query'
 import { type Feature, orderOf } from '../pages'
 import { featureText, featureTexts } from '../formats'
+import { Cache } from '../http/cache'
 import { type Freshness } from '../http/freshness'
 import type { Store } from '../store'
 import {
@@ -192,8 +192,8 @@ function collectionRoutes(
   { home, trail }: Above,
 ): void {
   /** Times of the first and the last record, by the ETag: a client keeps what it gets under a new ETag. */
-  const extents = new LRUCache<string, ReturnType<Store['readExtent']>>({ max: 16 })
-  const extentOf = (etag: string) => remembered(extents, etag, () => store.readExtent())
+  const extents = new Cache<ReturnType<Store['readExtent']>>('extents')
+  const extentOf = (etag: string) => extents.of(etag, () => store.readExtent())
 
   const collectionOf = async (format: Format, given: GivenQuery, etag: string) =>
     collection(at, await extentOf(etag), [
@@ -229,11 +229,11 @@ function itemsRoute(
   trail: Trail,
 ): void {
   /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
-  const counts = new LRUCache<string, ReturnType<Search['count']>>({ max: 1_000 })
+  const counts = new Cache<ReturnType<Search['count']>>('counts')
   const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
     const key = `${etag} ${JSON.stringify(filters)}`
     const begun = counts.get(key)
-    const count = () => remembered(counts, key, () => records.search(filters, finished(work)).count())
+    const count = () => counts.of(key, () => records.search(filters, finished(work)).count())
     return begun ? joined(begun, count) : count()
   }
 
@@ -330,13 +330,3 @@ function itemRoute(
 
 const SCHEMA_NOTE = 'What a feature looks like, as JSON Schema. A property that is null counts as missing.'
 const QUERYABLES_NOTE = 'The properties that a filter in CQL2 may name, as JSON Schema.'
-
-/** The value of this key, which is read once; a failed read is not kept. */
-function remembered<T>(cache: LRUCache<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
-  const known = cache.get(key)
-  if (known) return known
-  const value = read()
-  cache.set(key, value)
-  value.catch(() => cache.delete(key))
-  return value
-}

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { clipPolygon } from 'lineclip'
 import { feature } from 'topojson-client'
 import type { GeometryCollection, Topology } from 'topojson-specification'
+import { Cache } from '../http/cache'
 
 type Position = [number, number]
 type Box = [west: number, south: number, east: number, north: number]
@@ -13,7 +14,7 @@ const DETAILS = [
   { below: Infinity, file: 'world-atlas/land-110m.json' },
 ]
 /** Rings that were read, by file. */
-const read = new Map<string, { ring: Position[]; box: Box }[]>()
+const read = new Cache<{ ring: Position[]; box: Box }[]>('land')
 
 /** The rings of land within a box, clipped to it. Its east may lie beyond 180, or its west below -180. */
 export function landIn(
@@ -21,15 +22,16 @@ export function landIn(
   unrolled: (ring: Position[]) => Position[],
 ): Position[][] {
   const { file } = DETAILS.find(({ below }) => east - west < below)!
-  if (!read.has(file)) read.set(file, ringsOf(file, unrolled))
-  return read.get(file)!.flatMap(({ ring, box }) =>
-    [-720, -360, 0, 360, 720].flatMap((turn) => {
-      const view: Box = [west - turn, south, east - turn, north]
-      if (box[0] > view[2] || box[2] < view[0] || box[1] > view[3] || box[3] < view[1]) return []
-      const clipped = clipPolygon(ring, view)
-      return clipped.length < 3 ? [] : [clipped.map(([lng, lat]): Position => [lng + turn, lat])]
-    }),
-  )
+  return read
+    .of(file, () => ringsOf(file, unrolled))
+    .flatMap(({ ring, box }) =>
+      [-720, -360, 0, 360, 720].flatMap((turn) => {
+        const view: Box = [west - turn, south, east - turn, north]
+        if (box[0] > view[2] || box[2] < view[0] || box[1] > view[3] || box[3] < view[1]) return []
+        const clipped = clipPolygon(ring, view)
+        return clipped.length < 3 ? [] : [clipped.map(([lng, lat]): Position => [lng + turn, lat])]
+      }),
+    )
 }
 
 function ringsOf(file: string, unrolled: (ring: Position[]) => Position[]) {

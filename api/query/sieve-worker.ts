@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import {
   GeometryError,
   centimetersBetween,
@@ -9,6 +8,7 @@ import {
   readGeometry,
   type PreparedGeometry,
 } from '../../src/geodesy'
+import { Cache } from '../http/cache'
 
 /**
  * What is asked of candidates: whether they meet the geometry, or lie within so many metres of it; and the
@@ -21,15 +21,9 @@ export interface SieveTask {
 }
 export type Verdict = boolean | null
 
-const prepared = new LRUCache<string, PreparedGeometry>({ max: 16 })
-/**
- * Prepared candidates that took long, by their text: every search near them needs them again. At most
- * 128 MB, reckoned at 10 bytes a character.
- */
-const large = new LRUCache<string, PreparedGeometry>({
-  maxSize: 12_800_000,
-  sizeCalculation: (_, text) => text.length,
-})
+const prepared = new Cache<PreparedGeometry>('places')
+/** Prepared candidates that took long, by their text: every search near them needs them again. */
+const large = new Cache<PreparedGeometry>('candidates', { sizeOf: (_, text) => 10 * text.length })
 const LARGE_CHARACTERS = 2_000
 
 /**

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate, setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import { LRUCache } from 'lru-cache'
 import {
   LostPositionError,
   changesAfter,
@@ -17,6 +16,7 @@ import {
   type Position,
 } from './changes'
 import { UnavailableError } from '../http/problems'
+import { Cache } from '../http/cache'
 import { Semaphore } from '../http/semaphore'
 import type { Work } from '../http/work'
 import { FINALITIES, type Finality, type Store } from '../store'
@@ -127,7 +127,7 @@ class Audience {
   private stopping = false
   private outage = false
   /** Many listeners reconnect at once, most from the same position: what follows it is read once. */
-  private readonly pages = new LRUCache<string, Promise<ChangePage>>({ max: 16, ttl: 2_000 })
+  private readonly pages = new Cache<Promise<ChangePage>>('change pages')
 
   constructor(
     private readonly store: Store,
@@ -290,15 +290,9 @@ class Audience {
 
   private nextPage(from: Position, upTo: Position, work: Work): Promise<ChangePage> {
     const key = `${positionText(from)} ${positionText(upTo)}`
-    const known = () => this.pages.get(key)
-    const read = () => {
-      const page = changesAfter(this.store, this.finality, from, upTo)
-      page.catch(() => this.pages.delete(key))
-      this.pages.set(key, page)
-      return page
-    }
+    const read = () => this.pages.of(key, () => changesAfter(this.store, this.finality, from, upTo))
     // Once more when it is its turn: a listener of another client may have read it.
-    return known() ?? this.withSlot(work, () => known() ?? read())
+    return this.pages.get(key) ?? this.withSlot(work, read)
   }
 
   private async withSlot<T>(work: Work, read: () => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { LRUCache } from 'lru-cache'
+import { Cache } from '../http/cache'
 import { finished, joined, OWN_WORK, type Work } from '../http/work'
 import { boxesOf, type Store, NEWEST_FIRST, type Bbox } from '../store'
 import { choiceTag, type RecordChoice, type RecordSearch } from '../query'
@@ -51,16 +51,15 @@ export interface TilesOptions {
  * changes is read up; so it is never older than that reading, in any process.
  */
 export class Tiles {
-  private readonly kept: LRUCache<string, Known<MadeTile>>
+  private readonly kept: Cache<Known<MadeTile>>
   private readonly making = new Map<string, Known<Promise<MadeTile>>>()
   private readonly changes: Changes
 
   constructor(private readonly options: TilesOptions) {
     const { store, cacheBytes, sharedMs } = options
-    this.kept = new LRUCache({
-      // 0 keeps nothing: no entry is so small.
-      maxSize: Math.max(1, cacheBytes),
-      sizeCalculation: ({ content: { compressed } }) => compressed.length + ENTRY_BYTES,
+    this.kept = new Cache('tiles', {
+      bytes: cacheBytes,
+      sizeOf: ({ content: { compressed } }) => compressed.length + ENTRY_BYTES,
     })
     this.changes = new Changes(store, (boxes) => this.forget(boxes), sharedMs)
   }

@@ -1,0 +1,73 @@
+import { LRUCache } from 'lru-cache'
+
+export interface Bound {
+  /** Entries at most, or bytes at most; bytes that a setting names are those of its default. */
+  readonly entries?: number
+  readonly bytes?: number
+  /** Milliseconds after which an entry is dropped; `sinceRead`: unless it was read within this time. */
+  readonly ttlMs?: number
+  readonly sinceRead?: true
+}
+
+const MEBIBYTE = 1_048_576
+
+/**
+ * Every cache of the API, by name. docs/architecture/caches.md states for each what it holds, how often it
+ * exists and what ends an entry; cache.test.ts compares the page with this table.
+ */
+export const CACHES = {
+  // A new geometry never drives out one that is in use (api/compute/measure.ts).
+  geometries: { bytes: 128 * MEBIBYTE, ttlMs: 5 * 60_000, sinceRead: true },
+  'geometries that came once': { entries: 10_000 },
+  references: { bytes: 24_000_000 },
+  'references that came once': { entries: 10_000 },
+  places: { entries: 16 },
+  candidates: { bytes: 128_000_000 },
+  tiles: { bytes: 64 * MEBIBYTE },
+  responses: { bytes: 32 * MEBIBYTE },
+  extents: { entries: 16 },
+  counts: { entries: 1_000 },
+  'change pages': { entries: 16, ttlMs: 2_000 },
+  schemas: { entries: 10_000 },
+  'contract state': { entries: 1_000 },
+  'index state': { entries: 100 },
+  clients: { entries: 1_000 },
+  'turn times': { entries: 10_000 },
+  land: { entries: 3 },
+} as const satisfies Record<string, Bound>
+
+export interface CacheOptions<Value> {
+  /** Bytes of an entry, where the cache is bounded by bytes. */
+  sizeOf?: (value: Value, key: string) => number
+  /** Bytes that a setting names instead of the table; 0: nothing is cached. */
+  bytes?: number
+  /** Entries of more bytes are not cached. */
+  largest?: number
+}
+
+/** A cache: bounded, the entry that was read longest ago is dropped first. */
+export class Cache<Value extends NonNullable<unknown>> extends LRUCache<string, Value> {
+  constructor(name: keyof typeof CACHES, { sizeOf, bytes, largest }: CacheOptions<Value> = {}) {
+    const bound: Bound = CACHES[name]
+    const maxSize = bytes ?? bound.bytes
+    // 0 is no bound, but no entry is so small that it fits into one byte.
+    super({
+      max: bound.entries ?? 0,
+      maxSize: maxSize === undefined ? 0 : Math.max(1, maxSize),
+      maxEntrySize: largest === undefined ? 0 : Math.max(1, Math.floor(largest)),
+      ttl: bound.ttlMs ?? 0,
+      updateAgeOnGet: bound.sinceRead ?? false,
+      ...(sizeOf && { sizeCalculation: sizeOf }),
+    })
+  }
+
+  /** The value of a key, made unless it is cached. A promise that is rejected is not kept. */
+  of(key: string, make: () => Value): Value {
+    const known = this.get(key)
+    if (known !== undefined) return known
+    const value = make()
+    this.set(key, value)
+    if (value instanceof Promise) value.catch(() => this.delete(key))
+    return value
+  }
+}
