@@ -92,30 +92,9 @@ export async function documentOfCar(
   target: IpfsPath,
   maxBytes: number,
 ): Promise<Uint8Array> {
-  const { CarBlockIterator, exporter, CID } = await loadIpfs()
-  const blocks = new Map<string, Uint8Array>()
-  let count = 0
-  for await (const { cid, bytes } of await CarBlockIterator.fromBytes(car)) {
-    if (++count > MAX_BLOCKS) throw new Error('too many blocks')
-    const digest = createHash('sha256').update(bytes).digest('hex')
-    if (!isVerifiable(cid) || hex(cid.multihash.digest) !== digest) throw new Error('a block of another hash')
-    blocks.set(digest, bytes)
-  }
-
-  // A block may be linked many times: each read counts.
-  let reads = 0
-  let bytesRead = 0
-  const store = {
-    async *get(cid: CID) {
-      if (!isVerifiable(cid)) throw new Error('a link by another hash')
-      const block = blocks.get(hex(cid.multihash.digest))
-      if (!block) throw new Error('a block is missing')
-      bytesRead += block.length
-      if (++reads > MAX_BLOCKS) throw new Error('too many blocks to read')
-      if (bytesRead > MAX_CAR_BYTES) throw new Error('too many bytes to read')
-      yield block
-    },
-  }
+  const { exporter, CID } = await loadIpfs()
+  const blocks = await verifiedBlocks(car)
+  const store = boundedStore(blocks)
   // The exporter only reads single blocks: its own traversal has no limits.
   const open = (cid: CID, depth: number) => {
     if (depth > MAX_DEPTH) throw new Error('too deep')
@@ -173,4 +152,35 @@ export async function documentOfCar(
   }
   await read(cid, 0)
   return Buffer.concat(parts)
+}
+
+/** The blocks of a CAR by the SHA-256 that their CIDs name. Throws where one has another hash. */
+async function verifiedBlocks(car: Uint8Array): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { CarBlockIterator } = await loadIpfs()
+  const blocks = new Map<string, Uint8Array>()
+  let count = 0
+  for await (const { cid, bytes } of await CarBlockIterator.fromBytes(car)) {
+    if (++count > MAX_BLOCKS) throw new Error('too many blocks')
+    const digest = createHash('sha256').update(bytes).digest('hex')
+    if (!isVerifiable(cid) || hex(cid.multihash.digest) !== digest) throw new Error('a block of another hash')
+    blocks.set(digest, bytes)
+  }
+  return blocks
+}
+
+/** A store for the exporter. A block may be linked many times: each read counts. */
+function boundedStore(blocks: ReadonlyMap<string, Uint8Array>) {
+  let reads = 0
+  let bytesRead = 0
+  return {
+    async *get(cid: CID) {
+      if (!isVerifiable(cid)) throw new Error('a link by another hash')
+      const block = blocks.get(hex(cid.multihash.digest))
+      if (!block) throw new Error('a block is missing')
+      bytesRead += block.length
+      if (++reads > MAX_BLOCKS) throw new Error('too many blocks to read')
+      if (bytesRead > MAX_CAR_BYTES) throw new Error('too many bytes to read')
+      yield block
+    },
+  }
 }
