@@ -27,6 +27,17 @@ export function processMegabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number 
   return kilobytes ? Math.round(parseInt(kilobytes) / 1024) : 'n/a'
 }
 
+/** Processor time that a process has had, in ms, from Linux in steps of 10; undefined elsewhere. */
+export function processorMs(pid: number): number | undefined {
+  try {
+    const [, fields] = /\) (.*)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))!
+    const [user, system] = fields!.split(' ').slice(11, 13)
+    return 10 * (Number(user) + Number(system))
+  } catch {
+    return undefined
+  }
+}
+
 /** A field of /proc/<pid>/status; undefined when there is no such file or process. */
 export function processStatus(pid: number, field: string): string | undefined {
   try {

@@ -6,9 +6,9 @@ import { startWorld, waitForHead, type World } from '../dev/world'
 import { seededRandom } from '../dev/random'
 import { ETHERS_CURVE, NATIVE_CURVE, type Curve } from '../src/eas/curve'
 import { SEED, attestPoints, randomPoint } from './ingest'
-import type { Measured } from './load'
+import type { Load, Measured } from './load'
 import { run } from './load-thread'
-import { processMegabytes, processStatus, type Bench, type Table } from './bench'
+import { processMegabytes, processStatus, processorMs, type Bench, type Table } from './bench'
 
 /** Only these loads, separated by semicolons, 32 at a time, and nothing else. */
 const KINDS = process.env.BENCH_KINDS?.split(';')
@@ -66,12 +66,26 @@ export async function compute(bench: Bench): Promise<Table[]> {
   const twoUrl = `http://127.0.0.1:${twoPort}/compute/v0/distance`
 
   const url = `${world.settings.publicBaseUrl}/compute/v0/`
+  const api = [...world.services.values()].find(({ name }) => name === 'api')!
+  /** Adds the API's processor time of a request, which other work on the machine changes little. */
+  const charged = async (isOfApi: boolean, load: () => Promise<Measured>) => {
+    const before = processorMs(api.pid)
+    const measured = await load()
+    const ms = before === undefined ? undefined : processorMs(api.pid)! - before
+    const requests = measured.requestsPerSecond * SECONDS
+    return {
+      ...measured,
+      apiMicroseconds: isOfApi && ms !== undefined ? Math.round((1_000 * ms) / requests) : 'n/a',
+    }
+  }
   const rows: Table[number][] = []
   for (const concurrency of CONCURRENCIES) {
     const measure = async (load: string, urls: string[], bodies: string[]) => {
       bench.report(`${load}, ${concurrency} at a time ...`)
       await run({ urls, bodies, concurrency, seconds: WARM_UP_SECONDS })
-      return { load, concurrency, ...(await run({ urls, bodies, concurrency, seconds: SECONDS })) }
+      const isOfApi = urls[0]!.startsWith(url)
+      const measured = await charged(isOfApi, () => run({ urls, bodies, concurrency, seconds: SECONDS }))
+      return { load, concurrency, ...measured }
     }
     const loads: [load: string, url: string, bodies: string[]][] = [
       ['bare signing route', `http://127.0.0.1:${barePort}/native`, byPoints],
@@ -97,34 +111,41 @@ export async function compute(bench: Bench): Promise<Table[]> {
   const zone = wobbly(random)
   const point = () => ({ type: 'Point', coordinates: [10 + random(), 50 + random()] })
   const polygons: Table[number][] = []
-  for (const [load, list] of [
+  for (const [load, bodiesOf] of [
     [
       'one polygon, many points',
-      Array.from({ length: 50 }, () => ask({ container: zone, geometry: point() })),
+      () => Array.from({ length: 50 }, () => ask({ container: zone, geometry: point() })),
     ],
     [
       'an attested polygon',
-      Array.from({ length: 50 }, () => ask({ container: polygonUid, geometry: point() })),
+      () => Array.from({ length: 50 }, () => ask({ container: polygonUid, geometry: point() })),
     ],
     [
       'another polygon each time',
-      Array.from({ length: POLYGONS }, () => ask({ container: numberedPolygon(random), geometry: point() })),
+      () =>
+        Array.from({ length: POLYGONS }, () =>
+          ask({ container: numberedPolygon(random), geometry: point() }),
+        ),
     ],
   ] as const) {
     if (!isAsked(load)) continue
     bench.report(`contains, ${load} ...`)
+    // New ones for each run, as the numbers begin again.
+    const question = (bodies = bodiesOf()): Load => ({
+      ...{ urls: [`${url}contains`], bodies, concurrency: 8, seconds: SECONDS },
+      ...(bodies.length === POLYGONS && { numbered: NUMBERED }),
+    })
     const [contains, others] = await Promise.all([
-      run({
-        ...{ urls: [`${url}contains`], bodies: list, concurrency: 8, seconds: SECONDS },
-        ...(list.length === POLYGONS && { numbered: NUMBERED }),
-      }),
+      run(question()),
       run({ urls: [`${url}distance`], bodies: byPoints, concurrency: 4, seconds: SECONDS }),
     ])
+    const alone = await charged(true, () => run(question()))
     polygons.push({
       contains: load,
       vertices: VERTICES,
       concurrency: 8,
       ...contains,
+      apiMicrosecondsAlone: alone.apiMicroseconds,
       othersConcurrency: 4,
       othersPerSecond: others.requestsPerSecond,
       othersP99Ms: others.p99Ms,
