@@ -91,7 +91,7 @@ library GeoAnswers {
     error ResultTooSmall(uint256 actual, uint256 least);
 
     // ---------------------------------------------------------------------------------------------------------------
-    // Who made it, for whom, when
+    // Attester, recipient and age
     // ---------------------------------------------------------------------------------------------------------------
 
     /// @notice Reads a boolean answer from EAS. Checks schema, attester (direct, or by the proxy), recipient, that it is
@@ -162,7 +162,7 @@ library GeoAnswers {
     }
 
     // ---------------------------------------------------------------------------------------------------------------
-    // What was asked and answered
+    // Operation, inputs and result
     // ---------------------------------------------------------------------------------------------------------------
 
     /// @notice Checks that the answer says: `geometry` and `target` are at most `radius` centimetres apart. The radius

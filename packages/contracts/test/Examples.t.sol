@@ -69,7 +69,7 @@ contract ExamplesTest is World {
         vm.assertEq(account.balance, 1 ether);
     }
 
-    function test_DoesNotPayForWhatWasDeliveredToTheCourier() public {
+    function test_DoesNotPayForADeliveryToTheCourier() public {
         bytes32 answered = land("contains");
         uint256 number = order(beforeDelivery);
         vm.expectRevert(
@@ -136,7 +136,7 @@ contract ExamplesTest is World {
         vm.assertEq(account.balance, 1 ether);
     }
 
-    function test_DoesNotPayForWhatTheCourierAttested() public {
+    function test_DoesNotPayForADeliveryThatTheCourierAttested() public {
         bytes32 answered = land("deliveredClaimed");
         uint256 number = order(beforeDelivery);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongProver.selector, mallory, prover));
@@ -159,7 +159,7 @@ contract ExamplesTest is World {
         escrow.settle(number, ref("deliveredFar"), answered);
     }
 
-    function test_GivesBackADayAfterTheDeadline() public {
+    function test_RefundsADayAfterTheDeadline() public {
         uint256 number = order(beforeDelivery);
         uint256 settleBy = block.timestamp + 1 hours + 1 days;
         vm.warp(settleBy);
@@ -195,7 +195,7 @@ contract ExamplesTest is World {
         ballot.vote(0, ref("near"), answered);
     }
 
-    function test_DoesNotCountAnAnswerOfSomebodyElse() public {
+    function test_DoesNotCountAnAnswerToAnotherAccount() public {
         bytes32 answered = land("contains");
         vm.prank(mallory);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongPlaceRecipient.selector, account, mallory));
@@ -213,7 +213,7 @@ contract ExamplesTest is World {
         ballot.vote(0, ref("far"), answered);
     }
 
-    function test_DoesNotCountAHomeOfAnotherTime() public {
+    function test_DoesNotCountAHomeObservedAtAnotherTime() public {
         bytes32 answered = land("containsStale");
         uint256 time = GeoInputs.eventTime(eas.getAttestation(ref("stale")));
         bytes memory reason = abi.encodeWithSelector(
@@ -237,7 +237,7 @@ contract ExamplesTest is World {
         ballot.vote(0, ref("near"), answered);
     }
 
-    function test_DoesNotCountOtherChoicesNorLateVotes() public {
+    function test_DoesNotCountUnknownChoicesOrLateVotes() public {
         bytes32 answered = land("contains");
         vm.prank(account);
         vm.expectRevert(abi.encodeWithSelector(ResidentsVote.NoSuchChoice.selector, 2, 2));

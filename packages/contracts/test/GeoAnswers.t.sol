@@ -64,7 +64,7 @@ contract GeoAnswersTest is World {
         reader.areaAtMost(area, numericTerms(), zone, 200e10);
     }
 
-    function test_AcceptsAnAnswerToNobodyWhereNobodyIsExpected() public {
+    function test_AcceptsAnAnswerWithoutRecipientIfNoneIsExpected() public {
         GeoAnswers.Terms memory nobody = terms();
         nobody.recipient = address(0);
         reader.within(landByProxy("withinNobody"), nobody, ref("near"), ref("tower"), RADIUS);
@@ -79,7 +79,7 @@ contract GeoAnswersTest is World {
         );
     }
 
-    function test_RefusesGeoJsonThatTheAskerTyped() public {
+    function test_RefusesGeoJsonThatTheClientChose() public {
         refusesWithin(
             landByProxy("withinTyped"),
             abi.encodeWithSelector(GeoAnswers.WrongInput.selector, 0, ref("tower"), ref("near"))
@@ -129,7 +129,7 @@ contract GeoAnswersTest is World {
         reader.contains(uid, terms(), ref("zone"), ref("vast"));
     }
 
-    function test_RefusesANumberOfAnotherQuestion() public {
+    function test_RefusesANumberOfAnotherOperation() public {
         // A line of 4 km, taken for a distance.
         bytes32 uid = landByProxy("length");
         vm.assertTrue(naive.acceptsAtMost(uid, 5_000_00));
@@ -256,7 +256,7 @@ contract GeoAnswersTest is World {
         reader.areaAtLeast(area, t, zone, squares + 1);
     }
 
-    function test_EveryUnitIsChecked() public {
+    function test_RefusesOtherUnitsOfEveryOperation() public {
         bytes32[] memory two = new bytes32[](2);
         bytes memory data = abi.encode(1, "meters", two, block.timestamp, "distance");
         bytes32 uid = attestAs(signer, numericSchema, account, 0, data);
@@ -279,7 +279,7 @@ contract GeoAnswersTest is World {
         );
     }
 
-    function test_RefusesNobodyAsRecipient() public {
+    function test_RefusesAnAnswerWithoutRecipient() public {
         refusesWithin(
             landByProxy("withinNobody"),
             abi.encodeWithSelector(GeoAnswers.WrongRecipient.selector, address(0), account)
@@ -351,7 +351,7 @@ contract GeoAnswersTest is World {
         refusesWithin(uid, abi.encodeWithSelector(GeoAnswers.AnswerExpired.selector, expiration));
     }
 
-    function test_RefusesWhatEasDoesNotKnow() public {
+    function test_RefusesAnUnknownUid() public {
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.UnknownAttestation.selector, keccak256("")));
         reader.within(keccak256(""), terms(), ref("near"), ref("tower"), RADIUS);
         // An empty attestation has the UID zero, and would be one by nobody to nobody.
@@ -369,7 +369,7 @@ contract GeoAnswersTest is World {
         reader.within(uid, terms(), ref("near"), ref("tower"), RADIUS);
     }
 
-    function test_RefusesTheProxyWhereOnlyDirectAnswersAreAccepted() public {
+    function test_RefusesTheProxyIfOnlyDirectAnswersAreAccepted() public {
         bytes32 uid = landByProxy("within");
         vm.assertTrue(naive.accepts(uid));
         GeoAnswers.Terms memory only = terms();
@@ -378,7 +378,7 @@ contract GeoAnswersTest is World {
         reader.within(uid, only, ref("near"), ref("tower"), RADIUS);
     }
 
-    function test_RefusesAProxyOfSomebodyElse() public {
+    function test_RefusesAnUnknownProxy() public {
         FakeProxy fake = new FakeProxy(signer);
         bytes memory data = answer("within", "signature").data.data;
         bytes32 uid =
@@ -388,7 +388,7 @@ contract GeoAnswersTest is World {
         reader.within(uid, terms(), ref("near"), ref("tower"), RADIUS);
     }
 
-    function test_RefusesWhatTheProxyMadeForAnotherOwner() public {
+    function test_RefusesAnAttestationOfTheProxyForAnotherOwner() public {
         // The proxy had another owner, who signed as he liked; now it is the service's again.
         (address thief, uint256 key) = (vm.addr(0xBAD), 0xBAD);
         moveProxy(signer, thief);
@@ -404,7 +404,7 @@ contract GeoAnswersTest is World {
         reader.within(landByProxy("within"), terms(), ref("near"), ref("tower"), RADIUS);
     }
 
-    function test_AnAnswerOfAnotherChainDoesNotLand() public {
+    function test_DoesNotLandAnAnswerOfAnotherChain() public {
         DelegatedRequest memory request = answer("otherChain", "signature");
         vm.assertTrue(
             naive.acceptsSignature(
@@ -421,7 +421,7 @@ contract GeoAnswersTest is World {
         proxy.attestByDelegation(request);
     }
 
-    function test_ADirectSignatureIsNoneForTheProxyNorTheOtherWay() public {
+    function test_RefusesADirectSignatureThroughTheProxyAndViceVersa() public {
         DelegatedRequest memory request = answer("within", "signature");
         vm.expectRevert(IAttest.InvalidSignature.selector);
         proxy.attestByDelegation(request);
@@ -431,7 +431,7 @@ contract GeoAnswersTest is World {
     }
 
     /// forge-config: default.fuzz.runs = 64
-    function testFuzz_NoBitOfAnAnswerCanBeChanged(uint256 bit) public {
+    function testFuzz_RefusesAnAnswerWithAChangedBit(uint256 bit) public {
         DelegatedRequest memory request = answer("within", "proxySignature");
         bit %= request.data.data.length * 8;
         request.data.data[bit / 8] ^= bytes1(uint8(2 ** (bit % 8)));
@@ -442,7 +442,7 @@ contract GeoAnswersTest is World {
     // Properties
 
     /// forge-config: default.fuzz.runs = 512
-    function testFuzz_WithinHoldsOnlyForTheVeryQuestion(
+    function testFuzz_RequireWithinAcceptsOnlyTheExactClaim(
         GeoAnswers.BooleanAnswer memory given,
         bytes32 geometry,
         bytes32 target,
@@ -463,7 +463,7 @@ contract GeoAnswersTest is World {
         reader.checkWithin(given, geometry, target, radius);
     }
 
-    function testFuzz_AreaHoldsOnlyBetweenTheLimits(uint256 result, uint256 least, uint256 most) public {
+    function testFuzz_RequireAreaAcceptsOnlyResultsBetweenTheLimits(uint256 result, uint256 least, uint256 most) public {
         bytes32[] memory inputs = new bytes32[](1);
         if (result < least) {
             vm.expectRevert(abi.encodeWithSelector(GeoAnswers.ResultTooSmall.selector, result, least));
@@ -475,7 +475,7 @@ contract GeoAnswersTest is World {
         );
     }
 
-    function testFuzz_FreshIsFromMaxAgeAgoToAMinuteAhead(uint256 timestamp, uint64 time, uint256 maxAge)
+    function testFuzz_RequireFreshAcceptsFromMaxAgeAgoToAMinuteAhead(uint256 timestamp, uint64 time, uint256 maxAge)
         public
     {
         vm.warp(time);
@@ -484,7 +484,7 @@ contract GeoAnswersTest is World {
         reader.fresh(timestamp, maxAge);
     }
 
-    function testFuzz_DecodesWhatWasEncoded(GeoAnswers.NumericAnswer memory given) public view {
+    function testFuzz_DecodesEncodedAnswers(GeoAnswers.NumericAnswer memory given) public view {
         bytes memory data =
             abi.encode(given.result, given.units, given.inputRefs, given.timestamp, given.operation);
         vm.assertEq(keccak256(abi.encode(reader.decodeNumeric(data))), keccak256(abi.encode(given)));

@@ -19,16 +19,16 @@ contract GeoInputsTest is World {
         return GeoInputs.Source(locationSchema, prover, account, 10 minutes);
     }
 
-    function test_AcceptsAPlaceByTheProver() public view {
+    function test_AcceptsALocationOfTheProver() public view {
         reader.place(ref("near"), source());
     }
 
-    function test_RefusesAPlaceThatTheUserAttested() public {
+    function test_RefusesALocationThatTheUserAttested() public {
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongProver.selector, mallory, prover));
         reader.place(ref("claimed"), source());
     }
 
-    function test_RefusesAPlaceOfSomebodyElse() public {
+    function test_RefusesALocationOfAnotherAccount() public {
         GeoInputs.Source memory other = source();
         other.recipient = mallory;
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongPlaceRecipient.selector, account, mallory));
@@ -43,7 +43,7 @@ contract GeoInputsTest is World {
         reader.place(uid, source());
     }
 
-    function test_RefusesAnOldPlace() public {
+    function test_RefusesAnOldLocation() public {
         uint64 time = eas.getAttestation(ref("near")).time;
         vm.warp(time + 10 minutes);
         reader.place(ref("near"), source());
@@ -52,13 +52,13 @@ contract GeoInputsTest is World {
         reader.place(ref("near"), source());
     }
 
-    function test_RefusesARevokedPlace() public {
+    function test_RefusesARevokedLocation() public {
         revoke(locationSchema, ref("near"), prover);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.PlaceRevoked.selector, block.timestamp));
         reader.place(ref("near"), source());
     }
 
-    function test_RefusesAnExpiredPlace() public {
+    function test_RefusesAnExpiredLocation() public {
         uint64 expiration = eas.getAttestation(ref("expiring")).expirationTime;
         vm.warp(expiration - 1);
         reader.place(ref("expiring"), source());
@@ -74,7 +74,7 @@ contract GeoInputsTest is World {
         reader.place(0, GeoInputs.Source(0, address(0), address(0), type(uint256).max));
     }
 
-    function test_RefusesAPlaceOfAnotherTime() public {
+    function test_RefusesALocationObservedAtAnotherTime() public {
         // Attested at this moment, so that every other check passes.
         reader.place(ref("stale"), source());
         reader.place(ref("foretold"), source());
@@ -107,7 +107,7 @@ contract GeoInputsTest is World {
         }
     }
 
-    function test_ReadsTheTimeOfAnAttestationWithoutEventTime() public {
+    function test_ReturnsTheAttestationTimeIfTheSchemaHasNoEventTime() public {
         string[] memory fields = vm.parseJsonStringArray(json, ".untimedFields");
         vm.assertEq(fields.length, 4);
         for (uint256 i = 0; i < fields.length; ++i) {
@@ -118,7 +118,7 @@ contract GeoInputsTest is World {
         }
     }
 
-    function test_KnowsNoEventTimeOfOtherSchemasAndShortData() public {
+    function test_RefusesTheEventTimeOfOtherSchemasAndShortData() public {
         bytes32 other = register("uint256 eventTimestamp,string location", address(0));
         bytes32 uid = attestAs(prover, other, account, 0, located(block.timestamp, ""));
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.UnknownEventTime.selector, other));
@@ -145,7 +145,7 @@ contract GeoInputsTest is World {
         );
     }
 
-    function test_PointsAreHashedAsTheServiceDoes() public view {
+    function test_HashesPointsLikeTheService() public view {
         int256[] memory longitudes = vm.parseJsonIntArray(json, ".points.longitudes");
         int256[] memory latitudes = vm.parseJsonIntArray(json, ".points.latitudes");
         bytes32[] memory refs = vm.parseJsonBytes32Array(json, ".points.refs");
@@ -155,7 +155,7 @@ contract GeoInputsTest is World {
         }
     }
 
-    function testFuzz_PointsArePrintedInTheirShortestForm(int64 longitudeE7, int64 latitudeE7) public view {
+    function testFuzz_PrintsPointsInTheirShortestForm(int64 longitudeE7, int64 latitudeE7) public view {
         int256 longitude = longitudeE7 % 180e7;
         int256 latitude = latitudeE7 % 90e7;
         vm.assertEq(
@@ -170,7 +170,7 @@ contract GeoInputsTest is World {
         );
     }
 
-    function test_RefusesPositionsOffTheEarth() public {
+    function test_RefusesPositionsOutOfRange() public {
         reader.point(180e7, -90e7);
         reader.point(-180e7, 90e7);
         int256[2][5] memory off = [

@@ -101,7 +101,7 @@ contract GeoResolverTest is World {
         vm.assertFalse(token.isPayable());
     }
 
-    function test_DeploysWhereSomebodyRegisteredItsSchemaBefore() public {
+    function test_DeploysIfItsSchemaIsRegisteredAlready() public {
         address target = address(0x1234);
         bytes32 schema = register(GeoAnswers.NUMERIC_SCHEMA, target);
         create(
@@ -115,7 +115,7 @@ contract GeoResolverTest is World {
 
     // Who calls, who attests
 
-    function test_OnlyEasCalls() public {
+    function test_RefusesCallersOtherThanEas() public {
         Attestation memory attestation = attestationBy(signer);
         Attestation[] memory list = new Attestation[](1);
         list[0] = attestation;
@@ -164,7 +164,7 @@ contract GeoResolverTest is World {
         proxy.attestByDelegation(request);
     }
 
-    function test_TheProxyDoesNotKnowTheAttesterYet() public {
+    function test_SeesNoAttesterInTheProxyWhileEasCallsIt() public {
         // Why the resolver asks for the owner: getAttester is zero while EAS calls it.
         vm.etch(address(token), address(new AttesterProbe()).code);
         bytes32 uid = landByProxy("token");
@@ -180,7 +180,7 @@ contract GeoResolverTest is World {
         refuses("tokenDenied", abi.encodeWithSelector(GeoAnswers.WrongSchema.selector, schema, tokenSchema));
     }
 
-    function test_RefusesNobodyAsRecipient() public {
+    function test_RefusesAnAnswerWithoutRecipient() public {
         refuses("tokenNobody", abi.encodeWithSelector(GeoResolver.MissingRecipient.selector));
     }
 
@@ -212,15 +212,15 @@ contract GeoResolverTest is World {
         );
     }
 
-    function test_RefusesGeoJsonThatTheAskerTyped() public {
+    function test_RefusesGeoJsonThatTheClientChose() public {
         refuses("tokenTyped", abi.encodeWithSelector(GeoInputs.UnknownPlace.selector, ref("tower")));
     }
 
-    function test_RefusesAPlaceThatTheUserAttested() public {
+    function test_RefusesALocationThatTheUserAttested() public {
         refuses("tokenClaimed", abi.encodeWithSelector(GeoInputs.WrongProver.selector, mallory, prover));
     }
 
-    function test_RefusesThePlaceOfSomebodyElse() public {
+    function test_RefusesTheLocationOfAnotherAccount() public {
         refuses(
             "tokenMallory", abi.encodeWithSelector(GeoInputs.WrongPlaceRecipient.selector, account, mallory)
         );
@@ -240,7 +240,7 @@ contract GeoResolverTest is World {
         refuses("token", abi.encodeWithSelector(GeoAnswers.AnswerTooOld.selector, computed, computed + 1));
     }
 
-    function test_RefusesAnOldPlace() public {
+    function test_RefusesAnOldLocation() public {
         // The answer may be newer than the place: asked at its last moment, used after it.
         uint64 time = eas.getAttestation(ref("near")).time;
         vm.warp(time + 10 minutes + 1);
@@ -254,7 +254,7 @@ contract GeoResolverTest is World {
 
     /// @dev Attested a moment ago, by the prover, to the account: it says where the account was 400 days ago, or where it
     /// shall be.
-    function test_RefusesAPlaceOfAnotherTime() public {
+    function test_RefusesALocationObservedAtAnotherTime() public {
         uint256 time = GeoInputs.eventTime(eas.getAttestation(ref("stale")));
         refuses(
             "tokenStale",
@@ -268,7 +268,7 @@ contract GeoResolverTest is World {
         );
     }
 
-    function test_RefusesARevokedPlace() public {
+    function test_RefusesARevokedLocation() public {
         revoke(locationSchema, ref("near"), prover);
         refuses("token", abi.encodeWithSelector(GeoInputs.PlaceRevoked.selector, block.timestamp));
     }
@@ -310,7 +310,7 @@ contract GeoResolverTest is World {
         vm.assertEq(parcels.ownerOf(ref("parcel")), account);
     }
 
-    function test_AnAnswerThatWasRefusedIsNotUsed() public {
+    function test_DoesNotUseUpARefusedAnswer() public {
         vm.expectRevert();
         landByProxy("tokenFar");
         landByProxy("token");
@@ -323,7 +323,7 @@ contract GeoResolverTest is World {
         land("parcelHuge");
     }
 
-    function test_ABooleanIsNoNumber() public {
+    function test_RefusesABooleanAsANumber() public {
         // One (true) as a number: the service never signs this under a numeric schema.
         bytes memory data = answer("token", "signature").data.data;
         vm.prank(signer);
@@ -333,7 +333,7 @@ contract GeoResolverTest is World {
 
     // Revocation
 
-    function test_TheAuthorDecidesOnRevocation() public {
+    function test_LetsTheAuthorDecideOnRevocation() public {
         bytes32 uid = land("parcel");
         parcels.lock();
         vm.expectRevert();
@@ -371,7 +371,7 @@ contract GeoResolverTest is World {
         new ParcelRegistry(wrong);
     }
 
-    function test_WithoutAProxyOnlyDirectAnswersAreAccepted() public {
+    function test_AcceptsOnlyDirectAnswersWithoutAProxy() public {
         GeoResolver.Settings memory only = settings(GeoResolver.Use.OncePerRecipient);
         only.proxy = address(0);
         create(

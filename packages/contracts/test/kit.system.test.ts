@@ -42,13 +42,13 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
   afterAll(() => world?.stop())
   const local = (slug: string) => world.chains.get(slug)!
 
-  test('forge finds nothing to say about the sources', async () => {
+  test('pass forge fmt and lint without messages', async () => {
     const folders = ['src', 'examples', 'test']
     await forge(['fmt', '--check', ...folders])
     await forge(['lint', '--deny', 'warnings', ...folders])
   })
 
-  test('the interfaces that are carried are those of EAS', () => {
+  test('have the interfaces of EAS', () => {
     const functionsOf = (abi: InterfaceAbi) =>
       new Interface(abi).fragments
         .filter(({ type }) => type === 'function')
@@ -64,14 +64,14 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     }
   })
 
-  test('attacks, properties and gas in forge', async () => {
+  test('pass the attacks, properties and gas limits in forge', async () => {
     const answers = await recordAnswers(world, local('base-sepolia'), local('base'))
     mkdirSync('packages/contracts/cache', { recursive: true })
     writeFileSync(`packages/contracts/${ANSWERS}`, JSON.stringify(answers, null, 1))
     expect(await forge(['test'], { ANSWERS })).toMatch(/\d+ tests passed, 0 failed, 0 skipped/)
   })
 
-  test('the template is a project that forge accepts, in its place and as a copy', async () => {
+  test('have a template that forge builds and tests, in its folder and as a copy', async () => {
     const folder = temporaryFolder()
     try {
       const kit = path.resolve('packages/contracts')
@@ -108,7 +108,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       return attest(local(slug), locationRequest(ATTESTED[name].geometry, wanted), ACCOUNTS[by])
     }
 
-    test('a token is minted for who is near, directly and by the proxy, once each', async () => {
+    test('mint a token for each account nearby, once, directly and by the proxy', async () => {
       const chain = local(slug)
       const { proxy } = chain
       const { inputRefs } = await ask(world, chain, 'distance', { from: TYPED.tower, to: TYPED.tower })
@@ -143,7 +143,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       expect(await token.getFunction('minted').staticCall()).toBe(2n)
     })
 
-    test('a courier is paid for a delivery in the zone', async () => {
+    test('pay a courier for a delivery in the zone', async () => {
       const chain = local(slug)
       const { escrow, zone, answer, closes } = await readers(chain)
       const order = [addressOf('account'), addressOf('prover'), zone, closes]
@@ -164,7 +164,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       expect(await chain.provider.getBalance(addressOf('account'))).toBe(before + 1000n)
     })
 
-    test('a resident votes once, by the proxy', async () => {
+    test('let a resident vote once, by the proxy', async () => {
       const chain = local(slug)
       const { ballot, answer } = await readers(chain)
       const home = await placeOf('near', addressOf('account'))
@@ -198,7 +198,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     }
   })
 
-  test('docs/guide/contracts.md does what it says', async () => {
+  test('run the examples of docs/guide/contracts.md', async () => {
     // Its program waits for the next block.
     for (const chain of world.chains.values()) mineOn(chain)
     const page = 'docs/guide/contracts.md'

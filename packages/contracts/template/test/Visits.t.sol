@@ -103,7 +103,7 @@ contract VisitsTest {
         require(visits.visitedAt(ACCOUNT) == block.timestamp - 60, "not recorded");
     }
 
-    function test_RefusesAPlaceObservedLongAgo() public {
+    function test_RefusesALocationObservedLongAgo() public {
         uint256 observed = block.timestamp - 400 days;
         bytes32 place = located(PROVER, observed);
         vm.expectRevert(
@@ -112,13 +112,13 @@ contract VisitsTest {
         answer(true, place, "within:50000");
     }
 
-    function test_RefusesAPlaceThatTheAccountAttested() public {
+    function test_RefusesALocationThatTheAccountAttested() public {
         bytes32 place = located(ACCOUNT, block.timestamp);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongProver.selector, ACCOUNT, PROVER));
         answer(true, place, "within:50000");
     }
 
-    function test_RefusesAnotherRadiusAndTheAnswerNo() public {
+    function test_RefusesAnotherRadiusAndANegativeResult() public {
         bytes32 place = located(PROVER, block.timestamp);
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongOperation.selector, "within:500000", "within:50000"));
         answer(true, place, "within:500000");
