@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-// The compiler that forge runs (foundry.toml): npm's solc, with those options of a native build that forge
-// uses.
+// Compiler that forge runs (foundry.toml): npm's solc, with those options of a native build that forge uses.
 // So nothing is downloaded, and the version is the one in package-lock.json.
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -11,8 +10,8 @@ const root = argv[argv.indexOf('--base-path') + 1]
 const folders = [root, ...argv.filter((_, i) => argv[i - 1] === '--include-path')]
 if (argv.includes('--standard-json')) {
   const input = JSON.parse(readFileSync(0, 'utf8'))
-  // Packages lie outside the root. forge lists what they import by absolute paths; the compiler asks for it
-  // by the paths in the imports.
+  // Packages lie outside the root. forge lists their files by absolute paths; the compiler requests them by
+  // the paths in the imports.
   for (const file of Object.keys(input.sources)) if (path.isAbsolute(file)) delete input.sources[file]
   const read = (file) => {
     const found = folders.map((folder) => path.resolve(folder, file)).find((each) => existsSync(each))

@@ -7,30 +7,31 @@ import {Attestation, IEAS} from "@geospatial-attestation/contracts/src/eas/IEAS.
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 /// @title DeliveryEscrow
-/// @notice Holds a payment for a delivery inside the agreed zone that is observed and attested by the deadline. If there is
-/// none, the buyer gets the payment back, once the courier had time to settle a delivery of the last minute. The question is
-/// contains(container: the zone, geometry: the delivery attestation), the answer's recipient is the courier. The
-/// delivery's recipient is an address of the order, so that it is the delivery of this order and of no other.
+/// @notice Holds a payment for a delivery inside the agreed zone that is observed and attested by the deadline.
+/// Without one, the buyer gets the payment back, after the courier has had time to settle a last-minute delivery.
+/// The answer is contains(container: the zone, geometry: the delivery attestation), and its recipient is the
+/// courier. The delivery's recipient is an address of the order, so that the delivery counts for this order only.
 contract DeliveryEscrow {
     using GeoAnswers for GeoAnswers.BooleanAnswer;
 
     struct Order {
         address buyer;
         address courier;
-        /// Who attests the delivery to recipientOf(number), once the order is final (a reorganisation may give its number to
-        /// another one): somebody whom both trust, such as a parcel locker.
+        /// Attester of the delivery, whose recipient is recipientOf(number). Attest after the order is final,
+        /// because a reorg may assign its number to another order. Both parties trust it: for example, a parcel
+        /// locker.
         address witness;
-        /// The reference of the zone, a polygon that both know.
+        /// Reference of the zone, a polygon that both parties know.
         bytes32 zone;
         uint64 placed;
-        /// The last second in which the delivery may be observed and attested.
+        /// Last second in which the delivery may be observed and attested.
         uint64 deadline;
         uint256 amount;
     }
 
     uint256 public constant ANSWER_MAX_AGE = 1 hours;
-    /// @notice How long after the deadline the courier has to land an answer and settle before anybody can refund: the
-    /// service may be down for hours.
+    /// @notice Seconds after the deadline in which the courier can land an answer and settle before anybody can
+    /// refund: the service may be unavailable for hours.
     uint256 public constant SETTLING_TIME = 1 days;
 
     IEAS private immutable _eas;
@@ -39,7 +40,7 @@ contract DeliveryEscrow {
     bytes32 private immutable _answerSchema;
     bytes32 private immutable _locationSchema;
 
-    /// @notice Orders by number, from 1; a settled one is empty.
+    /// @notice Orders by number, from 1. A settled order is empty.
     mapping(uint256 number => Order) public orders;
     uint256 public orderCount;
 
@@ -50,7 +51,7 @@ contract DeliveryEscrow {
     error NoSuchOrder(uint256 number);
     /// @notice The delivery was attested after the deadline.
     error DeliveredLate(uint64 time, uint64 deadline);
-    /// @notice The last second in which the courier alone decides; `refund` works after it.
+    /// @notice Last second in which only the courier can settle; `refund` works after it.
     error NotYet(uint256 settleBy);
 
     constructor(IEAS eas, address signer, address proxy, bytes32 answerSchema, bytes32 locationSchema) {
@@ -61,7 +62,7 @@ contract DeliveryEscrow {
         _locationSchema = locationSchema;
     }
 
-    /// @notice Places an order; the payment is the value sent.
+    /// @notice Places an order. The payment is the value sent.
     function place(address courier, address witness, bytes32 zone, uint64 deadline)
         external
         payable
@@ -73,8 +74,8 @@ contract DeliveryEscrow {
         emit Placed(number, msg.sender, courier, msg.value);
     }
 
-    /// @notice To whom the delivery of an order is attested. Nobody has the key of this address; no other order, escrow or
-    /// chain has it.
+    /// @notice Recipient of an order's delivery attestation. Nobody has the key of this address, and no other
+    /// order, escrow or chain has the address.
     function recipientOf(uint256 number) public view returns (address) {
         return address(uint160(uint256(keccak256(abi.encode(block.chainid, address(this), number)))));
     }
@@ -93,7 +94,7 @@ contract DeliveryEscrow {
             )
         );
         if (delivered.time > order.deadline) revert DeliveredLate(delivered.time, order.deadline);
-        // Before the deadline, until now: nobody has observed what is to come.
+        // Observed before the deadline and not in the future, which nobody has observed.
         uint256 last = order.deadline < block.timestamp ? order.deadline : block.timestamp;
         GeoInputs.requireObserved(delivered, order.placed, last);
         GeoAnswers.Terms memory terms =
@@ -103,7 +104,7 @@ contract DeliveryEscrow {
         Address.sendValue(payable(order.courier), order.amount);
     }
 
-    /// @notice Gives the payment back, SETTLING_TIME after the deadline. Anybody may call it.
+    /// @notice Returns the payment, SETTLING_TIME after the deadline. Anybody may call it.
     function refund(uint256 number) external {
         Order memory order = _close(number);
         uint256 settleBy = order.deadline + SETTLING_TIME;

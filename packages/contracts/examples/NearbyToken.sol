@@ -8,21 +8,21 @@ import {Attestation} from "@geospatial-attestation/contracts/src/eas/IEAS.sol";
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
 
 /// @title NearbyToken
-/// @notice A token for everybody who was within 500 m of a place, once per account. The question is
-/// within(geometry: where the account is, target: the place, radius: 500 m), the recipient is the account.
+/// @notice A token for every account that was within 500 m of a location, once per account. The answer is
+/// within(geometry: the account's position, target: the location, radius: 500 m), and its recipient is the account.
 contract NearbyToken is ERC721, BooleanGeoResolver {
     using GeoAnswers for GeoAnswers.BooleanAnswer;
 
     uint256 public constant RADIUS = 500_00; // centimetres
-    /// @notice Where somebody was ten minutes ago is near enough to where they are.
+    /// @notice A position ten minutes old is near enough to the current one.
     uint256 public constant PLACE_MAX_AGE = 10 minutes;
 
-    /// @notice The reference of the place.
+    /// @notice Reference of the location.
     bytes32 public immutable place;
-    /// @notice Who attests where accounts are, and under which location schema.
+    /// @notice Attester of the accounts' positions, and their location schema.
     address public immutable prover;
     bytes32 public immutable locationSchema;
-    /// @notice How many tokens there are. Their ids count from 1.
+    /// @notice Number of tokens. Their ids count from 1.
     uint256 public minted;
 
     constructor(Settings memory settings, bytes32 place_, address prover_, bytes32 locationSchema_)

@@ -6,23 +6,23 @@ import {GeoInputs} from "@geospatial-attestation/contracts/src/GeoInputs.sol";
 import {Attestation, IEAS} from "@geospatial-attestation/contracts/src/eas/IEAS.sol";
 
 /// @title ResidentsVote
-/// @notice A vote of those who live in an area, once per person. A registrar attests homes, one account per person; the
-/// question is contains(container: the area, geometry: the home's attestation), the recipient is the voter.
+/// @notice A vote of the residents of an area, once per person. A registrar attests homes, one account per person.
+/// The answer is contains(container: the area, geometry: the home's attestation), and its recipient is the voter.
 contract ResidentsVote {
     using GeoAnswers for GeoAnswers.BooleanAnswer;
 
-    /// @notice What a vote is about, and who may take part.
+    /// @notice Subject of a vote, and the conditions to take part.
     struct Ballot {
-        /// The reference of the area.
+        /// Reference of the area.
         bytes32 area;
-        /// Who attests where people live. It knows persons: that nobody has two accounts is its word.
+        /// Attester of homes. It knows the persons and guarantees that none of them has two accounts.
         address registrar;
         uint64 closes;
         uint8 choices;
     }
 
     uint256 public constant ANSWER_MAX_AGE = 1 days;
-    /// @notice Within which the registrar has seen that somebody lives there, and has attested it.
+    /// @notice Maximum age of a home: the registrar must have observed and attested it within this time.
     uint256 public constant HOME_MAX_AGE = 365 days;
 
     IEAS private immutable _eas;

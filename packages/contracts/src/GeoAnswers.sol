@@ -4,102 +4,103 @@ pragma solidity ^0.8.20;
 import {Attestation, IEAS, IPermissionedEIP712Proxy} from "./eas/IEAS.sol";
 
 /// @title GeoAnswers
-/// @notice Reads the signed answers of the Geospatial Attestation Service from EAS, and checks that an answer is the
-/// one that a contract asked for. Every check reverts with an error that names what is wrong.
+/// @notice Reads signed answers of the Geospatial Attestation Service from EAS, and checks that an answer is the
+/// one that a contract expects. Every failed check reverts with an error that names the difference.
 ///
-/// A check has two steps. `readBoolean` or `readNumeric` takes an answer from EAS by its UID and checks who made it, for
-/// whom, when, and that it still holds. Then one `require...` function checks what was asked (operation, and every input
-/// in its place) and what was answered.
+/// A check has two steps. `readBoolean` or `readNumeric` reads an answer from EAS by its UID and checks its
+/// attester, recipient and age, and that it is neither revoked nor expired. Then one `require...` function checks
+/// the operation, every input in its position, and the result.
 ///
-/// An input reference is either the UID of an attestation, or the keccak256 of raw GeoJSON. **Raw GeoJSON is whatever
-/// the asker typed.** Only a reference that the contract knows beforehand, or a UID whose attestation the contract
-/// reads (`GeoInputs.requireAttestation`), says anything about the world.
+/// An input reference is either the UID of an attestation, or the keccak256 of raw GeoJSON. **The client that
+/// requests an answer chooses its raw GeoJSON freely.** Only a reference that the contract knows beforehand, or a
+/// UID whose attestation the contract reads (`GeoInputs.requireAttestation`), proves anything about the world.
 library GeoAnswers {
-    /// @notice What a contract demands of an answer, whatever it says.
+    /// @notice Requirements for every answer, whatever its claim.
     struct Terms {
-        /// The schema UID that it must be attested under.
+        /// Schema UID that it must be attested under.
         bytes32 schema;
-        /// The service's attester address on this chain (`GET /` of the service shows it).
+        /// Attester address of the service on this chain (`GET /` of the service returns it).
         address signer;
-        /// The PermissionedEIP712Proxy through which answers may come too. Zero: only direct ones are accepted.
+        /// PermissionedEIP712Proxy through which answers may be submitted too. Zero accepts only direct answers.
         address proxy;
-        /// Whom it must be attested to. Zero: nobody; it does not stand for anybody.
+        /// Recipient that it must be attested to. Zero requires an answer without a recipient, which stands for no
+        /// account.
         address recipient;
-        /// How many seconds old it may be, by the time of the computation that it was signed with.
+        /// Maximum age in seconds, from the signed time of computation.
         uint256 maxAge;
     }
 
-    /// @notice An answer to contains, within or intersects.
+    /// @notice Answer to contains, within or intersects.
     struct BooleanAnswer {
         bool result;
-        /// One per input, in the order of the request.
+        /// One reference per input, in the order of the request.
         bytes32[] inputRefs;
-        /// When it was computed, Unix seconds.
+        /// Time of computation, Unix seconds.
         uint256 timestamp;
         string operation;
     }
 
-    /// @notice An answer to distance, length or area.
+    /// @notice Answer to distance, length or area.
     struct NumericAnswer {
         /// Centimetres (distance, length) or square centimetres (area).
         uint256 result;
         string units;
-        /// One per input, in the order of the request.
+        /// One reference per input, in the order of the request.
         bytes32[] inputRefs;
-        /// When it was computed, Unix seconds.
+        /// Time of computation, Unix seconds.
         uint256 timestamp;
         string operation;
     }
 
-    /// @notice The types that a schema of boolean answers must have: of the service's own schema, and of a resolver's.
+    /// @notice Types of a schema for boolean answers: those of the service's own schema, and of a resolver's.
     string internal constant BOOLEAN_SCHEMA =
         "bool result,bytes32[] inputRefs,uint256 timestamp,string operation";
-    /// @notice The types that a schema of numeric answers must have.
+    /// @notice Types of a schema for numeric answers.
     string internal constant NUMERIC_SCHEMA =
         "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation";
 
-    /// @notice How many seconds the service's clock may be ahead of the block's. A block carries the time at which it
-    /// was begun, and wallets simulate on the latest block: 12 seconds ago on Ethereum, some more with clock drift.
+    /// @notice Seconds that the service's clock may be ahead of the block's. A block carries the time at which it
+    /// was begun, and wallets simulate on the latest block: 12 seconds ago on Ethereum, plus clock drift.
     uint256 internal constant CLOCK_SKEW = 60;
 
     bytes10 private constant DIGITS = "0123456789";
 
     error UnknownAttestation(bytes32 uid);
     error WrongSchema(bytes32 actual, bytes32 expected);
-    /// @notice EAS records another attester than the service's signer or, where one is accepted, the proxy.
+    /// @notice EAS records an attester other than the service's signer or, if one is accepted, the proxy.
     error WrongAttester(address actual, address expected);
-    /// @notice The proxy made the attestation by the signature of another account than the service's signer.
+    /// @notice The proxy made the attestation with the signature of an account other than the service's signer.
     error WrongProxyAttester(address actual, address expected);
-    /// @notice The proxy takes the signatures of another account than the service's signer.
+    /// @notice The proxy accepts the signatures of an account other than the service's signer.
     error WrongProxyOwner(address actual, address expected);
     error WrongRecipient(address actual, address expected);
     error AnswerRevoked(uint64 revocationTime);
     error AnswerExpired(uint64 expirationTime);
-    /// @notice The answer was computed at `timestamp`; `oldest` is the oldest time that is accepted (Unix seconds).
+    /// @notice The answer was computed at `timestamp`; `oldest` is the oldest accepted time (Unix seconds).
     error AnswerTooOld(uint256 timestamp, uint256 oldest);
-    /// @notice The answer was computed at `timestamp`; `newest` is the newest time that is accepted (Unix seconds).
+    /// @notice The answer was computed at `timestamp`; `newest` is the newest accepted time (Unix seconds).
     error AnswerFromFuture(uint256 timestamp, uint256 newest);
     error WrongOperation(string actual, string expected);
     error WrongUnits(string actual, string expected);
     error WrongInputCount(uint256 actual, uint256 expected);
-    /// @notice Input `index` (from 0, in the order of the request) is another one than expected.
+    /// @notice Input `index` (from 0, in the order of the request) differs from the expected one.
     error WrongInput(uint256 index, bytes32 actual, bytes32 expected);
     error WrongResult(bool actual, bool expected);
-    /// @notice In centimetres or square centimetres.
+    /// @notice Both values are centimetres or square centimetres.
     error ResultTooLarge(uint256 actual, uint256 most);
-    /// @notice In centimetres or square centimetres.
+    /// @notice Both values are centimetres or square centimetres.
     error ResultTooSmall(uint256 actual, uint256 least);
 
     // ---------------------------------------------------------------------------------------------------------------
     // Attester, recipient and age
     // ---------------------------------------------------------------------------------------------------------------
 
-    /// @notice Reads a boolean answer from EAS. Checks schema, attester (direct, or by the proxy), recipient, that it is
-    /// neither revoked nor expired, and that it was computed at most `terms.maxAge` seconds ago.
-    /// Reverts with UnknownAttestation, WrongAttester, WrongProxyAttester, WrongSchema, WrongRecipient, AnswerRevoked,
+    /// @notice Reads a boolean answer from EAS. Checks schema, attester (direct, or by the proxy), recipient, that
+    /// it is neither revoked nor expired, and that it was computed at most `terms.maxAge` seconds ago. Reverts with
+    /// UnknownAttestation, WrongAttester, WrongProxyAttester, WrongSchema, WrongRecipient, AnswerRevoked,
     /// AnswerExpired, AnswerFromFuture or AnswerTooOld.
-    /// @param eas The EAS contract of this chain: a constant of the calling contract, never a caller's parameter.
-    /// @return answer What `requireWithin`, `requireContains`, `requireIntersects` and `requireDisjoint` take.
+    /// @param eas EAS contract of this chain: a constant of the calling contract, never a caller's parameter.
+    /// @return answer Argument of `requireWithin`, `requireContains`, `requireIntersects` and `requireDisjoint`.
     function readBoolean(IEAS eas, bytes32 uid, Terms memory terms)
         internal
         view
@@ -111,8 +112,8 @@ library GeoAnswers {
     }
 
     /// @notice Reads a numeric answer from EAS, with the checks and errors of `readBoolean`.
-    /// @param eas The EAS contract of this chain: a constant of the calling contract, never a caller's parameter.
-    /// @return answer What `requireDistanceAtMost` and the other functions of numbers take.
+    /// @param eas EAS contract of this chain: a constant of the calling contract, never a caller's parameter.
+    /// @return answer Argument of `requireDistanceAtMost` and the other numeric functions.
     function readNumeric(IEAS eas, bytes32 uid, Terms memory terms)
         internal
         view
@@ -123,12 +124,13 @@ library GeoAnswers {
         requireFresh(answer.timestamp, terms.maxAge);
     }
 
-    /// @notice For resolvers: checks an attestation that EAS is just making, all but its age. `GeoResolver` does this.
-    /// Reverts with WrongAttester, WrongProxyOwner, WrongSchema, WrongRecipient, AnswerRevoked or AnswerExpired.
-    /// @dev The proxy writes `getAttester(uid)` only after EAS has returned, so that here it is still zero. What can be
-    /// checked is that the proxy's owner is the signer, since the proxy takes its owner's signatures only. So here,
-    /// beyond the signer, the code of the proxy is trusted, and that the signer never accepts the ownership of the
-    /// proxy from somebody in the middle of that one's attestation.
+    /// @notice For resolvers: checks everything but the age of an attestation while EAS makes it. `GeoResolver`
+    /// calls this. Reverts with WrongAttester, WrongProxyOwner, WrongSchema, WrongRecipient, AnswerRevoked or
+    /// AnswerExpired.
+    /// @dev The proxy writes `getAttester(uid)` only after EAS has returned, so it is still zero here. This
+    /// function can check only that the proxy's owner is the signer, because the proxy accepts its owner's
+    /// signatures only. It therefore trusts, in addition to the signer, the proxy's code. It also trusts that the
+    /// signer never accepts the ownership of the proxy while the previous owner's attestation is being made.
     function requireArriving(Attestation memory attestation, Terms memory terms) internal view {
         if (attestation.attester != terms.signer) {
             _requireProxy(attestation.attester, terms);
@@ -138,24 +140,24 @@ library GeoAnswers {
         _requireSound(attestation, terms);
     }
 
-    /// @notice Checks that an answer was computed at most `maxAge` seconds ago, and at most CLOCK_SKEW in the future.
-    /// Reverts with AnswerFromFuture or AnswerTooOld.
+    /// @notice Checks that an answer was computed at most `maxAge` seconds ago, and at most CLOCK_SKEW in the
+    /// future. Reverts with AnswerFromFuture or AnswerTooOld.
     function requireFresh(uint256 timestamp, uint256 maxAge) internal view {
         if (timestamp > block.timestamp + CLOCK_SKEW) {
             revert AnswerFromFuture(timestamp, block.timestamp + CLOCK_SKEW);
         }
-        // The same steps whatever the time is, so that an estimate of the gas still holds a block later.
+        // The steps do not depend on the time, so that an estimate of the gas still holds a block later.
         uint256 oldest = maxAge < block.timestamp ? block.timestamp - maxAge : 0;
         if (timestamp < oldest) revert AnswerTooOld(timestamp, oldest);
     }
 
-    /// @notice Decodes the data of a boolean answer. Says nothing about who made it. Reverts on other data.
+    /// @notice Decodes the data of a boolean answer. Does not check its attester. Reverts for other data.
     function decodeBoolean(bytes memory data) internal pure returns (BooleanAnswer memory answer) {
         (answer.result, answer.inputRefs, answer.timestamp, answer.operation) =
             abi.decode(data, (bool, bytes32[], uint256, string));
     }
 
-    /// @notice Decodes the data of a numeric answer. Says nothing about who made it. Reverts on other data.
+    /// @notice Decodes the data of a numeric answer. Does not check its attester. Reverts for other data.
     function decodeNumeric(bytes memory data) internal pure returns (NumericAnswer memory answer) {
         (answer.result, answer.units, answer.inputRefs, answer.timestamp, answer.operation) =
             abi.decode(data, (uint256, string, bytes32[], uint256, string));
@@ -165,10 +167,10 @@ library GeoAnswers {
     // Operation, inputs and result
     // ---------------------------------------------------------------------------------------------------------------
 
-    /// @notice Checks that the answer says: `geometry` and `target` are at most `radius` centimetres apart. The radius
-    /// must be the one that was asked for: a smaller one is refused, too. Reverts, as the other three functions of boolean
-    /// answers, with WrongOperation, WrongInputCount, WrongInput or WrongResult.
-    /// @param radius Centimetres; the service is asked in metres.
+    /// @notice Requires the claim that `geometry` and `target` are at most `radius` centimetres apart. The radius
+    /// must equal that of the request: a smaller one is rejected too. Reverts, like the other three functions of
+    /// boolean answers, with WrongOperation, WrongInputCount, WrongInput or WrongResult.
+    /// @param radius Centimetres; requests to the service have metres.
     function requireWithin(BooleanAnswer memory answer, bytes32 geometry, bytes32 target, uint256 radius)
         internal
         pure
@@ -178,14 +180,14 @@ library GeoAnswers {
         _requireResult(answer.result, true);
     }
 
-    /// @notice Checks that the answer says: `geometry` lies wholly in `container`.
+    /// @notice Requires the claim that `container` contains all of `geometry`.
     function requireContains(BooleanAnswer memory answer, bytes32 container, bytes32 geometry) internal pure {
         _requireOperation(answer.operation, "contains");
         _requireInputs(answer.inputRefs, container, geometry);
         _requireResult(answer.result, true);
     }
 
-    /// @notice Checks that the answer says: the two share at least a point.
+    /// @notice Requires the claim that both geometries share at least a point.
     function requireIntersects(BooleanAnswer memory answer, bytes32 geometry1, bytes32 geometry2)
         internal
         pure
@@ -195,7 +197,7 @@ library GeoAnswers {
         _requireResult(answer.result, true);
     }
 
-    /// @notice Checks that the answer says: the two share no point (`intersects`, answered with false).
+    /// @notice Requires the claim that both geometries share no point (the result of `intersects` is false).
     function requireDisjoint(BooleanAnswer memory answer, bytes32 geometry1, bytes32 geometry2)
         internal
         pure
@@ -205,8 +207,8 @@ library GeoAnswers {
         _requireResult(answer.result, false);
     }
 
-    /// @notice Checks that the answer says: `from` and `to` are at most `most` centimetres apart. Reverts, as the other
-    /// functions of numbers, with WrongOperation, WrongUnits, WrongInputCount, WrongInput, ResultTooLarge or
+    /// @notice Requires the claim that `from` and `to` are at most `most` centimetres apart. Reverts, like the
+    /// other numeric functions, with WrongOperation, WrongUnits, WrongInputCount, WrongInput, ResultTooLarge or
     /// ResultTooSmall.
     function requireDistanceAtMost(NumericAnswer memory answer, bytes32 from, bytes32 to, uint256 most)
         internal
@@ -216,7 +218,7 @@ library GeoAnswers {
         _requireAtMost(answer.result, most);
     }
 
-    /// @notice Checks that the answer says: `from` and `to` are at least `least` centimetres apart.
+    /// @notice Requires the claim that `from` and `to` are at least `least` centimetres apart.
     function requireDistanceAtLeast(NumericAnswer memory answer, bytes32 from, bytes32 to, uint256 least)
         internal
         pure
@@ -225,13 +227,13 @@ library GeoAnswers {
         _requireAtLeast(answer.result, least);
     }
 
-    /// @notice Checks that the answer says: the lines of `geometry` are at most `most` centimetres long.
+    /// @notice Requires the claim that the lines of `geometry` are at most `most` centimetres long.
     function requireLengthAtMost(NumericAnswer memory answer, bytes32 geometry, uint256 most) internal pure {
         _requireMeasure(answer, "length", "centimeters", geometry);
         _requireAtMost(answer.result, most);
     }
 
-    /// @notice Checks that the answer says: the lines of `geometry` are at least `least` centimetres long.
+    /// @notice Requires the claim that the lines of `geometry` are at least `least` centimetres long.
     function requireLengthAtLeast(NumericAnswer memory answer, bytes32 geometry, uint256 least)
         internal
         pure
@@ -240,17 +242,17 @@ library GeoAnswers {
         _requireAtLeast(answer.result, least);
     }
 
-    /// @notice Checks that the answer says: the area of `geometry` is at most `most` square centimetres.
+    /// @notice Requires the claim that the area of `geometry` is at most `most` square centimetres.
     function requireAreaAtMost(NumericAnswer memory answer, bytes32 geometry, uint256 most) internal pure {
         requireAreaBetween(answer, geometry, 0, most);
     }
 
-    /// @notice Checks that the answer says: the area of `geometry` is at least `least` square centimetres.
+    /// @notice Requires the claim that the area of `geometry` is at least `least` square centimetres.
     function requireAreaAtLeast(NumericAnswer memory answer, bytes32 geometry, uint256 least) internal pure {
         requireAreaBetween(answer, geometry, least, type(uint256).max);
     }
 
-    /// @notice Checks that the answer says: the area of `geometry` is from `least` to `most` square centimetres, both
+    /// @notice Requires the claim that the area of `geometry` is from `least` to `most` square centimetres, both
     /// included. A square metre has 10,000 square centimetres, a hectare 1e8, a square kilometre 1e10.
     function requireAreaBetween(NumericAnswer memory answer, bytes32 geometry, uint256 least, uint256 most)
         internal
@@ -263,7 +265,7 @@ library GeoAnswers {
 
     // ---------------------------------------------------------------------------------------------------------------
 
-    /// @dev The attestation from EAS, checked but for its age.
+    /// @dev Reads the attestation from EAS, with all checks but that of its age.
     function _recorded(IEAS eas, bytes32 uid, Terms memory terms)
         private
         view
@@ -348,7 +350,7 @@ library GeoAnswers {
         return keccak256(bytes(a)) == keccak256(bytes(b));
     }
 
-    /// @dev As the service prints a radius: digits without leading zeros.
+    /// @dev Prints a radius like the service: digits without leading zeros.
     function _decimal(uint256 value) private pure returns (string memory) {
         uint256 length = 1;
         for (uint256 rest = value / 10; rest != 0; rest /= 10) {

@@ -4,34 +4,37 @@ pragma solidity ^0.8.20;
 import {Attestation, IEAS} from "./eas/IEAS.sol";
 
 /// @title GeoInputs
-/// @notice How a contract pins the places that an answer is about.
+/// @notice Pins the geometries that an answer is about.
 ///
-/// - A place known beforehand is pinned by its reference: the UID of its attestation, or the keccak256 of its canonical
-///   JSON (`point`, or the `inputRefs` of any answer of the service about it).
-/// - A place that changes, such as where a user is now, is the UID of an attestation. The contract takes it from the
-///   answer's `inputRefs` and reads who attested it, to whom, under which schema and when (`requireAttestation`).
-/// - **Attested is not observed.** An attestation made now may report where somebody was 400 days ago: its event time
-///   says when. A contract that cares when something happened checks both (`requireObserved`).
+/// - A geometry known beforehand is pinned by its reference: the UID of its attestation, or the keccak256 of its
+///   canonical JSON (`point`, or the `inputRefs` of any answer of the service about it).
+/// - A geometry that changes, such as the current position of a user, is the UID of an attestation. The contract
+///   takes it from the answer's `inputRefs` and checks its attester, recipient, schema and time
+///   (`requireAttestation`).
+/// - **Attested is not observed.** An attestation made now may report where an account was 400 days ago: its event
+///   time states when. A contract that depends on the time of an event checks both (`requireObserved`).
 ///
-/// **A raw GeoJSON input is whatever the asker typed.** A reference that is neither pinned nor read says nothing.
+/// **The client that requests an answer chooses its raw GeoJSON freely.** A reference that is neither pinned nor
+/// read proves nothing.
 library GeoInputs {
-    /// @notice What a contract demands of the attestation of a place.
+    /// @notice Requirements for the attestation of a location.
     struct Source {
-        /// The location schema.
+        /// Location schema.
         bytes32 schema;
-        /// Who must have attested it: somebody whose word about this place the contract trusts.
+        /// Attester that it must have: an account that the contract trusts about this location.
         address prover;
-        /// Whom it must be about. Zero: nobody; it does not stand for anybody.
+        /// Recipient that it must have. Zero requires an attestation without a recipient, which stands for no
+        /// account.
         address recipient;
-        /// How many seconds ago it may have been attested, by EAS's clock.
+        /// Maximum age of the attestation in seconds, by EAS's clock.
         uint256 maxAge;
     }
 
-    /// @notice The UID of the location schema v0.1, whose first field is the event time. Every chain has the same UIDs.
+    /// @notice UID of the location schema v0.1, whose first field is the event time. Every chain has the same UIDs.
     bytes32 internal constant LOCATION_SCHEMA =
         0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2;
-    /// @notice The UID of the Location Protocol's schema of four strings, which has no event time. Those that follow have
-    /// a space after each comma, or a number as `lp_version`.
+    /// @notice UID of the Location Protocol's schema of four strings, which has no event time. The private
+    /// constants below are its variants with a space after each comma, or with a number as `lp_version`.
     bytes32 internal constant LOCATION_PROTOCOL_SCHEMA =
         0x3902cc7b8e415eb1ed9ac496431c31c88023cdbde0821cbb81195a8bcf74fffd;
     bytes32 private constant _LOCATION_PROTOCOL_SPACED =
@@ -49,25 +52,24 @@ library GeoInputs {
     error WrongPlaceRecipient(address actual, address expected);
     error PlaceRevoked(uint64 revocationTime);
     error PlaceExpired(uint64 expirationTime);
-    /// @notice The place was attested at `time`; `oldest` is the oldest time that is accepted (Unix seconds).
+    /// @notice The location was attested at `time`; `oldest` is the oldest accepted time (Unix seconds).
     error PlaceTooOld(uint64 time, uint256 oldest);
-    /// @notice This contract does not know where a place under this schema has its event time.
+    /// @notice This library does not know the event time of attestations under this schema.
     error UnknownEventTime(bytes32 schema);
-    /// @notice The place was observed at `time`, which is before `from` (Unix seconds).
+    /// @notice The location was observed at `time`, which is before `from` (Unix seconds).
     error ObservedTooEarly(uint256 time, uint256 from);
-    /// @notice The place was observed at `time`, which is after `to` (Unix seconds).
+    /// @notice The location was observed at `time`, which is after `to` (Unix seconds).
     error ObservedTooLate(uint256 time, uint256 to);
-    /// @notice In 1e-7 degrees: the longitude from -180e7 to 180e7, the latitude from -90e7 to 90e7.
+    /// @notice Values are 1e-7 degrees: the longitude from -180e7 to 180e7, the latitude from -90e7 to 90e7.
     error InvalidPosition(int256 longitudeE7, int256 latitudeE7);
 
-    /// @notice Reads the attestation of a place from EAS. Checks schema, prover, recipient and age, and that it is
-    /// neither revoked nor expired. An offchain attestation, or raw GeoJSON, is unknown to EAS.
-    /// Reverts with UnknownPlace, WrongPlaceSchema, WrongProver, WrongPlaceRecipient, PlaceRevoked, PlaceExpired or
-    /// PlaceTooOld.
-    /// @param eas The EAS contract of this chain: a constant of the calling contract, never a caller's parameter.
-    /// @dev `maxAge` limits when the place was attested, not when somebody was there: see `requireObserved`.
-    /// The prover chooses the shape, too: a polygon of half the world is within 500 m of everything. Trust a prover
-    /// that attests points, or ask `contains` with the pinned area as container.
+    /// @notice Reads the attestation of a location from EAS. Checks schema, prover, recipient and age, and that it
+    /// is neither revoked nor expired. EAS has no offchain attestations and no raw GeoJSON. Reverts with
+    /// UnknownPlace, WrongPlaceSchema, WrongProver, WrongPlaceRecipient, PlaceRevoked, PlaceExpired or PlaceTooOld.
+    /// @param eas EAS contract of this chain: a constant of the calling contract, never a caller's parameter.
+    /// @dev `maxAge` limits the time of the attestation, not that of the event: see `requireObserved`. The prover
+    /// chooses the geometry too: a polygon of half the world is within 500 m of everything. Trust a prover that
+    /// attests points, or use `contains` with the pinned area as container.
     function requireAttestation(IEAS eas, bytes32 uid, Source memory source)
         internal
         view
@@ -90,15 +92,15 @@ library GeoInputs {
         }
     }
 
-    /// @notice The time that a place was observed at, as its attester states it: Unix seconds by the schema, but any number
-    /// can be attested, such as 0 or milliseconds. The time of the attestation for the Location Protocol's schemas, which
-    /// have no event time, as in the service's records. Reverts with UnknownEventTime for other schemas, whose `data` the
-    /// calling contract decodes itself, and for data that is shorter than the time.
-    /// @param place The attestation that `requireAttestation` returned.
+    /// @notice Event time as its attester states it. The schema requires Unix seconds, but any number can be
+    /// attested, such as 0 or milliseconds. For the Location Protocol's schemas, which have no event time, it is
+    /// the time of the attestation, as in the service's records. Reverts with UnknownEventTime for other schemas,
+    /// whose `data` the calling contract decodes itself, and for data that is shorter than the time.
+    /// @param place Attestation that `requireAttestation` returned.
     function eventTime(Attestation memory place) internal pure returns (uint256 time) {
         bytes32 schema = place.schema;
         if (schema == LOCATION_SCHEMA && place.data.length >= 32) {
-            // The first word of the data; the texts after it need not be decoded.
+            // First word of the data. The strings after it need not be decoded.
             bytes memory data = place.data;
             assembly ("memory-safe") {
                 time := mload(add(data, 32))
@@ -113,22 +115,23 @@ library GeoInputs {
         }
     }
 
-    /// @notice Checks that a place was observed from `from` to `to`, both included (Unix seconds).
-    /// Reverts with UnknownEventTime, ObservedTooEarly or ObservedTooLate.
-    /// @param place The attestation that `requireAttestation` returned.
-    /// @param to At most `block.timestamp`, or a place of the future passes that nobody has observed.
+    /// @notice Checks that a location was observed from `from` to `to`, both included (Unix seconds). Reverts with
+    /// UnknownEventTime, ObservedTooEarly or ObservedTooLate.
+    /// @param place Attestation that `requireAttestation` returned.
+    /// @param to At most `block.timestamp`. A later time would accept a location in the future, which nobody has
+    /// observed.
     function requireObserved(Attestation memory place, uint256 from, uint256 to) internal pure {
         uint256 time = eventTime(place);
         if (time < from) revert ObservedTooEarly(time, from);
         if (time > to) revert ObservedTooLate(time, to);
     }
 
-    /// @notice The reference of a raw GeoJSON point: keccak256 of `{"coordinates":[longitude,latitude],"type":"Point"}`
-    /// with the numbers as RFC 8785 prints them. Reverts with InvalidPosition.
-    /// @dev Exact for coordinates of at most seven decimals (1 cm), which are told apart by their shortest decimal form.
-    /// The asker must send the same numbers: 2.2945 and 2.29450 are one number, 2.2945 and 2.2945001 are two.
-    /// @param longitudeE7 In 1e-7 degrees: 2.2945 is 22945000.
-    /// @param latitudeE7 In 1e-7 degrees.
+    /// @notice Reference of a raw GeoJSON point: keccak256 of `{"coordinates":[longitude,latitude],"type":"Point"}`
+    /// with the numbers in the form of RFC 8785. Reverts with InvalidPosition.
+    /// @dev Exact for coordinates of at most seven decimals (1 cm), whose shortest decimal forms differ. The client
+    /// must send the same numbers: 2.2945 and 2.29450 are one number, 2.2945 and 2.2945001 are two.
+    /// @param longitudeE7 1e-7 degrees: 2.2945 is 22945000.
+    /// @param latitudeE7 1e-7 degrees.
     function point(int256 longitudeE7, int256 latitudeE7) internal pure returns (bytes32) {
         if (longitudeE7 < -180e7 || longitudeE7 > 180e7 || latitudeE7 < -90e7 || latitudeE7 > 90e7) {
             revert InvalidPosition(longitudeE7, latitudeE7);
@@ -140,7 +143,7 @@ library GeoInputs {
         );
     }
 
-    /// @dev valueE7 / 1e7 as JSON's shortest number. Numbers below 1e-6 have an exponent.
+    /// @dev Prints valueE7 / 1e7 as JSON's shortest number. Numbers below 1e-6 have an exponent.
     function _degrees(int256 valueE7) private pure returns (bytes memory text) {
         uint256 magnitude = uint256(valueE7 < 0 ? -valueE7 : valueE7);
         if (magnitude != 0 && magnitude < 10) text = abi.encodePacked(DIGITS[magnitude], "e-7");
@@ -148,7 +151,7 @@ library GeoInputs {
         if (valueE7 < 0) text = abi.encodePacked("-", text);
     }
 
-    /// @dev magnitudeE7 / 1e7 in digits, without zeros at the end.
+    /// @dev Prints magnitudeE7 / 1e7 in digits, without trailing zeros.
     function _decimal(uint256 magnitudeE7) private pure returns (bytes memory text) {
         uint256 whole = magnitudeE7 / 1e7;
         uint256 fraction = magnitudeE7 % 1e7;

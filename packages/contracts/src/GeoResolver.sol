@@ -5,35 +5,35 @@ import {GeoAnswers} from "./GeoAnswers.sol";
 import {Attestation, IEAS, IPermissionedEIP712Proxy, ISchemaRegistry, ISchemaResolver} from "./eas/IEAS.sol";
 
 /// @title GeoResolver
-/// @notice An EAS resolver that acts on answers of the Geospatial Attestation Service as they are attested. It registers
-/// a schema of its own, under which the service signs when a request names it (`schema`); EAS then calls the resolver
-/// with each answer, whoever submits it. An answer that fails a check is not attested at all.
+/// @notice EAS resolver that acts on answers of the Geospatial Attestation Service while they are attested. It
+/// registers its own schema, under which the service signs if a request names it (`schema`). EAS then calls the
+/// resolver with each answer, whoever submits it. An answer that fails a check is not attested.
 ///
-/// Checked of every answer: EAS is the caller; schema; attester (direct, or by the proxy); recipient, which must not be
-/// zero; expiry; age; and that it is used once, as `Use` says. What was asked and answered is the author's to check, in
-/// `_onAnswer` of `BooleanGeoResolver` or `NumericGeoResolver`.
+/// The checks of every answer: EAS is the caller; schema; attester (direct, or by the proxy); recipient, which must
+/// not be zero; expiry; age; and that it is used as often as `Use` allows. The author of the resolver checks
+/// operation, inputs and result in `_onAnswer` of `BooleanGeoResolver` or `NumericGeoResolver`.
 abstract contract GeoResolver is ISchemaResolver {
-    /// @notice How often answers count. The UID of an answer is no ticket: whoever asks again gets another one, and the
-    /// service signs any answer anew on request.
+    /// @notice Number of times that answers count. The UID of an answer cannot limit it: a repeated request returns
+    /// an answer with another UID, and the service re-signs any answer on request.
     enum Use {
         /// Once for each recipient.
         OncePerRecipient,
-        /// Once for each list of inputs, such as one attestation of a place. Raw GeoJSON does not lend itself to this: the
-        /// same shape, typed otherwise, is another input.
+        /// Once for each list of inputs, such as one attestation of a location. This does not suit raw GeoJSON: the
+        /// same geometry in another notation is another input.
         OncePerInputs,
-        /// As often as answers come. The author takes care of repetitions.
+        /// Without a limit. The author handles repetitions.
         Unlimited
     }
 
-    /// @notice What a resolver accepts.
+    /// @notice Settings of a resolver.
     struct Settings {
-        /// The EAS contract of this chain.
+        /// EAS contract of this chain.
         IEAS eas;
-        /// The service's attester address on this chain (`GET /` of the service shows it).
+        /// Attester address of the service on this chain (`GET /` of the service returns it).
         address signer;
-        /// The PermissionedEIP712Proxy through which answers may come too; zero where only direct ones are accepted.
+        /// PermissionedEIP712Proxy through which answers may be submitted too. Zero accepts only direct answers.
         address proxy;
-        /// How many seconds old an answer may be.
+        /// Maximum age of an answer in seconds.
         uint256 maxAge;
         Use use;
     }
@@ -44,7 +44,7 @@ abstract contract GeoResolver is ISchemaResolver {
     uint256 private immutable _maxAge;
     Use private immutable _use;
 
-    /// @notice The schema UID that a request to the service names.
+    /// @notice Schema UID that a request to the service names.
     bytes32 public immutable schema;
 
     mapping(bytes32 key => bool) private _used;
@@ -53,14 +53,14 @@ abstract contract GeoResolver is ISchemaResolver {
     error NotEAS(address caller);
     /// @notice The address of EAS or of the service's signer is missing.
     error MissingAddress();
-    /// @notice The proxy submits to another EAS.
+    /// @notice The proxy submits to another EAS contract.
     error WrongProxyEAS(address actual, address expected);
     /// @notice The answer has no recipient: the request must name one.
     error MissingRecipient();
     /// @notice An answer for this recipient, or about these inputs, was used before.
     error AlreadyUsed(bytes32 key);
 
-    /// @dev Registers the schema, where nobody did so before.
+    /// @dev Registers the schema, unless it is registered already.
     constructor(Settings memory settings, string memory fields) {
         if (address(settings.eas) == address(0) || settings.signer == address(0)) revert MissingAddress();
         if (settings.proxy != address(0)) {
@@ -129,13 +129,13 @@ abstract contract GeoResolver is ISchemaResolver {
         return true;
     }
 
-    /// @notice The service revokes an answer that this contract has acted on: false forbids it. By default it may,
-    /// which undoes nothing.
+    /// @notice Called when the service revokes an answer that this contract has acted on. Returning false forbids
+    /// it. By default it is allowed and undoes nothing.
     function _onRevoke(Attestation memory) internal virtual returns (bool) {
         return true;
     }
 
-    /// @dev Decodes the answer, calls `_useOnce`, and hands it to the author's contract.
+    /// @dev Decodes the answer, calls `_useOnce`, and passes the answer to the author's contract.
     function _process(Attestation memory attestation) internal virtual;
 
     /// @dev Checks the age of an answer, and that it is the first one for its recipient or about its inputs.
@@ -159,11 +159,11 @@ abstract contract GeoResolver is ISchemaResolver {
 }
 
 /// @title BooleanGeoResolver
-/// @notice A `GeoResolver` of answers to within, contains and intersects.
+/// @notice A `GeoResolver` for answers to within, contains and intersects.
 abstract contract BooleanGeoResolver is GeoResolver {
     constructor(Settings memory settings) GeoResolver(settings, GeoAnswers.BOOLEAN_SCHEMA) {}
 
-    /// @notice Acts on an answer, or reverts. It must check what was asked with `GeoAnswers.requireWithin`,
+    /// @notice Acts on an answer, or reverts. It must check the answer with `GeoAnswers.requireWithin`,
     /// `requireContains`, `requireIntersects` or `requireDisjoint`, with every input pinned or read (`GeoInputs`).
     function _onAnswer(Attestation memory attestation, GeoAnswers.BooleanAnswer memory answer)
         internal
@@ -177,12 +177,12 @@ abstract contract BooleanGeoResolver is GeoResolver {
 }
 
 /// @title NumericGeoResolver
-/// @notice A `GeoResolver` of answers to distance, length and area.
+/// @notice A `GeoResolver` for answers to distance, length and area.
 abstract contract NumericGeoResolver is GeoResolver {
     constructor(Settings memory settings) GeoResolver(settings, GeoAnswers.NUMERIC_SCHEMA) {}
 
-    /// @notice Acts on an answer, or reverts. It must check what was asked with `GeoAnswers.requireDistanceAtMost` or
-    /// another function of numbers, with every input pinned or read (`GeoInputs`).
+    /// @notice Acts on an answer, or reverts. It must check the answer with `GeoAnswers.requireDistanceAtMost` or
+    /// another numeric function, with every input pinned or read (`GeoInputs`).
     function _onAnswer(Attestation memory attestation, GeoAnswers.NumericAnswer memory answer)
         internal
         virtual;

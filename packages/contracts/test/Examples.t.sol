@@ -8,11 +8,12 @@ import {GeoInputs} from "../src/GeoInputs.sol";
 import {World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice The escrow and the vote, on the service's answers. (The token: GeoResolver.t.sol.)
+/// @notice Tests of the escrow and the vote with the service's answers. GeoResolver.t.sol tests the token.
 contract ExamplesTest is World {
     DeliveryEscrow private escrow;
     ResidentsVote private ballot;
-    /// @dev The near place, attested to the account, is the home; `delivered` to the first order; the zone is around it.
+    /// @dev The position near the tower, attested to the account, is the home. `delivered` is attested to the first
+    /// order. The zone is around it.
     uint64 private beforeDelivery;
 
     function setUp() public override {
@@ -54,8 +55,8 @@ contract ExamplesTest is World {
         escrow.refund(number);
     }
 
-    /// @dev Neither for a cheaper order of the same courier, whose buyer would have the goods for it, nor for the order of
-    /// another buyer, who would have nothing.
+    /// @dev Neither a cheaper order of the same courier, whose buyer would get the goods for it, nor an order of
+    /// another buyer, who would get nothing, may be paid by it.
     function test_DoesNotPayForADeliveryOfAnotherOrder() public {
         bytes32 answered = land("delivered");
         (uint256 first, uint256 second) = (order(beforeDelivery), order(beforeDelivery));
@@ -121,7 +122,7 @@ contract ExamplesTest is World {
         escrow.settle(late, ref("delivered"), answered);
     }
 
-    /// @dev Observed and attested in the last second; the answer lands, and is settled, a day later.
+    /// @dev Observed and attested in the last second. The answer is landed and settled a day later.
     function test_PaysForADeliveryOfTheLastMinute() public {
         uint64 attested = eas.getAttestation(ref("delivered")).time;
         uint256 number = order(beforeDelivery, attested);

@@ -11,8 +11,8 @@ import {NaiveResolver, Reader} from "./Harness.sol";
 import {DelegatedRequest, World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice What the checks cost, recorded in .gas-snapshot/: execution without the transaction's own 21,000 and its
-/// calldata, from cold storage of all contracts.
+/// @notice Gas of the checks, recorded in .gas-snapshot/: execution from cold storage of all contracts, without the
+/// transaction's own 21,000 and its calldata.
 contract GasTest is World {
     Reader private reader;
     NearbyToken private token;
@@ -36,7 +36,7 @@ contract GasTest is World {
         );
     }
 
-    /// @dev What was touched before the measured call costs as much as in a transaction of its own.
+    /// @dev Makes accessed accounts cold again, so that the measured call costs as much as in its own transaction.
     function cold(address measured) private {
         vm.cool(address(eas));
         vm.cool(address(eas.getSchemaRegistry()));

@@ -6,8 +6,8 @@ import {FakeProxy, Naive, Reader} from "./Harness.sol";
 import {DelegatedRequest, IAttest, World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice Reading answers from EAS. Each attack passes a contract that looks at attester and result only, and is
-/// refused by the kit.
+/// @notice Tests of reading answers from EAS. Each attack passes a contract that checks attester and result only,
+/// and is rejected by the kit.
 contract GeoAnswersTest is World {
     uint256 private constant RADIUS = 500_00;
     uint256 private constant MAX_AGE = 1 hours;
@@ -21,7 +21,7 @@ contract GeoAnswersTest is World {
         naive = new Naive(eas, signer, address(proxy));
     }
 
-    /// @dev For the account, under the boolean schema, through the proxy or directly.
+    /// @dev To the account, under the boolean schema, through the proxy or directly.
     function terms() private view returns (GeoAnswers.Terms memory) {
         return GeoAnswers.Terms(booleanSchema, signer, address(proxy), account, MAX_AGE);
     }
@@ -36,7 +36,7 @@ contract GeoAnswersTest is World {
         reader.within(uid, terms(), ref("near"), ref("tower"), RADIUS);
     }
 
-    // What the service answers is accepted
+    // Accepts answers of the service
 
     function test_AcceptsADirectAnswer() public {
         reader.within(land("within"), terms(), ref("near"), ref("tower"), RADIUS);
@@ -70,7 +70,7 @@ contract GeoAnswersTest is World {
         reader.within(landByProxy("withinNobody"), nobody, ref("near"), ref("tower"), RADIUS);
     }
 
-    // What was asked
+    // Operation and inputs
 
     function test_RefusesAnotherPlace() public {
         refusesWithin(
@@ -114,7 +114,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesAnotherOperation() public {
-        // The half lies partly in the zone: they intersect.
+        // The half lies partly in the zone, so they intersect.
         bytes32 uid = landByProxy("intersects");
         vm.assertTrue(naive.accepts(uid));
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongOperation.selector, "intersects", "contains"));
@@ -122,7 +122,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesSwappedInputs() public {
-        // A place so vast that it contains the zone.
+        // A polygon so large that it contains the zone.
         bytes32 uid = landByProxy("containsSwapped");
         vm.assertTrue(naive.accepts(uid));
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongInput.selector, 0, ref("vast"), ref("zone")));
@@ -130,7 +130,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesANumberOfAnotherOperation() public {
-        // A line of 4 km, taken for a distance.
+        // The length of a line of 4 km, submitted as a distance.
         bytes32 uid = landByProxy("length");
         vm.assertTrue(naive.acceptsAtMost(uid, 5_000_00));
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongOperation.selector, "length", "distance"));
@@ -160,7 +160,7 @@ contract GeoAnswersTest is World {
         reader.lengthAtMost(uid, numericTerms(), 0, 10);
     }
 
-    // What was answered
+    // Result
 
     function test_RefusesANegativeResult() public {
         bytes32 uid = landByProxy("withinFar");
@@ -270,7 +270,7 @@ contract GeoAnswersTest is World {
         reader.areaAtMost(uid, numericTerms(), 0, 1);
     }
 
-    // For whom, when, whether it still holds
+    // Recipient, age, revocation
 
     function test_RefusesAnotherRecipient() public {
         refusesWithin(
@@ -287,7 +287,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesAnotherSchema() public {
-        // The same types under other names; the service signs under any schema of its types.
+        // Equal types under other names. The service signs under any schema of its types.
         bytes32 schema = register(vm.parseJsonString(json, ".deniedFields"), address(0));
         refusesWithin(
             landByProxy("withinDenied"),
@@ -314,7 +314,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesAnAnswerThatLandsLate() public {
-        // Without a deadline, as on EAS 0.26, an answer may land long after it was given.
+        // Without a deadline, as in EAS 0.26, an answer may land long after it was signed.
         bytes memory data = answer("within", "signature").data.data;
         vm.warp(block.timestamp + 30 days);
         bytes32 uid = attestAs(signer, booleanSchema, account, 0, data);
@@ -354,12 +354,12 @@ contract GeoAnswersTest is World {
     function test_RefusesAnUnknownUid() public {
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.UnknownAttestation.selector, keccak256("")));
         reader.within(keccak256(""), terms(), ref("near"), ref("tower"), RADIUS);
-        // An empty attestation has the UID zero, and would be one by nobody to nobody.
+        // An empty attestation has the UID zero, and would be one without attester and recipient.
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.UnknownAttestation.selector, bytes32(0)));
         reader.within(0, GeoAnswers.Terms(0, address(0), address(0), address(0), MAX_AGE), 0, 0, RADIUS);
     }
 
-    // Who made it
+    // Attester
 
     function test_RefusesAForeignAttester() public {
         bytes memory data = answer("within", "signature").data.data;
@@ -389,7 +389,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesAnAttestationOfTheProxyForAnotherOwner() public {
-        // The proxy had another owner, who signed as he liked; now it is the service's again.
+        // The proxy had another owner, who signed anything. Now it is the service's again.
         (address thief, uint256 key) = (vm.addr(0xBAD), 0xBAD);
         moveProxy(signer, thief);
         DelegatedRequest memory request = answer("within", "proxySignature");
@@ -400,7 +400,7 @@ contract GeoAnswersTest is World {
         vm.assertTrue(naive.accepts(uid));
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongProxyAttester.selector, thief, signer));
         reader.within(uid, terms(), ref("near"), ref("tower"), RADIUS);
-        // What the service signed before still counts.
+        // Earlier answers of the service still count.
         reader.within(landByProxy("within"), terms(), ref("near"), ref("tower"), RADIUS);
     }
 
@@ -449,7 +449,7 @@ contract GeoAnswersTest is World {
         uint256 radius,
         uint8 right
     ) public {
-        // Each bit makes one part right, so that all combinations come.
+        // Each bit makes one part correct, so that all combinations occur.
         if (right & 1 != 0) given.result = true;
         if (right & 2 != 0) given.operation = string.concat("within:", vm.toString(radius));
         if (right & 4 != 0) given.inputRefs = new bytes32[](2);
@@ -463,7 +463,11 @@ contract GeoAnswersTest is World {
         reader.checkWithin(given, geometry, target, radius);
     }
 
-    function testFuzz_RequireAreaAcceptsOnlyResultsBetweenTheLimits(uint256 result, uint256 least, uint256 most) public {
+    function testFuzz_RequireAreaAcceptsOnlyResultsBetweenTheLimits(
+        uint256 result,
+        uint256 least,
+        uint256 most
+    ) public {
         bytes32[] memory inputs = new bytes32[](1);
         if (result < least) {
             vm.expectRevert(abi.encodeWithSelector(GeoAnswers.ResultTooSmall.selector, result, least));
@@ -475,9 +479,11 @@ contract GeoAnswersTest is World {
         );
     }
 
-    function testFuzz_RequireFreshAcceptsFromMaxAgeAgoToAMinuteAhead(uint256 timestamp, uint64 time, uint256 maxAge)
-        public
-    {
+    function testFuzz_RequireFreshAcceptsFromMaxAgeAgoToAMinuteAhead(
+        uint256 timestamp,
+        uint64 time,
+        uint256 maxAge
+    ) public {
         vm.warp(time);
         bool tooOld = timestamp < time && time - timestamp > maxAge;
         if (tooOld || timestamp > uint256(time) + 60) vm.expectRevert();

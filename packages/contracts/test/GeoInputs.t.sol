@@ -6,7 +6,7 @@ import {Reader} from "./Harness.sol";
 import {World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice Reading the attestations of places, and hashing points as the service does.
+/// @notice Tests of reading the attestations of locations, and of hashing points like the service.
 contract GeoInputsTest is World {
     Reader private reader;
 
@@ -111,7 +111,7 @@ contract GeoInputsTest is World {
         string[] memory fields = vm.parseJsonStringArray(json, ".untimedFields");
         vm.assertEq(fields.length, 4);
         for (uint256 i = 0; i < fields.length; ++i) {
-            // A first word that would be read as the event time, if any were.
+            // A first word that would be read as the event time if the schema had one.
             vm.warp(block.timestamp + 1);
             bytes32 uid = attestAs(prover, register(fields[i], address(0)), account, 0, located(1, ""));
             vm.assertEq(reader.eventTime(uid), block.timestamp);
@@ -186,7 +186,7 @@ contract GeoInputsTest is World {
         }
     }
 
-    /// @dev Written otherwise than the library: pads with zeros, then cuts them off.
+    /// @dev Uses another method than the library: pads with zeros, then removes them.
     function printed(int256 valueE7) private pure returns (string memory) {
         uint256 magnitude = uint256(valueE7 < 0 ? -valueE7 : valueE7);
         string memory text;

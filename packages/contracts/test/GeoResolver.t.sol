@@ -10,8 +10,8 @@ import {NaiveResolver, ParcelRegistry} from "./Harness.sol";
 import {DelegatedRequest, MultiDelegatedRequest, RequestData, Signature, World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice Resolvers, at the addresses that their answers were asked for. Each attack passes a resolver that looks at
-/// attester and result only, and is refused by the kit.
+/// @notice Tests of resolvers at the addresses that the requests for their answers named. Each attack passes a
+/// resolver that checks attester and result only, and is rejected by the kit.
 contract GeoResolverTest is World {
     NearbyToken private token;
     ParcelRegistry private parcels;
@@ -42,7 +42,8 @@ contract GeoResolverTest is World {
         return GeoResolver.Settings(eas, signer, address(proxy), 10 minutes, use);
     }
 
-    /// @dev The answer passes a naive resolver in the token's place, and is refused by the token with this error.
+    /// @dev The answer passes a naive resolver at the token's address, and is rejected by the token with this
+    /// error.
     function refuses(string memory name, bytes memory reason) private {
         uint256 snapshot = vm.snapshotState();
         beNaive();
@@ -77,7 +78,7 @@ contract GeoResolverTest is World {
         );
     }
 
-    // What it accepts
+    // Accepted answers
 
     function test_MintsForADirectAnswer() public {
         land("token");
@@ -113,7 +114,7 @@ contract GeoResolverTest is World {
         vm.assertEq(ParcelRegistry(target).schema(), schema);
     }
 
-    // Who calls, who attests
+    // Caller and attester
 
     function test_RefusesCallersOtherThanEas() public {
         Attestation memory attestation = attestationBy(signer);
@@ -149,7 +150,7 @@ contract GeoResolverTest is World {
     }
 
     function test_RefusesTheProxyOfAnotherOwner() public {
-        // The service has given the proxy away. Its new owner has what he likes attested.
+        // The service has transferred the proxy, whose new owner attests anything.
         (address thief, uint256 key) = (vm.addr(0xBAD), 0xBAD);
         moveProxy(signer, thief);
         DelegatedRequest memory request = answer("token", "proxySignature");
@@ -165,7 +166,7 @@ contract GeoResolverTest is World {
     }
 
     function test_SeesNoAttesterInTheProxyWhileEasCallsIt() public {
-        // Why the resolver asks for the owner: getAttester is zero while EAS calls it.
+        // This is why the resolver checks the owner: getAttester is zero while EAS calls it.
         vm.etch(address(token), address(new AttesterProbe()).code);
         bytes32 uid = landByProxy("token");
         vm.assertTrue(AttesterProbe(address(token)).called());
@@ -173,7 +174,7 @@ contract GeoResolverTest is World {
         vm.assertEq(IPermissionedEIP712Proxy(address(proxy)).getAttester(uid), signer);
     }
 
-    // Schema, recipient, question, answer
+    // Schema, recipient, operation, inputs and result
 
     function test_RefusesAnotherSchemaThatNamesTheResolver() public {
         bytes32 schema = register(vm.parseJsonString(json, ".deniedFields"), address(token));
@@ -241,7 +242,7 @@ contract GeoResolverTest is World {
     }
 
     function test_RefusesAnOldLocation() public {
-        // The answer may be newer than the place: asked at its last moment, used after it.
+        // The answer may be newer than the location: requested at its last moment, used after it.
         uint64 time = eas.getAttestation(ref("near")).time;
         vm.warp(time + 10 minutes + 1);
         bytes memory data = answer("token", "signature").data.data;
@@ -252,8 +253,8 @@ contract GeoResolverTest is World {
         direct.attest(requestOf(tokenSchema, data));
     }
 
-    /// @dev Attested a moment ago, by the prover, to the account: it says where the account was 400 days ago, or where it
-    /// shall be.
+    /// @dev Attested a moment ago, by the prover, to the account: it reports where the account was 400 days ago, or
+    /// will be.
     function test_RefusesALocationObservedAtAnotherTime() public {
         uint256 time = GeoInputs.eventTime(eas.getAttestation(ref("stale")));
         refuses(
@@ -273,7 +274,7 @@ contract GeoResolverTest is World {
         refuses("token", abi.encodeWithSelector(GeoInputs.PlaceRevoked.selector, block.timestamp));
     }
 
-    // Once
+    // Single use
 
     function test_RefusesASecondAnswerForTheRecipient() public {
         bytes memory reason =
@@ -286,7 +287,7 @@ contract GeoResolverTest is World {
         vm.assertEq(NaiveResolver(address(token)).minted(), 3);
         vm.revertToState(snapshot);
         land("token");
-        // The same answer in its other form, and another answer.
+        // Submits this answer again in its other form, and another answer.
         vm.expectRevert(reason);
         landByProxy("token");
         vm.expectRevert(reason);
@@ -411,7 +412,7 @@ contract GeoResolverTest is World {
     }
 }
 
-/// @notice In place of a resolver: what the proxy says of the attestation that is being made.
+/// @notice Takes a resolver's address and records the proxy's `getAttester` during an attestation.
 contract AttesterProbe {
     bool public called;
     address public seen;

@@ -6,7 +6,7 @@ import {GeoInputs} from "../src/GeoInputs.sol";
 import {GeoResolver, NumericGeoResolver} from "../src/GeoResolver.sol";
 import {Attestation, IEAS, IPermissionedEIP712Proxy} from "../src/eas/IEAS.sol";
 
-/// @notice The libraries' functions as calls.
+/// @notice Functions of the libraries as external calls.
 contract Reader {
     using GeoAnswers for GeoAnswers.BooleanAnswer;
     using GeoAnswers for GeoAnswers.NumericAnswer;
@@ -151,7 +151,7 @@ contract Reader {
     }
 }
 
-/// @notice What contracts do without the kit: they look at the attester (the service, or its proxy) and the result.
+/// @notice Contracts without the kit: they check the attester (the service, or its proxy) and the result only.
 contract Naive {
     IEAS private immutable _eas;
     address private immutable _signer;
@@ -178,18 +178,18 @@ contract Naive {
         return attester == _signer || attester == _proxy;
     }
 
-    /// @notice A number, taken for centimetres or square centimetres.
+    /// @notice A number, accepted as centimetres or square centimetres.
     function acceptsAtMost(bytes32 uid, uint256 most) external view returns (bool) {
         return acceptsAnything(uid) && abi.decode(_eas.getAttestation(uid).data, (uint256)) <= most;
     }
 
-    /// @notice Any contract that calls itself a proxy.
+    /// @notice Any contract that claims to be a proxy.
     function acceptsByAnyProxy(bytes32 uid) external view returns (bool) {
         address attester = _eas.getAttestation(uid).attester;
         return IPermissionedEIP712Proxy(attester).getAttester(uid) == _signer && acceptsOfAnybody(uid);
     }
 
-    /// @notice A signature that the contract checks itself, with the domain that the caller says.
+    /// @notice A signature that the contract checks itself, with the domain from the caller.
     function acceptsSignature(bytes32 domain, bytes32 structHash, uint8 v, bytes32 r, bytes32 s)
         external
         view
@@ -199,9 +199,10 @@ contract Naive {
     }
 }
 
-/// @notice A resolver without the kit: it looks at the attester (or takes any that `attesters` names) and the result.
+/// @notice A resolver without the kit: it checks the attester (or accepts any that `attesters` allows) and the
+/// result.
 contract NaiveResolver {
-    /// @dev It takes the place of another contract, whose storage comes first.
+    /// @dev It replaces another contract, whose storage comes first.
     uint256[50] private _others;
     mapping(address attester => bool) public attesters;
     uint256 public minted;
@@ -221,7 +222,7 @@ contract NaiveResolver {
     }
 }
 
-/// @notice Claims that the service signed whatever it attests.
+/// @notice Claims that the service signed anything that it attests.
 contract FakeProxy {
     address public owner;
 
@@ -240,12 +241,12 @@ contract FakeProxy {
     }
 }
 
-/// @notice Registers parcels of at most a square kilometre, each once, whoever asks.
+/// @notice Registers parcels of at most a square kilometre, each once, for any recipient.
 contract ParcelRegistry is NumericGeoResolver {
     using GeoAnswers for GeoAnswers.NumericAnswer;
 
     mapping(bytes32 parcel => address) public ownerOf;
-    /// @notice The service may not revoke what was registered while this is set.
+    /// @notice True if the service may not revoke registered answers.
     bool public locked;
 
     constructor(Settings memory settings) NumericGeoResolver(settings) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-/// @notice The cheatcodes of forge that the tests use.
+/// @notice Cheatcodes of forge that the tests use.
 interface Vm {
     function addr(uint256 key) external pure returns (address);
     function assertEq(bytes32 left, bytes32 right) external pure;

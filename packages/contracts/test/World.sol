@@ -51,7 +51,7 @@ struct Revocation {
     RevocationData data;
 }
 
-/// @notice What the tests call of EAS and its proxy, beyond what the kit does.
+/// @notice Functions of EAS and its proxy that the tests call, in addition to those of the kit.
 interface IAttest {
     error InvalidSignature();
     error AccessDenied();
@@ -68,15 +68,15 @@ interface IAttest {
     function acceptOwnership() external;
 }
 
-/// @notice A chain with the real EAS, its registry and its proxy at their addresses, the places that were attested, and
-/// the answers that the running service gave about them (kit.system.test.ts writes them).
+/// @notice A chain with the real EAS, its registry and its proxy at their addresses, the attested locations, and
+/// the answers of the running service about them (written by kit.system.test.ts).
 abstract contract World {
     string internal json;
     IEAS internal eas;
     IAttest internal direct;
     IAttest internal proxy;
     address internal signer;
-    /// @dev Attests places that the contracts believe.
+    /// @dev Attests locations that the contracts trust.
     address internal prover;
     address internal account;
     address internal mallory;
@@ -117,7 +117,7 @@ abstract contract World {
         vm.warp(vm.parseJsonUint(json, ".now"));
     }
 
-    /// @dev Runs the constructor at this address, so that what it makes of its own address is right.
+    /// @dev Runs the constructor at this address, so that values that depend on its own address are correct.
     function create(address target, bytes memory creationCode, bytes memory parameters, address deployer)
         internal
     {
@@ -132,7 +132,7 @@ abstract contract World {
         return eas.getSchemaRegistry().register(fields, ISchemaResolver(resolver), true);
     }
 
-    /// @dev Attests a place as on the service's chain; its UID shows that nothing differs.
+    /// @dev Attests a location as on the service's chain. Its UID proves that nothing differs.
     function attestPlace(string memory key) private {
         vm.warp(vm.parseJsonUint(json, string.concat(key, ".time")));
         vm.prank(vm.parseJsonAddress(json, string.concat(key, ".attester")));
@@ -152,14 +152,14 @@ abstract contract World {
         vm.assertEq(uid, vm.parseJsonBytes32(json, string.concat(key, ".uid")));
     }
 
-    /// @dev The reference of a place: its UID, or the hash that the service gave its GeoJSON.
+    /// @dev Reference of a geometry: its UID, or the hash that the service returned for its GeoJSON.
     function ref(string memory name) internal view returns (bytes32) {
         string memory place = string.concat(".places.", name, ".uid");
         if (vm.keyExistsJson(json, place)) return vm.parseJsonBytes32(json, place);
         return vm.parseJsonBytes32(json, string.concat(".refs.", name));
     }
 
-    /// @dev The service's answer, as it submits directly (`signature`) or through the proxy (`proxySignature`).
+    /// @dev Answer of the service, for direct submission (`signature`) or through the proxy (`proxySignature`).
     function answer(string memory name, string memory form)
         internal
         view
@@ -185,7 +185,7 @@ abstract contract World {
         });
     }
 
-    /// @dev Submits an answer directly. They are all signed at the first nonce, so that one lands per test.
+    /// @dev Submits an answer directly. All are signed for the first nonce, so one lands per test.
     function land(string memory name) internal returns (bytes32) {
         return direct.attestByDelegation(answer(name, "signature"));
     }
@@ -194,7 +194,8 @@ abstract contract World {
         return proxy.attestByDelegation(answer(name, "proxySignature"));
     }
 
-    /// @dev An answer that the service's key attests itself: what the service never signs, but might one day.
+    /// @dev Attests an answer from the service's own account. The service never signs this, but might in the
+    /// future.
     function attestAs(
         address attester,
         bytes32 schema,
@@ -211,7 +212,7 @@ abstract contract World {
         direct.revoke(Revocation(schema, RevocationData(uid, 0)));
     }
 
-    /// @dev For the account, as EAS's `attest` takes it.
+    /// @dev To the account, as an argument of EAS's `attest`.
     function requestOf(bytes32 schema, bytes memory data) internal view returns (Request memory) {
         return Request(schema, RequestData(account, 0, true, 0, data, 0));
     }
@@ -223,7 +224,7 @@ abstract contract World {
         proxy.acceptOwnership();
     }
 
-    /// @dev What an owner of the proxy signs.
+    /// @dev Digest that an owner of the proxy signs.
     function proxyDigest(DelegatedRequest memory request) internal view returns (bytes32) {
         bytes32 domain = keccak256(
             abi.encode(

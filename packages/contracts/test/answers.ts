@@ -17,9 +17,9 @@ import { ATTESTED, ESCROW, QUESTIONS, TYPED } from './questions'
 import type { Attested, Place, Role, Schema } from './questions'
 import { ACCOUNTS, Use, addressOf, ask, deploy, settings, type Json } from './submitting'
 
-/** The types of a boolean answer under other names: one could take it for its contrary. */
+/** Fields of a boolean answer under other names, which a reader could mistake for the contrary. */
 const DENIED_FIELDS = BOOLEAN_RESULT_FIELDS.replace('result', 'denied')
-/** The place that expires does so this many seconds after it was attested. */
+/** Seconds after its attestation at which the expiring location expires. */
 const EXPIRES_AFTER = 300
 
 /** DeliveryEscrow.recipientOf(1) */
@@ -29,7 +29,7 @@ function orderRecipient({ chain }: LocalChain): string {
 }
 
 /**
- * All that forge's tests need (World.sol): the chain, its contracts and attested places, and what the service
+ * Input of forge's tests (World.sol): the chain, its contracts and attested locations, and the service's
  * answers about them. `other` is the chain of an answer that must not count on the first one.
  */
 export async function recordAnswers(world: TestWorld, chain: LocalChain, other: LocalChain): Promise<object> {
@@ -40,7 +40,7 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
   for (const [name, { by, to, geometry, observed = 0 }] of Object.entries<Attested>(ATTESTED)) {
     const expirationTime = name === 'expiring' ? start + EXPIRES_AFTER : 0
     const recipient = to === 'order' ? orderRecipient(chain) : addressOf(to)
-    // Blocks go on between the two, by some seconds.
+    // Blocks continue between the two, by some seconds.
     const eventTimestamp = (await chain.provider.getBlock('latest'))!.timestamp + observed
     const wanted = locationRequest(geometry, { recipient, expirationTime, eventTimestamp })
     const uid = await attest(chain, wanted, ACCOUNTS[by])
@@ -108,7 +108,7 @@ async function register(chain: LocalChain, resolver: string): Promise<string> {
   return uid
 }
 
-/** What is submitted of an answer, with its signatures for EAS and for the proxy. */
+/** An answer in the form for submission, with its signatures for EAS and for the proxy. */
 async function signed(
   { attestation, delegatedAttestation: { deadline, signature } }: Json,
   chain: LocalChain,
@@ -126,11 +126,11 @@ async function signed(
   }
 }
 
-/** Points, in 1e-7 degrees, and the references that the service gives them. */
+/** Points in 1e-7 degrees, and the references that the service returns for them. */
 async function points(world: TestWorld, chain: LocalChain): Promise<object> {
   const longitudes = [0, 1, 9, 10, -1, -9, 180e7, -180e7, 150e7, 1e7, -70]
   const latitudes = [0, 9, 1, -10, 90e7, -90e7, 5, 100, 488_584_000, -1e7, 1_234_567]
-  // Over the earth, in steps that have nothing in common with it.
+  // Points all over the earth, at steps without a common factor with a turn.
   for (let i = 1; i <= 20; i++) {
     longitudes.push(((i * 987_654_321) % 360e7) - 180e7)
     latitudes.push(((i * 123_456_789) % 180e7) - 90e7)
@@ -143,7 +143,7 @@ async function points(world: TestWorld, chain: LocalChain): Promise<object> {
   return { longitudes, latitudes, refs }
 }
 
-/** What the service signed for the other chain (EAS 1.3 or newer), in the two hashes of EIP-712. */
+/** EIP-712 hashes that the service signed for the other chain (EAS 1.3 or newer). */
 function hashes({ chain }: LocalChain, { attestation: a, delegatedAttestation: d }: Json): object {
   const types = {
     Attest: [

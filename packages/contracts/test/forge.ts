@@ -4,12 +4,12 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { InterfaceAbi } from 'ethers'
 
-/** The folder of the package. */
+/** Folder of the package. */
 const FOLDER = path.resolve('packages/contracts')
 
-/** Why forge cannot run on this machine, in one line; undefined when it can. */
+/** Reason for which forge cannot run on this machine, in one line; undefined if it can. */
 export function missingForge(): string | undefined {
-  // forge starts the compiler (solc.mjs) by its first line, which Windows does not read.
+  // forge starts the compiler (solc.mjs) by its first line, which Windows does not interpret.
   if (process.platform === 'win32') return 'forge cannot start a compiler that is a script on Windows'
   try {
     forgeBinary()
@@ -24,7 +24,7 @@ function forgeBinary(): string {
   return require.resolve(`@foundry-rs/forge-${process.platform}-${architecture}/bin/forge`)
 }
 
-/** Runs forge in the package. Resolves to what it printed; rejects with that when it fails. */
+/** Runs forge in the package. Resolves to its output, and rejects with the output if it fails. */
 export async function forge(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -42,7 +42,7 @@ export async function forge(
   }
 }
 
-/** What forge compiled of a contract, such as `NearbyToken`, or `Harness.sol:ParcelRegistry`. */
+/** Compiled contract, such as `NearbyToken`, or `Harness.sol:ParcelRegistry`. */
 export function artifact(name: string): { abi: InterfaceAbi; bytecode: string } {
   const [file, contract] = name.includes(':') ? name.split(':') : [`${name}.sol`, name]
   const { abi, bytecode } = JSON.parse(

@@ -17,13 +17,13 @@ import { ACCOUNTS, Use, addressOf, ask, call, deploy, settings, signer } from '.
 import { submit, submitByProxy } from './submitting'
 
 /**
- * The contracts on answers of the running service: on local chains with the real EAS, and, with many
- * attacks, in forge (test/*.t.sol), which gets the answers and the attested places in a file.
+ * Tests the contracts with answers of the running service: on local chains with the real EAS and, with many
+ * attacks, in forge (test/*.t.sol), which reads the answers and the attested locations from a file.
  */
 const ANSWERS = 'cache/answers.json'
-/** EAS 1.2.0, 0.26, and 1.4.0 at the first one's address. */
+/** EAS 1.2.0, 0.26, and 1.4.0 at the address of the first one. */
 const SLUGS = ['base-sepolia', 'sepolia', 'base']
-/** The first line of an error, a warning or a note of forge, its compiler or its linter. */
+/** First line of an error, a warning or a note of forge, its compiler or its linter. */
 const MESSAGE = /^(?:error|warning|note)\b/im
 const missing = missingForge()
 const run = promisify(execFile)
@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
         recursive: true,
         filter: (file) => !/[/\\](cache|out|node_modules)$/.test(file),
       })
-      // What the registry serves stays out: no test needs it.
+      // The packages that only the registry has are removed: no test needs them.
       await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: folder })
       const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts']
       await run('npm', ['install', ...quiet, kit], { cwd: folder })
@@ -97,7 +97,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
   })
 
   describe.each(SLUGS)('on %s', (slug) => {
-    /** Attests a place that is observed now, by default; `observed` seconds from now otherwise. */
+    /** Attests a location that is observed now, by default; `observed` seconds from now otherwise. */
     const placeOf = async (
       name: keyof typeof ATTESTED,
       recipient: string,
@@ -136,7 +136,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       await expect(submit(world, chain, await near('claimed', 'mallory', { by: 'mallory' }))).rejects.toThrow(
         `WrongProver(${addressOf('mallory')},${addressOf('prover')})`,
       )
-      // Attested now; observed 400 days ago.
+      // Attested now, observed 400 days ago.
       await expect(
         submit(world, chain, await near('near', 'mallory', { observed: -400 * 86_400 })),
       ).rejects.toThrow('ObservedTooEarly')
@@ -204,7 +204,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     const page = 'docs/guide/contracts.md'
     const blocks = blocksOf(page)
     const blocksIn = (language: string) => blocks.filter((block) => block.language === language)
-    // Its contracts are those of the examples.
+    // Its contracts are the examples.
     const examples = ['NearbyToken', 'DeliveryEscrow', 'ResidentsVote'].map((name) =>
       readFileSync(`packages/contracts/examples/${name}.sol`, 'utf8'),
     )
@@ -224,7 +224,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       'npx forge build',
       'npx forge test',
     ])
-    // Its fragments are one program.
+    // Its fragments form one program.
     const source = blocksIn('ts').map(({ text }) => text)
     const [program] = compilePrograms([{ name: page, source: source.join('\n') }])
     const { stdout } = await run(process.execPath, [

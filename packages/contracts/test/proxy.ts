@@ -2,12 +2,12 @@ import { Wallet, type TypedDataDomain } from 'ethers'
 import { LOCAL_PROXY_NAME, LOCAL_SIGNER_KEY } from '../../../dev/chain'
 
 /**
- * forge's tests submit one answer in both forms: the service's data, which is signed here for the proxy with
- * the deadline of the direct form. (The service's own answers for the proxy land in kit.system.test.ts.)
+ * forge's tests submit one answer in both forms: the service's data, which this file signs for the proxy with
+ * the deadline of the direct form. The service's own answers for the proxy land in kit.system.test.ts.
  */
 export const PROXY_CODE = 'api/contracts/proxy-contract.json'
 
-/** What an answer's attestation says. */
+/** Content of an answer's attestation. */
 interface Attested {
   schema: string
   recipient: string
@@ -30,7 +30,7 @@ const ATTEST = {
   ],
 }
 
-/** The signature by which the proxy attests this: 65 bytes. */
+/** Signature with which the proxy attests this: 65 bytes. */
 export function proxySignature(
   { schema, recipient, revocable, refUID, data }: Attested,
   { chainId, proxy, deadline }: { chainId: number; proxy: string; deadline: number },

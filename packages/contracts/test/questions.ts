@@ -14,7 +14,7 @@ const box = ([west, south]: Position, [east, north]: Position): Polygon => ({
   ],
 })
 
-/** Geometries that askers type. The tower and the zone are what the contracts pin; `parcel` is half a km2. */
+/** Raw geometries of requests. The contracts pin the tower and the zone. `parcel` is half a km2. */
 export const TYPED = {
   tower: { type: 'Point', coordinates: [2.2945, 48.8584] },
   elsewhere: { type: 'Point', coordinates: [2.2987, 48.8556] },
@@ -30,7 +30,7 @@ export const TYPED = {
   parcel: box([2.29, 48.85], [2.297, 48.858]),
 } satisfies Record<string, Geometry>
 
-/** Who is who among the accounts that are attested by, or to. */
+/** Roles of the accounts that attest, or are recipients. */
 export type Role = 'prover' | 'account' | 'second' | 'mallory'
 export interface Attested {
   by: Role
@@ -38,13 +38,13 @@ export interface Attested {
   geometry: Geometry
   observed?: number
 }
-/** Where forge's tests have the escrow, whose first order has an address that deliveries are attested to. */
+/** Address of the escrow in forge's tests. Its first order has an address that deliveries are attested to. */
 export const ESCROW = '0xe5c0000000000000000000000000000000000001'
 
 /**
- * Places that are attested: by whom, to whom. The prover's are believed; Mallory claims to be near, and that
- * a polygon of half of Europe is a place. `near` is 390 m from the tower. All are observed when they are
- * attested, but for those with `observed`: seconds after that.
+ * Attested locations, with attester and recipient. The contracts trust the prover's. Mallory claims to be
+ * nearby, and attests half of Europe as a position. `near` is 390 m from the tower. All are observed when
+ * they are attested, except those with `observed`: seconds after that.
  */
 export const ATTESTED = {
   near: { by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
@@ -81,7 +81,7 @@ export const ATTESTED = {
 } satisfies Record<string, Attested>
 
 export type Place = keyof typeof TYPED | keyof typeof ATTESTED
-/** Schemas that answers are asked under; without one, the service's own. */
+/** Schemas of requests; without one, the service's own. */
 export type Schema = 'token' | 'parcels' | 'denied' | 'tokenDenied'
 
 export interface Question {
@@ -89,7 +89,7 @@ export interface Question {
   inputs: Record<string, Place>
   radius?: number
   schema?: Schema
-  /** `account` unless set; null for nobody. */
+  /** `account` by default; null for no recipient */
   to?: Role | null
 }
 
@@ -105,7 +105,7 @@ const intersects = (geometry1: Place, geometry2: Place) => ({
 const distance = (from: Place, to: Place) => ({ operation: 'distance', inputs: { from, to } })
 const about = (operation: string, geometry: Place) => ({ operation, inputs: { geometry } })
 
-/** What the service is asked: what contracts expect, and what attackers would rather ask. */
+/** Requests to the service: those that contracts expect, and those that attackers prefer. */
 export const QUESTIONS: Readonly<Record<string, Question>> = {
   within: within('near', 'tower'),
   withinElsewhere: within('near', 'elsewhere'),

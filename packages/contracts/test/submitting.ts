@@ -6,22 +6,22 @@ import type { TestWorld } from '../../../test/world'
 import { artifact } from './forge'
 import type { Role } from './questions'
 
-/** Asking the service, deploying contracts, and submitting answers on a local chain. */
+/** Requests to the service, deployment of contracts, and submission of answers on a local chain. */
 
 /** An answer of the service, or another JSON document. */
 export type Json = any
-/** The test accounts of the roles, and the one that signs for the service. */
+/** Test accounts of the roles, and the account that signs for the service. */
 export const ACCOUNTS: Record<Role, number> = { account: 1, second: 2, prover: 3, mallory: 4 }
 const SIGNER = 9
-/** How old an answer may be for the resolvers, seconds. */
+/** Maximum age of an answer for the resolvers, seconds. */
 const MAX_AGE = 600
-/** The values of GeoResolver.Use. */
+/** Values of GeoResolver.Use. */
 export const Use = { oncePerRecipient: 0, oncePerInputs: 1 }
 
 export const signer = testAccount(SIGNER).address
 export const addressOf = (role: Role) => testAccount(ACCOUNTS[role]).address
 
-/** The service's answer about places of this chain; the test fails when it refuses. */
+/** Requests the service's answer about geometries of this chain. The test fails if the service refuses. */
 export async function ask(
   world: TestWorld,
   chain: LocalChain,
@@ -33,7 +33,7 @@ export async function ask(
   return answer.body
 }
 
-/** Deploys a compiled contract; its deployer is the account that signs for the service. */
+/** Deploys a compiled contract from the account that signs for the service. */
 export async function deploy(
   chain: LocalChain,
   { abi, bytecode }: { abi: InterfaceAbi; bytecode: string },
@@ -78,15 +78,15 @@ function errorOf(data: string) {
   return undefined
 }
 
-/** Has an answer attested by EAS; returns the UID. */
+/** Submits an answer to EAS and returns the UID. */
 export async function submit(world: TestWorld, chain: LocalChain, answer: Json): Promise<string> {
-  // EAS 0.26 takes other parameters: GET / has the functions of each chain's contract.
+  // EAS 0.26 has other parameters: GET / returns the functions of each chain's contract.
   const { chains } = (await world.get('/')).body
   const { eas, abi } = chains.find(({ id }: Json) => id === chain.chain.id)
   return attestByDelegation(chain, new Contract(eas, abi), answer)
 }
 
-/** Has an answer signed for EAS's proxy and attested by it; returns the UID. */
+/** Requests a signature for EAS's proxy, submits it and returns the UID. */
 export async function submitByProxy(world: TestWorld, chain: LocalChain, answer: Json): Promise<string> {
   const again = await ask(world, chain, 'resign', { ...answer, submission: 'proxy' })
   const abi = JSON.parse(readFileSync('abi/EAS.json', 'utf8')) as InterfaceAbi

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-// The part of the Ethereum Attestation Service's interfaces that this package uses, the same on EAS 0.26 to 1.4.
-// From @ethereum-attestation-service/eas-contracts 1.9.0, MIT License, Copyright (c) 2020 Leonid Beder: Common.sol,
-// IEAS.sol, ISchemaRegistry.sol, resolver/ISchemaResolver.sol, eip712/proxy/EIP712Proxy.sol. Carried here because that
-// package installs all of Hardhat. The ABI is EAS's own: `IEAS(address(eas))` takes a contract from one to the other.
+// The part of the Ethereum Attestation Service's interfaces that this package uses, which is the same in EAS 0.26
+// to 1.4. From @ethereum-attestation-service/eas-contracts 1.9.0, MIT License, Copyright (c) 2020 Leonid Beder:
+// Common.sol, IEAS.sol, ISchemaRegistry.sol, resolver/ISchemaResolver.sol, eip712/proxy/EIP712Proxy.sol. Copied
+// here because that package installs all of Hardhat. The ABI is EAS's own: `IEAS(address(eas))` converts a contract
+// from one type to the other.
 
 /// @notice An attestation as EAS records it.
 struct Attestation {
@@ -28,59 +29,59 @@ struct SchemaRecord {
     string schema; // Custom specification of the schema (e.g., an ABI).
 }
 
-/// @notice The attestation registry of a chain.
+/// @notice Attestation registry of a chain.
 interface IEAS {
     /// @notice Returns the address of the global schema registry.
     function getSchemaRegistry() external view returns (ISchemaRegistry);
 
-    /// @notice Returns an existing attestation by UID; an empty one for an unknown UID.
+    /// @notice Returns an attestation by UID, or an empty one for an unknown UID.
     function getAttestation(bytes32 uid) external view returns (Attestation memory);
 }
 
-/// @notice The schema registry of a chain.
+/// @notice Schema registry of a chain.
 interface ISchemaRegistry {
     /// @notice Registers a schema; its UID is keccak256(abi.encodePacked(schema, resolver, revocable)).
     function register(string calldata schema, ISchemaResolver resolver, bool revocable)
         external
         returns (bytes32);
 
-    /// @notice Returns an existing schema by UID; an empty one for an unknown UID.
+    /// @notice Returns a schema by UID, or an empty one for an unknown UID.
     function getSchema(bytes32 uid) external view returns (SchemaRecord memory);
 }
 
-/// @notice What EAS calls of the resolver of a schema.
+/// @notice Functions of a schema's resolver that EAS calls.
 interface ISchemaResolver {
-    /// @notice Whether the resolver takes ETH with attestations.
+    /// @notice True if the resolver accepts ETH with attestations.
     function isPayable() external pure returns (bool);
 
-    /// @notice Processes a new attestation; false refuses it.
+    /// @notice Processes a new attestation. Returning false rejects it.
     function attest(Attestation calldata attestation) external payable returns (bool);
 
-    /// @notice Processes new attestations; false refuses them all.
+    /// @notice Processes new attestations. Returning false rejects them all.
     function multiAttest(Attestation[] calldata attestations, uint256[] calldata values)
         external
         payable
         returns (bool);
 
-    /// @notice Processes a revocation; false refuses it.
+    /// @notice Processes a revocation. Returning false rejects it.
     function revoke(Attestation calldata attestation) external payable returns (bool);
 
-    /// @notice Processes revocations; false refuses them all.
+    /// @notice Processes revocations. Returning false rejects them all.
     function multiRevoke(Attestation[] calldata attestations, uint256[] calldata values)
         external
         payable
         returns (bool);
 }
 
-/// @notice EAS's PermissionedEIP712Proxy: submits what its owner signed, in any order. EAS then records the proxy as
-/// the attester.
+/// @notice EAS's PermissionedEIP712Proxy: submits the attestations that its owner signed, in any order. EAS then
+/// records the proxy as the attester.
 interface IPermissionedEIP712Proxy {
-    /// @notice The EAS contract that it submits to.
+    /// @notice EAS contract that it submits to.
     function getEAS() external view returns (IEAS);
 
-    /// @notice Whose signature an attestation was made by; zero until EAS has returned from making it.
+    /// @notice Account whose signature made an attestation; zero until EAS has returned.
     function getAttester(bytes32 uid) external view returns (address);
 
-    /// @notice The one account whose signatures it takes.
+    /// @notice The only account whose signatures it accepts.
     function owner() external view returns (address);
 }

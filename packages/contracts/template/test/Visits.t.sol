@@ -13,14 +13,14 @@ import {
 } from "@geospatial-attestation/contracts/src/eas/IEAS.sol";
 import {Visits} from "../src/Visits.sol";
 
-/// @notice The cheatcodes of forge that this test uses. forge-std has all of them.
+/// @notice Cheatcodes of forge that this test uses. forge-std has all of them.
 interface Vm {
     function expectRevert(bytes calldata reason) external;
     function warp(uint256 time) external;
 }
 
-/// @notice EAS and its registry with what the test attests: it checks no signature. The real ones do, and the service
-/// signs real answers: try both on the local chain of `npm start` before you deploy.
+/// @notice EAS and its registry, with the attestations of this test. It checks no signatures. The real ones do, and
+/// the service signs real answers: test with both on the local chain of `npm start` before you deploy.
 contract FakeEAS is IEAS, ISchemaRegistry {
     mapping(bytes32 uid => Attestation) private _attestations;
     mapping(bytes32 uid => SchemaRecord) private _schemas;
@@ -42,7 +42,7 @@ contract FakeEAS is IEAS, ISchemaRegistry {
         _schemas[uid] = SchemaRecord(uid, resolver, revocable, schema);
     }
 
-    /// @notice Attests in the name of `attester`. The schema's resolver, if it has one, is called as EAS calls it.
+    /// @notice Attests in the name of `attester`. The schema's resolver, if it has one, is called like by EAS.
     function attestAs(address attester, bytes32 schema, address recipient, bytes memory data)
         external
         returns (bytes32 uid)
@@ -75,7 +75,7 @@ contract VisitsTest {
         schema = visits.schema();
     }
 
-    /// @dev Where the account is, attested by `attester` now, observed at `eventTime`.
+    /// @dev Position of the account, attested by `attester` now, observed at `eventTime`.
     function located(address attester, uint256 eventTime) private returns (bytes32) {
         bytes memory data = abi.encode(
             eventTime,
@@ -91,7 +91,7 @@ contract VisitsTest {
         return eas.attestAs(attester, GeoInputs.LOCATION_SCHEMA, ACCOUNT, data);
     }
 
-    /// @dev The fake answer: what the service would sign.
+    /// @dev A fake answer with the content that the service would sign.
     function answer(bool result, bytes32 geometry, string memory operation) private returns (bytes32) {
         bytes32[] memory inputRefs = new bytes32[](2);
         (inputRefs[0], inputRefs[1]) = (geometry, tower);
