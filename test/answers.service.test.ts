@@ -83,7 +83,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => world?.stop())
 
-test('an answer that landed has what was answered, and where it is', async () => {
+test('lists a landed answer with its claims and its position on the chain', async () => {
   const { uid, answer, chain } = landed.distance!
   const { body } = await world.get(`/api/v0/answers/${uid}`)
   const { timestamp } = (await chain.provider.getBlock(body.block_hash))!
@@ -122,7 +122,7 @@ test('an answer that landed has what was answered, and where it is', async () =>
   })
 })
 
-test('an answer for the proxy is attested by the proxy', async () => {
+test('lists the proxy as attester of an answer for the proxy', async () => {
   const { uid, answer, chain } = landed.far!
   const { body } = await world.get(`/api/v0/answers/${uid.toUpperCase().replace('0X', '0x')}?chain=42220`)
   expect(body).toMatchObject({
@@ -131,7 +131,7 @@ test('an answer for the proxy is attested by the proxy', async () => {
   })
 })
 
-describe('the list', () => {
+describe('GET /api/v0/answers', () => {
   const [signer, recipient] = [SIGNER.toLowerCase(), RECIPIENT]
   const input = () => landed.distance!.answer.inputRefs[1] as string
   test.each<[string, () => string, string[]]>([
@@ -150,12 +150,12 @@ describe('the list', () => {
     ['inputs', () => `input=0x${'1'.repeat(64)},${input()}`, ['again', 'far', 'near', 'distance']],
     ['a schema', () => `schema=${landed.near!.answer.attestation.schema}`, ['far', 'near']],
     ['of both', () => `recipient=${recipient}&operation=within`, ['near']],
-    ['a time to come', () => 'fromTimestamp=2100-01-01', []],
+    ['a time in the future', () => 'fromTimestamp=2100-01-01', []],
   ])('%s', async (_name, query, expected) => {
     expect(uidsOf(await world.get(`/api/v0/answers?${query()}`))).toEqual(uids(...expected))
   })
 
-  test('pages neither repeat nor lose one; a cursor belongs to its list', async () => {
+  test('returns each answer once across pages, and rejects a cursor of another list', async () => {
     for (const sort of ['timestamp', '-timestamp']) {
       const seen: string[] = []
       let cursor: string | null = ''
@@ -184,13 +184,13 @@ describe('the list', () => {
     ['chain=mars', 'Invalid chain parameter', sentence()],
     ['limit=0', 'Invalid limit parameter', sentence()],
     ['prover=0x12', 'Invalid query parameter', sentence()],
-  ])('%s is refused', async (query, message, detail) => {
+  ])('rejects %s', async (query, message, detail) => {
     const { status, body } = await world.get(`/api/v0/answers?${query}`)
     expect([status, body.message]).toEqual([400, message])
     expect(body.detail).toEqual(detail)
   })
 
-  test('a UID of no answer is not found, and what is no UID is refused', async () => {
+  test('returns 404 for a UID without an answer, and rejects text that is not a UID', async () => {
     const none = `0x${'1'.repeat(64)}`
     expect(await world.get(`/api/v0/answers/${none}`)).toEqual({
       status: 404,
@@ -208,7 +208,7 @@ describe('the list', () => {
   })
 })
 
-test('raw GraphQL has the same answers, by the same filters, and their events', async () => {
+test('returns the same answers by raw GraphQL with the same filters, and their events', async () => {
   const { body } = await world.post('/graphql', {
     query: `query ($input: String, $attester: String!) {
       all: answers { totalCount nodes { uid } }
@@ -252,7 +252,7 @@ test('raw GraphQL has the same answers, by the same filters, and their events', 
   })
 })
 
-test('a revocation shows at once, and changes the ETag', async () => {
+test('shows a revocation at once, and changes the ETag', async () => {
   const { uid, chain, answer } = landed.near!
   const url = `${world.url}/api/v0/answers?recipient=${RECIPIENT}`
   const etag = (await fetch(url)).headers.get('etag')!

@@ -32,7 +32,7 @@ async function shown({ page }: OpenPage): Promise<string> {
 }
 /** Complaints but for the record that is looked for until it is there. */
 const others = (complaints: readonly string[]) =>
-  complaints.filter((each) => !each.includes('status of 404 (Not Found)'))
+  complaints.filter((complaint) => !complaint.includes('status of 404 (Not Found)'))
 const recordOf = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body
 /** A PNG of one pixel. */
 const PIXEL = Buffer.from(
@@ -44,8 +44,8 @@ const POINT = { type: 'Feature', properties: {}, geometry: { type: 'Point', coor
 const TWO_FEATURES = JSON.stringify({ type: 'FeatureCollection', features: [POINT, POINT] })
 const CROSSED = '{"type":"Polygon","coordinates":[[[0,0],[2,2],[2,0],[0,2],[0,0]]]}'
 
-describe.skipIf(!CHROMIUM)('in a browser', () => {
-  test('a drawn polygon with memo, time and media, by a wallet on another chain, arrives on the map', async () => {
+describe.skipIf(!CHROMIUM)('the attest page', () => {
+  test('attests a drawn polygon with memo, time and media by a wallet on another chain, and shows it on the map', async () => {
     const wallet = new StandIn(world.chain, { chainId: 1 })
     await using browser = await open({}, { wallet, viewport: { width: 1280, height: 1000 } })
     const { page, complaints } = browser
@@ -99,13 +99,13 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
   })
 
-  test('a narrow window begins at the first field', async () => {
+  test('begins at the first field in a narrow window', async () => {
     await using browser = await open({}, { viewport: { width: 390, height: 800 } })
     await browser.page.locator('.map[data-state=idle]').waitFor()
     expect(await browser.page.locator('.panel').evaluate((panel) => panel.scrollTop)).toBe(0)
   })
 
-  test('a pasted position by one click on the local chain; the form is in the address', async () => {
+  test('attests a pasted position by one click on the local chain, and has the form in its address', async () => {
     await using browser = await open()
     const { page, complaints } = browser
     await page.getByLabel('Place', { exact: true }).fill('2.2945, 48.8584')
@@ -127,7 +127,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(others(complaints)).toEqual([])
   })
 
-  test('a form that a link filled says so, and its whole memo is seen before it is signed', async () => {
+  test('warns of a form that a link filled, and shows its whole memo before it is signed', async () => {
     const memo = `Lovely tower${'\n'.repeat(60)}I sell it for nothing\u202e\u200b`
     await using browser = await open({ place: '2.2945, 48.8584', memo })
     const { page, complaints } = browser
@@ -150,14 +150,14 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(await shown.textContent()).toBe('Mine')
     expect(complaints).toEqual([])
   })
-  test('a form that nobody filled says nothing of a link', async () => {
+  test('does not warn of a link if the form is empty', async () => {
     await using browser = await open({ chain: LOCAL_CHAIN.slug })
     expect(await browser.page.getByRole('note').count()).toBe(0)
     await browser.page.getByLabel('Memo').fill('Mine')
     expect(await browser.page.getByRole('note').count()).toBe(0)
   })
 
-  test('the address never holds a private place that is pasted, nor one that is no JSON any more', async () => {
+  test('never writes a pasted private place into its address, even if it is no longer JSON', async () => {
     await using browser = await open({ place: '2.2945, 48.8584' })
     const { page, complaints } = browser
     const given = `{"geometry":{"type":"Point","coordinates":[60.5,30.25]},"salt":"0x${'5a'.repeat(32)}"}`
@@ -172,7 +172,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a live map shows what someone else attests meanwhile', async () => {
+  test('shows attestations of others on the live map', async () => {
     await using browser = await open({ place: '10, 30' })
     const { page } = browser
     await page.locator('.map[data-state=idle]').waitFor()
@@ -181,7 +181,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await page.locator('[data-places="1"]').waitFor()
   })
 
-  test('a service that is away while the chain attests: the page waits, and shows it', async () => {
+  test('waits for a service that is unavailable, and shows the attestation afterwards', async () => {
     await using browser = await open({ place: '7, 8' })
     const { page } = browser
     await page.route('**/api/v0/location-records/0x*', (route) => route.abort())
@@ -207,7 +207,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     ['no account', 'Recipient', { Place: '1, 2', Recipient: '0x12' }, /expected an address/],
     ['a medium without a type', 'Media', { Place: '1, 2', medium: 'ipfs://x' }, /^Medium 1 needs/],
     ['a large file', 'Media', { Place: '1, 2', file: '20000' }, /20,000 bytes/],
-  ])('%s: said at its field, and no wallet is asked', async (_, field, given, words) => {
+  ])('rejects %s at its field, without calling a wallet', async (_, field, given, words) => {
     const wallet = new StandIn(world.chain)
     await using browser = await open({}, { wallet })
     const { page } = browser
@@ -234,7 +234,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(await button(browser, 'Attest it with Stand-in').isEnabled()).toBe(true)
   })
 
-  test('a wallet that refuses: said in words, and tried again', async () => {
+  test('reports that the wallet refused, and offers to try again', async () => {
     const wallet = new StandIn(world.chain, { refuses: { eth_sendTransaction: 4001 } })
     await using browser = await open({ place: '1, 2', memo: 'Again' }, { wallet })
     await button(browser, 'Attest it with Stand-in').click()
@@ -249,7 +249,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     ['the dark', { colorScheme: 'dark' }],
     ['no WebGL', { webgl: false }],
   ] as [string, PageOptions][])(
-    'on %s: nothing is cut off, axe finds nothing serious',
+    'has no clipped text and no serious axe finding on %s',
     async (name, options) => {
       await using browser = await open({ place: '2.2945, 48.8584' }, options)
       const { page, complaints } = browser

@@ -42,7 +42,7 @@ afterAll(async () => {
   rmSync(FILE)
 })
 
-test('it goes the whole way: indexed, listed by slug and alias, and signed for', async () => {
+test('indexes the chain, lists it by slug and alias, and signs for it', async () => {
   const { chain } = world
   expect([chain.chain.id, chain.chain.slug]).toEqual([ROW.id, 'far-chain'])
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [7, 8] }))
@@ -76,17 +76,17 @@ test('it goes the whole way: indexed, listed by slug and alias, and signed for',
   expect((await mined(world.chain, sent.hash)).status).toBe(1)
 })
 
-describe('a file with a mistake', () => {
+describe('rejects a file with a mistake', () => {
   test.each<[string, unknown, string]>([
-    ['no list', {}, sentence()],
-    ['no address', [{ ...ROW, id: 5, slug: 'other', aliases: [], eas: '0x1' }], sentence('', '/0/eas')],
+    ['not a list', {}, sentence()],
+    ['not an address', [{ ...ROW, id: 5, slug: 'other', aliases: [], eas: '0x1' }], sentence('', '/0/eas')],
     ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour'],
     ['a chain of the table', [{ ...ROW, id: 8453, slug: 'other', aliases: [] }], 'the id 8453'],
     ['a slug of the table', [{ ...ROW, id: 5, slug: 'celo', aliases: [] }], 'the slug or alias celo'],
   ])('%s', (_, value, message) => {
     expect(() => readChains(JSON.stringify(value))).toThrow(message)
   })
-  test('no JSON', () => {
+  test('not JSON', () => {
     expect(() => readChains('[')).toThrow(sentence())
     expect(CHAINS.at(-1)!.slug).toBe('far-chain')
   })

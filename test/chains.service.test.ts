@@ -55,7 +55,7 @@ async function attestOnAll(chains: LocalChain[], attestation: ReturnType<typeof 
   return uids[0]!
 }
 
-test('an attestation is a record of its own chain, and is counted there', async () => {
+test('records an attestation on its own chain only, and counts it there', async () => {
   expect([...world.chains.values()].map(({ chain }) => localVersion(chain))).toEqual([
     '1.2.0',
     '0.26',
@@ -78,7 +78,7 @@ test('an attestation is a record of its own chain, and is counted there', async 
   })
 })
 
-test('the same UID on all chains is a record on each; a revocation on one chain revokes only that record', async () => {
+test('records one UID on every chain, and revokes it only on the chain of the revocation', async () => {
   const uid = await attestOnAll([...world.chains.values()], place(50))
   await world.caughtUp()
   for (const slug of ACTIVE_SLUGS)
@@ -105,7 +105,7 @@ test('the same UID on all chains is a record on each; a revocation on one chain 
     })
 })
 
-test('a reorg on one chain removes the record of that chain and leaves the others alone', async () => {
+test('removes only the record of the chain that reorganizes', async () => {
   const arbitrum = local('arbitrum')
   const others = ACTIVE_SLUGS.filter((slug) => slug !== 'arbitrum')
   const before = await arbitrum.provider.send('evm_snapshot', [])
@@ -171,7 +171,7 @@ async function submission(
 }
 
 test.each(ACTIVE_SLUGS)(
-  'the real contract of %s accepts the answer signed for it, and no other chain does',
+  'signs an answer that the real contract of %s accepts, and no other chain',
   async (slug) => {
     const from = await attest(local(slug), locationRequest(BRANDENBURG_GATE), 3)
     await world.caughtUp()

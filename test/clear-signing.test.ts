@@ -110,15 +110,15 @@ descriptors['common-PermissionedEIP712Proxy.json'] = {
   display: { formats: formatsOf('v1') },
 }
 
-test.each(Object.keys(descriptors))('%s is what the tables say', async (file) => {
+test.each(Object.keys(descriptors))('%s matches the tables', async (file) => {
   const text = await format(JSON.stringify(descriptors[file]), { parser: 'json', printWidth: 110 })
   await expect(text).toMatchFileSnapshot(`../clear-signing/${file}`)
 })
-test('there are no others', () => {
+test('the folder has no other descriptors', () => {
   const files = readdirSync('clear-signing').filter((file) => file.endsWith('.json'))
   expect(files.sort()).toEqual(Object.keys(descriptors).sort())
 })
-test('each chain has one', () => {
+test('each chain has a descriptor', () => {
   const found = Object.values(descriptors).flatMap(
     (each) =>
       (each as { context?: { contract: { deployments: object[] } } }).context?.contract.deployments ?? [],
@@ -152,12 +152,12 @@ describe.each(['legacy', 'v1', 'v2'] as const)('the functions of layout %s', (la
   const formats = Object.entries(formatsOf(layout))
   const contract = new Interface(DELEGATED_ABIS[layout])
 
-  test.each(formats)('%s is read by another library as the same function', (key) => {
+  test.each(formats)('%s is the same function in another library', (key) => {
     const read = parseAbiItem(`function ${key}` as 'function f()') as unknown as AbiFunction
     expect(toFunctionSelector(read)).toBe(contract.getFunction(read.name)!.selector)
   })
   test.each(formats)(
-    '%s: every parameter is shown once, in a format for its type, or is of the signature',
+    '%s shows every parameter once, in a format for its type, or it belongs to the signature',
     (key, { fields }) => {
       const { inputs } = contract.getFunction(key.split('(')[0]!)!
       const parts = inputs.flatMap((input) => leaves(input, input.name))
@@ -169,7 +169,7 @@ describe.each(['legacy', 'v1', 'v2'] as const)('the functions of layout %s', (la
       }
     },
   )
-  test('an answer is shown in plain words', () => {
+  test('an answer is shown with readable labels and values', () => {
     const [attester, recipient] = [`0x${'a1'.repeat(20)}`, `0x${'b2'.repeat(20)}`].map(getAddress)
     const schema = `0x${'c3'.repeat(32)}`
     const data = {

@@ -354,14 +354,14 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     while ((await isStreaming()) < others.length) await pause(100)
   }
 
-  test('it answers', async () => {
+  test('answers requests', async () => {
     await lives()
   })
-  test.each(['api-1', 'api-2', 'api-3', 'indexer'])('%s is killed and started again', async (name) => {
+  test.each(['api-1', 'api-2', 'api-3', 'indexer'])('survives a kill of %s', async (name) => {
     await kept[name]!.kill()
     await lives()
   })
-  test('HAProxy and Redis are killed and started again', async () => {
+  test('survives kills of HAProxy and Redis', async () => {
     for (const part of [haproxy, redis]) {
       await part.kill()
       await pause(500)
@@ -369,7 +369,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       await lives()
     }
   })
-  test('each replica is killed and started again', async () => {
+  test('survives a kill of each replica', async () => {
     for (const { postgres } of cluster.servers.slice(1)) {
       await postgres.kill()
       await lives()
@@ -378,7 +378,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     }
     await followed(cluster.servers[0]!, cluster.servers.slice(1))
   })
-  test('each PgBouncer is killed and started again', async () => {
+  test('survives a kill of each PgBouncer', async () => {
     for (const { bouncer } of cluster.servers) {
       await bouncer.kill()
       await pause(500)
@@ -386,7 +386,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       await lives()
     }
   })
-  test('the primary is killed, the replica that has most is promoted, the old primary follows it', async () => {
+  test('survives a kill of the primary: the most recent replica is promoted, and the old primary follows it', async () => {
     const [primary, ...others] = cluster.servers
     refused.clear()
     await primary!.postgres.kill()
@@ -408,7 +408,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     await followed(first!, [primary!, second!])
     await lives()
   })
-  test('in the end everyone is told what is on the chain, once', async () => {
+  test('sends every client the state of the chain, once', async () => {
     const last = [...attested]
     const all = async () => [
       ...(JSON.parse((await ask(`${LIST}?limit=1000`)).text) as { data: Shown[] }).data,

@@ -55,7 +55,7 @@ function copies(): number[] {
     .map(Number)
 }
 
-test('they count the requests of a client together: none is counted twice, none is forgotten', async () => {
+test('two instances count each request of a client exactly once', async () => {
   // Few at a time: on a busy machine a copy that waits too long for the count goes on by its own.
   const answers: Awaited<ReturnType<typeof ask>>[] = []
   let next = 0
@@ -70,7 +70,7 @@ test('they count the requests of a client together: none is counted twice, none 
   )
 })
 
-test('/metrics adds up what happened in all copies, and tells what the database says once', async () => {
+test('/metrics adds up the figures of all instances, and reports those of the database once', async () => {
   const signed = async () => {
     const text = await (await fetch(`${world.url}/metrics`, { headers: { connection: 'close' } })).text()
     expect(text.match(/^geospatial_database_up /gm)).toHaveLength(1)
@@ -84,7 +84,7 @@ test('/metrics adds up what happened in all copies, and tells what the database 
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a copy that is killed is started again, the other one answers meanwhile, and no client is left waiting',
+  'a killed instance is restarted while the other one answers, and no client waits',
   async () => {
     let answers = 0
     // A connection may be given to the copy in the moment in which it ends: it is closed then.
@@ -108,16 +108,19 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-test.skipIf(process.platform !== 'linux')('when the primary process is killed, its copies end', async () => {
-  const all = copies()
-  await world.services.get('api')!.kill()
-  const isRunning = (pid: number) => {
-    try {
-      // A zombie has ended: its new parent has not looked yet.
-      return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-    } catch {
-      return false
+test.skipIf(process.platform !== 'linux')(
+  'all instances end after a kill of the primary process',
+  async () => {
+    const all = copies()
+    await world.services.get('api')!.kill()
+    const isRunning = (pid: number) => {
+      try {
+        // A zombie has ended: its new parent has not looked yet.
+        return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+      } catch {
+        return false
+      }
     }
-  }
-  while (all.some(isRunning)) await pause(20)
-})
+    while (all.some(isRunning)) await pause(20)
+  },
+)

@@ -35,7 +35,7 @@ const commandsAsTheyStand = () => commands
 const UNITS = 'systemctl enable --now geo-migrate'
 /** The units start before Postgres does: what follows waits for them. */
 const postgresLast = () => {
-  const database = commands.find((each) => each.includes('createdb'))!
+  const database = commands.find((command) => command.includes('createdb'))!
   const units = commands.find((each) => each.includes(UNITS))!
   return commands
     .filter((each) => each !== database)
@@ -45,7 +45,7 @@ const postgresLast = () => {
 }
 
 test.skipIf(!isAllowed).each([
-  ['as it stands', commandsAsTheyStand],
+  ['unchanged', commandsAsTheyStand],
   ['with Postgres last', postgresLast],
 ])(
   `the page, %s, leads from packages to an answer of /ready through Caddy${needs}`,

@@ -24,7 +24,7 @@ const linksOf = (page: string) =>
     })
 const isAnchor = (page: string, anchor: string) => headingsOf(page).map(anchorOf).includes(anchor)
 
-test.each(PAGES)('every relative link and anchor of %s leads somewhere', (page) => {
+test.each(PAGES)('every relative link and anchor of %s has a target', (page) => {
   expect(
     linksOf(page)
       .filter(([, file, anchor]) => !existsSync(file) || (anchor !== undefined && !isAnchor(file, anchor)))
@@ -49,7 +49,7 @@ test('README.md is an index: at most 120 lines', () => {
   expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThanOrEqual(121)
 })
 
-describe('what the code cites', () => {
+describe('documents that the code cites', () => {
   const files = [
     ...readdirSync('.', { withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -68,7 +68,7 @@ describe('what the code cites', () => {
     ].map(([, page, anchor, section]) => ({ file, page: page!, anchor, section })),
   )
 
-  test('exists: pages, anchors and sections', () => {
+  test('exist, with their anchors and sections', () => {
     expect(mentions.length).toBeGreaterThan(20)
     expect(
       mentions.filter(
@@ -79,7 +79,7 @@ describe('what the code cites', () => {
       ),
     ).toEqual([])
   })
-  test('is a document of this project', () => {
+  test('belong to this project', () => {
     expect(
       files.filter((file) =>
         /\b(?:INTERFACE|GEODESY|TRUST|FACTS|LANDING|DESIGN|STYLE)(?:\.md| \d|: [A-Z])/.test(
@@ -90,9 +90,9 @@ describe('what the code cites', () => {
   })
 })
 
-describe('the comparison of shown and real answers', () => {
+describe('the comparison of shown and real responses', () => {
   const differ = (shown: string, real: unknown) => differences(parseShown(shown), real, () => {})
-  test('`...` stands for any text, members or entries, and nothing else does', () => {
+  test('accepts any text, members or entries for `...` only', () => {
     expect(differ('{"a": "0x12...ef", ...}', { a: '0x12cdef', b: 1 })).toEqual([])
     expect(differ('{"a": 1} // a comment', { a: 1, b: 2 })).toEqual(['.b: answered, but not shown'])
     expect(differ('[1, 2, ...]', [1, 2, 3])).toEqual([])
@@ -100,13 +100,13 @@ describe('the comparison of shown and real answers', () => {
     expect(differ('{"a": "12...9"}', { a: '1' })).toHaveLength(1)
     expect(isLike('a (...) b', 'a (x\ny) b')).toBe(true)
   })
-  test('varying values are compared by their form', () => {
+  test('compares varying values by their form', () => {
     expect(differ('{"timestamp": 1, "uid": "0xab"}', { timestamp: 2, uid: '0xcd' })).toEqual([])
     expect(differ('{"timestamp": 1}', { timestamp: '2' })).toHaveLength(1)
     expect(differ('{"uid": "0xab"}', { uid: '0xabcd' })).toHaveLength(1)
     expect(differ('{"result": 1.25}', { result: 1.26 })).toEqual(['result: 1.25 is shown, 1.26 answered'])
   })
-  test('commands are parsed as by a shell', () => {
+  test('parses commands like a shell', () => {
     expect(shellCommands("a -d '{\n}' \\\n b  # c's\n# d\ne")).toEqual(["a -d '{\n}'   b", 'e'])
     expect(shellWords(`curl -H 'a: b' "x\\"y" http://h/?q=1#f`)).toEqual([
       'curl',

@@ -30,7 +30,7 @@ async function connected<T>(work: (client: Client) => Promise<T>): Promise<T> {
 const one = async (client: Client, value: unknown) =>
   (await client.query<{ value: string }>('SELECT $1::text AS value', [value])).rows[0]!.value
 
-test('after a failed query the next one gets its own answer', () =>
+test('answers the query after a failed one with its own result', () =>
   connected(async (client) => {
     for (let i = 0; i < 3; i++) {
       await expect(client.query('SELEC $1', [i])).rejects.toThrow('syntax error')
@@ -40,7 +40,7 @@ test('after a failed query the next one gets its own answer', () =>
     }
   }))
 
-test('concurrent clients, some with queries of megabytes, each get their own answers', () =>
+test('answers concurrent clients with their own results, some with queries of megabytes', () =>
   Promise.all(
     Array.from({ length: 8 }, (_, i) =>
       connected(async (client) => {
@@ -52,7 +52,7 @@ test('concurrent clients, some with queries of megabytes, each get their own ans
     ),
   ))
 
-test('a transaction keeps other clients out until it ends, also when its client vanishes', async () => {
+test('excludes other clients from a transaction until it ends, or its client disconnects', async () => {
   await connected((client) => client.query('CREATE TABLE counted (n int)'))
   const vanishing = new Client({ connectionString: url })
   vanishing.on('error', () => {})
@@ -64,7 +64,7 @@ test('a transaction keeps other clients out until it ends, also when its client 
   expect((await other).rows).toEqual([{ count: '0' }])
 })
 
-test('COPY writes rows, and a refused one leaves the connection usable', () =>
+test('writes rows by COPY, and leaves the connection usable after a failed one', () =>
   connected(async (client) => {
     const copy = copyOver(client)
     await client.query('CREATE TABLE copied (n int, t text)')
@@ -88,7 +88,7 @@ test('COPY writes rows, and a refused one leaves the connection usable', () =>
     expect(await one(client, 'after')).toBe('after')
   }))
 
-test('it has one database: another one is neither reached nor made', async () => {
+test('has one database, and neither opens nor creates another', async () => {
   const other = new Client({ connectionString: url.replace(/postgres$/, 'other') })
   await expect(other.connect()).rejects.toMatchObject({
     code: '3D000',

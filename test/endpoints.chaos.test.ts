@@ -36,7 +36,7 @@ test.each<[string, Fault[]]>([
     [faults.rangeAtMost(30, 'query returned more than 10000 results')],
   ],
   ['every 20th socket dropped', [everyNth(20, faults.dropped)]],
-])('%s all the time: the indexer goes on', async (_, standing) => {
+])('the indexer continues with %s all the time', async (_, standing) => {
   const { chain, caughtUp } = world
   const uids = await whileDown({}, ...standing)
   await caughtUp()
@@ -50,18 +50,18 @@ test.each<[string, Fault[]]>([
 })
 
 test.each<[string, Fault | 'dead']>([
-  ['is dead', 'dead'],
+  ['is down', 'dead'],
   ['hangs', faults.hanging],
-  ['answers truncated JSON', faults.invalidJson],
+  ['returns truncated JSON', faults.invalidJson],
   ['serves another chain', faults.anotherChain],
   ['does not know the attestations', faults.bodiesUnknown],
-])('the first of two endpoints %s: the second takes over', (_, fault) => takesOver(fault))
+])('the second of two endpoints takes over if the first %s', (_, fault) => takesOver(fault))
 
 test.each<[string, Fault]>([
-  ['says "missing trie node"', faults.refusal('missing trie node')],
+  ['reports "missing trie node"', faults.refusal('missing trie node')],
   ['returns null for blocks', faults.blocksNull],
-  ['gives logs of another fork', faults.logsOfAnotherFork],
-])('the first of two endpoints %s: the second takes over', (_, fault) => takesOver(fault))
+  ['returns logs of another fork', faults.logsOfAnotherFork],
+])('the second of two endpoints takes over if the first %s', (_, fault) => takesOver(fault))
 
 async function takesOver(fault: Fault | 'dead'): Promise<void> {
   const { chain, proxy, caughtUp } = world
@@ -78,7 +78,7 @@ async function takesOver(fault: Fault | 'dead'): Promise<void> {
   await first?.close()
 }
 
-test('the only endpoint serves another chain: the indexer refuses to run, and logs why', async () => {
+test('the indexer refuses to run if its only endpoint serves another chain, and logs why', async () => {
   await indexer.stop()
   const wrong = startIndexerBehind(world, [faults.anotherChain])
   expect(await wrong.refused).toMatch(/is on chain 1 instead of 84532/)
@@ -87,7 +87,7 @@ test('the only endpoint serves another chain: the indexer refuses to run, and lo
   await world.caughtUp()
 })
 
-test('a database of another chain: the indexer refuses to run, logs why, and writes nothing', async () => {
+test('the indexer refuses to run on a database of another chain, logs why, and writes nothing', async () => {
   await indexer.stop()
   const [before] = await query<{ hash: string }>('SELECT final_hash AS hash FROM chain_status')
   await query(`UPDATE chain_status SET final_hash = $1`, [`0x${'2'.repeat(64)}`])
@@ -104,7 +104,7 @@ test('a database of another chain: the indexer refuses to run, logs why, and wri
   await world.caughtUp()
 })
 
-test('a node that omits logs: none is missed at the head, and the audit finds those of history, though the node goes on lying', async () => {
+test('the indexer misses no log at the head that an endpoint omits, and the audit finds those of history from the same endpoint', async () => {
   const { chain, proxy, caughtUp } = world
   await finalize()
   const uids = await whileDown({}, faults.logsCutByOne)
@@ -126,7 +126,7 @@ test('a node that omits logs: none is missed at the head, and the audit finds th
   expect(await repaired()).toBe(0)
 })
 
-test('a node omits a revocation in history, and an attestation that was revoked: the audit makes the records as on the chain', async () => {
+test('the audit restores an omitted revocation in history, and an omitted attestation that was revoked', async () => {
   const withoutRevoked = await whileDown({}, faults.logsWithout(eas.events.Revoked.topic))
   await world.caughtUp()
   expect(await records(withoutRevoked)).toEqual(['valid', 'valid', 'valid', 'valid', 'revoked'])
@@ -144,7 +144,7 @@ test('a node omits a revocation in history, and an attestation that was revoked:
   ])
 })
 
-test('the continuous audit repairs and counts what the first of two endpoints omits', async () => {
+test('the continuous audit repairs and counts the omissions of the first of two endpoints', async () => {
   const { chain, proxy, caughtUp } = world
   const before = await repairedSoFar()
   const liar = await startRpcProxy(chain.url, faults.logsCutByOne)

@@ -14,7 +14,7 @@ const answers = (node: string) => {
 }
 
 test.skipIf(others.length === 0)(
-  'other versions of Node give bit-identical answers (TEST_NODES names them)',
+  'other versions of Node return bit-identical results (TEST_NODES names them)',
   () => {
     const ours = answers(process.execPath)
     expect(ours).toHaveLength(1548 + 1)

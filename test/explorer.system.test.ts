@@ -91,7 +91,7 @@ async function opened(browser: OpenPage, query = ''): Promise<Page> {
 }
 
 describe.skipIf(!CHROMIUM)('the explorer', () => {
-  test('shows what is attested; filters are in the address, which restores them', async () => {
+  test('shows attested places, and restores filters from its address', async () => {
     await using browser = await openPage()
     const page = await opened(browser)
     await mapShows(page, 5)
@@ -134,7 +134,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(await browser.barriers()).toEqual([])
   })
 
-  test('an area is dragged on the map', async () => {
+  test('filters by an area that is dragged on the map', async () => {
     await using browser = await openPage()
     const page = await opened(browser, '?at=8,50,4')
     await mapShows(page, 2)
@@ -153,7 +153,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('the time sliders bound what is seen, by keyboard; the address restores them', async () => {
+  test('filters by the time sliders with the keyboard, and restores them from its address', async () => {
     const aged = (days: number) =>
       rows(
         world.databaseUrl,
@@ -187,7 +187,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
 
   /** More than a list counts, and as many as the embedded database writes in a minute. */
   const MANY = 20_000
-  test(`${MANY} places more: counted on the map and in the list, and the map still moves`, async () => {
+  test(`counts ${MANY} more places on the map and in the list, and still moves the map`, async () => {
     const uidsBefore = (
       await rows<{ uid: string }>(world.databaseUrl, 'SELECT uid FROM location_record')
     ).map(({ uid }) => uid)
@@ -228,7 +228,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     }
   })
 
-  test('a card opens from the map and from the list, by keyboard; its address restores it', async () => {
+  test('opens a card from the map and from the list by keyboard, and restores it from its address', async () => {
     await using browser = await openPage()
     const page = await opened(browser, '?at=2.2945,48.8584,10')
     await mapShows(page, 1)
@@ -244,7 +244,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
         .evaluateAll((all) => all.map((each) => (each as unknown as { href: string }).href))
     // No page of others knows a chain of this machine.
     const links = await linksOf()
-    expect(links.filter((each) => !each.startsWith(world.url) && !each.startsWith('data:'))).toEqual([])
+    expect(links.filter((link) => !link.startsWith(world.url) && !link.startsWith('data:'))).toEqual([])
     const rest = `${world.url}/api/v0/location-records/${uids.tower}?chain=base-sepolia`
     expect(links).toEqual(expect.arrayContaining([`${rest}&format=json`, `${rest}&format=geojson`]))
     await card(page)
@@ -274,7 +274,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('the card of a local chain never links to the pages of others, also after one of another chain', async () => {
+  test('never links a card of a local chain to external explorers, even after a card of another chain', async () => {
     await insertRecords(world.databaseUrl, [{ chain: 'celo', uid: uids.tower, memo: 'The same UID' }])
     try {
       await using browser = await openPage()
@@ -300,7 +300,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     }
   })
 
-  test('a new record appears live, and fades when it is revoked', async () => {
+  test('shows a new record live, and fades it when it is revoked', async () => {
     await using browser = await openPage()
     const page = await opened(browser, '?at=-60,-40,5')
     await mapShows(page, 0)
@@ -321,7 +321,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('attested texts and media are shown, and run nothing', async () => {
+  test('shows attested texts and media without running them', async () => {
     await using browser = await openPage()
     const page = await opened(browser, `?record=base-sepolia-${uids.hostile}&at=30,-20,6`)
     const memo = card(page).locator('.memo')
@@ -353,7 +353,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('fits a phone, and a dark page', async () => {
+  test('fits a phone and dark mode', async () => {
     await using browser = await openPage({ viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
     const page = await opened(browser, `?record=base-sepolia-${uids.gate}`)
     await card(page).getByText('Brandenburg Gate').waitFor()
@@ -371,7 +371,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test.each([1200, 1024, 768, 390, 320])(
-    '%i pixels wide: the header and selects show their whole texts; scale and attribution stand below the map',
+    'shows the whole texts of header and selects at %i pixels, with scale and attribution below the map',
     async (width) => {
       await using browser = await openPage({ viewport: { width, height: 800 } })
       const page = await opened(browser)
@@ -412,7 +412,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     },
   )
 
-  test('without WebGL there is a plain map and the list', async () => {
+  test('shows a plain map and the list without WebGL', async () => {
     await using browser = await openPage({ webgl: false })
     const page = await opened(browser)
     await page.getByText('This browser has no WebGL 2').waitFor()
@@ -427,7 +427,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('a service that restarts is shown, and everything comes back by itself', async () => {
+  test('reports a service that restarts, and recovers by itself', async () => {
     const port = await freePort()
     const start = async () => {
       const environment = {
@@ -463,7 +463,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     }
   })
 
-  test('refused requests say when it goes on', async () => {
+  test('reports when it will continue after refused requests', async () => {
     await using browser = await openPage()
     const { page } = browser
     let isLimited = true

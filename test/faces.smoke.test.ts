@@ -29,7 +29,7 @@ test('REST lists the attested place, and compute signs an answer about it', asyn
   expect(answer).toMatchObject({ status: 200, body: { result: 881329.94, inputRefs: [uid, /^0x/] } })
 })
 
-test('the client asks, lands the answer, and checks it on its chain', async () => {
+test('the client requests an answer, lands it, and checks it on its chain', async () => {
   const { chain, url } = world.chain
   const geo = createGeo({ url: world.url, chain: chain.slug, providers: { [chain.id]: url } })
   const answer = await geo.distance(TOWER, GATE)
@@ -38,7 +38,7 @@ test('the client asks, lands the answer, and checks it on its chain', async () =
   closeSigners()
 })
 
-test('geo, as an executable, asks for a distance', () => {
+test('geo, as an executable, returns a distance', () => {
   const asked = ['distance', uid, '13.3777,52.5163', '--url', world.url, '--chain', 'base-sepolia', '--json']
   const { status, stdout, stderr } = spawnSync(process.execPath, ['packages/cli/bin/geo.mjs', ...asked], {
     encoding: 'utf8',

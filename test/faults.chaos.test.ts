@@ -14,20 +14,20 @@ test.each<[string, Fault, NodeJS.ProcessEnv?]>([
     inTurn(faults.refusal('rate limit exceeded', -32005), faults.refusal('missing trie node')),
   ],
   ['sockets dropped', faults.dropped],
-  ['no answer', faults.hanging, HASTY],
-  ['answers beyond the time-out', faults.slow(TIMEOUT_MS + 300), HASTY],
-  ['batch answers cut short', faults.batchCut],
-  ['answers with wrong ids', faults.wrongIds],
+  ['no response', faults.hanging, HASTY],
+  ['responses beyond the time-out', faults.slow(TIMEOUT_MS + 300), HASTY],
+  ['truncated batch responses', faults.batchCut],
+  ['responses with incorrect ids', faults.wrongIds],
   ['truncated JSON', faults.invalidJson],
-  ['blocks null', faults.blocksNull],
+  ['null blocks', faults.blocksNull],
   ['logs removed, or of another fork', inTurn(faults.logsRemoved, faults.logsOfAnotherFork)],
   [
-    'a multicall answer too short, or in another order',
+    'a multicall response that is too short, or in another order',
     inTurn(faults.multicallShort, faults.multicallReversed),
   ],
-  ['attestations unknown', faults.bodiesUnknown],
-  ['a lagging node', faults.lagging(3)],
-])('%s: nothing is lost, in history or at the head', async (_, fault, settings = {}) => {
+  ['unknown attestations', faults.bodiesUnknown],
+  ['a lagging endpoint', faults.lagging(3)],
+])('the indexer loses nothing with %s, in history or at the head', async (_, fault, settings = {}) => {
   const { chain, proxy, caughtUp } = world
   const uids = await whileDown(settings, fault)
   await until(() => proxy.met >= 2)

@@ -20,7 +20,7 @@ const OURS = new Wallet(LOCAL_SIGNER_KEY).address
 const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 
-test('a place attested on the chain is measured by its UID, and the contract accepts the signed answer', async () => {
+test('measures an attested place by its UID, and signs an answer that the contract accepts', async () => {
   const { chain } = world
   const uid = await attest(
     chain,
@@ -91,7 +91,7 @@ async function submit(eas: Contract, answer: Awaited<ReturnType<TestWorld['post'
   return eas.getFunction('getAttestation').staticCall(uid)
 }
 
-test('a boolean answer about an attested polygon lands too', async () => {
+test('lands a boolean answer about an attested polygon', async () => {
   const { chain } = world
   const paris = await attest(
     chain,
@@ -124,7 +124,7 @@ test('a boolean answer about an attested polygon lands too', async () => {
   ).toEqual([true, answer.inputRefs, BigInt(answer.timestamp), 'contains'])
 })
 
-test('both location schemas give records; an unreadable payload is kept in the log, and the indexer goes on', async () => {
+test('records both location schemas, and keeps an unreadable payload in the event log without stopping', async () => {
   const { chain } = world
   const undecodable = await attest(chain, request(LOCATION_SCHEMA.uid, '0x1234'))
   const bowTie = [
@@ -204,7 +204,7 @@ test('both location schemas give records; an unreadable payload is kept in the l
   })
 })
 
-test('revoked and expired attestations are not measured; unknown ones are 404; fresh ones are read from the chain', async () => {
+test('rejects revoked and expired attestations, returns 404 for unknown ones, and reads new ones from the chain', async () => {
   const { chain } = world
   const distanceFrom = async (from: unknown) =>
     (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body
@@ -239,7 +239,7 @@ test('revoked and expired attestations are not measured; unknown ones are 404; f
   expect((await world.get(`/api/v0/location-records/${fresh}`)).status).toBe(200)
 })
 
-test('a revocation or reorg that the index has not seen yet prevents a signature', async () => {
+test('signs nothing after a revocation or reorg that the index has not read yet', async () => {
   const { chain } = world
   const distanceFrom = async (from: string) =>
     (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body

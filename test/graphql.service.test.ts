@@ -69,7 +69,7 @@ test('GraphQL records equal those of the Records API', async () => {
   for (const [i, record] of body.data.entries()) expect(record).toMatchObject(snake(locationRecords.nodes[i]))
 })
 
-test('a revocation is in the log and in the record, and each links to the other', async () => {
+test('links a revocation in the event log and its record to each other', async () => {
   const { attestationEvents } = await ask(
     '{ attestationEvents(filter: { kind: { equalTo: "REVOKED" } }) { nodes { uid attester blockTimestamp locationRecord { memo revoked revocationTime geometry events { nodes { kind } } } } } }',
   )
@@ -89,7 +89,7 @@ test('a revocation is in the log and in the record, and each links to the other'
   })
 })
 
-test('a shape across the antimeridian is found on both sides, and returned as it was attested', async () => {
+test('finds a geometry across the antimeridian on both sides, and returns it as attested', async () => {
   const found = await ask(
     '{ a: locationRecords(filter: { bbox: [179, -18, 180, -17] }) { nodes { memo geometry } } b: locationRecords(filter: { bbox: [-179.5, -18, -179, -17] }) { totalCount } c: locationRecords(filter: { bbox: [-1, -18, 1, -17] }) { totalCount } }',
   )
@@ -100,7 +100,7 @@ test('a shape across the antimeridian is found on both sides, and returned as it
   })
 })
 
-test('an attestation that gives no place is in the log with its reason', async () => {
+test('returns the event of an attestation without a record, with its problem', async () => {
   const { attestationEvents } = await ask(
     `{ attestationEvents(filter: { uid: { equalTo: "${uids[2]}" } }) { nodes { problem locationRecord { geometry } } } }`,
   )

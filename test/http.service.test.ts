@@ -53,8 +53,8 @@ const list = async (query: string) => {
   return body.data.map((record: { uid: string }) => names[record.uid]) as string[]
 }
 
-describe('records', () => {
-  test('newest first, with the count and the limit that was applied', async () => {
+describe('GET /api/v0/location-records', () => {
+  test('returns the newest first, with the count and the applied limit', async () => {
     expect(await list('')).toEqual(['southPole', 'taveuni', 'nullIsland', 'quito', 'greenwich'])
     expect((await world.get('/api/v0/location-records?limit=2&offset=1')).body).toMatchObject({
       count: 2,
@@ -77,7 +77,7 @@ describe('records', () => {
       [await list('limit=2'), await list('limit=2&offset=2'), await list('limit=2&offset=4')].flat(),
     ).toEqual(await list(''))
   })
-  test('every filter, alone and together', async () => {
+  test('applies every filter, alone and together', async () => {
     const prover = testAccount(1).address
     expect(await list(`prover=${prover}`)).toEqual(['nullIsland', 'greenwich'])
     expect(await list(`prover=${prover.toLowerCase()}`)).toEqual(['nullIsland', 'greenwich'])
@@ -110,13 +110,13 @@ describe('records', () => {
     ['100,-89.9,110,-80', []],
     [' -79.0 , -1e0, -78 ,+1', ['quito']],
     ['-30,-90,30,-89', ['southPole']],
-  ])('bbox %s', async (bbox, found) => {
+  ])('applies bbox %s', async (bbox, found) => {
     expect(await list(`bbox=${encodeURIComponent(bbox)}`)).toEqual(found)
   })
-  test('a bbox is filtered before paging', async () => {
+  test('applies bbox before paging', async () => {
     expect(await list('bbox=-1,51,1,52&limit=1')).toEqual(['greenwich'])
   })
-  test('one record by its UID, in any letter case; a longitude of 0 is not null', async () => {
+  test('returns one record by its UID in any letter case, with a longitude of 0', async () => {
     const { body } = await world.get(`/api/v0/location-records/0x${uids.greenwich!.slice(2).toUpperCase()}`)
     expect(body).toEqual({
       ...{
@@ -151,7 +151,7 @@ describe('records', () => {
       sentence('', uids.greenwich!, 'celo', 'base-sepolia'),
     )
   })
-  test('statistics, configuration, health, information', async () => {
+  test('returns statistics, configuration, health and information', async () => {
     expect((await world.get('/api/v0/location-records/stats')).body).toEqual({
       ...{
         total: 5,
@@ -190,7 +190,7 @@ describe('records', () => {
 const UID_FORMAT = 'UID must be a 66-character hex string starting with 0x'
 const BBOX_FORMAT = 'Expected format: minLng,minLat,maxLng,maxLat'
 /** The words of the specification (docs/spec/interface.md 10) are asserted here, and only here. */
-describe('bad queries', () => {
+describe('malformed queries', () => {
   test.each<[path: string, status: number, message: string, detail: unknown]>([
     [
       'location-records?chain=solana',
@@ -270,7 +270,7 @@ describe('bad queries', () => {
       },
     })
   })
-  test('a long run of digits is refused at once (it used to block the whole service for 0.7 s)', async () => {
+  test('rejects a long run of digits at once (it used to block the whole service for 0.7 s)', async () => {
     // The best of several, as a busy machine may make one of them wait.
     const times: number[] = []
     for (let i = 0; i < 8; i++) {
@@ -280,7 +280,7 @@ describe('bad queries', () => {
     }
     expect(Math.min(...times)).toBeLessThan(400)
   })
-  test('wrong methods and unknown paths', async () => {
+  test('rejects other methods and unknown paths', async () => {
     expect(await world.post('/api/v0/location-records', {})).toEqual({
       status: 405,
       body: { status: 'error', message: 'Method not allowed', detail: sentence() },
@@ -304,7 +304,7 @@ const KNOWN = [
   .map((name) => `POST /compute/v0/${name}`)
   .join(', ')
 
-describe('bad computations', () => {
+describe('malformed computations', () => {
   const point = { type: 'Point', coordinates: [1, 2] }
   const good = { chainId: 84532, from: point, to: point }
   test.each([
@@ -421,7 +421,7 @@ describe('bad computations', () => {
     const { headers } = await fetch(world.url + path, init)
     expect(headers.get('allow')).toBe(status === 405 ? 'POST' : null)
   })
-  test('a body that is too large is refused as soon as its length is known', async () => {
+  test('rejects a body that is too large as soon as its length is known', async () => {
     const answer = await new Promise<string>((resolve, reject) => {
       const sent = request(
         `${world.url}/compute/v0/distance`,
@@ -442,7 +442,7 @@ describe('bad computations', () => {
       instance: '/compute/v0/distance',
     })
   })
-  test('a request whose body never completes is cut off', async () => {
+  test('ends a request whose body never completes', async () => {
     const answer = await new Promise<string>((resolve) => {
       const socket = connect(Number(new URL(world.url).port), '127.0.0.1', () =>
         socket.write(
@@ -526,7 +526,7 @@ describe('the six operations', () => {
     ],
   }
   const point = { type: 'Point', coordinates: [0.5, 51.5] }
-  test('containee is an alias of geometry, and only one of them may be given', async () => {
+  test('accept containee as an alias of geometry, but not both', async () => {
     expect(
       (await world.post('/compute/v0/contains', { chainId: 84532, container: square, containee: point }))
         .body,
@@ -542,7 +542,7 @@ describe('the six operations', () => {
       ).body,
     ).toMatchObject({ status: 400, detail: sentence('geometry, containee') })
   })
-  test('UIDs and GeoJSON in any mix', async () => {
+  test('accept UIDs and GeoJSON in any combination', async () => {
     expect(
       (
         await world.post('/compute/v0/within', {
@@ -567,13 +567,13 @@ describe('the six operations', () => {
       ).body,
     ).toMatchObject({ result: false, operation: 'intersects' })
   })
-  test.each([[undefined], ['5'], [0], [-1], [100_000_001]])('radius %j is refused', async (radius) => {
+  test.each([[undefined], ['5'], [0], [-1], [100_000_001]])('reject radius %j', async (radius) => {
     expect(
       (await world.post('/compute/v0/within', { chainId: 84532, geometry: point, target: point, radius }))
         .body,
     ).toMatchObject({ status: 400, detail: sentence() })
   })
-  test('a reference is the same with and without a chain ID, which must be one', async () => {
+  test('return the same reference with and without a chain ID, which must be valid', async () => {
     const ask = (body: object) => world.post('/compute/v0/reference', { geometry: point, ...body })
     const { body } = await ask({})
     expect(body.inputRef).toMatch(/^0x[0-9a-f]{64}$/)
@@ -584,7 +584,7 @@ describe('the six operations', () => {
         detail: sentence(),
       })
   })
-  test('GeoJSON with a salt has the reference of both, in small and large bodies and in batches', async () => {
+  test('return the reference of GeoJSON with its salt, in small and large bodies and in batches', async () => {
     const salt = `0x${'5a'.repeat(32)}`
     const plainOf = async (geometry: unknown) =>
       (await world.post('/compute/v0/reference', { geometry })).body.inputRef as string
@@ -629,7 +629,7 @@ describe('the six operations', () => {
         .body,
     ).toMatchObject({ status: 400, detail: sentence('geometry') })
   })
-  test('area and length of a geometry that has none are refused', async () => {
+  test('reject area and length of other geometry types', async () => {
     expect(
       (await world.post('/compute/v0/area', { chainId: 84532, geometry: uids.quito })).body,
     ).toMatchObject({
@@ -640,7 +640,7 @@ describe('the six operations', () => {
       { status: 400, detail: sentence('geometry') },
     )
   })
-  test('a large computation does not block small ones', async () => {
+  test('do not block small computations by a large one', async () => {
     const ring = Array.from({ length: 60_000 }, (_, i) => [
       10 + Math.cos((2 * Math.PI * i) / 60_000),
       50 + Math.sin((2 * Math.PI * i) / 60_000),
@@ -665,9 +665,9 @@ describe('the six operations', () => {
   })
 })
 
-describe('good computations', () => {
+describe('valid computations', () => {
   const from = { type: 'Point', coordinates: [2.2945, 48.8584] }
-  test('a request signed by a wallet is accepted once (docs/reference/wallet.md)', async () => {
+  test('accept a request signed by a wallet once (docs/reference/wallet.md)', async () => {
     const wallet = new Wallet(Wallet.createRandom().privateKey)
     const body = JSON.stringify({ chainId: 84532, from, to: from })
     const [address, timestamp, nonce] = [
@@ -702,7 +702,7 @@ describe('good computations', () => {
       expect.objectContaining({ type: `${world.url}/errors/verification-failed` }),
     ])
   })
-  test("a schema with the payload's types is accepted, with its own revocable flag", async () => {
+  test("accept a schema with the payload's types, and sign its own revocable flag", async () => {
     const registry = await world.chain.registry()
     const fields = 'uint256 value, string unit, bytes32[] refs, uint256 at, string op'
     const sent = await registry.getFunction('register').send(fields, ZeroAddress, false)
@@ -721,7 +721,7 @@ describe('good computations', () => {
       attestation: { schema, revocable: false },
     })
   })
-  test('a schema whose text is not UTF-8 is refused with 400, not 500', async () => {
+  test('reject a schema whose text is not UTF-8 with 400', async () => {
     const registry = await world.chain.registry()
     const data = registry.interface
       .encodeFunctionData('register', ['x', ZeroAddress, true])
@@ -743,7 +743,7 @@ describe('good computations', () => {
       detail: sentence(),
     })
   })
-  test('a Feature of the same place has the same reference and distance 0', async () => {
+  test('return the same reference, and distance 0, for a Feature of the same geometry', async () => {
     const feature = {
       type: 'Feature',
       properties: { name: 'x' },

@@ -44,7 +44,7 @@ const startIndexer = (name: string, folder: string, more: NodeJS.ProcessEnv = {}
     folder,
   )
 
-test('a reorg that drops an attestation removes its record, and its replacement is indexed', async () => {
+test('removes the record of an attestation that a reorg drops, and indexes its replacement', async () => {
   const { chain, caughtUp } = world
   const kept = await attest(chain, place(1))
   const before = await chain.provider.send('evm_snapshot', [])
@@ -59,7 +59,7 @@ test('a reorg that drops an attestation removes its record, and its replacement 
   expect([await status(kept), await status(dropped), await status(replacement)]).toEqual([200, 404, 200])
 })
 
-test('a reorg that drops a revocation makes the record valid again; a later revocation counts', async () => {
+test('restores the record of a revocation that a reorg drops, and applies a later revocation', async () => {
   const { chain, caughtUp } = world
   const uid = await attest(chain, place(4))
   await caughtUp()
@@ -77,7 +77,7 @@ test('a reorg that drops a revocation makes the record valid again; a later revo
   expect(await isRevoked(uid)).toBe(true)
 })
 
-test('anvil_reorg: blocks with other hashes and without their transactions', async () => {
+test('follows anvil_reorg: blocks with other hashes and without their transactions', async () => {
   const { chain, caughtUp } = world
   const uids = [await attest(chain, place(5)), await attest(chain, place(6)), await attest(chain, place(7))]
   await caughtUp()
@@ -87,7 +87,7 @@ test('anvil_reorg: blocks with other hashes and without their transactions', asy
   expect(await Promise.all(uids.map(status))).toEqual([200, 404, 404])
 })
 
-test('a reorg while the indexer is down', async () => {
+test('follows a reorg that occurred while it was down', async () => {
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])
   const dropped = await attest(chain, place(8))
@@ -100,7 +100,7 @@ test('a reorg while the indexer is down', async () => {
   expect([await status(dropped), await status(replacement)]).toEqual([404, 200])
 })
 
-test('attested and revoked in one block, equal content twice in a block, several in one transaction', async () => {
+test('indexes attestation and revocation in one block, equal content twice in a block, and several in one transaction', async () => {
   const { chain, caughtUp } = world
   const eas = await chain.eas()
   const twin = place(10)
@@ -138,7 +138,7 @@ test('attested and revoked in one block, equal content twice in a block, several
   expect(await isRevoked(uid)).toBe(true)
 })
 
-test('the changes of one block are in the order of its log', async () => {
+test('orders the changes of one block by its log', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const eas = await chain.eas()
   const receipts = await inOneBlock(
@@ -158,7 +158,7 @@ test('the changes of one block are in the order of its log', async () => {
   expect(changes.map(({ uid }) => uid)).toEqual(uids)
 })
 
-test("the attester is the contract that calls EAS, not the transaction's sender", async () => {
+test("records the contract that calls EAS as attester, not the transaction's sender", async () => {
   const { chain, caughtUp } = world
   const target = LOCAL_CHAIN.eas
   const callData = (await chain.eas()).interface.encodeFunctionData('attest', [place(45)])
@@ -186,7 +186,7 @@ test("the attester is the contract that calls EAS, not the transaction's sender"
   expect([body.prover.toLowerCase(), body.longitude]).toEqual([MULTICALL3.toLowerCase(), 45])
 })
 
-test('a block of 300 attestations, some of them absurd: all are stored', async () => {
+test('stores all of 300 attestations in one block, some of them absurd', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const encode = (type: string, location: string, memo = '') =>
     AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
@@ -248,7 +248,7 @@ test('a block of 300 attestations, some of them absurd: all are stored', async (
   expect(found).toEqual([{ problems: 8, records: 299 }])
 })
 
-test('invalid payloads stay in the log with their problem, and do not stop the indexer', async () => {
+test('keeps invalid payloads in the event log with their problem, and continues', async () => {
   const { chain, caughtUp } = world
   const encode = (location: string, srs = 'EPSG:4326', type = 'geojson') =>
     AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
@@ -294,7 +294,7 @@ test('invalid payloads stay in the log with their problem, and do not stop the i
   }
 })
 
-test('an attestation that the database refuses is withheld and counted, while the indexer goes on; a reorg removes it; a replay writes its record', async () => {
+test('withholds and counts an attestation that the database refuses, and continues; a reorg removes it, and a replay writes its record', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(databaseUrl, text, values)
   const withheld = async () =>
@@ -350,7 +350,7 @@ test('an attestation that the database refuses is withheld and counted, while th
   expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])
 })
 
-test('a revocation is rolled back for any event time, also if the attested one is beyond the year 9999', async () => {
+test('rolls back a revocation for any event time, even if the attested one is beyond the year 9999', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const point = { type: 'Point' as const, coordinates: [15, 10] }
   const last = await attest(chain, locationRequest(point, { eventTimestamp: 253_402_300_799 }))
@@ -382,7 +382,7 @@ test('a revocation is rolled back for any event time, also if the attested one i
   expect(await isRevoked(last)).toBe(false)
 })
 
-test('two indexers of one chain, as in a rolling update: the second waits, takes over when the first dies, and no record is withdrawn or repeated', async () => {
+test('waits as a second indexer of one chain, takes over when the first dies, and withdraws or repeats no record', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const folder = temporaryFolder()
   const second = startIndexer('second', folder)
@@ -416,7 +416,7 @@ test('two indexers of one chain, as in a rolling update: the second waits, takes
 
 // The embedded database has one session, which whoever holds a transaction has for itself.
 test.skipIf(!TEST_DATABASE_URL)(
-  'an indexer that freezes amid a batch is replaced, with its open transaction; it ends when it goes on',
+  'is replaced, with its open transaction, if it freezes during a batch, and ends when it resumes',
   async () => {
     const { chain, caughtUp, databaseUrl } = world
     const folder = temporaryFolder()
@@ -473,7 +473,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('an indexer that lost its lease unnoticed, as after a pause, writes nothing more', async () => {
+test('writes nothing more after it lost its lease unnoticed, as after a pause', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const writer = async () =>
     (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
@@ -497,7 +497,7 @@ test('an indexer that lost its lease unnoticed, as after a pause, writes nothing
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'the indexer listens nowhere; with INDEXER_METRICS_PORT it serves its metrics on loopback',
+  'listens on no address, or with INDEXER_METRICS_PORT on loopback for its metrics',
   async () => {
     const indexer = world.services.get('indexer-base-sepolia')!
     expect(listening(indexer.pid)).toEqual([])
@@ -543,7 +543,7 @@ function listening(pid: number): string[] {
   )
 }
 
-test('an indexer that is killed again and again on a busy chain loses and repeats nothing', async () => {
+test('loses and repeats nothing if it is killed repeatedly on a busy chain', async () => {
   const { chain, caughtUp } = world
   for (let i = 0; i < 12; i++) {
     const uid = await attest(chain, place(20 + i))

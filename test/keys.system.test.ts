@@ -83,7 +83,7 @@ async function answersLand(environment: NodeJS.ProcessEnv, attester: string): Pr
   }
 }
 
-test('a service that signs typed data: the answers land', async () => {
+test('answers land if a service signs typed data', async () => {
   const LOCAL_CHAIN_PORT = String(await freePort())
   await answersLand(
     { LOCAL_CHAIN_PORT, SIGNER_URL: `http://127.0.0.1:${LOCAL_CHAIN_PORT}` },
@@ -91,7 +91,7 @@ test('a service that signs typed data: the answers land', async () => {
   )
 })
 
-test('without pkcs11js a token is refused in words', async () => {
+test('a token is rejected with a clear message if pkcs11js is missing', async () => {
   // Beside no node_modules.
   const worker = path.join(folder, 'worker.cjs')
   copyFileSync(WORKER, worker)
@@ -133,7 +133,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     return opened
   }
 
-  test('the private key stays in it; its signatures are canonical and by its address', async () => {
+  test('keeps the private key, and makes canonical signatures by its address', async () => {
     expect(token.extract('signer')).toBe('CKR_ATTRIBUTE_SENSITIVE')
     const [byLabel, byId] = [await signerOf(), await signerOf({ SIGNER_PKCS11_KEY: 'id:0A01' })]
     expect([byLabel.address, byLabel.notReady()]).toEqual([byId.address, undefined])
@@ -144,7 +144,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     for (const [i, signature] of signatures.entries())
       expect(await recoverSigner(digests[i]!, signature)).toBe(byLabel.address)
   })
-  test('more than can wait are refused', async () => {
+  test('refuses signatures beyond its queue', async () => {
     const signer = await signerOf()
     const answers = await Promise.allSettled(
       Array.from({ length: 400 }, () => signer.sign(hexlify(randomBytes(32)), () => undefined as never)),
@@ -161,12 +161,12 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     [{ SIGNER_PKCS11_KEY: 'twice' }, sentence('SIGNER_PKCS11_KEY')],
     [{ SIGNER_PKCS11_KEY: 'another curve' }, sentence('SIGNER_PKCS11_KEY')],
     [{ SIGNER_PKCS11_PIN_FILE: 'package.json' }, sentence('SIGNER_PKCS11_PIN_FILE')],
-  ])('%j is refused at the start', async (changes, problem) => {
+  ])('rejects %j at the start', async (changes, problem) => {
     const refused = signerOf(changes)
     await expect(refused).rejects.toThrow(SettingsError)
     await expect(refused).rejects.toThrow(problem)
   })
-  test('a proxy is deployed by it', async () => {
+  test('deploys a proxy', async () => {
     const chain = await startTestChain({ port: await freePort() })
     closing.push(() => chain.stop())
     const { address } = await signerOf()
@@ -185,7 +185,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     const owner = new Contract(proxy!, ['function owner() view returns (address)'], chain.provider)
     expect(await owner.getFunction('owner').staticCall()).toBe(getAddress(address))
   })
-  test('the answers of the service land', async () => {
+  test('signs answers that land', async () => {
     const { address } = await signerOf()
     await answersLand({ ...token.environment, SIGNER_PKCS11_KEY: 'signer' }, getAddress(address))
   })
@@ -227,7 +227,7 @@ describe('with a local chain', () => {
     ...{ chainId: LOCAL_CHAIN.id, attestation, delegatedAttestation, ...more },
   })
 
-  test('a signer that is away: nothing is signed, and the answer says when to try again', async () => {
+  test('signs nothing while the signer is unreachable, and responds with the time of a retry', async () => {
     const signer = await startRpcProxy(chain.url)
     closing.push(() => signer.close())
     const api = await copy({
@@ -261,7 +261,7 @@ describe('with a local chain', () => {
   })
 
   /** docs/operations/keys.md, Changing the key: copies of each step serve beside those of the one before. */
-  test('the key changes while the service runs: all answers land, verify, and are signed again', async () => {
+  test('lands, verifies and re-signs all answers while the key changes', async () => {
     const [old, next] = [Wallet.createRandom(), Wallet.createRandom()]
     const key = ({ privateKey }: { privateKey: string }, name: string) => {
       const file = path.join(folder, name)

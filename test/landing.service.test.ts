@@ -166,7 +166,7 @@ function foreign(log: { topics: string[] }): object[] {
   ]
 }
 
-test('the documented agent prints its usage, and why a chain is not signed for', async () => {
+test('the documented agent prints its usage, and the reason for which a chain is not signed for', async () => {
   expect(await agent()).toEqual({
     code: 2,
     output: expect.stringMatching(/^Usage: node docs\/guide\/agent\.mjs <service> /),
@@ -182,7 +182,7 @@ test('the documented agent prints its usage, and why a chain is not signed for',
 })
 
 describe.each(SLUGS)('on %s', (slug) => {
-  test('the documented agent asks and lands its answer, through the proxy', async () => {
+  test('the documented agent requests and lands its answer through the proxy', async () => {
     const chain = local(slug)
     const key = Wallet.createRandom()
     await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
@@ -210,7 +210,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([chain.proxy, 88132994n])
   })
 
-  test('a client that asks, lands, waits for its receipt and asks again lands each time', async () => {
+  test('a client that requests, lands, waits for its receipt and requests again lands each time', async () => {
     const chain = local(slug)
     const nonce = await nonceOf(chain)
     for (let i = 0; i < 10; i++) {
@@ -223,7 +223,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     }
   })
 
-  test('a boolean answer, its recipient in any letter case, lands with the answered content', async () => {
+  test('a boolean answer with a recipient in any letter case lands with its claims', async () => {
     const chain = local(slug)
     const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
     const answer = await ask(chain, 'contains', {
@@ -248,7 +248,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     ])
   })
 
-  test('schemas: the registered revocable flag is signed; other fields, or an unregistered schema, are refused', async () => {
+  test('an answer has the registered revocable flag; other fields, or an unregistered schema, are rejected', async () => {
     const chain = local(slug)
     const registry = await chain.registry(1)
     const spaced = NUMERIC_RESULT_FIELDS.replaceAll(',', ', ')
@@ -516,7 +516,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     expect(new Set(reverts.map(([name]) => name))).toEqual(new Set(errors))
   })
 
-  test('of two answers with the same nonce one lands; verify reports the other, which is re-signed and lands too', async () => {
+  test('one of two answers with the same nonce lands; verify reports the other, which is re-signed and lands too', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const [first, second] = [
@@ -594,7 +594,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     expect((await submit(chain, again)).data).toBe(second.attestation.data)
   })
 
-  test('an answer is not re-signed if an input was revoked since, or if it is not ours, changed, or of another chain', async () => {
+  test('an answer is not re-signed if an input was revoked since, or if it is foreign, changed, or of another chain', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const uid = await attest(chain, locationRequest(EIFFEL_TOWER), 2)
@@ -678,7 +678,7 @@ describe.each(SLUGS)('on %s', (slug) => {
   })
 })
 
-test('50 agents that submit at once all land: each has its answer re-signed when another was first', async () => {
+test('50 agents that submit at once all land: each re-signs its answer if another was first', async () => {
   const chain = local('base-sepolia')
   const { id } = chain.chain
   const started = await nonceOf(chain)
@@ -708,7 +708,7 @@ test('50 agents that submit at once all land: each has its answer re-signed when
   expect(resigned).toBeGreaterThanOrEqual(49)
 })
 
-test('deadlines: contracts that know them refuse a late answer; 0.26 accepts it', async () => {
+test('a late answer is refused by contracts with deadlines, and accepted by 0.26', async () => {
   for (const slug of ['base-sepolia', 'celo', 'base', 'arbitrum']) {
     const chain = local(slug)
     const answer = await ask(chain, 'distance', distance)

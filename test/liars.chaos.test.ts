@@ -100,14 +100,14 @@ test('reading the head costs one call per poll, plus two per block with our even
 })
 
 test.each<[string, Fault]>([
-  ['leaves logs out or cuts lists short, everywhere', sometimes(0.7, faults.logsCutEverywhere, random)],
-  ['leaves logs out of eth_getLogs alone', faults.logsCutByOne],
+  ['omits logs or truncates lists, everywhere', sometimes(0.7, faults.logsCutEverywhere, random)],
+  ['omits logs from eth_getLogs only', faults.logsCutByOne],
   ['forges logs', sometimes(0.7, faults.logsForged, random)],
   ['forges headers', sometimes(0.3, faults.headersForged, random)],
-  ['answers with other blocks than asked, now and then', sometimes(0.1, faults.anotherBlock(random), random)],
-  ['answers with other blocks than asked, mostly', sometimes(0.8, faults.anotherBlock(random), random)],
+  ['sometimes returns other blocks than requested', sometimes(0.1, faults.anotherBlock(random), random)],
+  ['mostly returns other blocks than requested', sometimes(0.8, faults.anotherBlock(random), random)],
 ])(
-  'a node that %s, at the head, in history and across a restart: once it is honest, nothing is missing and nothing surplus',
+  'the event log equals the chain again after an endpoint that %s, at the head, in history and across a restart',
   async (_, lies) => {
     const { chain, proxy } = world
     proxy.misbehave(lies)
@@ -129,7 +129,7 @@ test.each<[string, Fault]>([
   },
 )
 
-test('blocks of a node with false receipts are refused, and reported as a doubt; without any receipts, blocks are accepted, and in doubt until they are proven', async () => {
+test('blocks with false receipts are refused and reported as a doubt; blocks without receipts are in doubt until they are proven', async () => {
   const { chain, proxy } = world
   await until(async () => (await doubt()) === null)
   proxy.misbehave(faults.logsForged)
@@ -156,7 +156,7 @@ test('blocks of a node with false receipts are refused, and reported as a doubt;
   expect(status!.audit_calls).toBeLessThan(0)
 })
 
-test('two endpoints without receipts: blocks on which both agree are accepted, others are not', async () => {
+test('blocks of two endpoints without receipts are accepted only if both agree', async () => {
   const { chain, proxy } = world
   const noReceipts: Fault = ({ method }) =>
     /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
@@ -180,7 +180,7 @@ test('two endpoints without receipts: blocks on which both agree are accepted, o
   await world.caughtUp()
 })
 
-test('the last final block is one that a lying node made up, and the log equals the chain: the indexer goes on from the true chain', async () => {
+test('the indexer continues from the true chain if its last final block was forged, but its event log equals the chain', async () => {
   const { chain } = world
   await indexer.stop()
   await mine(chain, LOCAL_CHAIN.finality + 10)

@@ -18,14 +18,14 @@ describe.each(CIDS)('media at %s', (cid) => {
     '/a/.hidden',
     '/%2e%2e/x',
     '/a?b=..',
-  ])('with the path %j has a link below its CID', (path) => {
+  ])('has a link below its CID for the path %j', (path) => {
     for (const data of [cid + path, `ipfs://${cid}${path}`]) {
       const { origin, pathname } = new URL(linkOf(data)!)
       expect([origin, pathname.startsWith(`/ipfs/${cid}`)]).toEqual(['https://ipfs.io', true])
     }
   })
   test.each(['/..', '/../..', '/../../login', '/a/../..', '/./..', '/.', '/../?x', '/..#x', '//../..'])(
-    'with the path %j has no link',
+    'has no link for the path %j',
     (path) => {
       expect(linkOf(cid + path)).toBeUndefined()
       expect(linkOf(`ipfs://${cid}${path}`)).toBeUndefined()
@@ -38,6 +38,6 @@ test.each(['javascript:alert(1)', 'data:text/html,x', 'ipfs://x', 'file:///etc/p
     expect(linkOf(data)).toBeUndefined()
   },
 )
-test('a web address is its own link', () => {
+test('an http or https URL is its own link', () => {
   expect(linkOf('https://example.org/a/../b')).toBe('https://example.org/b')
 })

@@ -33,7 +33,7 @@ async function migrateTo(url: string, count: number): Promise<void> {
 }
 
 /** How many migrations come before this one. */
-const indexOf = (name: string) => MIGRATIONS.findIndex((each) => new each().name.startsWith(name))
+const indexOf = (name: string) => MIGRATIONS.findIndex((Migration) => new Migration().name.startsWith(name))
 
 async function undoLast(url: string): Promise<void> {
   const source = await migrationTool(url)
@@ -75,7 +75,7 @@ const SCHEMA = `
   ORDER BY 1, 2, 3`
 const schemaOf = (url: string) => rows<{ what: string; name: string; is: string }>(url, SCHEMA)
 
-test('the entities match the migrations, except for the columns of shapes and the indexes that entities cannot express', async () => {
+test('match the entities, except for the columns of shapes and the indexes that entities cannot express', async () => {
   const database = await createMigratedDatabase()
   const source = await migrationTool(database.url)
   try {
@@ -118,7 +118,7 @@ async function undoFrom(url: string, first: string): Promise<void> {
 }
 
 test.each(['Poison', 'Records', 'Indexer'])(
-  '%s and all later migrations are undone and run again, with a long location type',
+  'undoes and repeats %s and all later migrations, with a long location type',
   async (first) => {
     const own = await createMigratedDatabase()
     const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(own.url, text, values)
@@ -147,7 +147,7 @@ test.each(['Poison', 'Records', 'Indexer'])(
   },
 )
 
-test("every migration's down undoes its up, and up can run again", async () => {
+test('undoes every up by its down, and repeats the up', async () => {
   const database = await createDatabase()
   try {
     await migrateTo(database.url, 0)
@@ -167,7 +167,7 @@ test("every migration's down undoes its up, and up can run again", async () => {
   }
 })
 
-test('WebhookHolders: whose lease of subscriptions goes on when it runs keeps them until that ends', async () => {
+test('WebhookHolders preserves a lease of subscriptions that is valid while it runs', async () => {
   const database = await createDatabase()
   const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(database.url, text, values)
   try {
@@ -194,7 +194,7 @@ async function epochAfter(url: string, id: string): Promise<{ since: Date; origi
   await rows(url, RECORD, [id, 'geojson'])
   return (await rows<{ since: Date; origin: string }>(url, 'SELECT since, origin FROM record_state'))[0]!
 }
-test('DatabaseEpochs: a migrated database goes on in its epoch, and one that is undone', async () => {
+test('DatabaseEpochs preserves the epoch of a database, and so does its down', async () => {
   const database = await createDatabase()
   try {
     await migrateTo(database.url, indexOf('DatabaseEpochs'))
@@ -209,7 +209,7 @@ test('DatabaseEpochs: a migrated database goes on in its epoch, and one that is 
   }
 })
 test.skipIf(!TEST_DATABASE_URL)(
-  'a dump that is restored on the same server begins a new epoch (needs PostgreSQL)',
+  'begins a new epoch for a dump that is restored on the same server (needs PostgreSQL)',
   async () => {
     const database = await createMigratedDatabase()
     const copy = new URL(database.url)
@@ -228,7 +228,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('every column of the views has a comment, and keeps it when the migration Poison is undone', async () => {
+test('gives every column of the views a comment, which stays when Poison is undone', async () => {
   const database = await createMigratedDatabase()
   const comments = () =>
     rows<{ column: string; comment: string | null }>(
@@ -249,7 +249,7 @@ test('every column of the views has a comment, and keeps it when the migration P
   }
 })
 
-test('migrating a second time writes nothing; a comment that differs is corrected', async () => {
+test('writes nothing a second time, and corrects a comment that differs', async () => {
   const database = await createMigratedDatabase()
   const written = () =>
     rows(
@@ -305,7 +305,7 @@ function realisticLog(): { events: ChainEvent[]; bodies: Map<string, Attested['b
   }
 }
 
-test('a database of the first migration, with records of every kind, is migrated to the state of a new one', async () => {
+test('migrates a database of the first migration, with records of every kind, to the state of a new one', async () => {
   const old = await createDatabase()
   const fresh = await createMigratedDatabase()
   const { events, bodies } = realisticLog()

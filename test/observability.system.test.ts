@@ -54,7 +54,7 @@ afterAll(() => world?.stop())
 const figures = async (url: string) => (await fetch(`${url}/metrics`)).text()
 const both = async () => [await figures(world.url), await figures(`http://127.0.0.1:${indexerPort}`)]
 
-test('every figure that rules and dashboards name is one that the service has', async () => {
+test('the service has every metric that rules and dashboards name', async () => {
   const told = new Set((await both()).flatMap((text) => text.match(/^[a-z0-9_]+(?=[{ ])/gm) ?? []))
   for (const name of ['up', ...(process.env.TEST_REDIS_URL ? [] : ['geospatial_redis_up'])]) told.add(name)
   // Nobody was refused yet.
@@ -65,14 +65,14 @@ test('every figure that rules and dashboards name is one that the service has', 
 })
 
 test.each(['/metrics/', '/%6detrics', '/metrics/?a=1', '/metric%73'])(
-  '%s, which a proxy that keeps /metrics in would pass, is not found',
+  'returns 404 for %s, which a reverse proxy that blocks /metrics would pass',
   async (path) => {
     const answer = await fetch(world.url + path)
     expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ status: 'error' })])
   },
 )
 
-test('calls of nodes are counted by method, at the API and the indexer, by host alone', async () => {
+test('counts RPC calls by method and host only, at the API and the indexer', async () => {
   for (const text of await both()) {
     const host = new URL(world.chain.url).host
     const calls = text.match(/^geospatial_rpc_calls_total\{.*$/gm) ?? []
@@ -88,7 +88,7 @@ test('calls of nodes are counted by method, at the API and the indexer, by host 
   expect(ofApi).toMatch(/^geospatial_database_connections\{server="[^"@]+",state="idle"\} \d+$/m)
 })
 
-test('all processes write their logs in one form', () => {
+test('writes the logs of all processes in one form', () => {
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
   for (const name of ['api', 'indexer-base-sepolia']) {
     const lines = world.services.get(name)!.tail().split('\n').filter(Boolean)
@@ -105,7 +105,7 @@ test('all processes write their logs in one form', () => {
   }
 })
 
-test('documents name every figure of the API', async () => {
+test('has documentation for every metric of the API', async () => {
   const [ofApi] = await both()
   const text = readFileSync('docs/operations/monitoring.md', 'utf8')
   const names = [...ofApi!.matchAll(/^# TYPE (geospatial_\w+)/gm)].map(([, name]) => name!)
@@ -121,7 +121,7 @@ describe.skipIf(!hasPromtool)('promtool', () => {
     const { status, stdout, stderr } = spawnSync('promtool', given, { encoding: 'utf8' })
     expect(status, stdout + stderr).toBe(0)
   }
-  test('takes the configuration and the rules; each alert fires when it should', () => {
+  test('accepts the configuration and the rules, and fires each alert as expected', () => {
     promtool('check', 'config', 'ops/prometheus/prometheus.yml')
     promtool('test', 'rules', 'ops/prometheus/alerts.test.yml')
     const { tests } = parse(readFileSync('ops/prometheus/alerts.test.yml', 'utf8')) as {
@@ -130,7 +130,7 @@ describe.skipIf(!hasPromtool)('promtool', () => {
     expect(tests[1]!.promql_expr_test[0]!.exp_samples[0]!.value).toBe(rules.length)
     for (const { annotations } of rules) expect(Object.keys(annotations)).toEqual(['summary', 'action'])
   })
-  test('takes every query of the dashboards', () => {
+  test('accepts every query of the dashboards', () => {
     const folder = temporaryFolder()
     const record = queries.map(([, expr], i) => ({
       record: `query_${i}`,

@@ -25,7 +25,7 @@ const revokeOffchain = async (uid: string, account: number, slug = 'base-sepolia
 
 describe.each(SLUGS)('on %s', (slug) => {
   test.each([0, 1, 2] as const)(
-    "version %i is accepted until its signer revokes it; another account's revocation has no effect",
+    'accepts version %i until its signer revokes it, whatever another account revokes',
     async (version) => {
       const attestation = await offchain(BRANDENBURG_GATE, { slug, version, time: seconds() - version })
       const { uid } = attestation.sig
@@ -46,7 +46,7 @@ describe.each(SLUGS)('on %s', (slug) => {
   )
 })
 
-test('the contract accepts the signed answer, which names the UID', async () => {
+test('signs an answer with the UID, which the contract accepts', async () => {
   const attestation = await offchain(BRANDENBURG_GATE)
   const { body } = await distance({ attestation })
   const { schema, recipient, revocable, refUID, data } = body.attestation
@@ -68,7 +68,7 @@ test('the contract accepts the signed answer, which names the UID', async () => 
   expect(landed.data).toContain(attestation.sig.uid.slice(2))
 })
 
-test('an answer is re-signed while its offchain input is valid: not after its revocation or expiry', async () => {
+test('re-signs an answer until its offchain input is revoked or expires', async () => {
   const resign = (answer: object) => world.post('/compute/v0/resign', { chainId: 84532, ...answer })
   const kept = await offchain(BRANDENBURG_GATE)
   const { body: answer } = await distance({ attestation: kept }, 'base-sepolia', {
@@ -99,7 +99,7 @@ test('an answer is re-signed while its offchain input is valid: not after its re
   })
 })
 
-test('a contract signs, until its owner leaves it', async () => {
+test('accepts the signature of a contract until its owner leaves it', async () => {
   const { abi, bytecode } = compile('test/accounts.sol').Account!
   const owner = testAccount(2)
   const sender = await world.chain.provider.getSigner(2)
@@ -116,7 +116,7 @@ test('a contract signs, until its owner leaves it', async () => {
   })
 })
 
-test('a batch takes offchain inputs as well', async () => {
+test('accepts offchain inputs in a batch', async () => {
   const attestation = await offchain(BRANDENBURG_GATE)
   const { status, body } = await world.post('/compute/v0/batch', {
     chainId: 84532,
@@ -131,7 +131,7 @@ test('a batch takes offchain inputs as well', async () => {
   ])
 })
 
-test('inputs of any form can be mixed: two inline ones, or one with an onchain UID', async () => {
+test('accepts inputs of different forms: two inline ones, or one with an onchain UID', async () => {
   const v1 = await offchain(BRANDENBURG_GATE, { version: 1 })
   const lp = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, signer: testAccount(4) })
   expect(await distance({ attestation: v1 }, 'base-sepolia', { attestation: lp })).toMatchObject({
@@ -145,7 +145,7 @@ test('inputs of any form can be mixed: two inline ones, or one with an onchain U
   })
 })
 
-test('a long line is measured by a worker', async () => {
+test('measures a long line in a worker', async () => {
   const line = JSON.stringify({
     type: 'LineString',
     coordinates: Array.from({ length: 5_000 }, (_, i) => [0, i / 100]),
@@ -178,7 +178,7 @@ test('a long line is measured by a worker', async () => {
   ).toMatchObject({ status: 400, detail: sentence() })
 })
 
-test('an attestation that is for another chain, has expired or is dated in the future is refused', async () => {
+test('rejects an attestation that is for another chain, has expired or is dated in the future', async () => {
   const now = seconds()
   const refused = async (geometry: Promise<unknown>, detail: unknown) =>
     expect(await distance({ attestation: await geometry })).toMatchObject({
@@ -197,7 +197,7 @@ test('an attestation that is for another chain, has expired or is dated in the f
   ).toBe(200)
 })
 
-test('a location_type that names another geometry type than that of the location is refused; one that names none is accepted', async () => {
+test("rejects a location_type that names another geometry type than the location's, and accepts one that names none", async () => {
   const status = async (locationType: string, location: string) => {
     const data = AbiCoder.defaultAbiCoder().encode(
       ['string', 'string', 'string', 'string'],
@@ -229,7 +229,7 @@ test('a location_type that names another geometry type than that of the location
   ).toEqual(Array(4).fill(400))
 })
 
-test('an input in two forms is refused, and so is a URI when URIs are not fetched', async () => {
+test('rejects an input in two forms, and a URI if URIs are not fetched', async () => {
   const attestation = await offchain(EIFFEL_TOWER)
   const { uid } = attestation.sig
   expect(await distance({ attestation, uid })).toMatchObject({
@@ -254,7 +254,7 @@ test('an input in two forms is refused, and so is a URI when URIs are not fetche
   expect((await distance(uid)).status).toBe(404)
 })
 
-test('a document with __proto__ in it, or nested very deep, is refused; the service goes on', async () => {
+test('rejects a document with __proto__ or very deep nesting, and continues', async () => {
   const attestation = JSON.stringify(await offchain(BRANDENBURG_GATE))
   const send = async (document: string) =>
     (

@@ -718,7 +718,7 @@ describe('A.2 Core', () => {
     ['beyond the standard, days', '2025-12-01/2026-01-01', () => true],
     ['beyond the standard, a duration after', `${iso(10)}/PT10M`, (t) => t >= at(10) && t <= at(20)],
     ['beyond the standard, a duration before', `PT10M/${iso(20)}`, (t) => t >= at(10) && t <= at(20)],
-    ["as the OGC's suite asks", '2026-01-01/P2D', () => true],
+    ["as in the OGC's suite", '2026-01-01/P2D', () => true],
     ['midnight as GDAL writes it', '2026-01-01T', (t) => t === at(0)],
   ])('/req/core/fc-time-response: %s (%s)', async (_, datetime, passes) => {
     const expected = idsWhere((place) => passes(place.timestamp))
@@ -804,7 +804,7 @@ describe('A.2 Core', () => {
     const { features, numberMatched } = await pages(`limit=150&${query}`)
     expect([idsOf(features), numberMatched]).toEqual([expected, expected.length])
   })
-  test('the extent of a collection is never older than its ETag: otherwise a client would keep the old one for ever', async () => {
+  test('the extent of a collection is never older than its ETag: otherwise a client would keep the old one permanently', async () => {
     const changing = await createMigratedDatabase()
     const place = (i: number): Place => ({ uid: uidOf(i), timestamp: i * 1000, geometry: null })
     await insertRecords(changing.url, [place(1)])
@@ -907,7 +907,7 @@ describe('A.2 Core', () => {
     await rows(database.url, 'UPDATE location_record SET revoked = false WHERE id = $1', [idOf(places[11]!)])
     await new Promise((resolve) => setTimeout(resolve, 300))
   })
-  test('/rec/core/cross-origin: pages of any origin may read answers and errors', async () => {
+  test('/rec/core/cross-origin: pages of any origin may read responses and errors', async () => {
     for (const path of [...DOCUMENTS, '/ogc/nothing', `${ITEMS}?limit=0`])
       expect(
         (await ask(path, { origin: 'https://map.example' })).headers.get('access-control-allow-origin'),

@@ -38,7 +38,7 @@ const pods = manifests
 const of = (kind: string) => manifests.filter((each) => each.kind === kind)
 
 describe('Kubernetes', () => {
-  test('every object has a kind, a version and a name of its own', () => {
+  test('gives every object a kind, a version and a unique name', () => {
     const versions: Record<string, string> = {
       Job: 'batch/v1',
       Deployment: 'apps/v1',
@@ -51,7 +51,7 @@ describe('Kubernetes', () => {
     const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(new Set(names).size).toBe(names.length)
   })
-  test('pods run our image and programs, unprivileged, with settings that exist and keys by file', () => {
+  test('runs the image and its programs in pods, unprivileged, with existing settings and keys in files', () => {
     expect(pods.length).toBe(2 + slugs.length)
     for (const pod of pods) {
       const [container, ...others] = pod.containers
@@ -74,7 +74,7 @@ describe('Kubernetes', () => {
       expect(JSON.stringify(container)).not.toContain('SIGNER_PRIVATE_KEY')
     }
   })
-  test('the API has probes of routes that exist, on its port; what scales and protects it selects it', () => {
+  test('probes existing routes of the API on its port, and selects it for scaling and protection', () => {
     const api = pods.find(({ name }) => name === 'geo-api')!
     const [{ env, ports, volumeMounts, ...probes }] = api.containers
     const value = (name: string) => env.find((each: any) => each.name === name).value
@@ -94,7 +94,7 @@ describe('Kubernetes', () => {
       of('PodDisruptionBudget')[0].spec.minAvailable,
     )
   })
-  test('only the API gets its secrets, and requests', () => {
+  test('gives only the API its secrets, and requests', () => {
     for (const { name, containers, labels } of pods) {
       const isApi = name === 'geo-api'
       const secrets = containers[0].envFrom.map(({ secretRef }: any) => secretRef.name)
@@ -108,13 +108,13 @@ describe('Kubernetes', () => {
       for (const { spec } of policies) expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
     }
   })
-  test('every chain has its indexer, with a spare', () => {
+  test('gives every chain an indexer, with a spare', () => {
     const indexers = of('Deployment').filter(({ metadata }) => metadata.labels.part === 'indexer')
     expect(indexers.map(({ spec }) => spec.template.spec.containers[0].command[2])).toEqual(slugs)
     expect(new Set(indexers.map(({ spec }) => spec.replicas))).toEqual(new Set([2]))
   })
 })
-test('docker-compose.yml: every service restarts and has a health check; commands and settings exist', () => {
+test('docker-compose.yml restarts every service, has health checks, and names existing commands and settings', () => {
   const { services } = parse(read('docker-compose.yml'), { merge: true }) as { services: Record<string, any> }
   for (const [name, service] of Object.entries(services)) {
     expect([name, service.restart]).toEqual([name, name === 'migrate' ? 'on-failure' : 'unless-stopped'])
@@ -131,7 +131,7 @@ test('docker-compose.yml: every service restarts and has a health check; command
       ])
   }
 })
-test('the image warms the compile cache with programs that it holds', () => {
+test('the image warms the compile cache with its own programs', () => {
   const warmed = [...read('Dockerfile').matchAll(/'\.\/(\S+?\.js)'/g)].map(([, file]) => file!)
   expect(warmed.map((file) => [file, isProgram(file)])).toEqual([
     ['lib/indexer/run.js', true],
@@ -139,7 +139,7 @@ test('the image warms the compile cache with programs that it holds', () => {
   ])
 })
 describe('systemd', () => {
-  test.each(UNITS)('%s runs a program of ours, without rights', (unit) => {
+  test.each(UNITS)('%s runs a program of this project, unprivileged', (unit) => {
     const text = read(`ops/systemd/${unit}`)
     expect(isProgram(/^ExecStart=\/usr\/bin\/node (\S+)/m.exec(text)![1]!)).toBe(true)
     expect(text.includes(`UnsetEnvironment=${SECRETS.join(' ')}\n`)).toBe(unit !== 'geo-api.service')
@@ -158,7 +158,7 @@ describe('systemd', () => {
     expect(text).toContain(`UnsetEnvironment=${SECRETS.join(' ')}'`)
   })
   test.skipIf(!existsSync('/usr/bin/systemd-analyze'))(
-    'systemd-analyze finds nothing (needs systemd)',
+    'systemd-analyze reports no problem (needs systemd)',
     () => {
       const { stderr, status } = spawnSync(
         'systemd-analyze',

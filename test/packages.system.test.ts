@@ -67,7 +67,7 @@ afterAll(async () => {
 })
 
 describe.each(PACKAGES)('%s', (name) => {
-  test('holds its build, licence and page, and nothing else', () => {
+  test('contains its build, licence and page, and nothing else', () => {
     const files = listed.get(name)!
     const folder = path.join(project, 'node_modules', SCOPE, name)
     const bins = Object.values(manifestOf(name).bin ?? {}).map((file) => path.posix.normalize(file))
@@ -158,7 +158,7 @@ function write(file: string, text: string): string {
 }
 const esm = () => `import { createGeo } from '${SCOPE}/client'\n${constants()}${PROGRAM}`
 
-test('the command line runs where it is installed', async () => {
+test('the command line runs after its installation', async () => {
   const { bin } = manifestOf('cli')
   const geo = path.join(project, 'node_modules', SCOPE, 'cli', bin!.geo!)
   const question = ['distance', '2.2945,48.8584', '13.3777,52.5163']

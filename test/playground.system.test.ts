@@ -52,8 +52,8 @@ const ROUND_THE_POLE: Polygon = {
 const jumps = (line: readonly Position[]) =>
   line.filter((place, i) => i > 0 && Math.abs(place[0]! - line[i - 1]![0]!) > 180)
 
-describe('what is drawn', () => {
-  test('a distance is the geodesic between the nearest places, without a jump at the antimeridian', () => {
+describe('drawings', () => {
+  test('show a distance as the geodesic between the nearest places, without a jump at the antimeridian', () => {
     const [line, ends] = drawMeasured('distance', [at(179, 10), at(-179, 10)], undefined, 1).features
     const path = (line!.geometry as LineString).coordinates
     expect(jumps(path)).toEqual([])
@@ -63,7 +63,7 @@ describe('what is drawn', () => {
     // North of the parallel, as a shortest path is there.
     expect(Math.max(...path.map(([, latitude]) => latitude!))).toBeGreaterThan(10.001)
   })
-  test('a polygon round a pole is closed over it', () => {
+  test('close a polygon around a pole over the pole', () => {
     const [area, edge] = drawGeometry(ROUND_THE_POLE, 'a')
     const [ring] = (area!.geometry as Polygon).coordinates
     expect(jumps((edge!.geometry as LineString).coordinates)).toEqual([])
@@ -74,7 +74,7 @@ describe('what is drawn', () => {
     ['a point', at(0, 89)],
     ['a line across the antimeridian', { type: 'LineString', coordinates: [[177, -18], [-178, -14]] }], // prettier-ignore
     ['a polygon', square(10, 50)],
-  ] as [string, Geometry][])('every place of the edge of a radius about %s is at the radius', (_, target) => {
+  ] as [string, Geometry][])('have every position of a radius around %s at the radius', (_, target) => {
     const { features } = drawMeasured('within', [at(10, 0), target], 150_000, true)
     const edges = features.filter(
       ({ properties, geometry }) => properties!.role === 'buffer' && geometry.type === 'LineString',
@@ -88,7 +88,7 @@ describe('what is drawn', () => {
     })
     expect(wrong).toEqual([])
   })
-  test('the overlap of two polygons lies in both; where they only touch, the shared place is drawn', () => {
+  test('show the overlap of two polygons inside both, or the shared position if they only touch', () => {
     const [one, other] = [square(179.5, 0), square(-180, 0.5)]
     const moved: Polygon = {
       type: 'Polygon',
@@ -172,7 +172,7 @@ const CASES: Case[] = [
 
 describe.skipIf(!CHROMIUM)('in a browser', () => {
   test.each(CASES)(
-    '$operation: answered as the API does, drawn, verified in the page, and its snippets work',
+    '$operation returns the result of the API, is drawn and verified in the page, and has working snippets',
     async ({ operation, inputs, radius, body, drawn }) => {
       const [a, b] = inputs.map(text)
       const parameters = { op: operation, a: a!, ...(b && { b }), ...(radius && { radius }) }
@@ -204,7 +204,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     },
   )
 
-  test('geometries drawn on the map are asked about; axe finds nothing serious', async () => {
+  test('sends geometries drawn on the map, without serious axe findings', async () => {
     await using browser = await open({ op: 'contains' })
     const { page, complaints } = browser
     const canvas = page.locator('canvas.maplibregl-canvas')
@@ -233,7 +233,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await browser.picture('playground-drawn')
   })
 
-  test('a drawn line is measured; Enter ends it', async () => {
+  test('measures a drawn line that Enter ends', async () => {
     await using browser = await open({ op: 'length' })
     const { page, complaints } = browser
     const canvas = page.locator('canvas.maplibregl-canvas')
@@ -250,7 +250,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a record that is clicked on the map is the geometry; copied values are what is shown', async () => {
+  test('uses a record that is clicked on the map as the geometry, and copies the shown values', async () => {
     // Of another chain than the question's: not shown.
     await insertRecords(world.databaseUrl, [{ chain: 'celo', geometry: at(-60.5, -30.25) }])
     const uid = await attest(world.chain, locationRequest(at(-60.5, -30.25)))
@@ -276,7 +276,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a record of another chain goes once the chain is known, though its tile was on the way', async () => {
+  test('removes a record of another chain when the chain is known, even if its tile was loading', async () => {
     await insertRecords(world.databaseUrl, [{ chain: 'celo', geometry: at(-50.5, -20.25) }], 2)
     await attest(world.chain, locationRequest(at(-50.5, -20.25)))
     await world.caughtUp()
@@ -293,7 +293,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a private place: only its salted hash is in the answer, no link holds it, and it can be saved', async () => {
+  test('sends only the salted hash of a private place in the answer, writes it into no link, and can save it', async () => {
     await using browser = await open({ a: '-60.5, -30.25', b: '0, 0' })
     const { page, complaints } = browser
     await page.getByRole('button', { name: 'Make private: From' }).click()
@@ -320,7 +320,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(await page.evaluate<string>('location.href')).not.toMatch(/60\.5|[?&]a=/)
   })
 
-  test('a record by its UID', async () => {
+  test('accepts a record by its UID', async () => {
     const record = await attested()
     await using browser = await open({ op: 'distance', a: record, b: '0, 0' })
     const { page, complaints } = browser
@@ -331,7 +331,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('an altered answer is noticed, and not offered to be landed', async () => {
+  test('detects an altered answer, and does not offer to land it', async () => {
     await using browser = await open({ a: '0, 0', b: '1, 1' })
     const { page } = browser
     await page.route('**/compute/v0/distance', async (route) => {
@@ -346,7 +346,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(await page.getByRole('button', { name: /Land it/ }).count()).toBe(0)
   })
 
-  test('landed by one click on the local chain, read there, and linked', async () => {
+  test('lands by one click on the local chain, reads the answer there, and links it', async () => {
     await using browser = await open({ a: '0, 0', b: '1, 1' })
     const { page, complaints } = browser
     await ask(browser)
@@ -362,7 +362,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('landed through a wallet, which was on another chain', async () => {
+  test('lands through a wallet that was on another chain', async () => {
     const wallet = new StandIn(world.chain, { chainId: 1 })
     await using browser = await openWith(wallet)
     const { page, complaints } = browser
@@ -387,21 +387,24 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       { chainId: 1, refuses: { wallet_switchEthereumChain: 4001 } },
       /^You refused/,
     ],
-  ] as [string, Partial<StandIn>, RegExp][])('a wallet that %s: said in words', async (_, options, words) => {
-    await using browser = await openWith(new StandIn(world.chain, options))
-    await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
-    expect(await alert(browser)).toMatch(words)
-    // It can be tried again.
-    expect(await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).isEnabled()).toBe(true)
-  })
-  test('a wallet that does not know the chain is told the local node', async () => {
+  ] as [string, Partial<StandIn>, RegExp][])(
+    'reports a wallet that %s with a clear message',
+    async (_, options, words) => {
+      await using browser = await openWith(new StandIn(world.chain, options))
+      await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
+      expect(await alert(browser)).toMatch(words)
+      // It can be tried again.
+      expect(await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).isEnabled()).toBe(true)
+    },
+  )
+  test('adds the local node to a wallet that does not know the chain', async () => {
     const wallet = new StandIn(world.chain, { chainId: 1, refuses: { wallet_switchEthereumChain: 4902 } })
     await using browser = await openWith(wallet)
     await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
     await browser.page.locator('[data-checked=true]').waitFor()
     expect(wallet.added).toEqual([world.chain.url])
   })
-  test('without a wallet, on a deployment that is not local: says what to install', async () => {
+  test('names what to install without a wallet, on a deployment that is not local', async () => {
     await using browser = await openPage()
     await browser.page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
     await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)
@@ -418,7 +421,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     [{ op: 'area', a: '0, 0' }, 'Polygon', /Polygon/],
     [{ op: 'within', a: '0, 0', b: '0, 0', radius: '-1' }, 'Radius, metres', /at least 0/],
     [{ a: `0x${'12'.repeat(32)}`, b: '0, 0' }, 'From', /no attestation|not found/i],
-  ])('wrong input %j is said at its field', async (parameters, label, words) => {
+  ])('rejects input %j at its field', async (parameters, label, words) => {
     await using browser = await open(parameters)
     await ask(browser)
     expect(await alert(browser)).toMatch(words)
@@ -431,7 +434,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     [429, { 'retry-after': '1800' }, /Too many questions .* Try again in 30 minutes/],
     [503, {}, /cannot answer now.*Nothing was signed/],
     [0, {}, /does not answer/],
-  ])('a service that answers %i: said in words, and asked again', async (status, headers, words) => {
+  ])('reports status %i of the service with a clear message, and retries', async (status, headers, words) => {
     await using browser = await open({ a: '0, 0', b: '1, 1' })
     const { page } = browser
     await page.route('**/compute/v0/distance', (route) =>
@@ -451,7 +454,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     ['the dark', { colorScheme: 'dark' }],
     ['no WebGL', { webgl: false }],
   ] as [string, PageOptions][])(
-    'on %s: nothing is cut off, axe finds nothing serious',
+    'has no clipped text and no serious axe finding on %s',
     async (name, options) => {
       await using browser = await open({ a: '0, 0', b: '1, 1' }, options)
       await ask(browser)
@@ -466,7 +469,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
   )
 })
 
-test('the nodes of this machine are told only where the settings say so', async () => {
+test('the pages get the RPC endpoints of this machine only if the settings allow it', async () => {
   const policy = (await fetch(`${world.url}/playground`)).headers.get('content-security-policy')
   expect(await (await fetch(`${world.url}/local-nodes`)).json()).toEqual({
     [LOCAL_CHAIN.id]: world.chain.url,

@@ -43,7 +43,7 @@ afterAll(async () => {
 
 /** Writes a batch of final blocks, as the processor does. */
 async function write(batch: readonly (Attested | ChainEvent)[]): Promise<BatchWriter['total']> {
-  const events = batch.map((each) => ('event' in each ? each.event : each))
+  const events = batch.map((item) => ('event' in item ? item.event : item))
   const bodies = new Map(
     batch.flatMap((each) => ('event' in each ? [[each.event.uid, each.body] as const] : [])),
   )
@@ -96,7 +96,7 @@ const revocation = ({ event }: Attested): ChainEvent => {
   return { ...later, kind: EventKind.REVOKED, uid: event.uid }
 }
 
-test('a location type too long for an index entry is stored whole, and found', async () => {
+test('stores and finds a location type that is too long for an index entry', async () => {
   const random = seededRandom(1)
   // 4,000 characters that do not compress.
   const type = Array.from({ length: 4_000 }, () =>
@@ -112,7 +112,7 @@ test('a location type too long for an index entry is stored whole, and found', a
   ).toEqual([{ uid: attestation.event.uid }])
 })
 
-test('rows that Postgres refuses are withheld and marked; the rest of the batch, revocations too, is written; a replay reads them again', async () => {
+test('withholds and marks rows that Postgres refuses, writes the rest of the batch and its revocations, and retries at a replay', async () => {
   await sql(`ALTER TABLE location_record ADD CONSTRAINT refused CHECK (memo NOT LIKE 'poison%')`)
   const batch = Array.from({ length: 700 }, (_, i) => place(i % 130 === 7 ? `poison ${i}` : `place ${i}`))
   const [guilty, healthy] = [batch.filter((_, i) => i % 130 === 7), batch.filter((_, i) => i % 130 !== 7)]
@@ -141,7 +141,7 @@ test('rows that Postgres refuses are withheld and marked; the rest of the batch,
   expect(await replay()).toEqual([])
 })
 
-test('an event whose body cannot be stored is stored without it; a replay gives it no record', async () => {
+test('stores an event without a body that cannot be stored, and writes no record for it at a replay', async () => {
   await sql(`ALTER TABLE attestation_event ADD CONSTRAINT refused CHECK (withheld = false OR data IS NULL)`)
   await sql(
     `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.memo = 'poison' THEN RAISE EXCEPTION 'no poison'; END IF; RETURN NEW; END $$`,
@@ -171,7 +171,7 @@ test.each([
     `CREATE TRIGGER refuse BEFORE INSERT ON location_record FOR EACH ROW EXECUTE FUNCTION full_disk()`,
     'DROP TRIGGER refuse ON location_record',
   ],
-])('%s withholds nothing: the whole batch fails, and is written later', async (_, fault, cure) => {
+])('withholds nothing for %s: the whole batch fails, and is written later', async (_, fault, cure) => {
   await sql(
     `CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full'; END $$`,
   )
@@ -182,14 +182,14 @@ test.each([
   expect(await write(batch)).toMatchObject({ withheld: 0, records: 2 })
 })
 
-test('a batch of large texts is written in parts', async () => {
+test('writes a batch of large texts in parts', async () => {
   // Two of them exceed the size of one statement.
   const batch = Array.from({ length: 8 }, () => place('m'.repeat(900_000)))
   expect(await write(batch)).toMatchObject({ withheld: 0, records: 8 })
 })
 
 test.each(Object.entries(FAMILIES))(
-  '%s: 500, 8,000 and 60,000 positions are stored as they are',
+  'stores 500, 8,000 and 60,000 positions unchanged: %s',
   async (_, shape) => {
     // In whole degrees, so that the largest fits a payload.
     const text = (positions: number) =>
@@ -211,7 +211,7 @@ test.each(Object.entries(FAMILIES))(
 )
 
 hunt(
-  'hostile attestations are all stored, none withheld, and a replay of the whole log finds no difference',
+  'stores all hostile attestations, withholds none, and finds no difference in a replay of the whole event log',
   500,
   async ({ random, cases }) => {
     const before = await countUids(replaying.query, CHAIN, watchedOf(CHAIN))

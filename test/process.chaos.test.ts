@@ -53,7 +53,7 @@ test.each<[script: string, args: string[], ready: RegExp | undefined]>([
   ['replay', [], undefined],
   ['audit', ['--', '--chain', 'celo'], undefined],
   ['migrate', [], undefined],
-])('npm run %s: the process ends when npm is terminated', async (script, args, ready) => {
+])('npm run %s ends its process when npm is terminated', async (script, args, ready) => {
   const connected = once(silent, 'connection')
   const { child, says, ended } = start('npm', ['run', script, ...args])
   await (ready ? says(ready) : connected)
@@ -75,7 +75,7 @@ test.each<[string, NodeJS.ProcessEnv]>([
     'in the environment of another npm script',
     { npm_lifecycle_event: 'shell', npm_lifecycle_script: 'bash' },
   ],
-])('a process in the background outlives its parent, %s', async (_, npm) => {
+])('a background process outlives its parent, %s', async (_, npm) => {
   const { child, says, ended, output } = start(
     'sh',
     ['-c', '"$0" "$@" & echo "pid $!"; read line', process.execPath, ...anIndexerThatWaits.args],
@@ -95,7 +95,7 @@ test.each<[string, NodeJS.ProcessEnv]>([
 test.each([
   ['dist/api/main.js', 'PORT'],
   ['dist/api/squid-graphql-server.js', 'GQL_PORT'],
-])('%s on a port that is in use says which setting to change, and no stack', async (program, setting) => {
+])('%s on a port in use names the setting to change, without a stack', async (program, setting) => {
   const { port } = silent.address() as AddressInfo
   const child = spawn(process.execPath, [program], {
     env: { ...environment, [setting]: String(port), LOG_LEVEL: 'silent' },

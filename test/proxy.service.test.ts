@@ -78,7 +78,7 @@ const proxyContract = (chain: LocalChain) =>
   )
 
 describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
-  test('an answer for the proxy lands as its transaction, and names the contract', async () => {
+  test('lands an answer for the proxy as its transaction, with the contract in it', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { include: ['transaction'] })
     expect(answer.delegatedAttestation).toEqual({
@@ -104,7 +104,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
     expect(await proxyContract(chain).getFunction('getAttester')(attestation.uid)).toBe(OURS)
   })
 
-  test('twelve equal answers of one moment all land, in any order; each once', async () => {
+  test('lands twelve equal answers of one moment in any order, each once', async () => {
     const chain = local(slug)
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => asked(slug, { include: ['transaction'] })),
@@ -121,7 +121,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
     await expect(send(chain, answers[3].transaction)).rejects.toThrow()
   })
 
-  test('verify tells before and after landing; resign renews the deadline, and changes the form on request', async () => {
+  test('verifies before and after landing, renews the deadline by resign, and changes the form on request', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const recipient = getAddress(hexlify(randomBytes(20)))
@@ -183,7 +183,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
     expect(await verify({ ...again, delegatedAttestation: disguised })).toMatchObject({ ours: false })
   })
 
-  test('a batch lands whole in one transaction, or one by one in any order', async () => {
+  test('lands a batch in one transaction, or one by one in any order', async () => {
     const chain = local(slug)
     const operations = [
       { operation: 'distance', from: GATE, to: TOWER },
@@ -210,7 +210,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
     expect((await send(chain, resigned.transaction)).status).toBe(1)
   })
 
-  test('the direct form carries the same: request and transaction', async () => {
+  test('includes request and transaction in the direct form too', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { submission: 'direct', include: ['transaction'] })
     const { abi, eas } = await described(slug)
@@ -222,7 +222,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
 })
 
 test.each(CHAINS.map(({ slug }) => slug))(
-  'on %s a plain loop of 100 without pauses: all land, by ethers, viem and eas-sdk in turn, without conversion',
+  'lands 100 answers in a plain loop without pauses on %s, by ethers, viem and eas-sdk in turn, without conversion',
   async (slug) => {
     const chain = local(slug)
     const key = Wallet.createRandom().privateKey as `0x${string}`
@@ -263,7 +263,7 @@ test.each(CHAINS.map(({ slug }) => slug))(
   },
 )
 
-test('eas-sdk submits direct answers as they are', async () => {
+test('eas-sdk submits direct answers unchanged', async () => {
   const chain = local('celo')
   const wallet = new Wallet(Wallet.createRandom().privateKey, chain.provider)
   await chain.provider.send('anvil_setBalance', [wallet.address, `0x${parseEther('10').toString(16)}`])
@@ -305,7 +305,7 @@ describe('npm run deploy-proxy', () => {
     })
     expect(await chain.provider.getTransactionCount(OURS)).toBe(sent)
   })
-  test('deploys one that the service takes, and prints its setting', async () => {
+  test('deploys a proxy that the service accepts, and prints its setting', async () => {
     const { code, output } = await run(
       settings(),
       '--chain',
@@ -332,7 +332,7 @@ describe('npm run deploy-proxy', () => {
       output: expect.stringContaining(`already names a proxy in order, ${proxy}`),
     })
   })
-  test('says what is wrong with its arguments, the chain and the balance', async () => {
+  test('reports problems of its arguments, the chain and the balance', async () => {
     for (const [args, key, expected] of [
       [[], undefined, '--chain: missing; one of base-sepolia'],
       [['--chain', 'base-sepolia', '--fast'], undefined, "Unknown option '--fast'"],
@@ -350,7 +350,7 @@ describe('npm run deploy-proxy', () => {
   })
 })
 
-describe('refused', () => {
+describe('the service rejects', () => {
   test('an unknown form, and an unknown thing to include', async () => {
     expect(
       (await compute('distance', { chainId: 84532, from: GATE, to: TOWER, submission: 'relay' })).body,
@@ -367,7 +367,7 @@ describe('refused', () => {
       })
   })
 
-  test('a proxy whose owner changed while we run: at once, and /ready and the metrics say it', async () => {
+  test('a proxy whose owner changes, at once, and reports it in /ready and the metrics', async () => {
     const chain = await startTestChain({ port: await freePort() })
     const api = await startApi({ rpcUrl: chain.url, proxy: chain.proxy })
     try {
@@ -475,7 +475,7 @@ describe('refused', () => {
   })
 })
 
-test('/ready and the metrics tell of the proxy', async () => {
+test('/ready and the metrics report the proxy', async () => {
   const { chains } = (await world.get('/ready')).body
   expect(chains['base-sepolia'].proxy).toEqual({ address: local('base-sepolia').proxy, status: 'ready' })
   const metrics = await (await fetch(`${world.url}/metrics`)).text()

@@ -44,8 +44,8 @@ const ofType = (type: string, location: string) =>
     ),
   )
 
-describe('the known defects of the public records service', () => {
-  test('geometry never filled, so bbox finds nothing', async () => {
+describe('does not have this defect of an earlier public records service', () => {
+  test('geometry is never written, so bbox finds nothing', async () => {
     const [place, line, area] = await attested(
       point(13.3777, 52.5163),
       {
@@ -72,7 +72,7 @@ describe('the known defects of the public records service', () => {
     expect(await uidsOf('?bbox=13.31,52.505,13.32,52.51')).toEqual([area])
     expect(await found('?near=13.3777,52.5163&radius=0.01')).toEqual(new Set([place, area]))
   })
-  test('longitude or latitude 0 dropped', async () => {
+  test('a longitude or latitude of 0 is dropped', async () => {
     const [greenwich, quito, island] = await attested(point(0, 51.4779), point(-78.5, 0), point(0, 0))
     const placeOf = async (uid: string) => {
       const { longitude, latitude } = (await world.get(`${LIST}/${uid}`)).body
@@ -87,7 +87,7 @@ describe('the known defects of the public records service', () => {
     const csv = await (await fetch(`${world.url}${LIST}?bbox=0,0,0,0&format=csv`)).text()
     expect(csv).toContain(',0,0,[],')
   })
-  test('lat/lng guessed and swapped', async () => {
+  test('latitude and longitude are guessed and swapped', async () => {
     const { chain } = world
     const written: [string, string, unknown][] = [
       ['coordinate-decimal+lon-lat', '[30.5, 60.25]', [30.5, 60.25]],
@@ -114,7 +114,7 @@ describe('the known defects of the public records service', () => {
       })
     expect(await found('?bbox=30,60,31,61')).toEqual(new Set([uids[0], uids[1], uids[4]]))
   })
-  test('an event time in milliseconds: no record, and no answer about a place that is certain', async () => {
+  test('an event time in milliseconds prevents a record, and an answer about an unambiguous location', async () => {
     const { chain } = world
     const uid = await attest(chain, locationRequest(point(-33, 44), { eventTimestamp: 1_700_000_000_000 }), 1)
     await world.caughtUp()
@@ -129,7 +129,7 @@ describe('the known defects of the public records service', () => {
     const asked = { chainId: 84532, from: uid, to: { type: 'Point', coordinates: [-33, 44] } }
     expect((await world.post('/compute/v0/distance', asked)).body).toMatchObject({ result: 0 })
   })
-  test('revocations never applied', async () => {
+  test('revocations are never applied', async () => {
     const [uid] = await attested(point(100, 1))
     const tag = (await fetch(`${world.url}${LIST}/${uid}`)).headers.get('etag')!
     expect(await uidsOf('?bbox=99,0,101,2&revoked=false')).toEqual([uid])
@@ -145,7 +145,7 @@ describe('the known defects of the public records service', () => {
     expect((await list('?bbox=99,0,101,2')).data).toMatchObject([{ uid, revoked: true }])
     expect((await world.get(`${LIST}/stats`)).body.revoked).toBe(1)
   })
-  test('paging that claims a limit it did not apply', async () => {
+  test('paging claims a limit that it does not apply', async () => {
     for (const limit of [1, 2, 5]) {
       const { data, count, limit: applied } = await list(`?limit=${limit}`)
       expect([data.length, count, applied]).toEqual([limit, limit, limit])
@@ -158,7 +158,7 @@ describe('the known defects of the public records service', () => {
     expect(pages).toEqual(all)
     expect(new Set(all).size).toBe(all.length)
   })
-  test('bbox filtered after paging', async () => {
+  test('bbox is applied after paging', async () => {
     const [west] = await attested(point(-150, -40))
     await attested(point(10, 10), point(11, 11), point(12, 12))
     expect(await list('?bbox=-151,-41,-149,-39&limit=1')).toMatchObject({
@@ -168,7 +168,7 @@ describe('the known defects of the public records service', () => {
     })
     expect(await list('?bbox=-151,-41,-149,-39&limit=1&offset=1')).toMatchObject({ data: [], count: 0 })
   })
-  test('a bad date answered with an empty 200', async () => {
+  test('a malformed date returns an empty 200', async () => {
     for (const name of ['fromTimestamp', 'toTimestamp'])
       for (const text of [
         'yesterday',
@@ -190,7 +190,7 @@ describe('the known defects of the public records service', () => {
           },
         })
   })
-  test('rows at the watermark skipped for ever', async () => {
+  test('rows at the watermark are skipped permanently', async () => {
     const { chain } = world
     const before = await uidsOf('?limit=1000')
     // Several records of one block, with the same timestamp, across the end of a page; then some of the next

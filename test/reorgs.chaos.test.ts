@@ -31,7 +31,7 @@ import { sentence, testSentences } from './sentences'
 
 /** The indexer through reorgs, kills and lost connections (docs/spec/trust.md 6). */
 
-test.each([1, 2, 3, 7])('anvil_reorg of depth %i', async (depth) => {
+test.each([1, 2, 3, 7])('follows anvil_reorg of depth %i', async (depth) => {
   const { chain, caughtUp } = world
   const kept = await attest(chain, place())
   const dropped: string[] = []
@@ -43,7 +43,7 @@ test.each([1, 2, 3, 7])('anvil_reorg of depth %i', async (depth) => {
   expect(await records([kept, ...dropped])).toEqual(['valid', ...dropped.map(() => 'missing')])
 })
 
-test('reorgs drop a revocation, an attestation with its revocation, and both in one block', async () => {
+test('follows reorgs that drop a revocation, an attestation with its revocation, and both in one block', async () => {
   const { chain, caughtUp } = world
   const { provider } = chain
   const [kept, also] = [await attest(chain, place()), await attest(chain, place())]
@@ -68,7 +68,7 @@ test('reorgs drop a revocation, an attestation with its revocation, and both in 
   expect(await records([kept, also, dropped, both])).toEqual(['valid', 'valid', 'missing', 'missing'])
 })
 
-test('reorgs drop an answer, the revocation of one, and what is no answer', async () => {
+test('follows reorgs that drop an answer, its revocation, and an attestation that is not an answer', async () => {
   const { chain, caughtUp } = world
   const { provider } = chain
   const answers = async (uids: readonly string[]) => {
@@ -99,7 +99,7 @@ test('reorgs drop an answer, the revocation of one, and what is no answer', asyn
   expect(await query('SELECT FROM attestation_event WHERE uid = $1', [noAnswer])).toEqual([])
 })
 
-test('the answers of an attester that is noted later: those to come at once, its history by the audit', async () => {
+test('reads the answers of an attester that is added later: new ones at once, its history by the audit', async () => {
   const { chain } = world
   const [late, address] = [6, testAccount(6).address.toLowerCase()]
   const count = async () =>
@@ -127,7 +127,7 @@ test.each([
   ['reread', 7],
   ['prove', 8],
 ] as const)(
-  'an audit beside the indexer (%s) that has begun before an attester is noted finds its answers',
+  'finds the answers of an attester that is added during a concurrent audit (%s)',
   async (how, late) => {
     const { chain } = world
     const address = testAccount(late).address.toLowerCase()
@@ -155,7 +155,7 @@ test.each([
   },
 )
 
-test('an attestation mined again at another time has another UID', async () => {
+test('indexes an attestation that is mined again at another time under another UID', async () => {
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])
   const twin = place()
@@ -169,7 +169,7 @@ test('an attestation mined again at another time has another UID', async () => {
   expect(await records([first, second])).toEqual(['missing', 'valid'])
 })
 
-test('an attestation mined again at the same time, in a later block with another hash, keeps its UID', async () => {
+test('indexes an attestation that is mined again at the same time, in a later block, under its UID', async () => {
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])
   const twin = place()
@@ -185,7 +185,7 @@ test('an attestation mined again at the same time, in a later block with another
   expect(await records([first])).toEqual(['valid'])
 })
 
-test('a reorg while the indexer is down, and anvil_rollback', async () => {
+test('follows a reorg while it is down, and anvil_rollback', async () => {
   const { chain, caughtUp } = world
   const uids = [await attest(chain, place()), await attest(chain, place()), await attest(chain, place())]
   await caughtUp()
@@ -201,7 +201,7 @@ test('a reorg while the indexer is down, and anvil_rollback', async () => {
   expect(await records(uids)).toEqual(['valid', 'missing', 'missing', 'missing', 'valid'])
 })
 
-test('the audit reads the history of a location schema that is added to the settings later', async () => {
+test('audits the history of a location schema that is added to the settings later', async () => {
   const { chain } = world
   // Left alone, the indexer finds it by itself (schemas.system.test.ts).
   await indexer.stop()
@@ -246,7 +246,7 @@ test('the audit reads the history of a location schema that is added to the sett
   await world.caughtUp()
 })
 
-test('an indexer that is killed when it requests bodies, in history and at the head, loses nothing', async () => {
+test('loses nothing if it is killed when it requests payloads, in history and at the head', async () => {
   await asProcess()
   const { chain, proxy, caughtUp } = world
   let kills = 0
@@ -292,13 +292,16 @@ const cutConnections = () =>
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   )
 
-test.skipIf(!TEST_DATABASE_URL)('a kill in the middle of a transaction (Postgres only)', async () => {
-  await asProcess()
-  expect(await records(await inTheMiddleOfABatch(kill))).toEqual(['valid', 'valid'])
-})
+test.skipIf(!TEST_DATABASE_URL)(
+  'loses nothing if it is killed during a transaction (Postgres only)',
+  async () => {
+    await asProcess()
+    expect(await records(await inTheMiddleOfABatch(kill))).toEqual(['valid', 'valid'])
+  },
+)
 
 test.skipIf(!TEST_DATABASE_URL)(
-  'all database connections are cut, in the middle of a transaction and while idle (Postgres only)',
+  'loses nothing if all database connections are cut, during a transaction and while idle (Postgres only)',
   async () => {
     const uids = await inTheMiddleOfABatch(cutConnections)
     for (let i = 0; i < 3; i++) {
@@ -310,7 +313,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('a reorg below the last final block: the indexer halts with code 2, logs why, and corrupts nothing', async () => {
+test('exits with status 2 for a reorg below the last final block, logs why, and corrupts nothing', async () => {
   await asProcess()
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])

@@ -44,7 +44,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('a body that is not available yet is requested again, by the same process, until it is', async () => {
+test('the same process requests a payload again until it is available', async () => {
   const indexed = async () =>
     (await rows<{ uid: string }>(database.url, 'SELECT uid FROM location_record ORDER BY block_number')).map(
       (row) => row.uid,

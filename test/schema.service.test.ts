@@ -93,7 +93,7 @@ const covers = async (geojson: object, [lng, lat]: [number, number]) => {
   return row!.covers
 }
 
-test('the planar shape that bbox queries use, as PostGIS reads it', async () => {
+test('PostGIS reads the planar shape that bbox queries use', async () => {
   expect(await wkt({ type: 'Point', coordinates: [180, -17, 30] })).toBe('POINT(180 -17)')
   expect(
     await wkt({
@@ -279,7 +279,7 @@ test('the planar shape that bbox queries use, as PostGIS reads it', async () => 
   ]).toEqual([true, true, false])
 })
 
-test('no shape makes a box query fail: rings that cross themselves, holes outside their polygon, lines without length (seeded)', async () => {
+test('no shape breaks a box query: rings that cross themselves, holes outside their polygon, lines without length (seeded)', async () => {
   const random = seededRandom(20_261_122)
   const one = (count: number) => Math.floor(random() * count)
   const at = () => [one(3) ? one(5) : [178, 179, 180, -180, -179][one(5)]!, one(5)]

@@ -46,7 +46,7 @@ const status = async () =>
     )
   )[0]!
 
-test('history is read in order: each schema from its registration on, several in one range', async () => {
+test('reads history in order: each schema since its registration, several in one range', async () => {
   await indexer.stop()
   const uids: string[] = []
   for (const name of ['one', 'two', 'three']) {
@@ -67,7 +67,7 @@ test('history is read in order: each schema from its registration on, several in
   expect(await status()).toMatchObject({ repaired: '0', doubt: null })
 })
 
-test('a schema that settings let in later: the audit reads its history, and calls no node a liar', async () => {
+test('audits the history of a schema that the settings allow later, and reports no endpoint as lying', async () => {
   await indexer.stop()
   restart([], { SCHEMA_DISCOVERY: 'listed' })
   const fields = fieldsOf('late')
@@ -90,7 +90,7 @@ test('a schema that settings let in later: the audit reads its history, and call
   await world.caughtUp()
 })
 
-test('a schema that is excluded is left out, and let in again', async () => {
+test('leaves out an excluded schema, and reads it after it is allowed again', async () => {
   const fields = fieldsOf('excluded')
   const schema = schemaUid(fields, ZeroAddress, true)
   await indexer.stop()
@@ -111,7 +111,7 @@ test('a schema that is excluded is left out, and let in again', async () => {
   await world.caughtUp()
 })
 
-test('a reorg takes a registration back, and another one follows', async () => {
+test('follows a reorg that drops a registration, and another registration', async () => {
   const { chain, caughtUp } = world
   const before = (await chain.provider.send('evm_snapshot', [])) as string
   const fields = fieldsOf('again')
@@ -127,7 +127,7 @@ test('a reorg takes a registration back, and another one follows', async () => {
   expect(await records([dropped, kept])).toEqual(['missing', 'valid'])
 })
 
-test('a node that leaves a registration out: the audit finds it, and what was attested under it', async () => {
+test('audits a registration that an endpoint omits, with the attestations under it', async () => {
   const fields = fieldsOf('hidden')
   const schema = schemaUid(fields, ZeroAddress, true)
   const hides = hidden(schema)
@@ -147,7 +147,7 @@ test('a node that leaves a registration out: the audit finds it, and what was at
   await world.caughtUp()
 })
 
-test('what npm run audit finds beside the indexer is whole after its next start', async () => {
+test('completes the findings of a concurrent npm run audit after its next start', async () => {
   const fields = fieldsOf('beside')
   const hides = hidden(schemaUid(fields, ZeroAddress, true))
   await indexer.stop()
@@ -169,40 +169,49 @@ test('what npm run audit finds beside the indexer is whole after its next start'
   await world.caughtUp()
 })
 
-hunt('registrations, attestations, kills and reorgs in random order', 4, async ({ random, cases }) => {
-  await asProcess()
-  const { chain, caughtUp } = world
-  const known: string[] = []
-  for (let step = 0; step < cases; step++) {
-    const choice = random()
-    if (choice < 0.3 || known.length === 0) {
-      const fields = fieldsOf('random')
-      if (random() < 0.5) {
-        const [registry, eas] = [await chain.registry(), await chain.eas()]
-        const made = request(schemaUid(fields, ZeroAddress, true), payload(fields))
-        await inOneBlock(chain, [
-          () => registry.getFunction('register').send(fields, ZeroAddress, true, { gasLimit: 3_000_000 }),
-          () => eas.getFunction('attest').send(made, { gasLimit: 3_000_000 }),
-        ])
-      } else await register(fields)
-      known.push(fields)
-    } else if (choice < 0.65) await attestBy(known[Math.floor(random() * known.length)]!).catch(() => {})
-    else if (choice < 0.75) await kill()
-    else if (choice < 0.85) await mine(chain, 1 + Math.floor(random() * 20))
-    else if (choice < 0.92) await chain.provider.send('anvil_reorg', [1 + Math.floor(random() * 3), []])
-    else await caughtUp()
-  }
-  await mine(chain, 1)
-  await caughtUp()
-  // What the chain has, by its own logs.
-  const uids = new Set<string>()
-  for (const fields of known) {
-    const topics = [events.Attested.topic, null, null, zeroPadValue(schemaUid(fields, ZeroAddress, true), 32)]
-    for (const { data } of await chain.provider.getLogs({
-      ...{ address: chain.chain.eas, topics, fromBlock: chain.chain.firstBlock },
-    }))
-      uids.add(data)
-  }
-  if (cases >= 40) expect(uids.size).toBeGreaterThan(cases / 8)
-  expect(await records([...uids])).toEqual(valid([...uids]))
-})
+hunt(
+  'loses nothing with registrations, attestations, kills and reorgs in random order',
+  4,
+  async ({ random, cases }) => {
+    await asProcess()
+    const { chain, caughtUp } = world
+    const known: string[] = []
+    for (let step = 0; step < cases; step++) {
+      const choice = random()
+      if (choice < 0.3 || known.length === 0) {
+        const fields = fieldsOf('random')
+        if (random() < 0.5) {
+          const [registry, eas] = [await chain.registry(), await chain.eas()]
+          const made = request(schemaUid(fields, ZeroAddress, true), payload(fields))
+          await inOneBlock(chain, [
+            () => registry.getFunction('register').send(fields, ZeroAddress, true, { gasLimit: 3_000_000 }),
+            () => eas.getFunction('attest').send(made, { gasLimit: 3_000_000 }),
+          ])
+        } else await register(fields)
+        known.push(fields)
+      } else if (choice < 0.65) await attestBy(known[Math.floor(random() * known.length)]!).catch(() => {})
+      else if (choice < 0.75) await kill()
+      else if (choice < 0.85) await mine(chain, 1 + Math.floor(random() * 20))
+      else if (choice < 0.92) await chain.provider.send('anvil_reorg', [1 + Math.floor(random() * 3), []])
+      else await caughtUp()
+    }
+    await mine(chain, 1)
+    await caughtUp()
+    // What the chain has, by its own logs.
+    const uids = new Set<string>()
+    for (const fields of known) {
+      const topics = [
+        events.Attested.topic,
+        null,
+        null,
+        zeroPadValue(schemaUid(fields, ZeroAddress, true), 32),
+      ]
+      for (const { data } of await chain.provider.getLogs({
+        ...{ address: chain.chain.eas, topics, fromBlock: chain.chain.firstBlock },
+      }))
+        uids.add(data)
+    }
+    if (cases >= 40) expect(uids.size).toBeGreaterThan(cases / 8)
+    expect(await records([...uids])).toEqual(valid([...uids]))
+  },
+)

@@ -40,7 +40,7 @@ async function register(chain: LocalChain, fields: string, resolver = ZeroAddres
 const recordOf = (uid: string) => world.get(`/api/v0/location-records/${uid}`)
 
 describe.each(CHAINS)('on %s', (slug) => {
-  test("the public SDK's own schema, registered at the head, is indexed from its first attestation on", async () => {
+  test("indexes the public SDK's own schema, registered at the head, since its first attestation", async () => {
     const chain = chainOf(slug)
     const schema = await register(chain, SDK_FIELDS)
     const uid = await attest(chain, request(schema, encode(SDK_FIELDS, sdkValues('pump-7', [7, 8]))))
@@ -69,7 +69,7 @@ describe.each(CHAINS)('on %s', (slug) => {
     await expectInvariants(world, slug)
   })
 
-  test('registered and attested in one block, and in the next one', async () => {
+  test('indexes a schema that is registered and attested in one block, and in the next one', async () => {
     const chain = chainOf(slug)
     const fields = `${SDK_FIELDS},bool ${slug.replace('-', '_')}`
     const schema = schemaUid(fields, ZeroAddress, true)
@@ -85,7 +85,7 @@ describe.each(CHAINS)('on %s', (slug) => {
     for (const uid of uids) expect((await recordOf(uid)).body.attributes).toMatchObject({ assetId: 'early' })
   })
 
-  test('with a resolver, and irrevocable', async () => {
+  test('indexes a schema with a resolver, and an irrevocable one', async () => {
     const chain = chainOf(slug)
     // A contract that answers every call with 1.
     const [account] = (await chain.provider.send('eth_accounts', [])) as string[]
@@ -107,7 +107,7 @@ describe.each(CHAINS)('on %s', (slug) => {
     })
   })
 
-  test('its attestations are inputs of compute', async () => {
+  test('accepts its attestations as inputs of compute', async () => {
     const chain = chainOf(slug)
     const fields = 'string srs,string locationType,string location,int8[2] shelf'
     const schema = await register(chain, fields)
@@ -125,7 +125,7 @@ describe.each(CHAINS)('on %s', (slug) => {
   })
 })
 
-test('hostile registrations cost bounded work, and hold nothing up', async () => {
+test('hostile registrations cost bounded work, and delay nothing', async () => {
   const chain = chainOf(LOCAL_CHAIN.slug)
   const registry = await chain.registry()
   const place = 'string srs,string location_type,string location'

@@ -246,7 +246,7 @@ async function check(): Promise<void> {
   await expectInvariants(world)
 }
 
-hunt('in chaos nothing is lost', 40, async ({ cases, report }) => {
+hunt('the indexer loses nothing in chaos', 40, async ({ cases, report }) => {
   highest = await world.chain.provider.getBlockNumber()
   const run = async () => {
     for (let i = 1; i <= cases; i++) {

@@ -45,14 +45,14 @@ const LEFT: Record<string, number> = {
   'test/embedded.system.test.ts': 3,
 }
 
-test('no test asserts an error by its words', () => {
+test('no test asserts an error by its text', () => {
   const found = tests.map((file): [string, number] => [
     file,
     [...readFileSync(file, 'utf8').matchAll(BY_WORDS)].length,
   ])
   expect(Object.fromEntries(found.filter(([, count]) => count > 0))).toEqual(LEFT)
 })
-test('each file of sentences is that of a test, which compares it', () => {
+test('each file of sentences belongs to a test that compares it', () => {
   const pages = readdirSync('test/sentences', { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.txt'),
   )

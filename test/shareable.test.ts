@@ -12,7 +12,7 @@ test.each([
   ['a UID', SALT],
   ['GeoJSON', '{"type":"Point","coordinates":[2.2945,48.8584]}'],
   ['half GeoJSON', '{"type":"Point","coordinates":[2.2945,48.'],
-])('an address may hold %s', (_, text) => {
+])('allows %s in an address', (_, text) => {
   expect(isShareable(text)).toBe(true)
 })
 
@@ -23,11 +23,11 @@ test.each([
   ['after words', `Here: ${PRIVATE}`],
   ['in a list', `[${PRIVATE}]`],
   ['with a number that is being edited', PRIVATE.replace('48.8584', '48.')],
-  ['with a wrong type', PRIVATE.replace('Point', 'Pt')],
+  ['with an unknown type', PRIVATE.replace('Point', 'Pt')],
   ['with a Feature without geometry', `{"geometry":{"type":"Feature"},"salt":"${SALT}"}`],
   ['in capitals', PRIVATE.toUpperCase()],
   ['with an escaped name', PRIVATE.replace('salt', String.raw`\u0073\u0041lt`)],
   ['as JSON in JSON', JSON.stringify(PRIVATE.replace('salt', String.raw`\u0073alt`))],
-])('no address holds a private place %s', (_, text) => {
+])('keeps a private place out of addresses %s', (_, text) => {
   expect(isShareable(text)).toBe(false)
 })

@@ -390,7 +390,7 @@ async function simulate(random: () => number): Promise<number> {
 }
 
 hunt(
-  'what is signed is on the chain, and what the chain has is in the log',
+  'signs only about the chain, and stores all events of the chain in the event log',
   60,
   async ({ cases, random, report }: Hunt) => {
     vi.useFakeTimers({ toFake: ['Date'] })

@@ -104,7 +104,7 @@ const count = async (of: FaultyWorld, table: string) =>
   (await rows<{ count: number }>(of.databaseUrl, `SELECT count(*)::int AS count FROM ${table}`))[0]!.count
 
 describe('a restored service', () => {
-  test('equals one that was indexed from the chain, and goes on', async () => {
+  test('equals one that was indexed from the chain, and continues', async () => {
     const other = await emptied()
     const restored = await offline(other.environment, 'restore', snapshot)
     expect([restored.code, restored.output]).toEqual([
@@ -139,7 +139,7 @@ describe('a restored service', () => {
     expect(await count(other, 'location_record')).toBe(10)
     expect(await count(other, 'answer')).toBe(2)
   })
-  test('has what could not be stored, and what is not read any more, in its log alone', async () => {
+  test('has events without a stored record, and of schemas that are no longer read, in its event log only', async () => {
     const [source, other] = [await emptied(), await emptied()]
     expect((await offline(source.environment, 'restore', snapshot)).code).toBe(0)
     const [{ uid } = {}] = await rows<{ uid: string }>(
@@ -164,7 +164,7 @@ describe('a restored service', () => {
       expect(await rows(other.databaseUrl, sql)).toEqual(await rows(source.databaseUrl, sql))
     expect(await count(other, 'location_record')).toBe(final - 4)
   })
-  test('repeats no state: ETags and positions of before are known to be lost', async () => {
+  test('repeats no state: earlier ETags and positions are invalid', async () => {
     const other = await emptied()
     await offline(other.environment, 'restore', snapshot)
     const states = await Promise.all(
@@ -181,7 +181,7 @@ describe('a restored service', () => {
     }
     expect(tags[0]).not.toBe(tags[1])
   })
-  test('goes on where blocks after the final ones were reorganised while it was down', async () => {
+  test('continues if blocks after the final ones were reorganized while it was down', async () => {
     const other = await emptied()
     await offline(other.environment, 'restore', snapshot)
     await world.chain.provider.send('anvil_reorg', [20, []])
@@ -190,7 +190,7 @@ describe('a restored service', () => {
     await other.caughtUp()
     await expectInvariants(other)
   })
-  test('is held against the chain: a forged event with right checksums is found', async () => {
+  test('is checked against the chain: a forged event with valid checksums is found', async () => {
     const forged = copyOf('forged')
     rewrite(forged, 'events', (lines) => {
       const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
@@ -218,7 +218,7 @@ describe('a restored service', () => {
   })
 })
 
-test('a record that the database refuses is withheld; events beside it that only stay in the log are kept', async () => {
+test('withholds a record that the database refuses, and keeps other events without a record', async () => {
   const mixed = copyOf('mixed')
   const other = 'ab'.repeat(32)
   let count = 0
@@ -247,14 +247,14 @@ test('a record that the database refuses is withheld; events beside it that only
   expect(stored).toEqual({ events: 1_500, withheld: 1, others: 500 })
 })
 
-describe('a snapshot is refused', () => {
+describe('npm run restore rejects a snapshot', () => {
   const nothingWritten = async (of: FaultyWorld) => {
     for (const table of ['attestation_event', 'location_record', 'location_schema', 'chain_status'])
       expect(await count(of, table)).toBe(0)
   }
   test.each<[string, (folder: string) => void, RegExp]>([
     [
-      'that is cut',
+      'that is truncated',
       (at) => writeFileSync(fileOf(at, 'events'), readFileSync(fileOf(at, 'events')).subarray(0, -7)),
       /events\.ndjson\.gz' has \d+ bytes, the manifest says \d+: it is cut or changed/,
     ],
@@ -285,7 +285,7 @@ describe('a snapshot is refused', () => {
       /manifest\.json' is no JSON: it is cut or changed/,
     ],
     [
-      'that is something else',
+      'that is another kind of file',
       (at) => writeFileSync(path.join(at, 'manifest.json'), '{"format":"other"}'),
       /manifest\.json' is not the manifest of a snapshot/,
     ],
@@ -300,7 +300,7 @@ describe('a snapshot is refused', () => {
       /The snapshot was taken after migration Initial1, the database is at [A-Z][A-Za-z]+\d+: run npm run migrate/,
     ],
     [
-      'of a chain that is another one',
+      'of another chain with this slug',
       (at) => changeChain(at, { chainId: 1 }),
       /The snapshot's base-sepolia has the id 1 and EAS at 0x\w+, this service's 84532 and .+: it is of another network/,
     ],
@@ -310,17 +310,17 @@ describe('a snapshot is refused', () => {
       /The snapshot has celo, which is none of this service's chains: see CHAINS and CHAINS_FILE/,
     ],
     [
-      'with an event of another chain, though its checksums are right',
+      'with an event of another chain, even with valid checksums',
       (at) => rewrite(at, 'events', (lines) => lines.map((line) => line.replaceAll(SLUG, 'celo'))),
       /has an event that is not of base-sepolia up to block \d+/,
     ],
     [
-      'with a schema that is not the hash of its content, though its checksums are right',
+      'with a schema that is not the hash of its content, even with valid checksums',
       (at) => rewrite(at, 'schemas', (lines) => lines.map((line) => line.replace('assetId', 'assetIt'))),
       /has a schema whose UID is not the hash of its content/,
     ],
     [
-      'with lines that are no events, though its checksums are right',
+      'with lines that are not events, even with valid checksums',
       (at) => rewrite(at, 'events', () => ['{"id":', 'x']),
       /has a line that is no event and no schema/,
     ],
@@ -332,7 +332,7 @@ describe('a snapshot is refused', () => {
     expect([code, output]).toEqual([2, expect.stringMatching(message)])
     await nothingWritten(other)
   })
-  test('after parts of it are under way: nothing of them stays', async () => {
+  test('after it read some parts, without leaving any of them', async () => {
     const damaged = copyOf('late')
     rewrite(damaged, 'events', (lines) => [...copiesOf(lines, 700), 'x'])
     const other = await emptied()
@@ -340,7 +340,7 @@ describe('a snapshot is refused', () => {
     expect([code, output]).toEqual([2, expect.stringContaining('has a line that is no event and no schema')])
     await nothingWritten(other)
   })
-  test('by a database that is not empty, or whose indexer runs', async () => {
+  test('if the database is not empty, or its indexer runs', async () => {
     const { code, output } = await offline(world.environment, 'restore', snapshot)
     expect([code, output]).toEqual([
       2,
@@ -361,7 +361,7 @@ describe('a snapshot is refused', () => {
     ])
     await nothingWritten(other)
   })
-  test('whose final block is not the chain’s: the indexer does not go on from it', async () => {
+  test('whose final block is not on the chain: the indexer does not continue from it', async () => {
     const foreign = copyOf('foreign')
     changeChain(foreign, { finalHash: `0x${'ab'.repeat(32)}` })
     rewrite(foreign, 'events', (lines) =>
@@ -374,7 +374,7 @@ describe('a snapshot is refused', () => {
   })
 })
 
-test('a snapshot is taken into a new folder only, and of something', async () => {
+test('npm run snapshot needs a new folder, and at least one event', async () => {
   const again = await offline(world.environment, 'snapshot', snapshot)
   expect([again.code, again.output]).toEqual([
     2,

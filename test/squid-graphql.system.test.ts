@@ -70,7 +70,7 @@ async function post(payload: unknown): Promise<{ status: number; data: Json; err
 }
 const ask = (query: string, variables?: object) => post({ query, variables })
 
-test("the server answers with the squid's entities", async () => {
+test("returns the squid's entities", async () => {
   const { data, errors } = await ask(
     '{ locationRecords(limit: 2, orderBy: timestamp_DESC, where: { chain_eq: "celo" }) { id memo timestamp expirationTime } locationRecordById(id: "celo-7") { memo geometry } locationRecordsConnection(orderBy: id_ASC, first: 1) { totalCount edges { cursor } } attestationEvents(limit: 1) { id } }',
   )
@@ -86,7 +86,7 @@ test("the server answers with the squid's entities", async () => {
   })
 })
 
-test("a request with 5,000 headers, or of HTTP/0.9, is refused in GraphQL's form", async () => {
+test("rejects a request with 5,000 headers, or of HTTP/0.9, in GraphQL's form", async () => {
   const json = 'content-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
   const large = await exchange(url, `POST /graphql HTTP/1.1\r\nhost: x\r\n${'x:\r\n'.repeat(5_000)}${json}`)
   expect(large).toMatch(/^HTTP\/1\.1 431 /)
@@ -96,7 +96,7 @@ test("a request with 5,000 headers, or of HTTP/0.9, is refused in GraphQL's form
   expect(old.split('\r\n\r\n')[1]).toEqual(sentence())
 })
 
-test('a browser gets GraphiQL, whose examples work; CORS allows any origin', async () => {
+test('serves GraphiQL with working examples to a browser, and allows any origin', async () => {
   const page = await fetch(`${url}/graphql`, { headers: { accept: 'text/html' } })
   expect([
     page.status,
@@ -148,14 +148,14 @@ test.each<[string, string]>([
   ['a subscription', 'subscription { locationRecords { id } }'],
   ["the squid's status, which is not this squid's", '{ squidStatus { height } }'],
   ['many errors', `{ ${Array.from({ length: 100 }, (_, i) => `x${i}`).join(' ')} }`],
-])('refused: %s', async (_, query) => {
+])('rejects %s', async (_, query) => {
   const { errors, data } = await ask(query)
   expect(errors.join('\n')).toEqual(sentence())
   expect(errors.length).toBeLessThanOrEqual(11)
   expect(data ?? null).toBeNull()
 })
 
-test('a batch, a large body, another type, another method and other paths are refused', async () => {
+test('rejects a batch, a large body, another type, another method and other paths', async () => {
   expect(await post([{ query: '{ __typename }' }])).toMatchObject({
     status: 400,
     errors: [sentence()],
@@ -177,7 +177,7 @@ test('a batch, a large body, another type, another method and other paths are re
     expect([path, await status(path)]).toEqual([path, 404])
 })
 
-test('a database error is reported as our fault, without its SQL', async () => {
+test('reports a database error as a server error, without its SQL', async () => {
   await rows(database.url, 'ALTER TABLE attestation_event RENAME COLUMN problem TO other')
   expect(await ask('{ attestationEvents(limit: 1) { problem } }')).toMatchObject({
     status: 200,
@@ -190,7 +190,7 @@ test('a database error is reported as our fault, without its SQL', async () => {
   ])
 })
 
-test('the server can be reached from this machine only', async () => {
+test('is reachable from this machine only', async () => {
   const others = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
     .filter(({ internal, family }) => !internal && family === 'IPv4')
@@ -203,7 +203,7 @@ test('the server can be reached from this machine only', async () => {
   }
 })
 
-test('a request whose body does not arrive in time is cut off', async () => {
+test('ends a request whose body does not arrive in time', async () => {
   const answer = await exchange(
     url,
     'POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
@@ -211,21 +211,18 @@ test('a request whose body does not arrive in time is cut off', async () => {
   expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /)
 })
 
-test.skipIf(!TEST_DATABASE_URL)(
-  'a statement is stopped after 3 seconds (needs a real Postgres)',
-  async () => {
-    const client = new Client({ connectionString: database.url })
-    await client.connect()
-    await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
-    expect(await ask('{ locationRecords(limit: 1) { id } }')).toMatchObject({
-      errors: [sentence()],
-    })
-    await client.end()
-    expect(await ask('{ locationRecords(limit: 1) { id } }')).toMatchObject({ status: 200, errors: [] })
-  },
-)
+test.skipIf(!TEST_DATABASE_URL)('stops a statement after 3 seconds (needs a real Postgres)', async () => {
+  const client = new Client({ connectionString: database.url })
+  await client.connect()
+  await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
+  expect(await ask('{ locationRecords(limit: 1) { id } }')).toMatchObject({
+    errors: [sentence()],
+  })
+  await client.end()
+  expect(await ask('{ locationRecords(limit: 1) { id } }')).toMatchObject({ status: 200, errors: [] })
+})
 
-test('requests per hour are limited', async () => {
+test('limits requests per hour', async () => {
   const answer = await fetch(`${url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

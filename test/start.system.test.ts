@@ -57,11 +57,11 @@ async function limits(): Promise<(string | null)[]> {
   return answers.map(({ headers }) => headers.get('ratelimit-limit'))
 }
 
-test('local chains have no rate limits', async () => {
+test('sets no rate limits for local chains', async () => {
   expect(await limits()).toEqual([null, null])
 })
 
-test('a second world in the same folder is refused, until the first one stops; rate limits from the settings apply', async () => {
+test('refuses a second world in the same folder until the first one stops, and applies rate limits from the settings', async () => {
   const { port, localChainPort } = world.settings
   await expect(start()).rejects.toThrow(
     new RegExp(
@@ -75,13 +75,13 @@ test('a second world in the same folder is refused, until the first one stops; r
   expect(await limits()).toEqual(['7', '8'])
 })
 
-test('a block follows each transaction, for tools that wait for the next one', async () => {
+test('mines a block after each transaction, for tools that wait for the next one', async () => {
   const chain = world.chain!
   await attest(chain, locationRequest({ type: 'Point', coordinates: [13.3777, 52.5163] }))
   while ((await chain.provider.getBlock('latest'))!.transactions.length > 0) await pause(50)
 })
 
-test('an API that is killed is started again, and it is said', async () => {
+test('restarts a killed API, and reports it', async () => {
   const killed = world.services.get('api')!
   await killed.kill()
   while (world.services.get('api') === killed) await pause(50)
@@ -91,7 +91,7 @@ test('an API that is killed is started again, and it is said', async () => {
   expect(said.filter((line) => line.includes('SIGKILL') && line.includes(log))).toHaveLength(1)
 })
 
-test('a killed process no longer holds its lock', async () => {
+test('releases the lock of a killed process', async () => {
   const locked = temporaryFolder()
   const program = `require(${JSON.stringify(path.resolve('dist/dev/lock.js'))}).lockFolder(${JSON.stringify(locked)}, { PORT: 1 }).then(() => { console.log('locked'); setInterval(() => {}, 1000) })`
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -110,7 +110,7 @@ test('a killed process no longer holds its lock', async () => {
   removeFolder(locked)
 })
 
-test('a local chain ends with the process that started it, even a killed one, and keeps its state', async () => {
+test('ends a local chain with the process that started it, even a killed one, and keeps its state', async () => {
   const kept = temporaryFolder()
   const options = { port: await freePort(), stateFile: path.join(kept, 'chain.json') }
   const program = `require('./dist/dev/chain.js').startLocalChain(${JSON.stringify(options)})
@@ -177,6 +177,6 @@ test('npm run reset removes what npm start keeps, and refuses while it runs', as
   removeFolder(clone)
 })
 
-test('a chain for whose EAS version there is no local contract is refused with a plain message', () => {
+test('rejects a chain whose EAS version has no local contract, with a clear message', () => {
   expect(() => localVersion({ ...LOCAL_CHAIN, domainVersions: ['1.0.1'] })).toThrow(PlainError)
 })

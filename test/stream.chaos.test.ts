@@ -55,7 +55,7 @@ async function startCopy(port: number): Promise<Service> {
   return copy
 }
 
-test('a client sees an attestation, its revocation and the reorgs of both; one that reconnects in between sees the reorg', async () => {
+test('sends an attestation, its revocation and the reorgs of both, and sends the reorg to a client that reconnects in between', async () => {
   const { chain, url } = world
   const listener = await start(await listen(`${url}${PATH}?chain=base-sepolia`))
   const uid = await attest(chain, place())
@@ -92,7 +92,7 @@ test('a client sees an attestation, its revocation and the reorgs of both; one t
   await expectInvariants(world)
 })
 
-test('copies of the API are killed while two chains attest and revoke: a client that reconnects to another copy misses nothing, and gets nothing twice', async () => {
+test('sends each event once to a client that reconnects to another API instance, while instances are killed and two chains attest and revoke', async () => {
   const ports = [await freePort(), await freePort()]
   const copies = await Promise.all(ports.map(startCopy))
   const first = await start(await listen(`${world.url}${PATH}`))
@@ -163,7 +163,7 @@ test('copies of the API are killed while two chains attest and revoke: a client 
 })
 
 hunt(
-  'reorgs, and kills of the indexer and the API: listeners of final changes hear exactly what the final chain holds, once and in order',
+  'sends listeners of final changes exactly the final chain, once and in order, through reorgs and kills of the indexer and the API',
   9,
   async ({ random, cases }) => {
     const { chain, databaseUrl, caughtUp } = world
@@ -259,7 +259,7 @@ hunt(
   },
 )
 
-test('2,000 listeners each get all of 200 records', async () => {
+test('sends 200 records to each of 2,000 listeners', async () => {
   const port = await freePort()
   const copy = await startCopy(port)
   const memory = () =>
@@ -321,7 +321,7 @@ test('2,000 listeners each get all of 200 records', async () => {
   await Promise.all(listeners.map(({ ended }) => ended))
 })
 
-test('the indexer deletes changes older than a week; a client that resumes before them gets a reset', async () => {
+test('deletes changes older than a week, and sends a reset to a client that resumes before them', async () => {
   const { databaseUrl, url } = world
   const old = await start(await listen(`${url}${PATH}`))
   old.close()

@@ -115,7 +115,7 @@ test('audit repairs a log that lacks events of the chain, or has one that the ch
   expect(counted).toEqual({ repaired: 3, proven: true })
 })
 
-test('audit repairs an event that differs from the one at the same place on the chain', async () => {
+test('audit repairs an event that differs from the one at the same position on the chain', async () => {
   await sql(`UPDATE attestation_event SET uid = $2 WHERE uid = $1 AND kind = 'REVOKED'`, [uids[5], uids[0]])
   await sql('UPDATE location_record SET revoked = true WHERE uid = $1', [uids[0]])
   await sql('UPDATE attestation_event SET attester = $2 WHERE uid = $1', [uids[1], `0x${'d'.repeat(40)}`])
@@ -128,7 +128,7 @@ test('audit repairs an event that differs from the one at the same place on the 
   await expectInvariants(world)
 })
 
-test('events of a schema that the settings no longer name are left alone', async () => {
+test('audit leaves events of a schema that the settings no longer name unchanged', async () => {
   const schema = `0x${'5'.repeat(64)}`
   await sql('UPDATE attestation_event SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
   await sql('UPDATE location_record SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
@@ -140,7 +140,7 @@ test('events of a schema that the settings no longer name are left alone', async
   await expectInvariants(world)
 })
 
-test('a repair waits while later events of its record are not final', async () => {
+test('audit delays a repair while later events of its record are not final', async () => {
   const { chain } = world
   await sql('DELETE FROM attestation_event WHERE uid = $1', [uids[2]])
   await sql('DELETE FROM location_record WHERE uid = $1', [uids[2]])
@@ -165,7 +165,7 @@ test.each<[string[], string]>([
   [['audit', '--chain', 'base-sepolia', '--to', '999999999'], 'cannot be audited; what is indexed and final'],
   [['rewind'], 'expected replay, audit, snapshot <new folder> or restore <folder>'],
   [['replay', '--wrong'], 'Unknown option'],
-])('%s: the message says what is expected', async (args, message) => {
+])('%s is rejected with the expected form', async (args, message) => {
   // With one chain connected, audit needs no --chain.
   if (message === 'is all there is') return expect((await command(...args)).code).toBe(0)
   expect(await command(...args)).toEqual({ code: 2, output: expect.stringContaining(message) })

@@ -70,7 +70,7 @@ async function spanThat(passes: (span: Span) => boolean): Promise<Span> {
   }
 }
 
-test('a question is a trace with its statements and calls; endpoints are told without path and query', async () => {
+test('traces a request with its statements and calls, and with endpoints without path and query', async () => {
   const { chain } = world
   const from = await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   await world.caughtUp()
@@ -93,7 +93,7 @@ test('a question is a trace with its statements and calls; endpoints are told wi
   expect(spans.filter(({ name }) => /health|ready|metrics/.test(name))).toEqual([])
 })
 
-test('a node gets no headers of traces, neither ours nor those of callers; a stop sends the last spans', async () => {
+test('sends no trace headers to an RPC endpoint, neither its own nor those of clients, and sends the last spans at a stop', async () => {
   const headers: IncomingHttpHeaders[] = []
   const node = createServer((request, response) => {
     headers.push(request.headers)

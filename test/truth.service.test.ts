@@ -46,7 +46,7 @@ const until = async (is: () => Promise<boolean>) => {
 }
 const readiness = async () => (await world.get('/ready')).body.chains['base-sepolia']
 
-test('a branch that is shorter: dropped attestations and revocations are undone without another block', async () => {
+test('undoes dropped attestations and revocations on a shorter branch without another block', async () => {
   world = await startTestWorld()
   const { chain, caughtUp } = world
   const kept = await attest(chain, place())
@@ -66,7 +66,7 @@ test('a branch that is shorter: dropped attestations and revocations are undone 
   expect([(await ask(kept)).status, (await ask(added)).status]).toEqual([200, 200])
 })
 
-test('two endpoints leave a revocation out of logs and receipts: its block is not written, and nothing is signed', async () => {
+test('writes no block and signs nothing if two endpoints omit a revocation from logs and receipts', async () => {
   await behind(2)
   const { chain, caughtUp } = world
   const uid = await attest(chain, place())
@@ -98,7 +98,7 @@ test('two endpoints leave a revocation out of logs and receipts: its block is no
   expect(await record(uid)).toBe(true)
 })
 
-test('a chain that is replaced by one with the same id ends the indexer, and its attestations are not signed about', async () => {
+test('ends the indexer of a chain that is replaced by one with the same id, and signs nothing about its attestations', async () => {
   await behind(1)
   const uid = await attest(world.chain, place())
   await world.caughtUp()
@@ -113,14 +113,14 @@ test('a chain that is replaced by one with the same id ends the indexer, and its
   }
 })
 
-test('a node that loses the EAS contract puts the chain in doubt', async () => {
+test('puts a chain in doubt if its RPC endpoint loses the EAS contract', async () => {
   let asked = 0
   await behind(1, ({ method }) => (method === 'eth_getCode' && ++asked > 1 ? { result: '0x' } : undefined))
   await until(async () => !(await readiness()).fresh)
   expect(await readiness()).toMatchObject({ status: 'in doubt', doubt: expect.stringContaining('EAS') })
 })
 
-test("the system's clock is set back by 90 seconds: revocations are seen as before", async () => {
+test("applies revocations after the system's clock is set back by 90 seconds", async () => {
   const folder = temporaryFolder()
   const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]
   writeFileSync(

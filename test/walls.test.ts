@@ -90,7 +90,7 @@ const SIDE_DOORS = ['api/graphql/squid', 'api/store/model', ...PORTABLE]
 const roomOf = (file: string) =>
   Object.keys(ARROWS).find((room) => file === room || file.startsWith(`${room}/`))
 
-test('every file of api and src is in a room, except those that wire the rooms or serve them all', () => {
+test('every file of api and src is in a room, except files that wire the rooms or serve them all', () => {
   expect(
     files.filter((file) => !file.startsWith('dev/') && !roomOf(file) && !/^src\/(abi|model)\//.test(file)),
   ).toEqual([
@@ -161,7 +161,7 @@ test.each(Object.entries(LONGEST_WAYS))(
     }
   },
 )
-test('the kernel and the signing code import nothing of ours', () => {
+test('the kernel and the signing code import nothing else of this project', () => {
   expect(crossings(under('src/geodesy/'), /^(src|api|dev)\/(?!geodesy)|^ethers/)).toEqual([])
   expect(crossings(under('src/eas/'), /^(src|api|dev)\/(?!eas)/)).toEqual([])
   expect(
@@ -173,7 +173,7 @@ test('the kernel and the signing code import nothing of ours', () => {
     ),
   ).toEqual(new Set(['ethers', 'hash-wasm', 'node:crypto', 'secp256k1/bindings']))
 })
-test('the pages take the client, and of src what depends on nothing', () => {
+test('the pages import the client, and only files without dependencies of src', () => {
   const pages = sourcesIn('web')
   expect(pages.length).toBeGreaterThan(10)
   const outside = pages.flatMap(imports).filter((target) => /^(src|api|dev|packages)\//.test(target))
@@ -210,7 +210,7 @@ test('the files that .oxlintrc.json exempts from import/no-cycle are those that 
   const all = [...files, ...inPackages]
   expect(all.filter((file) => reachedFrom(imports(file), all).has(file)).sort()).toEqual(exempt.sort())
 })
-test('the client takes of src what runs in browsers, which has nothing of Node in it', () => {
+test('the client imports only files of src that run in browsers, without modules of Node', () => {
   const client = inPackages.filter((file) => file.startsWith('packages/client/'))
   const entered = new Set(client.flatMap(imports).filter((target) => /^(src|api|dev)\//.test(target)))
   expect([...entered].sort()).toEqual([...PORTABLE].sort())
@@ -227,7 +227,7 @@ test('src never imports api or dev; api never imports dev', () => {
   expect(crossings(under('src/'), /^(api|dev|test|bench)\//)).toEqual([])
   expect(crossings(under('api/'), /^(dev|test|bench)\//)).toEqual([])
 })
-test('packages import nothing else of src and api, whose licence is another one', () => {
+test('packages import nothing else of src and api, which have another licence', () => {
   expect(inPackages.length).toBeGreaterThan(10)
   expect(
     inPackages.flatMap((file) =>
@@ -237,14 +237,14 @@ test('packages import nothing else of src and api, whose licence is another one'
     ),
   ).toEqual([])
 })
-test('parts get settings by name, and secrets go to the signers alone', () => {
+test('parts receive settings by name, and only signers receive secrets', () => {
   expect(holders(/\.\.\.settings\b(?![.\w])/)).toEqual([])
   const readers = (secret: RegExp) => holders(secret).filter((file) => !file.startsWith('dev/'))
   expect(readers(/\breadKey\b/)).toEqual(['src/config.ts', 'api/compute/signers/index.ts'])
   expect(readers(/\breadSealSecrets\b/)).toEqual(['src/config.ts', 'api/compute/signers/index.ts'])
   expect(readers(/\breadPin\b/)).toEqual(['src/config.ts', 'api/compute/signers/pkcs11.ts'])
 })
-test("one place each: SQL, the environment, the key, outgoing calls, caches, the indexer's store", () => {
+test("SQL, the environment, the key, outgoing calls, caches and the indexer's store have one room each", () => {
   expect(
     holders(/\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b[^]*?\b(FROM|VALUES|SET)\b/).filter(
       (file) => file.startsWith('api/') && !/\/store\/|\/(store|sql)[^/]*\.ts$/.test(file),
@@ -308,7 +308,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['web/explorer/filters.tsx', 'first.data ?? Date.now()', 'the days of a calendar'],
   ['web/explorer/filters.tsx', 'Date.now() / DAY_MS', 'the days of a calendar'],
 ]
-test('durations are measured by a monotonic clock: the clock of the system is read for timestamps only', () => {
+test('a monotonic clock measures durations, and the system clock is read for timestamps only', () => {
   const scripts = readdirSync('dev').filter((file) => /\.m?js$/.test(file))
   const all = [...files, ...inPackages, ...sourcesIn('web'), ...scripts.map((file) => `dev/${file}`)]
   const code = new Map(all.map((file) => [file, source(file)]))

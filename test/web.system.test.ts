@@ -26,7 +26,7 @@ test('GET / is a page for browsers and JSON for programs; ?format=json is always
   ] as const)
     expect(await types(path, accept), `${path} ${accept}`).toBe('application/json; charset=utf-8')
 })
-test('assets are compressed and kept for ever; the page itself is asked for each time', async () => {
+test('compresses assets and caches them permanently, and requests the page itself each time', async () => {
   const page = await (await get('/', 'text/html')).text()
   const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page)!
   for (const encoding of ['br', 'gzip']) {

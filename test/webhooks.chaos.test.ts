@@ -72,7 +72,7 @@ let longitude = -180
 const place = () => locationRequest({ type: 'Point', coordinates: [(longitude += 0.01), 20] })
 
 hunt(
-  'copies of the API that are killed, reorgs, and a receiver that fails at random: a final subscription gets exactly what the final chain holds, in order; repeats have the same id and bytes',
+  'sends a final subscription exactly the final chain in order, and repeats with the same id and bytes, through kills, reorgs and a receiver that fails at random',
   6,
   async ({ random, cases }) => {
     const { chain, caughtUp } = world
@@ -146,7 +146,7 @@ hunt(
   },
 )
 
-test('the copy that delivers is killed, and does not come back: the other goes on, with nothing lost and in order', async () => {
+test('continues in order and without loss at the other API instance after the delivering one is killed', async () => {
   const { chain, caughtUp } = world
   receiver.answer = () => answers.ok
   const attested: string[] = []
@@ -181,7 +181,7 @@ test('the copy that delivers is killed, and does not come back: the other goes o
   expect(repeats.filter(({ path }) => path === '/latest').length).toBeGreaterThan(1)
 })
 
-test('a process without the settings leaves the subscriptions as they are, and warns of them', async () => {
+test('leaves the subscriptions unchanged and warns of them in a process without the settings', async () => {
   const silent = await startCopy(await freePort(), { WEBHOOKS_FILE: '' })
   while (!silent.tail().includes('there are webhook subscriptions')) await pause(50)
   await silent.stop()

@@ -22,18 +22,18 @@ describe('fixed point', () => {
   const last = (x: bigint) => Math.abs(Number(x))
   const digits = (x: bigint) => ((x * 10n ** 40n) >> 144n).toString()
 
-  test('known digits', () => {
+  test('computes known digits', () => {
     // OEIS A000796, A002193, A049469, A049470.
     expect(digits(pi)).toBe('31415926535897932384626433832795028841971')
     expect(digits(sqrt(2n * one))).toBe('14142135623730950488016887242096980785696')
     expect(digits(sinCos(one)[0])).toBe('8414709848078965066525023216302989996225')
     expect(digits(sinCos(one)[1])).toBe('5403023058681397174009366074429766037323')
   })
-  test('doubles go in and out unchanged', () => {
+  test('converts doubles in and out unchanged', () => {
     for (const x of [0, 1, -1, 0.1, -1 / 3, 180, 1e-20, 2 ** -60, 123456.789])
       expect(toNumber(from(x))).toBe(x)
   })
-  test('multiples of 90 degrees are exact, 30 and 45 degrees nearly so', () => {
+  test('is exact at multiples of 90 degrees, and nearly so at 30 and 45 degrees', () => {
     expect([0, 90, 180, 270, -90, -180, 360].map(sinCosDegrees)).toEqual([
       [0n, one],
       [one, 0n],
@@ -46,7 +46,7 @@ describe('fixed point', () => {
     expect(last(sinCosDegrees(30)[0] - one / 2n)).toBeLessThan(100)
     expect(last(sinCosDegrees(45)[0] - sqrt(one / 2n))).toBeLessThan(100)
   })
-  hunt('identities, to 400 units of the last bit', 30, ({ random, cases }) => {
+  hunt('satisfies identities to 400 units of the last bit', 30, ({ random, cases }) => {
     for (let i = 0; i < cases; i++) {
       const x = from(random() * 7 - 3.5)
       const [sin, cos] = sinCos(x)
@@ -66,7 +66,7 @@ describe('fixed point', () => {
 describe('geodesics', () => {
   const metresBetween = (a: LonLat, b: LonLat) =>
     globe.metres(globe.inverse(globe.place(a), globe.place(b)).length)
-  test('published distances', () => {
+  test('have published distances', () => {
     // GeographicLib's documentation: Wellington to Salamanca, JFK to Singapore Changi.
     expect(metresBetween([174.81, -41.32], [-5.5, 40.96]).toFixed(3)).toBe('19959679.267')
     expect(
@@ -81,7 +81,7 @@ describe('geodesics', () => {
     expect(metresBetween([0, 0], [90, 0])).toBeCloseTo((EQUATORIAL_RADIUS * Math.PI) / 2, 8)
   })
   hunt(
-    'inverse undoes direct, to 1e-24 of the length; the same with twice the bits',
+    'invert a direct solution to 1e-24 of the length, and equally with twice the bits',
     20,
     ({ random, cases }) => {
       for (let i = 0; i < cases; i++) {
@@ -104,22 +104,16 @@ describe('geodesics', () => {
       }
     },
   )
-  hunt(
-    'the geodesic from b to a starts opposite to the end of the one from a to b',
-    10,
-    ({ random, cases }) => {
-      for (let i = 0; i < cases; i++) {
-        const [a, b] = [0, 1].map(() =>
-          globe.place([random() * 360 - 180, Math.pow(random(), 0.2) * 180 - 90]),
-        )
-        const there = globe.inverse(a!, b!)
-        const back = globe.inverse(b!, a!)
-        expect(Math.abs(globe.metres(there.length - back.length))).toBeLessThan(1e-28)
-        for (const axis of [0, 1, 2] as const)
-          expect(Math.abs(globe.metres(there.end[axis] + back.start[axis]))).toBeLessThan(1e-16)
-      }
-    },
-  )
+  hunt('start from b to a in the direction opposite to the end from a to b', 10, ({ random, cases }) => {
+    for (let i = 0; i < cases; i++) {
+      const [a, b] = [0, 1].map(() => globe.place([random() * 360 - 180, Math.pow(random(), 0.2) * 180 - 90]))
+      const there = globe.inverse(a!, b!)
+      const back = globe.inverse(b!, a!)
+      expect(Math.abs(globe.metres(there.length - back.length))).toBeLessThan(1e-28)
+      for (const axis of [0, 1, 2] as const)
+        expect(Math.abs(globe.metres(there.end[axis] + back.start[axis]))).toBeLessThan(1e-16)
+    }
+  })
 })
 
 interface Case {
@@ -134,7 +128,7 @@ const CASES = ['geodesy-cases', 'geodesy-cases-2'].flatMap(
   (file) => JSON.parse(readFileSync(`test/vectors/${file}.json`, 'utf8')) as Case[],
 )
 
-describe('the public cases of points and lines', () => {
+describe('public cases of points and lines', () => {
   const read = ({
     type,
     coordinates,
@@ -161,8 +155,8 @@ describe('the public cases of points and lines', () => {
       ['distance', 'intersects', 'within'].includes(op) &&
       Object.values(inputs).every(({ type }) => type === 'Point' || type === 'LineString'),
   )
-  test('are many', () => expect(asked.length).toBeGreaterThan(300))
-  test.each(asked)('$id', ({ op, inputs, expected, true_distance }) => {
+  test('are more than the minimum', () => expect(asked.length).toBeGreaterThan(300))
+  test.each(asked)('agree on $id', ({ op, inputs, expected, true_distance }) => {
     const [first, second] = Object.values(inputs).map((geometry) => read(geometry)!)
     const metres = apart(first!, second!)
     if (op === 'intersects') expect(metres < 0.005).toBe(expected)
@@ -172,7 +166,7 @@ describe('the public cases of points and lines', () => {
   })
 })
 
-describe('offsets, distances and crossings, with twice the bits or by brute force', () => {
+describe('the reference agrees with twice the bits or brute force on', () => {
   hunt('offsets of triples', 10, ({ seed, cases }) => {
     for (const { a, b, p, offset: metres } of triples(seed, cases)) {
       const { metres: same } = precise.offset(precise.edge(a, b), finer.place(p))
@@ -203,7 +197,7 @@ describe('offsets, distances and crossings, with twice the bits or by brute forc
     },
   )
   hunt(
-    'distances of pairs by brute force: no sampled place is nearer, and one is as near',
+    'distances of pairs by brute force: no sampled position is nearer, and one is as near',
     15,
     ({ seed, cases }) => {
       for (const { family, first, second } of pairs(seed, cases)) {
@@ -233,7 +227,7 @@ describe('offsets, distances and crossings, with twice the bits or by brute forc
       }
     },
   )
-  test('edges that cross 20,000 km from a start, where the line behind that start is near too', () => {
+  test('edges that cross 20,000 km from a start, near the line behind that start', () => {
     expect(
       distance(
         edge([48.86283034, 71.63993798], [-154.88912199, -75.73906407]),
@@ -241,7 +235,7 @@ describe('offsets, distances and crossings, with twice the bits or by brute forc
       ),
     ).toBe(0)
   })
-  hunt('edges through a common place: their crossing lies on both lines', 2, ({ random, cases }) => {
+  hunt('edges through a common position, whose crossing lies on both lines', 2, ({ random, cases }) => {
     for (let i = 0; i < cases; i++) {
       const middle: LonLat = [random() * 360 - 180, random() * 170 - 85]
       const through = (azimuth: number, metres: number): [LonLat, LonLat] => {

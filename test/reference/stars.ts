@@ -68,7 +68,7 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
   }
   /** Whether the center sees all vertices, one after the other, with less than half a turn between. */
   function isStar(center: LonLat, ring: readonly LonLat[]): boolean {
-    const seen = ring.map((each) => coarseAzimuth(coarse(center), coarse(each)))
+    const seen = ring.map((vertex) => coarseAzimuth(coarse(center), coarse(vertex)))
     const turns = seen.map((each, i) => (((seen[(i + 1) % seen.length]! - each) % 360) + 360) % 360)
     const whole = turns.reduce((sum, turn) => sum + turn, 0)
     const near = ring.map((each) => away(center, each))
@@ -79,7 +79,7 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
       Math.max(...near) < LARGEST * 1.2
     )
   }
-  function ringRound(center: LonLat, size: number, decimals: number | undefined): LonLat[] | undefined {
+  function ringAround(center: LonLat, size: number, decimals: number | undefined): LonLat[] | undefined {
     const corners = 3 + Math.floor(random() * 6)
     const start = azimuth()
     const ring = Array.from({ length: corners }, (_, i) =>
@@ -98,13 +98,13 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
   const closed = (ring: LonLat[]) => [...ring, ring[0]!]
   function starRound(center: LonLat, size: number): Star | undefined {
     const decimals = pick(DECIMALS)
-    const shell = ringRound(center, size, decimals)
+    const shell = ringAround(center, size, decimals)
     if (!shell) return undefined
     const rings = [closed(shell)]
     if (random() < 0.3) {
       // Turns of 175 degrees leave so much room round the center.
-      const room = 0.03 * Math.min(...shell.map((each) => away(center, each)))
-      const hole = ringRound(center, room * random(), decimals)
+      const room = 0.03 * Math.min(...shell.map((vertex) => away(center, vertex)))
+      const hole = ringAround(center, room * random(), decimals)
       if (hole?.every((each) => away(center, each) < room))
         rings.push(closed(random() < 0.5 ? hole : hole.reverse()))
     }
