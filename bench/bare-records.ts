@@ -4,14 +4,14 @@ import { Pool } from 'pg'
 import type { Statement } from '../api/store/model'
 
 /**
- * The least that a program of Node does for a list of records: `node dist/bench/bare-records.js <port>
- * <database> <file>` answers GET /<n> by the statements of page n in the file, with the text that Postgres
- * answers as it is. It checks nothing, completes nothing, and has no state, cursor, links, limits or log.
+ * The minimum that a Node program does for a list of records: `node dist/bench/bare-records.js <port>
+ * <database> <file>` answers GET /<n> with the statements of page n in the file, and passes Postgres's text
+ * through. It validates and completes nothing, and has no state, cursor, links, limits or log.
  */
 async function main(): Promise<void> {
   const [port, connectionString, file] = process.argv.slice(2) as [string, string, string]
   const pages = JSON.parse(readFileSync(file, 'utf8')) as Statement[][]
-  // As the API's lists have (store.ts).
+  // Options like those of the API's lists (store.ts).
   const pool = new Pool({ connectionString, max: 8, options: '-c jit=off' })
   const app = Fastify()
   app.get<{ Params: { page: string } }>('/:page', async (request, reply) => {

@@ -4,7 +4,7 @@ import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
 import { readSettings } from '../src/config'
 import { ATTEST_TYPE_HASHES, attestDigest, domainSeparator, encodeNumericResult, keySigner } from '../src/eas'
 
-/** The Attest message of EAS 1.2.0, which the local chain's contract verifies. */
+/** Attest message of EAS 1.2.0, which the local chain's contract verifies. */
 const TYPES = {
   Attest: [
     { name: 'schema', type: 'bytes32' },
@@ -21,8 +21,8 @@ const TYPES = {
 
 /**
  * A plain server to compare distance requests with: `node dist/bench/bare.js <port>` answers every POST /
- * with a signature of the same typed data by ethers' Wallet, every POST /native with one by the service's own
- * signer. It computes, reads and checks nothing.
+ * with a signature of the same typed data by ethers' Wallet, and every POST /native with one by the service's
+ * own signer. It computes, reads and checks nothing.
  */
 async function main(): Promise<void> {
   if (id(TypedDataEncoder.from(TYPES).encodeType('Attest')) !== ATTEST_TYPE_HASHES.v1)

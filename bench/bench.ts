@@ -1,17 +1,19 @@
 import { readFileSync } from 'node:fs'
 
-/** The means of a benchmark. */
+/** Context of a benchmark. */
 export interface Bench {
   /**
-   * This process's environment with all settings of the service blank, so that no setting or .env of the user
-   * leaks in.
+   * Environment of this process with all settings of the service blank, so that no setting or .env of the
+   * user applies.
    */
   readonly environment: NodeJS.ProcessEnv
-  /** The folder for the logs of the processes under test; kept when the benchmark fails. */
+  /** Folder for the logs of the processes under test. It stays if the benchmark fails. */
   readonly folder: string
   /** Creates an empty database, which is dropped at the end, and returns its URL. */
   createDatabase: () => Promise<string>
-  /** Registers a clean-up for the end of the run, in every case. The last one registered runs first. */
+  /**
+   * Registers a clean-up for the end of the run, whatever its outcome. The last one registered runs first.
+   */
   atEnd: (cleanup: () => Promise<void>) => void
   report: (line: string) => void
   /** Called often during long steps. */
@@ -21,13 +23,13 @@ export interface Bench {
 /** Rows with the same columns, whose names include the unit. */
 export type Table = readonly Readonly<Record<string, string | number>>[]
 
-/** Memory of a process in MB, from Linux: VmRSS is the present one, VmHWM the peak. */
+/** Memory of a process in MB, from Linux: VmRSS is the current value, VmHWM the peak. */
 export function processMegabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number | 'n/a' {
   const kilobytes = processStatus(pid, field)
   return kilobytes ? Math.round(parseInt(kilobytes) / 1024) : 'n/a'
 }
 
-/** Processor time that a process has had, in ms, from Linux in steps of 10; undefined elsewhere. */
+/** Processor time of a process in ms, in steps of 10 (Linux); undefined on other systems. */
 export function processorMs(pid: number): number | undefined {
   try {
     const [, fields] = /\) (.*)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))!
@@ -38,7 +40,7 @@ export function processorMs(pid: number): number | undefined {
   }
 }
 
-/** A field of /proc/<pid>/status; undefined when there is no such file or process. */
+/** A field of /proc/<pid>/status; undefined if there is no such file or process. */
 export function processStatus(pid: number, field: string): string | undefined {
   try {
     return new RegExp(`^${field}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]

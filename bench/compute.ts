@@ -10,30 +10,26 @@ import type { Load, Measured } from './load'
 import { run } from './load-thread'
 import { processMegabytes, processStatus, processorMs, type Bench, type Table } from './bench'
 
-/** Only these loads, separated by semicolons, 32 at a time, and nothing else. */
+/** Loads to run, separated by semicolons, 32 requests at a time. Without it, everything runs. */
 const KINDS = process.env.BENCH_KINDS?.split(';')
 const isAsked = (load: string) => !KINDS || KINDS.includes(load)
 const CONCURRENCIES = KINDS ? [32] : [1, 8, 32]
 const WARM_UP_SECONDS = 2
 const SECONDS = 8
-/** Points attested for the requests by UID. */
+/** Number of points attested for the requests by UID. */
 const ATTESTED = 500
-/** Different requests of a kind, sent in turn, so that no answer can come from a cache. */
+/** Different requests of a kind, sent in turn, so that no response can come from a cache. */
 const BODIES = 1_000
 
 /**
- * Vertices of the polygon in the requests, and the number of distinct polygons where each request has a new
- * one.
+ * Vertices of the polygon in the requests, and the number of distinct polygons if each request has a new one.
  */
 const VERTICES = 10_000
 const POLYGONS = 100
 /** Digits of a vertex that the load replaces by the number of each request. */
 const NUMBERED = '98765432'
 
-/**
- * How fast the whole service answers, compared with a route that only signs, and the cost of signing by
- * library.
- */
+/** Speed of the whole service, compared with a route that only signs, and the cost of signing by library. */
 export async function compute(bench: Bench): Promise<Table[]> {
   const { world, environment } = await bringUp(bench)
   const random = seededRandom(SEED)
@@ -106,7 +102,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
     rows.push(...measured.map((each) => ({ ...each, ofBareRate: ofBare(each) })))
   }
 
-  // One polygon for many points, as of a client with one zone; one that is attested; and a new one in each
+  // One polygon for many points, like a client with one zone; an attested polygon; and a new polygon in each
   // request.
   const zone = wobbly(random)
   const point = () => ({ type: 'Point', coordinates: [10 + random(), 50 + random()] })
@@ -155,7 +151,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
   return [rows, polygons, KINDS ? [] : await signing(), memory(world)].filter((table) => table.length > 0)
 }
 
-/** A ring round 10 E, 50 N with a random outline. */
+/** A ring around 10 E, 50 N with a random outline. */
 function wobbly(random: () => number): Polygon {
   const [phase, waves] = [random() * 2 * Math.PI, 10 + Math.floor(random() * 20)]
   const ring = Array.from({ length: VERTICES }, (_, i) => {
@@ -173,7 +169,7 @@ function numberedPolygon(random: () => number): Polygon {
   return { type, coordinates }
 }
 
-/** Microseconds of the steps of a signature, by the libraries that give the same bytes. */
+/** Microseconds of the steps of a signature, by libraries that produce the same bytes. */
 async function signing(): Promise<Table> {
   const { secp256k1 } = await import('@noble/curves/secp256k1.js')
   const noble: Curve = {
@@ -221,8 +217,8 @@ function microseconds(work: () => unknown): number {
 }
 
 /**
- * Starts the service as `npm start` does, on free ports and an own database, without samples and limits;
- * returns it with the settings for another copy of its API.
+ * Starts the service like `npm start`, on free ports and its own database, without samples and limits.
+ * Returns it with the settings for another API instance.
  */
 async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJS.ProcessEnv }> {
   const [port, chainPort] = await Promise.all([freePort(), freePort()])
@@ -267,7 +263,7 @@ function memory(world: World): Table {
   }))
 }
 
-/** The child of this process that is named anvil; undefined without /proc. */
+/** Child of this process that is named anvil; undefined without /proc. */
 function localChainPid(): number | undefined {
   if (process.platform !== 'linux') return undefined
   const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)

@@ -7,11 +7,14 @@ import { processMegabytes, type Bench, type Table } from './bench'
 import { fill, startApi } from './records'
 
 const COUNT = Number(process.env.BENCH_EXPORTS || 1_000_000)
-/** A migrated database that already has so many records; it is not changed. */
+/** Migrated database that already has this number of records. It is not changed. */
 const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 const FORMATS = ['ndjson', 'geojson', 'csv', 'geoparquet', 'flatgeobuf']
 
-/** All records in each format, each from an API process of its own: speed, memory, and what others notice. */
+/**
+ * Exports all records in each format, each from its own API process: speed, memory, and the effect on other
+ * requests.
+ */
 export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
   const databaseUrl = FILLED || (await bench.createDatabase())
   if (!FILLED) {
@@ -53,7 +56,7 @@ export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
   return [table]
 }
 
-/** The times of small requests, one after the other, which wait for the event loop only. Milliseconds. */
+/** Times of small requests, one after the other, which wait for the event loop only. Milliseconds. */
 async function others(url: string, signal: AbortSignal): Promise<number[]> {
   const times: number[] = []
   while (!signal.aborted) {
@@ -71,7 +74,7 @@ function download(url: string): Promise<{ bytes: number; firstMs: number }> {
     get(url, (response) => {
       let [bytes, firstMs] = [0, 0]
       response.on('data', (chunk: Buffer) => {
-        // The first sixteen bytes may be signs of life.
+        // The first sixteen bytes may be keep-alive bytes.
         if (bytes <= 16) firstMs = performance.now() - started
         bytes += chunk.length
       })

@@ -11,13 +11,16 @@ import { attestPoints } from './ingest'
 import { fill } from './records'
 
 const SIZE = Number(process.env.BENCH_FAIRNESS || 200_000)
-/** Changes that a listener which was long away has missed. */
+/** Number of changes that a listener missed. */
 const MISSED = Math.min(10_000, SIZE / 2)
 const SECONDS = 20
 const WARM_UP_SECONDS = 3
-/** Pause after each request of the victim, which has one of a kind under way at a time. Milliseconds. */
+/**
+ * Milliseconds of pause after each request of the victim, which has one request of each kind pending at a
+ * time.
+ */
 const PAUSE_MS = 40
-/** An answer that takes longer is an error. Milliseconds. */
+/** Milliseconds after which a response counts as an error. */
 const LONGEST_MS = 60_000
 /** Bytes of the longest text that a listener waits for. */
 const LONGEST_TEXT = 100
@@ -27,14 +30,17 @@ const GRAPHQL = JSON.stringify({
   query: '{ locationRecords(first: 10, filter: { bbox: [-10, 35, 30, 60] }) { nodes { chain uid memo } } }',
 })
 
-/** A request of the victim: resolves when it was answered; throws when it was not, or by an error. */
+/** A request of the victim. Resolves after a response, and throws without one or for an error. */
 type Ask = (number: number) => Promise<unknown>
-/** Sends what one hostile client sends until the signal aborts. Resolves with the statuses it got. */
+/**
+ * Sends the requests of one hostile client until the signal aborts. Resolves with the statuses that it
+ * received.
+ */
 type Attack = (signal: AbortSignal) => Promise<Map<number, number>>
 
 /**
- * The effect of one client that takes as much as it gets of a resource on another one: the times and errors
- * of each kind of request, alone and next to each attack. The limits per hour are off.
+ * Effect of one client that takes as much as possible of a resource on another one: the times and errors of
+ * each kind of request, alone and during each attack. The hourly limits are off.
  */
 export async function fairness(bench: Bench): Promise<Table[]> {
   const databaseUrl = await bench.createDatabase()
@@ -44,7 +50,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
       ...bench.environment,
       ...{ DATABASE_URL: databaseUrl, CHAINS: LOCAL_CHAIN.slug, API_PROCESSES: '1' },
       ...{ RATE_LIMIT_PER_HOUR: '0', RECORDS_RATE_LIMIT_PER_HOUR: '0', TRUST_PROXY: '127.0.0.1/32' },
-      // Else the victim's lists are answered without the database.
+      // The victim's lists would otherwise be served without the database.
       PAGE_CACHE_MB: '0',
       ...{ PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort) },
     },
@@ -72,7 +78,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
       'memo LIKE': attackBy(16, (i) => answered(url, '10.6.6.1', `${ITEMS}?${filterOf(likes(i))}`)),
       'NOT S_INTERSECTS': attackBy(8, (i) => answered(url, '10.6.6.2', `${ITEMS}?${filterOf(notAt(i))}`)),
       replays: attackBy(50, (i, signal) => replayed(url, '10.6.6.3', i, beginning, signal)),
-      // Two addresses are allowed four at once: all slots of sorted files.
+      // Two addresses may have four at once, which occupies all slots of sorted files.
       'slow exports': attackBy(10, (i, signal) => slowly(url, `10.6.7.${i % 5}`, signal)),
     }
     const rows: Table[number][] = []
@@ -97,7 +103,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
           attackGot: statuses.join(', ') || 'n/a',
         })
       }
-      // Requests that were begun come to their end.
+      // Lets pending requests end.
       await pause(WARM_UP_SECONDS * 1000)
     }
     return [rows]
@@ -106,7 +112,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
   }
 }
 
-/** The victim's requests, each kind from an address of its own. */
+/** Requests of the victim, each kind from its own address. */
 function asksOf(
   url: string,
   uids: readonly string[],
@@ -159,7 +165,7 @@ function asksOf(
   }
 }
 
-/** The times of requests that are asked one after the other. */
+/** Times of requests that are sent one after the other. */
 async function measure(
   ask: Ask,
 ): Promise<{ requests: number; p50Ms: number; p99Ms: number; failed: number }> {
@@ -190,7 +196,7 @@ function attackBy(lanes: number, send: (i: number, signal: AbortSignal) => Promi
       while (!signal.aborted) {
         const status = await send(next++, signal).catch(() => 0)
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
-        // As clients do that are refused.
+        // Refused clients pause in the same way.
         if (status !== 200) await pause(100)
       }
     }
@@ -203,12 +209,12 @@ function filterOf(filter: string): string {
   return new URLSearchParams({ filter, limit: '10' }).toString()
 }
 
-/** A filter that the database has to read all memos for, 199 times. */
+/** A filter that makes the database read all memos 199 times. */
 function likes(i: number): string {
   return Array.from({ length: 199 }, (_, n) => `memo LIKE '%${i}x${n}%'`).join(' OR ')
 }
 
-/** A filter that workers have to measure many geometries for. */
+/** A filter that makes workers measure many geometries. */
 function notAt(i: number): string {
   return Array.from({ length: 8 }, (_, n) => {
     const [lng, lat] = [-170 + 40 * n + (i % 10), -50 + (i % 7)]
@@ -240,7 +246,7 @@ async function ok(url: string, address: string, path: string, body?: string): Pr
 
 interface Listener {
   status: number
-  /** Resolves when a text was received. */
+  /** Resolves when a text is received. */
   until: (text: string) => Promise<void>
   close: () => void
 }
@@ -251,7 +257,7 @@ function listen(url: string, address: string, from = '', query = ''): Promise<Li
       `${url}${LISTS}/stream${query}`,
       { agent: false, headers: { 'x-forwarded-for': address, ...(from && { 'last-event-id': from }) } },
       (response) => {
-        // Little work for many megabytes: this process measures, too.
+        // Little work for many megabytes, because this process also measures.
         let last = Buffer.alloc(0)
         let look = (_: Buffer) => {}
         response.on('data', (chunk: Buffer) => {
@@ -282,7 +288,7 @@ function listen(url: string, address: string, from = '', query = ''): Promise<Li
   })
 }
 
-/** The place in the changes before those that a listener has missed. */
+/** Position in the log of changes before those that a listener missed. */
 async function positionOf(url: string): Promise<string> {
   const stream = await listen(url, '10.0.0.13')
   await stream.until('\nid: ')
@@ -293,14 +299,14 @@ async function positionOf(url: string): Promise<string> {
         const id = /\nid: ([^\n]+)/.exec(chunk)?.[1]
         if (id === undefined) return
         response.destroy()
-        // All chains, beginning with their first change.
+        // All chains from their first change.
         resolve(id.replace(/\.\d+/g, '.0'))
       })
     }).once('error', reject)
   })
 }
 
-/** Everything that was missed, once more, in a box that no other listener has. */
+/** Replays everything that was missed, in a box that no other listener has. */
 async function replayed(
   url: string,
   address: string,
@@ -312,13 +318,13 @@ async function replayed(
   const stream = await listen(url, address, beginning, box)
   if (stream.status !== 200) return stream.status
   const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
-  // A heartbeat: it has caught up.
+  // A heartbeat means that it has caught up.
   await Promise.race([ended, stream.until('\n:\nid: ')]).catch(() => {})
   stream.close()
   return stream.status
 }
 
-/** A sorted file of which a piece is read each second, some 64 kB. */
+/** A sorted file that is read in pieces of some 64 kB, one per second. */
 async function slowly(url: string, address: string, signal: AbortSignal): Promise<number> {
   const response = await fetch(`${url}${LISTS}?format=geoparquet`, {
     headers: { 'x-forwarded-for': address },

@@ -9,38 +9,38 @@ const CITIES = 2_000
  */
 export const PROVERS = 20_000
 const CHAIN_SLUGS = `ARRAY['base-sepolia', 'sepolia', 'arbitrum', 'celo']`
-/** The time of record 0, and the seconds between two records. */
+/** Time of record 0, and the seconds between two records. */
 export const FIRST_TIME = Date.UTC(2020, 0, 1)
 export const SECONDS_BETWEEN = 20
 
 /** Seeds of the generated properties of records and cities. */
 const SEEDS = { lng: 1, lat: 2, city: 3, prover: 4, distance: 5, angle: 6 }
 /**
- * A number from 0 to 1 that depends only on a whole number and the name, so that the same records are
- * generated each time.
+ * A number from 0 to 1 that depends only on a whole number and the name, so that each run generates the same
+ * records.
  */
 const uniform = (whole: string, name: keyof typeof SEEDS) =>
   `((hashint8extended(${whole}, ${SEEDS[name]}) >> 11) & 4503599627370495)::float8 / 4503599627370496::float8`
-/** The position of a city, generated in the same way: `lng` or `lat`. */
+/** Position of a city, generated in the same way: `lng` or `lat`. */
 const city = (number: string) => ({
   lng: `((${uniform(number, 'lng')}) * 350 - 175)`,
   lat: `((${uniform(number, 'lat')}) * 120 - 50)`,
 })
 const cityOf = (i: string) => `floor(${CITIES} * power((${uniform(i, 'city')}), 3))`
-/** The address of an attester, by a number up to PROVERS. */
+/** Address of an attester, by a number up to PROVERS. */
 export const proverAddress = (number: string) =>
   `'0x' || substr(md5('prover' || (${number})::text) || md5('address' || (${number})::text), 1, 40)`
 const OFFSET = (i: string) => ({
   distance: `(0.08 * sqrt(-2 * ln(1e-12::float8 + ${uniform(i, 'distance')})))`,
   angle: `(2 * pi() * ${uniform(i, 'angle')})`,
 })
-/** A number without zeros at its end, as canonical JSON has it. */
+/** A number without trailing zeros, as in canonical JSON. */
 const plain = (number: string) => `trim_scale(${number})`
 
 /**
- * An INSERT of the records from number $1 to $2: places around cities, one every 20 seconds, on four chains,
- * by 20,000 attesters. 90 % are points, the others lines and polygons of some hundred metres, in canonical
- * JSON as the indexer writes it. The table's triggers fill in the derived columns when they are enabled.
+ * An INSERT of the records from number $1 to $2: positions around cities, one every 20 seconds, on four
+ * chains, by 20,000 attesters. 90 % are points, the others lines and polygons of some hundred metres, in
+ * canonical JSON like that of the indexer. The table's triggers, if enabled, fill the derived columns.
  */
 export function insertRecordsSql(): string {
   const { lng, lat } = city('city')
@@ -62,5 +62,5 @@ export function insertRecordsSql(): string {
         FROM (SELECT i::int, ${cityOf('i')}::int AS city FROM generate_series($1::int, $2::int) AS i) AS numbered) AS placed) AS shaped`
 }
 
-/** The positions of the cities, the one with the most records first. */
+/** Positions of the cities, the one with the most records first. */
 export const CITIES_SQL = `SELECT city, ${city('city').lng} AS lng, ${city('city').lat} AS lat FROM generate_series(0, ${CITIES - 1}) AS city ORDER BY city`

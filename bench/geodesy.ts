@@ -21,13 +21,13 @@ import { seededRandom } from '../dev/random'
 import { SEED } from './ingest'
 
 const VERTICES = [4, 1_000, 10_000, 100_000]
-/** Rounds of each measurement, of which the median counts. */
+/** Number of rounds of each measurement, of which the median counts. */
 const ROUNDS = (vertices: number) =>
   vertices >= 100_000 ? 7 : vertices >= 10_000 ? 15 : vertices >= 1_000 ? 51 : 501
 
 /**
- * The geodesic kernel, @turf/turf (on a sphere or a plane) and PostGIS (on a sphere for the nearest place,
- * otherwise on a plane), on the same GeoJSON texts in the same run.
+ * Compares the geodesic kernel, @turf/turf (on a sphere or a plane) and PostGIS (on a sphere for the nearest
+ * position, otherwise on a plane), with the same GeoJSON texts in the same run.
  */
 export async function geodesy(bench: Bench): Promise<Table[]> {
   const keccak = await createKeccak(256)
@@ -44,7 +44,7 @@ export async function geodesy(bench: Bench): Promise<Table[]> {
   ]
 }
 
-/** A point and a polygon: from text to answer (cold), and with prepared geometries (warm). */
+/** A point and a polygon: from text to result (cold), and with prepared geometries (warm). */
 async function questions(bench: Bench, keccak: IHasher, postgis: Client): Promise<Table> {
   const rows: Table[number][] = []
   for (const vertices of VERTICES) {
@@ -161,8 +161,8 @@ async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise
 }
 
 /**
- * Expensive valid polygons: long edges side by side, and a smooth polygon of the same size to compare with.
- * From text to prepared, with the hash.
+ * Expensive valid polygons: long edges side by side, and a smooth polygon of the same size for comparison.
+ * From text to prepared geometry, with the hash.
  */
 function hostile(bench: Bench, keccak: IHasher): Table {
   const size = 99_990
@@ -217,7 +217,7 @@ function hostile(bench: Bench, keccak: IHasher): Table {
   })
 }
 
-/** Memory of a prepared polygon beyond that of its parsed JSON. */
+/** Memory of a prepared polygon in addition to that of its parsed JSON. */
 function memory(bench: Bench): Table {
   bench.report('memory ...')
   const polygon = wobbly(99_990, [10, 50], 100_000)
@@ -240,7 +240,7 @@ function memory(bench: Bench): Table {
   ]
 }
 
-/** The steps of a request: parse, read, hash, validate, index. */
+/** Steps of a request: parse, read, hash, validate, index. */
 function fromText(keccak: IHasher, texts: readonly [string, string]): [PreparedGeometry, PreparedGeometry]
 function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[]
 function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[] {
@@ -272,8 +272,8 @@ function inOnePass(body: Buffer): Read {
 }
 
 /**
- * Polygons of 10,000 vertices, a new one each time, from bytes to whether it contains a point: read in the
- * usual way, and in one pass.
+ * A point and polygons of 10,000 vertices, a new one each time, from bytes to `contains`: read by
+ * readGeometry, and in one pass.
  */
 function requests(bench: Bench, keccak: IHasher): Table {
   const random = seededRandom(SEED)
@@ -320,7 +320,7 @@ function requests(bench: Bench, keccak: IHasher): Table {
   })
 }
 
-/** A ring of this many vertices round a place, whose radius varies by a tenth. */
+/** A ring of this many vertices around a position, whose radius varies by a tenth. */
 function wobbly(vertices: number, [lon, lat]: [number, number], radius: number): Polygon | MultiPolygon {
   const random = seededRandom(SEED)
   const phases = Array.from({ length: 5 }, () => random() * 2 * Math.PI)
@@ -344,7 +344,7 @@ function median(rounds: number, work: () => unknown): number {
   return middle(times)
 }
 
-/** Milliseconds. */
+/** Duration in milliseconds. */
 function timed(work: () => unknown): number {
   const started = performance.now()
   work()

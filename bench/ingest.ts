@@ -23,29 +23,32 @@ import { PlainError, freePort, startService, type Service } from '../dev/service
 import { processMegabytes, type Bench, type Table } from './bench'
 import { indexWithPonder } from './ponder'
 
-/** BENCH_ATTESTATIONS sets another number; 100000 take ten minutes to attest. */
+/** Number of attestations. BENCH_ATTESTATIONS changes it; 100000 take ten minutes to attest. */
 const ATTESTATIONS = Number(process.env.BENCH_ATTESTATIONS) || 10_000
 /**
- * Attestations per transaction, which is alone in its block. What the local node takes for a block grows with
- * all that is on the chain, so many are attested in few blocks.
+ * Attestations per transaction, which is alone in its block. The local node's time per block grows with the
+ * size of the chain, so many attestations go into few blocks.
  */
 const PER_BLOCK = ATTESTATIONS > 20_000 ? 1_000 : 100
-/** Blocks beyond finality, so that all attestations are history and read by filtered logs. */
+/** Blocks beyond finality, so that all attestations are history, which is read by filtered logs. */
 const SPARE_BLOCKS = 10
-/** Pause between two looks at the indexer's progress in the database: the precision of the times. */
+/** Milliseconds between two checks of the indexer's progress in the database: the precision of the times. */
 const POLL_MS = 50
-/** The same seed gives the same points; the number itself does not matter. */
+/** Seed of the points. Its value does not matter. */
 export const SEED = 20_260_101
-/** Set, so that nothing is estimated: 100 attestations cost about 70 million, a block holds 1,000 million. */
+/**
+ * A fixed gas limit, so that nothing is estimated: 100 attestations cost about 70 million, and a block has
+ * room for 1,000 million.
+ */
 const GAS_LIMIT = 990_000_000
 /** A range of history with an attestation in every hundredth block, and the latency of its provider. */
 const SPARSE_BLOCKS = 5_000
 const SPARSE_EVERY = 100
 const LATENCY_MS = 100
-/** Times that both are indexed, with attributes and without. */
+/** Number of times that both chains are indexed, with attributes and without. */
 const ATTRIBUTE_TURNS = 5
 
-/** The indexer's log entry of a written batch, as far as it is read here. */
+/** Fields read from the indexer's log entry of a written batch. */
 interface BatchLine {
   msg: string
   /** Unix milliseconds */
@@ -56,8 +59,8 @@ interface BatchLine {
 }
 
 /**
- * How fast the indexer reads history: compared with plain SQL that inserts the same rows, with Ponder, and
- * with a distant provider.
+ * Speed at which the indexer reads history, compared with plain SQL that inserts the same rows, with Ponder,
+ * and with a distant provider.
  */
 export async function ingest(bench: Bench): Promise<Table[]> {
   const missing = missingNodeBinary()
@@ -138,16 +141,16 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   return rows
 }
 
-/** The schema v0.1 with three fields more, which become attributes. */
+/** Schema v0.1 with three more fields, which become attributes. */
 const FIELDS_MORE = `${LOCATION_SCHEMA.fields},string assetId,uint256 serial,bool active`
 
-/** Mines until all that is on the chain is final. */
+/** Mines until the whole chain is final. */
 async function finalize(chain: LocalChain): Promise<void> {
-  // Each alone: a block may take seconds.
+  // One by one, because a block may take seconds.
   for (let i = 0; i < LOCAL_CHAIN.finality + SPARE_BLOCKS; i++) await chain.provider.send('anvil_mine', [])
 }
 
-/** The same points under a schema that has attributes, by turns with those that have none. */
+/** Equal points under a schema with attributes, indexed alternately with those without. */
 async function withAttributes(bench: Bench, without: LocalChain): Promise<Table> {
   bench.report(`Preparing a chain of ${ATTESTATIONS} attestations with attributes (not counted) ...`)
   const chain = await startLocalChain({ port: await freePort(), statesKept: 3 })
@@ -183,7 +186,7 @@ async function withAttributes(bench: Bench, without: LocalChain): Promise<Table>
   ]
 }
 
-/** A range of mostly empty blocks, with latency in every answer of the node. */
+/** A range of mostly empty blocks, with latency in every response of the node. */
 async function sparse(bench: Bench): Promise<Table> {
   const count = SPARSE_BLOCKS / SPARSE_EVERY
   bench.report(`Preparing ${SPARSE_BLOCKS} sparse blocks (not counted) ...`)
@@ -220,7 +223,7 @@ async function sparse(bench: Bench): Promise<Table> {
 
 /**
  * Runs the indexer on an empty database until it has this many records, then stops it. Returns the time and
- * the resources that it took.
+ * the resources used.
  */
 async function index(bench: Bench, rpcUrl: string, count: number) {
   const databaseUrl = await bench.createDatabase()
@@ -256,7 +259,7 @@ async function index(bench: Bench, rpcUrl: string, count: number) {
   return { started, ended, megabytes, peakMegabytes, client }
 }
 
-/** An endpoint that passes the node's answers on with a delay in milliseconds. */
+/** An endpoint that delays the node's responses by some milliseconds. */
 async function startLateEndpoint(nodeUrl: string, latencyMs: number) {
   let requests = 0
   const server = createServer((request, response) => {
@@ -288,8 +291,8 @@ function figure(name: string, value: number | string, unit: string) {
 }
 
 /**
- * Attests this many seeded random points, PER_BLOCK at once, under v0.1 or as `requestOf` says. Returns their
- * UIDs.
+ * Attests this many seeded random points, PER_BLOCK at once, under v0.1 or as `requestOf` returns. Returns
+ * their UIDs.
  */
 export async function attestPoints(
   chain: LocalChain,
@@ -316,13 +319,13 @@ export async function attestPoints(
   return uids
 }
 
-/** A random point with six decimals (0.1 m), as most coordinates have. */
+/** A random point with six decimals (0.1 m), like most coordinates. */
 export function randomPoint(random: () => number) {
   const within = (limit: number) => Number(((random() * 2 - 1) * limit).toFixed(6))
   return { type: 'Point' as const, coordinates: [within(180), within(90)] }
 }
 
-/** Resolves once the database has this many records; throws when the indexer ends before. */
+/** Resolves when the database has this many records. Throws if the indexer ends before. */
 async function recordsReached(
   client: Client,
   indexer: Service,
@@ -344,7 +347,7 @@ async function recordsReached(
   }
 }
 
-/** The batches that the indexer wrote since a time, Unix milliseconds. */
+/** Batches that the indexer wrote since a time, Unix milliseconds. */
 function batchesSince(bench: Bench, since: number): BatchLine[] {
   const lines = readFileSync(path.join(bench.folder, 'indexer.log'), 'utf8')
     .split('\n')
@@ -354,15 +357,15 @@ function batchesSince(bench: Bench, since: number): BatchLine[] {
     .filter(({ msg, time }) => msg === 'batch written' && time >= since)
 }
 
-/** When a batch began, Unix milliseconds. */
+/** Begin of a batch, Unix milliseconds. */
 function beginOf({ time, bodiesMs, projectMs, writeMs }: BatchLine): number {
   return time - bodiesMs - projectMs - writeMs
 }
 
 /**
  * Milliseconds that Postgres takes to insert the rows of both tables, by one statement each in one
- * transaction: into empty copies with the same indexes, or anew into the tables themselves, which have
- * triggers too. The rows are texts in memory, as a driver sends them.
+ * transaction: into empty copies with the same indexes, or again into the tables themselves, which also have
+ * triggers. The rows are texts in memory, as a driver sends them.
  */
 async function plainSqlMs(client: Client, withTriggers: boolean): Promise<number> {
   const target = (table: string) => (withTriggers ? table : `plain_${table}`)

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Load, Measured } from './load'
 
-/** Runs one load in a thread of its own, so that other work of the benchmark does not slow it. */
+/** Runs one load in its own thread, so that other work of the benchmark does not slow it. */
 export function run(load: Load): Promise<Measured> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(path.join(__dirname, 'load.js'), { workerData: load })

@@ -2,22 +2,25 @@ import { connect } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 
 /**
- * The task of a worker thread: POST requests with these bodies in turn (without bodies: GET requests), this
- * many at a time, for this long.
+ * Task of a worker thread: sends POST requests with these bodies in turn (GET requests without bodies), with
+ * this concurrency, for this duration.
  */
 export interface Load {
-  /** Used in turn, as by a load balancer. */
+  /** used in turn, as by a load balancer */
   readonly urls: readonly string[]
   readonly bodies: readonly string[]
   readonly concurrency: number
   readonly seconds: number
-  /** Of GET requests. */
+  /** headers of GET requests */
   readonly headers?: Readonly<Record<string, string>>
-  /** Digits that each body has once, which become the number of the request: no two requests are the same. */
+  /**
+   * Digits that occur once in each body and become the number of the request, so that no two requests are
+   * equal.
+   */
   readonly numbered?: string
 }
 
-/** The result. Rate and times are of requests with status 200; all others are errors. */
+/** Result of a load. Rate and times are those of requests with status 200; all others are errors. */
 export interface Measured {
   readonly requestsPerSecond: number
   readonly p50Ms: number
@@ -26,7 +29,7 @@ export interface Measured {
 }
 
 /**
- * A socket per lane and the least that reads an answer of HTTP/1.1: Node's client would need ten times the
+ * One socket per lane and the minimum that reads an HTTP/1.1 response. Node's client would need ten times the
  * CPU, on the cores that it measures.
  */
 async function send({ urls, bodies, concurrency, seconds, headers = {}, numbered }: Load): Promise<Measured> {
@@ -70,7 +73,7 @@ async function send({ urls, bodies, concurrency, seconds, headers = {}, numbered
   }
 }
 
-/** Each URL by turns with each body; as many messages as there are pairs that come together. */
+/** Messages that combine the URLs and the bodies alternately, as many as there are combinations. */
 function messagesOf(
   urls: readonly string[],
   bodies: readonly string[],
@@ -105,13 +108,13 @@ function connectionTo(target: string, connections: Map<string, Connection>): Con
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 
-/** One kept connection, for one request at a time. */
+/** One kept-alive connection, for one request at a time. */
 class Connection {
   private readonly socket
   private waiting: { resolve: (status: number) => void; reject: (error: Error) => void } | undefined
   private received: Buffer[] = []
   private length = 0
-  /** Of the answer under way: its status, and its length; NaN where it comes in chunks. */
+  /** Status and length of the pending response. The length is NaN for a chunked response. */
   private head: { status: number; length: number } | undefined
 
   constructor(target: string) {
@@ -123,7 +126,7 @@ class Connection {
     this.socket.on('close', () => this.waiting?.reject(new Error('closed')))
   }
 
-  /** Resolves with the status once the whole answer has arrived. */
+  /** Resolves with the status when the whole response has arrived. */
   ask(message: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       this.waiting = { resolve, reject }
@@ -151,7 +154,7 @@ class Connection {
       const body = status === 304 || status === 204 ? 0 : stated === undefined ? NaN : Number(stated)
       this.head = { status, length: end + END_OF_HEAD.length + body }
     }
-    // An answer in chunks ends with an empty one.
+    // A chunked response ends with an empty chunk.
     const whole = Number.isNaN(this.head.length)
       ? Buffer.concat(this.received.slice(-LAST_CHUNK.length)).subarray(-LAST_CHUNK.length).equals(LAST_CHUNK)
       : this.length >= this.head.length

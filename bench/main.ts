@@ -36,8 +36,8 @@ let cleaning = Promise.resolve()
 let interrupted = false
 
 /**
- * `npm run bench -- ingest compute`: runs the named benchmarks, or all. Figures go to standard output,
- * progress to standard error.
+ * `npm run bench -- ingest compute` runs the named benchmarks, or all without a name. Figures go to standard
+ * output, progress to standard error.
  */
 async function main(): Promise<void> {
   const asked = process.argv.slice(2)
@@ -125,7 +125,7 @@ async function onServer<Row extends object>(server: string, sql: string): Promis
   }
 }
 
-/** The rows under their column names, numbers aligned to the right. */
+/** Rows under their column names, numbers aligned to the right. */
 function aligned(table: Table): string {
   const names = Object.keys(table[0]!)
   const lines = [names, ...table.map((row) => names.map((name) => String(row[name])))]
@@ -141,7 +141,7 @@ function aligned(table: Table): string {
     .join('\n')
 }
 
-/** Runs all registered clean-ups; a second call waits for the first. */
+/** Runs all registered clean-ups. A second call waits for the first. */
 function cleanUp(): Promise<void> {
   cleaning = cleaning.then(async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
@@ -149,7 +149,7 @@ function cleanUp(): Promise<void> {
   return cleaning
 }
 
-// The processes under test end with this one, databases do not.
+// The processes under test end with this one; databases do not.
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     interrupted = true
@@ -157,7 +157,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 
 main().catch((error: Error) => {
-  // After an interruption benchmarks fail, as the clean-up removes what they use.
+  // After an interruption benchmarks fail, because the clean-up removes what they use.
   if (interrupted) return
   console.error(error instanceof PlainError ? error.message : error)
   process.exit(1)

@@ -7,15 +7,13 @@ import { PlainError, freePort } from '../dev/services'
 import { LOCATION_SCHEMAS } from '../src/location'
 import { processMegabytes, type Bench } from './bench'
 
-/**
- * The Ponder project, from the project's folder. It has packages of its own, pinned by its package-lock.json.
- */
+/** Ponder project in its own folder, with its own packages, pinned by its package-lock.json. */
 const PROJECT = 'bench/ponder'
-/** The database schema of Ponder's tables. */
+/** Database schema of Ponder's tables. */
 const SCHEMA = 'ponder'
-/** Pause between two looks at Ponder's progress in the database. */
+/** Milliseconds between two checks of Ponder's progress in the database. */
 const POLL_MS = 50
-/** How often the one endpoint is listed for Ponder; see ponder.config.ts. */
+/** Number of times that the endpoint is listed for Ponder; see ponder.config.ts. */
 const RPC_COPIES = 200
 const STOP_TIMEOUT_MS = 8_000
 const TIMEOUT_MS = 30 * 60_000
@@ -23,25 +21,25 @@ const TIMEOUT_MS = 30 * 60_000
 export interface PonderFigures {
   /** The version of Ponder. */
   version: string
-  /** From the start of the process until all records could be read. */
+  /** from the start of the process until all records could be read */
   ms: number
-  /** From the start of the process until the first record could be read. */
+  /** from the start of the process until the first record could be read */
   firstRecordMs: number
   peakMegabytes: number | 'n/a'
 }
 
 /**
- * How long the indexing framework Ponder takes to read the same attestations into an empty database: the same
- * events, one getAttestation each, an event log and records. Throws a PlainError when Ponder's packages
+ * Time that the indexing framework Ponder needs to read the same attestations into an empty database: the
+ * same events, one getAttestation each, an event log and records. Throws a PlainError if Ponder's packages
  * cannot be installed.
  */
 export async function indexWithPonder(given: {
   rpcUrl: string
-  /** URL of an empty database. */
+  /** URL of an empty database */
   databaseUrl: string
-  /** The number of records to wait for. */
+  /** number of records to wait for */
   count: number
-  /** The folder for its log, ponder.log. */
+  /** folder for its log, ponder.log */
   folder: string
   report: Bench['report']
   progress: Bench['progress']
@@ -77,14 +75,14 @@ export async function indexWithPonder(given: {
   }
 }
 
-/** Installs Ponder's packages when they are missing or not the pinned ones, and returns Ponder's version. */
+/** Installs Ponder's packages if they are missing or not the pinned ones, and returns Ponder's version. */
 function installPackages(report: Bench['report']): string {
   const wanted = (
     JSON.parse(readFileSync(`${PROJECT}/package.json`, 'utf8')) as { dependencies: { ponder: string } }
   ).dependencies.ponder
   if (installedVersion() === wanted) return wanted
   report(`Installing Ponder ${wanted} into ${PROJECT}/node_modules (not counted) ...`)
-  // Not npm ci, which takes the lock file for outdated because it lacks packages for other platforms.
+  // npm ci would consider the lock file outdated, because it lacks packages for other platforms.
   const npm = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'], {
     cwd: PROJECT,
     encoding: 'utf8',
@@ -107,7 +105,7 @@ function installPackages(report: Bench['report']): string {
 
 function installedVersion(): string | undefined {
   try {
-    // npm writes this file last; without it an installation was interrupted.
+    // npm writes this file last; without it, an installation was interrupted.
     readFileSync(`${PROJECT}/node_modules/.package-lock.json`)
     return (
       JSON.parse(readFileSync(`${PROJECT}/node_modules/ponder/package.json`, 'utf8')) as { version: string }
@@ -194,7 +192,7 @@ function startPonder({
   }
 }
 
-/** The number of records; 0 while there is no table. */
+/** Number of records; 0 if there is no table. */
 async function records(client: Client): Promise<number> {
   try {
     const { rows } = await client.query<{ count: number }>(

@@ -23,30 +23,30 @@ import { SEED } from './ingest'
 import { run } from './load-thread'
 
 /**
- * BENCH_RECORDS sets other numbers, separated by commas. Each is measured on the same table, filled up from
- * the one before.
+ * Numbers of records. BENCH_RECORDS sets others, separated by commas. Each is measured in the same table,
+ * which is filled up from the previous number.
  */
 const SIZES = (process.env.BENCH_RECORDS || '1000000,10000000').split(',').map(Number)
-/** A migrated database that already has the one number of records of BENCH_RECORDS; it is not changed. */
+/** Migrated database that already has the one number of records of BENCH_RECORDS. It is not changed. */
 const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
-/** Only these kinds of lists, separated by semicolons, and nothing else. */
+/** Kinds of lists to measure, separated by semicolons. Without it, everything runs. */
 const KINDS = process.env.BENCH_KINDS?.split(';')
 /** Records per generating statement. */
 const CHUNK = 100_000
 const CONCURRENCY = 32
-/** For times that are not those of a queue. */
+/** Concurrency for times without a queue. */
 const FEW = 8
 const SECONDS = 8
 const WARM_UP_SECONDS = 2
-/** Different requests of a kind, sent in turn; pgbench takes at most 128 scripts. */
+/** Different requests of a kind, sent in turn. pgbench accepts at most 128 scripts. */
 const VARIANTS = 100
-/** Rows of a page's query: one more than the page, to know whether there is a next one. */
+/** Rows of a page's query: one more than the page, to detect a next one. */
 const LIMIT = 100
-/** Half the side of a box round a city, degrees. */
+/** Half the side of a box around a city, degrees. */
 const CITY = 0.2
 
 type Random = () => number
-/** A page that is asked for, and the reads of the database that its answer takes at least. */
+/** A requested page, and the minimum of database reads that its response needs. */
 interface Page {
   path: string
   read: (store: Store) => Promise<unknown>
@@ -58,7 +58,7 @@ interface City {
 
 /**
  * Speed of lists of records with a million and ten million records, compared with pgbench with the same SQL,
- * and with the least that Node does for them.
+ * and with the minimum that Node does for them.
  */
 export async function records(bench: Bench): Promise<Table[]> {
   const databaseUrl = FILLED || (await bench.createDatabase())
@@ -116,8 +116,8 @@ function ratio(a: number, b: number): number {
 }
 
 /**
- * Fills the table up without its indexes and triggers; then derives what the triggers keep, by the statements
- * of the migration.
+ * Fills the table up without its indexes and triggers, then derives the trigger's tables by the statements of
+ * the migration.
  */
 export async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
   const indexes = (
@@ -163,8 +163,8 @@ export async function fill(bench: Bench, client: Client, from: number, to: numbe
 }
 
 /**
- * The kinds of requests. The selective ones find about as many records at every size, so their cost should
- * not grow.
+ * Kinds of requests. The selective ones find about as many records at every size, so their cost should not
+ * grow.
  */
 async function kindsOf(client: Client, size: number): Promise<Record<string, Page[]>> {
   const random = seededRandom(SEED)
@@ -185,8 +185,8 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
       (degrees) => Math.round(degrees * 1e6) / 1e6,
     ) as unknown as readonly [number, number, number, number],
   })
-  // A city of middling size has 0.4 of a thousandth of all records, half of them within 0.1 degrees: this box
-  // has about a hundred.
+  // A city of medium size has 0.4 thousandths of all records, half of them within 0.1 degrees: this box has
+  // about a hundred.
   const neighbourhood = () => box(anyCity(), 0.05 * Math.sqrt(1_000_000 / size))
   const variants = <Made>(make: (random: Random) => Made) =>
     Array.from({ length: VARIANTS }, () => make(random))
@@ -226,7 +226,8 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
     'CQL2: a city or a prover': variants(() =>
       filterPage(`S_INTERSECTS(geometry, BBOX(${neighbourhood().bbox.join()})) OR prover = '${anyProver()}'`),
     ),
-    // Against the first in the order on the plane, which are not the nearest: their geometries only.
+    // Compared with the first records in the order on the plane, which are not the nearest: their geometries
+    // only.
     'nearest, of the plane': variants(() =>
       nearestPage((store, at) => store.samplePlaces({}, [[...at, ...at]], LIMIT + 1)),
     ),
@@ -240,7 +241,7 @@ function listPage(filter: RecordFilter): Page {
   }
 }
 
-/** Features, and how many match. */
+/** Features, and the number that match. */
 function filterPage(filter: string): Page {
   const condition = conditionIn(filter) as RecordFilter['condition']
   return {
@@ -269,7 +270,7 @@ function queryString({ chain, prover, after, before, bbox }: RecordFilter): stri
   ).toString()
 }
 
-/** The statements that the API sends for each of these pages. */
+/** Statements that the API sends for each of these pages. */
 async function statementsOf(databaseUrl: string, pages: readonly Page[]): Promise<Statement[][]> {
   let sent: Statement[] = []
   class RecordingClient extends Client {
@@ -359,7 +360,7 @@ export async function startApi(
   return { url: `http://127.0.0.1:${port}`, service }
 }
 
-/** Pages that were asked before, while no record changes: from one process, and from the shipped default. */
+/** Repeated pages while no record changes: from one process, and from the default number of processes. */
 async function kept(
   bench: Bench,
   databaseUrl: string,
@@ -385,7 +386,7 @@ async function kept(
   return rows
 }
 
-/** A second of the same statements by pg and Fastify, whose text is passed through (bare-records.ts). */
+/** Equal statements through pg and Fastify per second, with the text passed through (bare-records.ts). */
 async function passedThrough(bench: Bench, databaseUrl: string, pages: Statement[][]): Promise<number> {
   const port = await freePort()
   const file = path.join(bench.folder, 'pages.json')

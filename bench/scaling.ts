@@ -4,7 +4,7 @@ import type { Bench, Table } from './bench'
 import { run } from './load-thread'
 import { fill, startApi } from './records'
 
-/** Records; two of the three copies of the data must fit into memory beside the rest. */
+/** Number of records. Two of the three copies of the data must fit into memory with everything else. */
 const SIZE = Number(process.env.BENCH_SCALING || 200_000)
 const CONCURRENCY = 32
 const WARM_UP_SECONDS = 2
@@ -17,7 +17,7 @@ const KINDS = {
 
 /**
  * Lists per second of one API process on one, two and three database servers, directly and through PgBouncer,
- * without writes. Bytes of a record at the end.
+ * without writes. At the end, bytes of a record.
  */
 export async function scaling(bench: Bench): Promise<Table[]> {
   if (MISSING_PACKAGES.length) throw new Error(`Missing Debian packages: ${MISSING_PACKAGES.join(', ')}`)

@@ -7,7 +7,7 @@ import { fill, startApi } from './records'
 
 const SIZE = Number(process.env.BENCH_TILES || 1_000_000)
 const ZOOMS = [0, 4, 8, 12]
-/** Different tiles of a zoom: those of so many records, picked evenly. */
+/** Number of different tiles of a zoom: those of records that are picked evenly. */
 const VARIANTS = 100
 const SECONDS = 8
 const WARM_UP_SECONDS = 2
@@ -15,7 +15,7 @@ const CONCURRENCY = 8
 const HEADERS = { 'accept-encoding': 'gzip' }
 
 /**
- * The query of pg_tileserv (internal: data/layer_table.go), with its default limit: a tile with more features
+ * Query of pg_tileserv (internal: data/layer_table.go), with its default limit: a tile with more features
  * leaves the others out.
  */
 const PLAIN = `SELECT ST_AsMVT(mvtgeom, 'records', 4096, 'geom') AS tile FROM (
@@ -26,7 +26,7 @@ const PLAIN = `SELECT ST_AsMVT(mvtgeom, 'records', 4096, 'geom') AS tile FROM (
 
 type Tile = readonly [z: number, x: number, y: number]
 
-/** Vector tiles of a million records, cold and warm, and the query that makes them in the database. */
+/** Vector tiles of a million records, cold and warm, and the query that builds them in the database. */
 export async function tiles(bench: Bench): Promise<Table[]> {
   const databaseUrl = process.env.BENCH_RECORDS_DATABASE_URL || (await bench.createDatabase())
   const client = new Client({ connectionString: databaseUrl })
@@ -37,7 +37,7 @@ export async function tiles(bench: Bench): Promise<Table[]> {
   await client.connect()
   try {
     if (!process.env.BENCH_RECORDS_DATABASE_URL) await fill(bench, client, 0, SIZE)
-    // As the API's own connections are set up: the plain query is faster so.
+    // Settings of the API's own connections, with which the plain query is faster.
     await client.query('SET jit = off; SET max_parallel_workers_per_gather = 0; SET work_mem = "16MB"')
     const api = await startApi(bench, databaseUrl)
     const forgetful = await startApi(bench, databaseUrl, { TILE_CACHE_MB: '0' }, 'api-without-cache')
@@ -73,7 +73,7 @@ export async function tiles(bench: Bench): Promise<Table[]> {
   }
 }
 
-/** The tiles of a zoom that hold records picked evenly: what people look at, most of it where most is. */
+/** Tiles of a zoom that contain evenly picked records: denser areas are requested more often. */
 async function tilesOf(client: Client, zoom: number): Promise<Tile[]> {
   const { rows } = await client.query<{ x: number; y: number }>(
     `SELECT DISTINCT (location_x(geom) >> $1)::int AS x, (location_y(geom) >> $1)::int AS y FROM location_record
@@ -83,7 +83,7 @@ async function tilesOf(client: Client, zoom: number): Promise<Tile[]> {
   return rows.map(({ x, y }) => [zoom, x, y] as const)
 }
 
-/** The plain query, one after the other over one connection. */
+/** The plain query, one after the other on one connection. */
 async function plain(client: Client, some: readonly Tile[], seconds: number) {
   const times: number[] = []
   const started = performance.now()

@@ -11,12 +11,12 @@ import { insertRecordsSql } from './generated-records'
 import { startApi } from './records'
 
 const SUBSCRIPTIONS = Number(process.env.BENCH_WEBHOOKS || 1_000)
-/** Records of the burst, all at once. */
+/** Number of records of the burst, all at once. */
 const BURST = 20
-/** Records one after another, each when the last was delivered to all. */
+/** Number of records one after another, each after the previous one was delivered to all. */
 const SINGLE = 20
 
-/** API processes, subscriptions without a filter, one receiver in this process that answers at once. */
+/** API processes, subscriptions without a filter, and one receiver in this process that responds at once. */
 export async function webhooks(bench: Bench): Promise<Table[]> {
   const databaseUrl = await bench.createDatabase()
   await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
@@ -73,7 +73,7 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
       await pause(200)
     }
     const megabytes = processMegabytes(service.pid, 'VmHWM')
-    // A second copy, when the first is killed.
+    // A second API instance, while the first is killed.
     await startApi(bench, databaseUrl, { WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: host }, 'api-2')
     await service.kill()
     const takenOver = await deliver(1)

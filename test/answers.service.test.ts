@@ -6,8 +6,8 @@ import { answersAreRead, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Answers that land on real chains, directly and through the proxy, as GET /api/v0/answers and GraphQL tell
- * of them.
+ * Answers that land on real chains, directly and through the proxy, as GET /api/v0/answers and GraphQL return
+ * them.
  */
 
 type Json = any
@@ -21,13 +21,13 @@ let world: TestWorld
 interface Landing {
   uid: string
   answer: Json
-  /** Of the block, Unix seconds. */
+  /** time of the block, Unix seconds */
   time: number
 }
 const landed: Record<string, Landing & { chain: LocalChain }> = {}
 const local = (slug: string) => world.chains.get(slug)!
 const uidsOf = ({ body }: { body: Json }): string[] => body.data.map(({ uid }: Json) => uid)
-/** Newest first; of one time, in the order of their ids. */
+/** UIDs, newest first; for equal times, in the order of their ids. */
 const uids = (...names: string[]) =>
   names
     .map((name) => landed[name]!)
@@ -35,11 +35,11 @@ const uids = (...names: string[]) =>
     .sort((a, b) => (a.key < b.key ? 1 : -1))
     .map(({ uid }) => uid)
 
-/** What is expected of two answers, in the order of the list. */
+/** Expected values for two answers, in the order of the list. */
 const inOrder = <T>(first: string, second: string, expected: [T, T]): T[] =>
   uids(first, second)[0] === landed[first]!.uid ? expected : [...expected].reverse()
 
-/** Computes, submits by an account that has nothing to do with the service, and answers the UID. */
+/** Computes, submits from an account unrelated to the service, and returns the UID. */
 async function land(slug: string, operation: string, question: object): Promise<Landing> {
   const chain = local(slug)
   const { body: answer } = await world.post(`/compute/v0/${operation}`, {
@@ -60,8 +60,8 @@ async function land(slug: string, operation: string, question: object): Promise<
 
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: CHAINS.join() })
-  // The API notes its signer and the proxy of each chain, the indexers take them: from then on nothing is
-  // missed.
+  // The API records its signer and the proxy of each chain, and the indexers load them: after that, nothing
+  // is missed.
   await answersAreRead(world)
   const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
   const within = { geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE }
@@ -77,7 +77,7 @@ beforeAll(async () => {
     ['again', 'celo', 'distance', { ...distance, submission: 'proxy', recipient: RECIPIENT }],
   ] as const)
     landed[name] = { ...(await land(slug, operation, question)), chain: local(slug) }
-  // Anyone may attest by the same schema.
+  // Anyone may attest under the same schema.
   await attest(local('celo'), answerRequest(1n, landed.distance!.answer.attestation.schema), 2)
   await world.caughtUp()
 }, 180_000)
@@ -109,10 +109,10 @@ test('lists a landed answer with its claims and its position on the chain', asyn
     block_hash: expect.any(String),
     transaction_hash: expect.any(String),
     log_index: 0,
-    // No page of others knows a chain of this machine.
+    // No external explorer knows a chain on this machine.
     ...{ transaction_url: null, attestation_url: null },
   })
-  // What the service itself says of it.
+  // The service's own report about it.
   const { attestation, delegatedAttestation } = answer
   const { body: verified } = await world.post('/compute/v0/verify', {
     ...{ chainId: chain.chain.id, attestation, delegatedAttestation },
@@ -229,7 +229,7 @@ test('returns the same answers by raw GraphQL with the same filters, and their e
     data: {
       all: { totalCount: 4, nodes: uids('again', 'far', 'near', 'distance').map((each) => ({ uid: each })) },
       ofInput: {
-        // The two chains have clocks of their own: either may be the newer one.
+        // The two chains have their own clocks: either answer may be the newer one.
         nodes: inOrder('again', 'distance', [
           expect.objectContaining({ uid: landed.again!.uid, attester: local('celo').proxy }),
           {

@@ -22,7 +22,7 @@ import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
 import { keySigner, sealOf } from '../src/eas'
 import type { Identity } from '../api/compute/signers'
 
-/** The compiled workers: `npm test` builds before it runs. */
+/** Compiled workers: `npm test` builds before it runs. */
 export const MEASURE_WORKER = path.resolve('dist/api/compute/measure-worker.js')
 export const SIEVE_WORKER = path.resolve('dist/api/query/sieve-worker.js')
 export const COLUMNAR_WORKER = path.resolve('dist/api/formats/columnar/worker.js')
@@ -30,33 +30,35 @@ export const COLUMNAR_WORKER = path.resolve('dist/api/formats/columnar/worker.js
 interface TestServerOptions extends Partial<
   Omit<ServerParts, 'store' | 'records' | 'attesters' | 'resolver' | 'counter' | 'walletTier'>
 > {
-  /** Default: an unreachable database. */
+  /** an unreachable database by default */
   databaseUrl?: string
-  /** Of replicas. */
+  /** URLs of replicas */
   readUrls?: readonly string[]
-  /** Of the local chain; without it, no chain is signed for. */
+  /** URL of the local chain; without it, no chain is signed for */
   rpcUrl?: string
   /** The chain's proxy. */
   proxy?: string
-  /** Of the signer. Default: the local chain's. */
+  /** private key of the signer; the local chain's by default */
   key?: string
-  /** What else than its key makes it the service. */
+  /** further parts of the service's identity, in addition to its key */
   identity?: Partial<Identity>
   redisUrl?: string
-  /** Whether contracts may sign. Default: true. */
+  /** true if contracts may sign; the default */
   smartAccounts?: boolean
-  /** How long an answer of Redis is waited for. Default: long, so that a busy machine loses none. */
+  /** milliseconds to wait for Redis; long by default, so that a busy machine loses no response */
   redisTimeoutMs?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
 }
 interface TestServer {
   readonly app: FastifyInstance
   readonly redis: SharedRedis | undefined
-  /** Closes the server and all that was made for it. */
+  /** closes the server and everything that was created for it */
   close: () => Promise<void>
 }
 
-/** The API in this process, complete but not listening; the parts that are not given are the usual ones. */
+/**
+ * Builds the API in this process, complete but not listening. Parts that are not given have their defaults.
+ */
 export async function buildTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const {
     databaseUrl = 'postgres://nobody@127.0.0.1:1/none',
@@ -142,20 +144,20 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
 }
 
 export interface TestApi {
-  /** Where it listens. */
+  /** URL of the socket */
   readonly url: string
   readonly redis: SharedRedis | undefined
-  /** Number of its open connections. */
+  /** number of its open connections */
   connections: () => Promise<number>
   close: () => Promise<void>
 }
 
 export interface TestApiOptions extends TestServerOptions {
-  /** Default: a free one. */
+  /** a free one by default */
   port?: number
 }
 
-/** The API in this process, listening on a real socket. */
+/** Starts the API in this process on a real socket. */
 export async function startApi({
   port = 0,
   rateLimitPerHour = 0,
@@ -171,8 +173,8 @@ export async function startApi({
 }
 
 /**
- * Sends these bytes; resolves to all that comes back until the peer closes, or is quiet for `quietMs` after
- * one or more whole answers.
+ * Sends these bytes. Resolves to everything that is received until the peer closes, or is quiet for `quietMs`
+ * after one or more whole responses.
  */
 export function exchange(url: string, bytes: string | Buffer, quietMs = 100): Promise<string> {
   return new Promise((resolve) => {
@@ -193,7 +195,9 @@ export function exchange(url: string, bytes: string | Buffer, quietMs = 100): Pr
   })
 }
 
-/** Whether these bytes (one a character) are whole answers with Content-Length, the last one not interim. */
+/**
+ * True if these bytes (one per character) are whole responses with Content-Length, the last one not interim.
+ */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n') + 4
   if (end < 4) return false

@@ -5,7 +5,7 @@ import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 
-/** The page that attests a place, on the running service, in a real browser (needs chromium). */
+/** Tests of the page that attests a place, on the running service, in a real browser (needs chromium). */
 
 let world: TestWorld
 beforeAll(async () => {
@@ -25,12 +25,12 @@ async function open(
   return browser
 }
 const button = ({ page }: OpenPage, name: string) => page.getByRole('button', { name, exact: true })
-/** The UID, once the service shows the record. */
+/** UID of the attestation, when the service returns the record. */
 async function shown({ page }: OpenPage): Promise<string> {
   await page.locator('.attested-place[data-indexed=true]').waitFor()
   return page.locator('[data-uid]').innerText()
 }
-/** Complaints but for the record that is looked for until it is there. */
+/** Complaints, without those about a record that is not found yet. */
 const others = (complaints: readonly string[]) =>
   complaints.filter((complaint) => !complaint.includes('status of 404 (Not Found)'))
 const recordOf = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body
@@ -120,7 +120,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     })
     expect(new URL(page.url()).searchParams.get('memo')).toBe('Tower')
     expect((await (await world.chain.eas()).getAttestation!(uid)).revocable).toBe(true)
-    // A second one needs a second decision.
+    // A second attestation needs a second decision.
     expect(await button(browser, 'Attest it with a test account').count()).toBe(0)
     await button(browser, 'Attest another one').click()
     await button(browser, 'Attest it with a test account').waitFor()
@@ -142,7 +142,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await button(browser, 'Attest it with a test account').scrollIntoViewIfNeeded()
     await browser.picture('attest-linked')
     expect(await browser.barriers()).toEqual([])
-    // Its own words are no one else's.
+    // The user's own words are not attributed to anyone else.
     await page.getByLabel('Memo', { exact: true }).fill('Mine')
     await note.waitFor()
     await page.getByLabel('Place', { exact: true }).fill('2, 48')
@@ -161,7 +161,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await using browser = await open({ place: '2.2945, 48.8584' })
     const { page, complaints } = browser
     const given = `{"geometry":{"type":"Point","coordinates":[60.5,30.25]},"salt":"0x${'5a'.repeat(32)}"}`
-    // What the page itself has: page.url() lags behind.
+    // The page's own URL: page.url() lags behind.
     const address = () => page.evaluate<string>('location.href')
     for (const text of [given, given.slice(0, -1)]) {
       await page.getByLabel('Place', { exact: true }).fill('1, 2')
@@ -230,7 +230,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(await problem.innerText()).toMatch(words)
     expect(wallet.asked).not.toContain('eth_sendTransaction')
     if (!given.file) await page.getByText('Nothing was sent: a field above').waitFor()
-    // It can be mended, and tried again.
+    // The form can be corrected and submitted again.
     expect(await button(browser, 'Attest it with Stand-in').isEnabled()).toBe(true)
   })
 

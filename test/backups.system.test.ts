@@ -8,7 +8,7 @@ import { emptyFolder, run } from './servers'
 import { rows } from './database'
 import { insertRecords, uidOf } from './records'
 
-/** The recipe of docs/operations/backups.md, with pgBackRest from Debian. */
+/** Recipe of docs/operations/backups.md, with pgBackRest from Debian. */
 const PGBACKREST = '/usr/bin/pgbackrest'
 const missing = [...MISSING_PACKAGES, ...(existsSync(PGBACKREST) ? [] : ['pgbackrest'])]
 const needs = missing.length ? ` (needs ${missing.join(', ')})` : ''
@@ -62,7 +62,7 @@ describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
     const state = async () => (await store.recordStates()).find(({ chain }) => chain === 'celo')
     try {
       await insertRecords(url, [{ uid: uidOf(1) }], 1)
-      // pgBackRest counts whole seconds: the backup ended in one before.
+      // pgBackRest counts whole seconds: the backup must end in an earlier one.
       await rows(url, 'SELECT pg_sleep(1.1)')
       const [moment] = await rows<{ now: string }>(url, 'SELECT clock_timestamp()::text AS now')
       await insertRecords(url, [{ uid: uidOf(2) }], 2)
@@ -80,7 +80,7 @@ describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
         )
         .toBe(1)
 
-      // A fast shutdown: pgBackRest restores nothing under a server that may run.
+      // A fast shutdown: pgBackRest does not restore under a server that may be running.
       await postgres.kill('SIGINT')
       backrest('--delta', '--type=time', `--target=${moment!.now}`, '--target-action=promote', 'restore')
       await postgres.start()
@@ -95,7 +95,7 @@ describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
           ),
         )
         .toEqual([uidOf(1)])
-      // Another record takes the number of the one that was lost.
+      // Another record gets the number of the lost one.
       await insertRecords(url, [{ uid: uidOf(3) }], 3)
       const after = { list: await list(), state: await state() }
       expect(after.state!.revision).toBe(before.state!.revision)

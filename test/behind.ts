@@ -19,26 +19,26 @@ export interface FaultyWorld {
   readonly chains: ReadonlyMap<string, LocalChain>
   readonly databaseUrl: string
   readonly proxy: RpcProxy
-  /** The indexer's environment. */
+  /** environment of the indexer */
   readonly environment: NodeJS.ProcessEnv
-  /** Resolves once the chain's head block, compared by hash, is in the database. */
+  /** resolves when the chain's head block, compared by hash, is in the database */
   caughtUp: () => Promise<void>
   stop(): Promise<void>
 }
 
-/** An indexer that is restarted whenever it ends, as a supervisor does. */
+/** An indexer that is restarted whenever it ends, as by a supervisor. */
 export interface KeptIndexer {
-  /** Every exit code so far, as its process ends with; the signal for a kill. */
+  /** Exit codes so far, or the signal for a kill. */
   readonly exits: readonly (number | NodeJS.Signals)[]
-  /** Resolves with its log when it refuses to run (code 2); it is not restarted then. */
+  /** Resolves with its log if it refuses to run (code 2). It is not restarted then. */
   readonly refused: Promise<string>
   readonly log: () => string
   stop(): Promise<void>
 }
 
-/** The test account that attests the answers of a faulty world. */
+/** Test account that attests the answers of a faulty world. */
 export const ANSWERER = 5
-/** The content of an answer's attestation: a distance, or a boolean. */
+/** Content of an answer's attestation: a distance, or a boolean. */
 export function answerRequest(result: bigint | boolean, schema = RESULT_SCHEMA) {
   const context = { inputRefs: [ZeroHash], timestamp: 1_767_225_600 }
   return request(
@@ -48,14 +48,14 @@ export function answerRequest(result: bigint | boolean, schema = RESULT_SCHEMA) 
       : encodeBooleanResult(result, { ...context, operation: 'within:50000' }),
   )
 }
-/** That of numeric results: EAS itself compares no payload with its schema. */
+/** Schema of numeric results. EAS itself compares no payload with its schema. */
 export const RESULT_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 
-/** How long an indexer with HASTY waits for an RPC answer: for tests in which answers are late. */
+/** Milliseconds that an indexer with HASTY waits for an RPC response, for tests with late responses. */
 export const TIMEOUT_MS = 2_000
 export const HASTY: NodeJS.ProcessEnv = { RPC_TIMEOUT_SECONDS: String(TIMEOUT_MS / 1000) }
 const SLUG = LOCAL_CHAIN.slug
-/** Short, because tests restart often; constant, because nothing needs a back-off. */
+/** Short, because tests restart often; constant, because no back-off is needed. */
 const RESTART_MS = 50
 
 export async function startFaultyWorld(): Promise<FaultyWorld> {
@@ -78,7 +78,7 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
       DATABASE_URL: database.url,
       RPC_URL_BASE_SEPOLIA: proxy.url,
       HEAD_POLL_SECONDS: '0.2',
-      // Off: the tests run the audit, so that what it repairs does not depend on timing.
+      // Off: the tests run the audit, so that its repairs do not depend on timing.
       AUDIT_CALLS_PER_SECOND: '0',
     },
     caughtUp: () => caughtUp(chain, database.url),
@@ -90,7 +90,7 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
   }
 }
 
-/** The same chain and endpoint, with another database. */
+/** Chain and endpoint of a world, with another database. */
 export function onDatabase(world: FaultyWorld, databaseUrl: string): FaultyWorld {
   return {
     ...world,
@@ -111,7 +111,7 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
       [chain.chain.slug],
     ).catch(() => [])
     if (top?.hash === head.hash) return
-    // A new head at a height that was already read is noticed only with the next block.
+    // The indexer notices a new head at a height that was already read only with the next block.
     if (top && top.height >= head.number) await mine(chain, top.height - head.number + 1)
     await pause(30)
   }
@@ -125,7 +125,7 @@ export function audit(
   return command({ ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl }, 'audit', '--chain', SLUG)
 }
 
-/** Runs a command of lib/indexer/commands.js with these settings; returns its exit code and output. */
+/** Runs a command of lib/indexer/commands.js with these settings. Returns its exit code and output. */
 export async function command(
   env: NodeJS.ProcessEnv,
   ...args: string[]
@@ -139,8 +139,9 @@ export async function command(
 }
 
 /**
- * Keeps an indexer running while the world's endpoint has these faults. It runs in this process; for a test
- * that kills it, startIndexerProcess runs it as `npm run index` does. Both end with the same codes.
+ * Runs an indexer and restarts it whenever it ends, while the world's endpoint has these faults. It runs in
+ * this process; for a test that kills it, startIndexerProcess runs it like `npm run index`. Both end with the
+ * same codes.
  */
 export function startIndexerBehind(
   world: FaultyWorld,
@@ -169,13 +170,13 @@ export function startIndexerBehind(
   })
 }
 
-/** A kept indexer in a process of its own. */
+/** A supervised indexer in its own process. */
 export interface KeptProcess extends KeptIndexer {
-  /** Kills the process at once; it is restarted. */
+  /** Kills the process at once. It is restarted. */
   kill(): Promise<void>
 }
 
-/** Keeps an indexer process running while the world's endpoint has these faults. */
+/** Runs an indexer process and restarts it whenever it ends, while the world's endpoint has these faults. */
 export function startIndexerProcess(
   world: FaultyWorld,
   faults: readonly Fault[] = [],
@@ -195,7 +196,7 @@ interface Started {
 }
 const logIn = (folder: string) => path.join(folder, 'indexer.log')
 
-/** Starts an indexer again whenever it has ended, unless it refuses to run. */
+/** Restarts an indexer whenever it has ended, unless it refuses to run. */
 function keep(
   { proxy }: FaultyWorld,
   faults: readonly Fault[],
@@ -229,7 +230,7 @@ function keep(
   }
 }
 
-/** The built modules, loaded again for other location schemas, which they remember. */
+/** Loads the built modules again for other location schemas, which they remember. */
 function builtFor(schemas: string): BuiltModules {
   if (loaded?.schemas !== schemas) {
     forgetBuilt()

@@ -5,44 +5,44 @@ import { source as axe, type AxeResults } from 'axe-core'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { afterAll } from 'vitest'
 
-/** The browser of this machine; undefined where it has none. */
+/** Browser of this machine; undefined if there is none. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (file) => existsSync(file),
 )
-/** Where screenshots are kept, to be looked at. */
+/** Folder of the screenshots for review. */
 const SCREENSHOTS = '.local/screenshots'
-/** WebGL 2 by the processor: the test's machine need not have a graphics card. */
+/** WebGL 2 on the CPU, because the machine need not have a graphics card. */
 const SOFTWARE_WEBGL = [
   ...['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
-  // The rest of a page is drawn without it, which takes a third less processor time.
+  // The rest of a page is drawn without it, which takes a third less CPU time.
   '--disable-gpu-rasterization',
 ]
 const NO_WEBGL = ['--disable-gpu', '--disable-webgl', '--disable-webgl2', '--disable-3d-apis']
-/** Milliseconds; only ends what hangs, as the time limits of tests (vitest.config.mts). */
+/** Milliseconds. The limit only ends hanging steps, like the time limits of tests (vitest.config.mts). */
 const HANGS_MS = 600_000
 
 export interface OpenPage extends AsyncDisposable {
   readonly page: Page
-  /** Errors and warnings of the page's console, its uncaught errors, and requests that failed. */
+  /** errors and warnings of the page's console, its uncaught errors, and failed requests */
   readonly complaints: readonly string[]
-  /** The URL of every request that the page sent. */
+  /** URL of every request that the page sent */
   readonly requested: readonly string[]
-  /** What axe-core finds serious or critical, as `rule: element`. */
+  /** serious or critical findings of axe-core, as `rule: element` */
   barriers(): Promise<string[]>
-  /** Keeps a screenshot under this name. */
+  /** saves a screenshot under this name */
   picture(name: string): Promise<void>
 }
 export interface PageOptions extends Pick<
   BrowserContextOptions,
   'viewport' | 'colorScheme' | 'reducedMotion'
 > {
-  /** Default: true. */
+  /** true by default */
   webgl?: boolean
 }
 
 /**
- * A page in CHROMIUM, whose network ends at this machine: a page that loads something from elsewhere fails
- * visibly. Close it by `await using`.
+ * Opens a page in CHROMIUM, whose network ends at this machine: a page that loads an external resource fails
+ * visibly. Close it with `await using`.
  */
 export async function openPage({ webgl = true, ...options }: PageOptions = {}): Promise<OpenPage> {
   const browser = await browserWith(webgl)
@@ -69,12 +69,15 @@ export async function openPage({ webgl = true, ...options }: PageOptions = {}): 
       await mkdir(SCREENSHOTS, { recursive: true })
       await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) })
     },
-    // With its context, and so its storage.
+    // Closes the page with its context, and so its storage.
     [Symbol.asyncDispose]: () => page.close(),
   }
 }
 
-/** The pages of a test file share a browser: its start costs more than most pages. A lost one is replaced. */
+/**
+ * Browsers that the pages of a test file share: starting one costs more than most pages. A lost one is
+ * replaced.
+ */
 const browsers = new Map<boolean, Promise<Browser>>()
 afterAll(async () => {
   for (const browser of browsers.values()) await (await browser.catch(() => undefined))?.close()

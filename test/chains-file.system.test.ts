@@ -7,9 +7,12 @@ import { expectInvariants } from './invariants'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** A chain that no table has, by CHAINS_FILE alone (docs/reference/settings.md, "Further chains"). */
+/**
+ * A chain outside the built-in table, through CHAINS_FILE only (docs/reference/settings.md, "Further
+ * chains").
+ */
 
-// Before the imports: programs read the file before all else.
+// Set before the imports, because programs read the file first.
 const { FILE, ROW } = vi.hoisted(() => {
   const row = {
     id: 424_242,

@@ -17,7 +17,7 @@ import { sentence, testSentences } from './sentences'
 
 /**
  * All active chains at once, each with its own EAS version and indexer, in one database. The invariants hold
- * on all of them after each test.
+ * for all of them after each test.
  */
 let world: TestWorld
 beforeAll(async () => {
@@ -42,7 +42,9 @@ const recordsOf = async (slug: string) =>
 const distanceFrom = (from: unknown, slug: string) =>
   world.post('/compute/v0/distance', { chainId: chainBySlug(slug)!.id, from, to: EIFFEL_TOWER })
 
-/** Attests the same content at the same block time on several chains; returns the UID, which is the same. */
+/**
+ * Attests the same content at the same block time on several chains. Returns the UID, which is equal on all.
+ */
 async function attestOnAll(chains: LocalChain[], attestation: ReturnType<typeof place>): Promise<string> {
   const heads = await Promise.all(chains.map(({ provider }) => provider.getBlock('latest')))
   const time = Math.max(...heads.map((head) => head!.timestamp)) + 100
@@ -87,7 +89,7 @@ test('records one UID on every chain, and revokes it only on the chain of the re
     await Promise.all(ACTIVE_SLUGS.map(async (slug) => (await record(uid, slug)).body.timestamp)),
   )
   expect(times.size).toBe(1)
-  // The UID includes the time, so all are equally new; without a chain, the same one is always returned.
+  // The UID includes the time, so all are equally new. Without a chain, one of them is always returned.
   expect((await world.get(`/api/v0/location-records/${uid}`)).body).toMatchObject({ uid, chain: 'sepolia' })
 
   await revoke(local('sepolia'), uid, 4)
@@ -126,7 +128,7 @@ test('removes only the record of the chain that reorganizes', async () => {
   ).toEqual([404, 404, 200])
   expect((await record(shared, 'celo')).status).toBe(200)
   expect((await world.get(`/api/v0/location-records/${shared}`)).body.chain).toBe('celo')
-  // Both refusals name the chain that has it, and only that one.
+  // Both errors name the chain that has it, and only that one.
   for (const { status, body } of [await distanceFrom(shared, 'arbitrum'), await record(shared, 'arbitrum')])
     expect([status, body.detail]).toEqual([404, expect.stringMatching(/\bon arbitrum\b.*\bit is on celo\b/)])
   for (const { status, body } of [await distanceFrom(onlyThere, 'celo'), await record(onlyThere, 'arbitrum')])
@@ -137,8 +139,8 @@ test('removes only the record of the chain that reorganizes', async () => {
 })
 
 /**
- * The call that submits an answer: the method of the chain's EAS and its argument. The legacy contracts take
- * no deadline.
+ * Call that submits an answer: the method of the chain's EAS and its argument. The legacy contracts have no
+ * deadline.
  */
 async function submission(
   { chain, provider }: LocalChain,

@@ -5,11 +5,11 @@ import { LOCAL_CHAIN, startLocalChain, type LocalChain, type LocalChainOptions }
 import { freePort } from '../dev/services'
 import { ACTIVE_SLUGS, CHAINS, type Chain } from '../src/chains'
 
-/** Local chains that begin with the contracts deployed: their states are made once and kept between runs. */
+/** Local chains that start with deployed contracts: their states are created once and stay between runs. */
 
-/** The chains whose state is kept; a test with another one deploys its contracts. */
+/** Chains with a prepared state. A test with another chain deploys its contracts. */
 const PREPARED = CHAINS.filter(({ slug }) => ACTIVE_SLUGS.includes(slug) || slug === 'base')
-/** What the states follow from. */
+/** Files that the states depend on. */
 const SOURCES = [
   'dev/chain.ts',
   'src/chains.ts',
@@ -26,13 +26,13 @@ const key = () => {
 /** States of other sources are removed after a week. */
 const OLD_MS = 7 * 86_400_000
 const FOLDER = path.join('node_modules/.cache/chains', key())
-/** The state that a chain begins with; undefined for a chain whose contracts are deployed each time. */
+/** State that a chain starts with; undefined for a chain whose contracts are deployed each time. */
 export function preparedState({ slug }: Chain): string | undefined {
   const file = path.join(FOLDER, `${slug}.json`)
   return existsSync(file) ? path.resolve(file) : undefined
 }
 
-/** Makes the states that do not exist yet. */
+/** Creates the missing states. */
 export async function prepareChains(): Promise<void> {
   mkdirSync(FOLDER, { recursive: true })
   const parent = path.dirname(FOLDER)
@@ -50,8 +50,8 @@ export async function prepareChains(): Promise<void> {
 }
 
 /**
- * A local chain as `startLocalChain` starts it, from a prepared state if there is one. The node does not know
- * the states of the blocks before: calls at them are refused.
+ * Starts a local chain like `startLocalChain`, from a prepared state if there is one. The node does not know
+ * the states of earlier blocks: calls at them are refused.
  */
 export function startTestChain(options: Omit<LocalChainOptions, 'stateFile'>): Promise<LocalChain> {
   const loadedFrom = options.loadedFrom ?? preparedState(options.chain ?? LOCAL_CHAIN)

@@ -7,8 +7,8 @@ import { CHAINS, type Chain } from '../src/chains'
 import { DELEGATED_ABIS, type AttestLayout } from '../src/eas'
 
 /**
- * The descriptors of clear-signing/ (ERC-7730 version 2, clear-signing/README.md) are made here, from the
- * tables of chains and of functions: `npx vitest run test/clear-signing.test.ts -u` writes them.
+ * Generates the descriptors of clear-signing/ (ERC-7730 version 2, clear-signing/README.md) from the tables
+ * of chains and of functions: `npx vitest run test/clear-signing.test.ts -u` writes them.
  */
 interface Field {
   path: string
@@ -25,7 +25,7 @@ const ACCOUNT = { format: 'addressName', params: { types: ['wallet', 'eoa', 'con
 const TIME = { format: 'date', params: { encoding: 'timestamp' } }
 const RAW = { format: 'raw' }
 
-/** What is shown of a parameter of an attestation, by its name; the rest of the signature never is. */
+/** Display of an attestation's parameters, by name. The rest of the signature is never shown. */
 const SHOWN: Readonly<Record<string, Omit<Field, 'path'>>> = {
   schema: { label: 'Schema', ...RAW },
   attester: { label: 'Attester (who signed)', ...ACCOUNT },
@@ -43,7 +43,7 @@ const INTENTS: Readonly<Record<string, string>> = {
   multiAttestByDelegation: 'Submit signed attestations',
 }
 
-/** The paths of a parameter's parts, as ERC-7730 writes them, each with the part's own name and type. */
+/** Paths of a parameter's parts in ERC-7730's notation, each with the part's own name and type. */
 function leaves(parameter: ParamType, path: string): { path: string; name: string; type: string }[] {
   const { arrayChildren, components, name, type } = parameter
   if (arrayChildren)
@@ -52,7 +52,7 @@ function leaves(parameter: ParamType, path: string): { path: string; name: strin
   return [{ path, name, type }]
 }
 
-/** The functions of a layout, keyed as ERC-7730 does: by name and parameters, with the parameters' names. */
+/** Functions of a layout, with ERC-7730's keys: name and parameters, with the parameters' names. */
 function formatsOf(layout: AttestLayout): Formats {
   const contract = new Interface(DELEGATED_ABIS[layout])
   const declared = DELEGATED_ABIS[layout].filter((each) => each.startsWith('function '))
@@ -74,14 +74,14 @@ function formatsOf(layout: AttestLayout): Formats {
   )
 }
 
-/** A contract before 1.1 takes no deadline. */
+/** A contract before 1.1 has no deadline. */
 const formOf = (version: string): AttestLayout => (/^(0|1\.0)\./.test(version) ? 'legacy' : 'v1')
 const formsOf = ({ domainVersions }: Chain) => [...new Set(domainVersions.map(formOf))]
 const versionOrder = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true })
 
 const INFO = { info: { url: 'https://attest.org' } }
 
-/** By file name. One file for the chains whose contracts may have the same functions. */
+/** Descriptors by file name. Chains whose contracts may have the same functions share a file. */
 const descriptors: Record<string, object> = Object.fromEntries(
   [...new Set(CHAINS.map((chain) => formsOf(chain).join()))].map((forms) => {
     const chains = CHAINS.filter((chain) => formsOf(chain).join() === forms)
@@ -126,7 +126,7 @@ test('each chain has a descriptor', () => {
   expect(found).toHaveLength(CHAINS.length)
 })
 
-/** What a wallet does with a descriptor and the parameters of a call: labels and values, in order. */
+/** Labels and values in order, as a wallet derives them from a descriptor and the parameters of a call. */
 function shown(fields: readonly Field[], parameters: Record<string, unknown>): [string, unknown][] {
   const follow = (value: unknown, steps: string[]): unknown[] => {
     const [step, ...rest] = steps

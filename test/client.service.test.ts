@@ -16,7 +16,9 @@ afterAll(() => world?.stop())
 /** Parsed files other than the schema, shared by all compilations. */
 const parsed = new Map<string, ts.SourceFile | undefined>()
 
-/** The compiler's errors in test/client/client.ts, strict, with these types in place of `./schema`. */
+/**
+ * Errors of the compiler in test/client/client.ts, in strict mode, with these types instead of `./schema`.
+ */
 function compile(schema: string): string[] {
   const schemaFile = path.resolve('test/client/schema.d.ts')
   const lib = ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts']
@@ -55,7 +57,7 @@ describe('types that openapi-typescript generates from /openapi.json by default'
     const { body: document } = await world.get('/openapi.json')
     const types = astToString(await openapiTS(document))
     expect(compile(types)).toEqual([])
-    // The generator emits unknown for what it does not understand.
+    // The generator emits unknown for anything unsupported.
     expect(types.match(/^.*[|&] unknown.*$|\(unknown.*$/gm)).toBeNull()
     expect(compile(types.replace('containee: ', 'somethingElse: '))).toContainEqual(
       expect.stringContaining('containee'),
@@ -80,7 +82,7 @@ describe('types that openapi-typescript generates from /openapi.json by default'
     const { document } = vectors.find(({ id }: { id: string }) => id === 'public-valid-v2-base-sepolia')
     const uid = await attest(world.chain, locationRequest({ type: 'Point', coordinates: [13.4, 52.5] }))
     await world.caughtUp()
-    // Imported by a computed path: its ./schema exists only in the compilation above.
+    // Imported by a computed path: its ./schema exists only in the compilation.
     const { askEverything } = await import(path.resolve('test/client/client.ts'))
     expect(await askEverything(world.url, world.chain.chain.id, uid, document)).toMatchObject({
       ...{

@@ -11,10 +11,10 @@ import { isListening, program, type Program } from './servers'
 import { listen } from './sse'
 
 /**
- * The service on several machines, as docs/operations/scaling.md has it: a primary and two replicas, each
- * behind PgBouncer, Redis, an indexer, and three copies of the API behind HAProxy. Each part is killed under
- * load. A client retries what was not answered (a lost connection, 502, 503, 504); whatever is answered must
- * hold all that was answered to anybody before the question.
+ * The service on several machines, as in docs/operations/scaling.md: a primary and two replicas, each behind
+ * PgBouncer, Redis, an indexer, and three API instances behind HAProxy. Each part is killed under load.
+ * Clients retry requests without a response (a lost connection, 502, 503, 504). Every response must include
+ * everything that any client received before the request.
  */
 const needs = MISSING_PACKAGES.length ? ` (needs ${MISSING_PACKAGES.join(', ')})` : ''
 describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}`, () => {
@@ -23,16 +23,16 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   let cluster: Cluster
   let url: string
   let stopping = false
-  /** What is kept running, and how it is killed. */
+  /** Parts that are kept running, with their kill. */
   const kept: Record<string, { kill(): Promise<void>; stop(): Promise<void> }> = {}
   let haproxy: Program
   let redis: Program
   const loads: Promise<void>[] = []
   const wrong: string[] = []
 
-  /** What anybody was told: whether the record is revoked, by UID. */
+  /** State that any client received: true if the record is revoked, by UID. */
   const told = new Map<string, boolean>()
-  /** Rounds of each kind of client. */
+  /** Number of rounds of each kind of client. */
   const rounds = new Map<string, number>()
   const attested: string[] = []
   const revoked = new Set<string>()
@@ -90,7 +90,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     writeFileSync(
       file,
       changed('ops/haproxy.cfg', {
-        // Not above the files that a test may open.
+        // Below the number of files that a test may open.
         'maxconn 20000': 'maxconn 1000',
         'bind :8080': `bind 127.0.0.1:${port}`,
         ...Object.fromEntries(ports.map((at, i) => [`10.0.0.${21 + i}:3000`, `127.0.0.1:${at}`])),
@@ -120,7 +120,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     await chain?.stop()
   })
 
-  /** Runs a process of ours, and runs it again whenever it ends. */
+  /** Runs a process of the service, and restarts it whenever it ends. */
   function keep(name: string, start: () => Service): void {
     let service = start()
     const again = async (): Promise<void> => {
@@ -134,7 +134,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     kept[name] = { kill: () => service.kill(), stop: () => service.stop() }
   }
 
-  /** Runs a client until the end of the test. What it throws is wrong. */
+  /** Runs a client until the end of the test. Any error that it throws fails the test. */
   async function run(load: () => Promise<void>): Promise<void> {
     while (!stopping)
       try {
@@ -151,12 +151,12 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     status: number
     text: string
     etag: string | null
-    /** What anybody had been told when it was asked. */
+    /** State that any client had received before the request. */
     before: Map<string, boolean>
   }
-  /** What was refused for now: Retry-After, of computations with status 500. */
+  /** Paths that were refused temporarily, with Retry-After: computations with status 500. */
   const refused = new Set<string>()
-  /** Asks until there is an answer. */
+  /** Repeats a request until it has a response. */
   async function ask(where: string, options: RequestInit = {}): Promise<Answer> {
     for (;;) {
       const before = new Map(told)
@@ -167,7 +167,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
         else if (![502, 503, 504].includes(response.status))
           return { status: response.status, text, etag: response.headers.get('etag'), before }
       } catch {
-        // Not answered, or not to its end.
+        // No response, or an incomplete one.
       }
       if (stopping) throw new Error('stopped')
       await pause(50)
@@ -180,7 +180,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       body: JSON.stringify(body),
     })
   type Shown = { uid: string; revoked: boolean }
-  /** Holds a whole answer against what anybody had been told, and tells it. */
+  /** Checks a whole response against the state that any client had received, and adds it to that state. */
   function holds(shown: readonly Shown[], { before, status }: Pick<Answer, 'before' | 'status'>): void {
     const state = new Map(shown.map(({ uid, revoked: is }) => [uid, is]))
     if (state.size !== shown.length) throw new Error(`a record was shown twice among ${shown.length}`)
@@ -229,7 +229,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       shown.push(...data)
       cursor = next
     }
-    // Not less than was told at the first page: later revocations may be on pages that were read before.
+    // Compared with the state at the first page: later revocations may be on pages that were read before.
     holds(shown, first!)
   }
   let copy: { etag: string; data: Shown[] } | undefined
@@ -256,7 +256,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       data: { locationRecords: { totalCount: number; nodes: Shown[] } | null } | null
       errors?: { message: string }[]
     }
-    // A statement that was under way when its server died: GraphQL says so within the answer.
+    // A statement that was pending when its server died: GraphQL reports it within the response.
     if (errors) return pause(50)
     const { totalCount, nodes } = data!.locationRecords!
     if (totalCount !== nodes.length) throw new Error(`${totalCount} in all, ${nodes.length} shown`)
@@ -280,9 +280,9 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     } else if (!/is revoked/.test(answer.text))
       throw new Error(`${answer.status} ${answer.text.slice(0, 200)}`)
   }
-  /** How often each was told, by kind and UID, since the last reset. */
+  /** Number of times that each event arrived, by kind and UID, since the last reset. */
   const events = new Map<string, number>()
-  /** What the list told after a reset: it may be ahead of the stream, which tells it once more. */
+  /** Records that the list returned after a reset. It may be ahead of the stream, which sends them again. */
   const listed = new Set<string>()
   let position = ''
   let resets = 0
@@ -292,7 +292,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       if (event === 'reset') {
         resets++
         events.clear()
-        // What it may have missed is in the list.
+        // Anything that it may have missed is in the list.
         void ask(`${LIST}?limit=1000`).then(
           ({ text }) => {
             for (const { uid, revoked: is } of (JSON.parse(text) as { data: Shown[] }).data) {
@@ -319,10 +319,10 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     position = listener.lastEventId || position
   }
 
-  /** What is wrong fails the test that is under way, not those after it. */
+  /** Errors fail the test that is running, not later ones. */
   const nothingIsWrong = () => expect(wrong.splice(0)).toEqual([])
 
-  /** Resolves once each client has got further answers, and a place that is attested now is told. */
+  /** Resolves when each client has received further responses, and a place attested now arrives. */
   async function lives(): Promise<void> {
     const from = new Map(rounds)
     const last = attested.length + 2
@@ -390,7 +390,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     const [primary, ...others] = cluster.servers
     refused.clear()
     await primary!.postgres.kill()
-    // Nothing is signed meanwhile.
+    // Nothing is signed in the meantime.
     while (!refused.has('/compute/v0/distance')) await pause(50)
     const reached = await Promise.all(
       others.map(

@@ -25,10 +25,10 @@ const PROGRAMS = {
   haproxy: '/usr/sbin/haproxy',
   'redis-server': REDIS,
 }
-/** The Debian packages that are missing here; a test that needs them is skipped and names them. */
+/** Missing Debian packages. A test that needs them is skipped and names them. */
 export const MISSING_PACKAGES = missing(PROGRAMS)
 
-/** A text of ops/ with other words in place of some; throws where one of them is not there. */
+/** A text of ops/ with some words replaced. Throws if one of them does not occur. */
 export function changed(file: string, words: Readonly<Record<string, string>>): string {
   let text = readFileSync(file, 'utf8')
   for (const [word, other] of Object.entries(words)) {
@@ -38,19 +38,19 @@ export function changed(file: string, words: Readonly<Record<string, string>>): 
   return text
 }
 
-/** A Postgres server and the PgBouncer beside it. */
+/** A Postgres server with its PgBouncer. */
 export interface DatabaseServer {
   readonly postgres: Program
   readonly bouncer: Program
   readonly port: number
-  /** The folder of its data, with its socket. */
+  /** folder of its data, with its socket */
   readonly data: string
   readonly bouncerPort: number
-  /** Straight to Postgres. */
+  /** URL of Postgres itself */
   readonly url: string
-  /** Follows another server, from a new copy of its data. */
+  /** follows another server, from a new copy of its data */
   follow(other: DatabaseServer): Promise<void>
-  /** Goes on as a replica of another server. */
+  /** continues as a replica of another server */
   turnTo(other: DatabaseServer): Promise<void>
   promote(): Promise<void>
 }
@@ -58,12 +58,15 @@ export interface DatabaseServer {
 export interface Cluster {
   readonly folder: string
   readonly servers: readonly DatabaseServer[]
-  /** A URL of PgBouncers that names these servers. */
+  /** URL of PgBouncers that names these servers */
   bouncerUrl(database: 'api' | 'geo', servers?: readonly DatabaseServer[]): string
   stop(): Promise<void>
 }
 
-/** A migrated primary, and replicas that follow it: no commit shows on the primary that none of them has. */
+/**
+ * Starts a migrated primary, and replicas that follow it: the primary shows no commit before a replica has
+ * it.
+ */
 export async function startCluster(replicas: number): Promise<Cluster> {
   const folder = temporaryFolder()
   chmodSync(folder, 0o711)
@@ -81,7 +84,7 @@ export async function startCluster(replicas: number): Promise<Cluster> {
     migrate(primary!.url)
     for (const each of others) await each.follow(primary!)
     if (replicas > 0) {
-      // From here on a commit waits until a replica has it.
+      // After this, a commit waits until a replica has it.
       await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
       await rows(primary!.url, 'SELECT pg_reload_conf()')
     }
@@ -120,7 +123,7 @@ async function databaseServer(folder: string, number: number): Promise<DatabaseS
       'auth_file = /etc/pgbouncer/userlist.txt': '',
     }),
   )
-  // It answers even while its server is away.
+  // It accepts connections even while its server is down.
   const listens = () => isListening(bouncerPort)
   const bouncer = program(`pgbouncer-${number}`, folder, ['/usr/sbin/pgbouncer', ini], listens, USER)
   const conninfo = (other: DatabaseServer) =>

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestWorld, type TestWorld } from './world'
 
-/** Two copies of the API that share a port (docs/architecture/decisions/0017-copies-on-one-machine.md). */
+/** Two API instances that share a port (docs/architecture/decisions/0017-copies-on-one-machine.md). */
 
 const LIMIT = 40
 let world: TestWorld
@@ -18,7 +18,7 @@ afterAll(() => world.stop())
 
 const point = (lng: number) => ({ type: 'Point', coordinates: [lng, 48] })
 
-/** POST over a connection of its own: connections are spread over the copies. */
+/** POST on its own connection: connections are distributed over the instances. */
 function ask(lng: number): Promise<{ status: number; remaining: number }> {
   const body = JSON.stringify({ chainId: 84532, from: point(lng), to: point(lng + 1) })
   return new Promise((resolve, reject) => {
@@ -40,14 +40,14 @@ function ask(lng: number): Promise<{ status: number; remaining: number }> {
   })
 }
 
-/** The processes of the copies: the children of the primary one. */
+/** Processes of the instances: the children of the primary one. */
 function copies(): number[] {
   const parent = world.services.get('api')!.pid
   const parentOf = (pid: string) => {
     try {
       return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
     } catch {
-      return undefined // it has ended meanwhile
+      return undefined // it has ended in the meantime
     }
   }
   return readdirSync('/proc')
@@ -56,7 +56,7 @@ function copies(): number[] {
 }
 
 test('two instances count each request of a client exactly once', async () => {
-  // Few at a time: on a busy machine a copy that waits too long for the count goes on by its own.
+  // Few at a time: on a busy machine, an instance that waits too long for the count continues on its own.
   const answers: Awaited<ReturnType<typeof ask>>[] = []
   let next = 0
   const askSome = async () => {
@@ -79,7 +79,7 @@ test('/metrics adds up the figures of all instances, and reports those of the da
       /^geospatial_signatures_total\{chain="base-sepolia",submission="direct"\} (\d+)$/m.exec(text)?.[1],
     )
   }
-  // Of the requests before, each copy answered some.
+  // Each instance answered some of the requests before.
   for (let i = 0; i < 6; i++) expect(await signed()).toBe(LIMIT)
 })
 
@@ -87,7 +87,7 @@ test.skipIf(process.platform !== 'linux')(
   'a killed instance is restarted while the other one answers, and no client waits',
   async () => {
     let answers = 0
-    // A connection may be given to the copy in the moment in which it ends: it is closed then.
+    // A connection may be assigned to an instance that is just ending. It is then closed.
     const health = () =>
       fetch(`${world.url}/health`, { headers: { connection: 'close' } }).then(
         () => answers++,
@@ -115,7 +115,7 @@ test.skipIf(process.platform !== 'linux')(
     await world.services.get('api')!.kill()
     const isRunning = (pid: number) => {
       try {
-        // A zombie has ended: its new parent has not looked yet.
+        // A zombie has ended: its new parent has not collected it yet.
         return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
       } catch {
         return false

@@ -1,23 +1,23 @@
 import type { Expression } from '../api/cql2'
 
-/** Filters in CQL2 for tests: made at random, and written in both encodings. */
+/** Filters in CQL2 for tests: generated at random, and written in both encodings. */
 
 type Plain<E> = E extends { at: string } ? Omit<E, 'at'> : never
-/** An expression, of which it does not matter where it stood. */
+/** An expression without its position in the text. */
 export type Filter =
   | { op: 'and' | 'or'; args: readonly Filter[] }
   | { op: 'not'; arg: Filter }
   | Exclude<Plain<Expression>, { op: 'and' | 'or' | 'not' }>
 type Leaf = Exclude<Filter, { op: 'and' | 'or' | 'not' }>
 
-/** An expression without what it says of its places. */
+/** Returns an expression without the positions of its parts. */
 export function plain({ at: _, ...expression }: Expression): Filter {
   if ('args' in expression) return { op: expression.op, args: expression.args.map(plain) }
   if ('arg' in expression) return { op: 'not', arg: plain(expression.arg) }
   return expression
 }
 
-/** A tree of such leaves. */
+/** A tree of these leaves. */
 export function someFilter(random: () => number, leaf: () => Leaf, depth = 4): Filter {
   const kind = depth === 0 ? 1 : random()
   const inner = () => someFilter(random, leaf, depth - 1)
@@ -30,7 +30,7 @@ export function someFilter(random: () => number, leaf: () => Leaf, depth = 4): F
   return leaf()
 }
 
-/** The filter in CQL2 JSON, as a value. */
+/** CQL2 JSON of a filter, as a value. */
 export function jsonOf(filter: Filter): unknown {
   switch (filter.op) {
     case 'and':
@@ -50,7 +50,7 @@ export function jsonOf(filter: Filter): unknown {
   return { op: filter.op, args }
 }
 
-/** The filter in CQL2 Text, in one of many spellings. */
+/** CQL2 Text of a filter, in one of many spellings. */
 export function textOf(filter: Filter, random: () => number): string {
   const pick = <T>(...list: T[]) => list[Math.floor(random() * list.length)]!
   const space = () => pick('', ' ', '  ', '\n\t')

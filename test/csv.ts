@@ -1,4 +1,4 @@
-/** Parses CSV as RFC 4180 defines it, character by character; throws when the text is not valid. */
+/** Parses CSV as RFC 4180 defines it, character by character. Throws if the text is not valid. */
 export function parseCsv(text: string, separator = ','): string[][] {
   const records: string[][] = []
   for (let at = 0; at < text.length;) {

@@ -8,11 +8,11 @@ import { preparedDatabase } from '../dev/prepared'
 import { freePort, isRunning, startService } from '../dev/services'
 
 /**
- * A Postgres server to make test databases on: the one that the environment names, or that of the run
- * (run.ts). Without one they are embedded databases.
+ * Postgres server for test databases: that of the environment, or that of the run (run.ts). Without one,
+ * databases are embedded.
  */
 export const TEST_DATABASE_URL = process.env.TEST_DATABASE_URL
-/** The same, also in the process in which run.ts sets it. */
+/** Reads the setting again, because run.ts sets it in its own process. */
 const serverUrl = () => process.env.TEST_DATABASE_URL
 
 const FOLDER_PREFIX = 'geospatial-test-'
@@ -22,13 +22,13 @@ export interface TestDatabase {
   readonly drop: () => Promise<void>
 }
 
-/** A new, empty database: on the server that TEST_DATABASE_URL names, else an embedded one in memory. */
+/** Creates an empty database: on the server of TEST_DATABASE_URL, otherwise an embedded one in memory. */
 export async function createDatabase(): Promise<TestDatabase> {
   const server = serverUrl()
   return server ? onServer(server) : embedded(temporaryFolder())
 }
 
-/** A new database with our migrations applied: a copy of the run's template, or of another one. */
+/** Creates a migrated database: a copy of the run's template, or of another one. */
 export async function createMigratedDatabase(template = process.env.TEST_TEMPLATE): Promise<TestDatabase> {
   if (!template) throw new Error('There is no template: a test that needs a database is a service test.')
   const server = serverUrl()
@@ -39,20 +39,20 @@ export async function createMigratedDatabase(template = process.env.TEST_TEMPLAT
   return embedded(folder, data)
 }
 
-/** Makes the run's template, migrated; later runs reuse the embedded one. */
+/** Creates the run's template, migrated. Later runs reuse the embedded one. */
 export async function createMigratedTemplate(): Promise<Template> {
   if (serverUrl()) return createTemplate(migrate)
   return { template: await preparedDatabase(), drop: async () => {} }
 }
 
 export interface Template {
-  /** Its name on the server, or its folder. */
+  /** its name on the server, or its folder */
   readonly template: string
   readonly drop: () => Promise<void>
 }
 
 /**
- * Makes a database that createMigratedDatabase copies: `fill` is called with its URL, and must have closed
+ * Creates a database that createMigratedDatabase copies. `fill` is called with its URL, and must have closed
  * its connections when it resolves.
  */
 export async function createTemplate(fill: (url: string) => Promise<void> | void): Promise<Template> {
@@ -73,7 +73,7 @@ export async function createTemplate(fill: (url: string) => Promise<void> | void
   return { template: data, drop }
 }
 
-/** Runs the migrations, as `npm run migrate` does. */
+/** Runs the migrations like `npm run migrate`. */
 export function migrate(url: string): void {
   const { status, stderr } = spawnSync(process.execPath, ['lib/migrate.js'], {
     env: { ...process.env, DATABASE_URL: url },
@@ -92,8 +92,8 @@ async function onServer(server: string, template = 'template1'): Promise<TestDat
 }
 
 /**
- * Removes the databases and folders that ended runs left behind. An advisory lock protects the databases of
- * this run from other runs, until the returned function is called.
+ * Removes databases and folders of earlier runs. An advisory lock protects the databases of this run from
+ * other runs, until the returned function is called.
  */
 export async function removeLeftovers(): Promise<() => Promise<void>> {
   for (const name of readdirSync(tmpdir())) {
@@ -110,14 +110,14 @@ export async function removeLeftovers(): Promise<() => Promise<void>> {
   )
   for (const { name, run } of left) {
     const { rows: locked } = await server.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [run])
-    // Our own lock can be taken twice; another run may have dropped the database meanwhile.
+    // This run can take its own lock twice. Another run may have dropped the database in the meantime.
     if (locked.length && run !== process.env.TEST_RUN)
       await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   }
   return () => server.end()
 }
 
-/** An embedded database as `npm start` runs it: its log in a folder, its data there or in memory. */
+/** An embedded database like that of `npm start`: its log in a folder, its data there or in memory. */
 async function embedded(
   folder: string,
   data?: string,
@@ -134,7 +134,7 @@ async function embedded(
   return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop, drop }
 }
 
-/** Rows of one query, on a connection of its own. */
+/** Rows of one query, on its own connection. */
 export async function rows<Row extends object>(
   url: string,
   sql: string,
@@ -149,12 +149,12 @@ export async function rows<Row extends object>(
   }
 }
 
-/** A folder for logs. A failed test leaves it behind, to be read; the next run removes it. */
+/** A folder for logs. A failed test leaves it for inspection, and the next run removes it. */
 export function temporaryFolder(): string {
   return mkdtempSync(path.join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`))
 }
 
 export function removeFolder(folder: string): void {
-  // A process that has just been killed may still have made a file.
+  // A process that has just been killed may still have created a file.
   rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 }

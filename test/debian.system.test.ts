@@ -8,12 +8,12 @@ import { removeFolder, temporaryFolder } from './database'
 import { POSTGRES_FILES, REDIS, missing } from './servers'
 
 /**
- * The page docs/operations/debian.md, command by command, on a copy of this machine's files that is thrown
- * away, with a network of its own. Packages, Node and the program are those of this machine; a local chain
- * plays Base Sepolia, Caddy makes its own certificate, and test/systemctl.mjs stands in for systemd.
+ * Runs the page docs/operations/debian.md, command by command, on a temporary copy of this machine's files
+ * with its own network. Packages, Node and the program are those of this machine. A local chain replaces Base
+ * Sepolia, Caddy creates its own certificate, and test/systemctl.mjs replaces systemd.
  */
 const PAGE = 'docs/operations/debian.md'
-/** Lines that need the internet, or what follows from them. */
+/** Lines that need the internet, or depend on such a line. */
 const FROM_OUTSIDE =
   /^(apt-get|curl -fsSLO? (.*)https:\/\/nodejs\.org|sha256sum|tar|git |npm (ci|run build)|cd \/tmp$|rm -r \/opt\/geo-1$)/
 const commands = [...readFileSync(PAGE, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(([, text]) => text!)
@@ -33,7 +33,7 @@ const needs = isAllowed ? '' : ` (needs ${lacking.join(', ') || 'a root that may
 
 const commandsAsTheyStand = () => commands
 const UNITS = 'systemctl enable --now geo-migrate'
-/** The units start before Postgres does: what follows waits for them. */
+/** The units start before Postgres, so that they must wait for it. */
 const postgresLast = () => {
   const database = commands.find((command) => command.includes('createdb'))!
   const units = commands.find((each) => each.includes(UNITS))!
@@ -62,7 +62,7 @@ test.skipIf(!isAllowed).each([
       .map((line) => (FROM_OUTSIDE.test(line) ? `: ${line.replaceAll(/["|$>()]/g, '')}` : line))
       .join('\n')
       .replace(/^RPC_URL_BASE_SEPOLIA=.*$/m, 'RPC_URL_BASE_SEPOLIA=http://127.0.0.1:8545')
-      // Before the first request: certificates come from Caddy itself, and the indexer takes its time.
+      // Before the first request: certificates come from Caddy itself, and the indexer needs time.
       .replace(
         /^(systemctl reload-or-restart caddy)$/m,
         `printf '{\\nlocal_certs\\nskip_install_trust\\n}\\n' | cat - /etc/caddy/Caddyfile > /tmp/Caddyfile; cp /tmp/Caddyfile /etc/caddy/Caddyfile\n$1`,
@@ -122,7 +122,7 @@ test.skipIf(!isAllowed).each([
       signer: { status: 'ready' },
       chains: { 'base-sepolia': { fresh: true } },
     })
-    // 1 as long as there is no database; then it has worked, and again at `systemctl restart`.
+    // 1 while there is no database, then 0, and 0 again at `systemctl restart`.
     const tries = [...output.matchAll(/^migrated:(\d)$/gm)].map(([, code]) => code)
     expect([tries.slice(-2), tries.includes('1')]).toEqual([['0', '0'], ordered !== commandsAsTheyStand])
     expect(output).toMatch(/^snapshot-\d{4}-/m)

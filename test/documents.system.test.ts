@@ -21,21 +21,24 @@ import { compilePrograms } from './typescript'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
- * Sends every request that the documents show to the service as `npm start` brings it up, and compares its
- * answer with the one shown below it. What may differ in an answer: CONTRIBUTING.md, Documents.
+ * Sends every request of the documents to the service of `npm start`, and compares its response with the one
+ * shown below it. Allowed differences: CONTRIBUTING.md, Documents.
  */
-/** They attest places, which other pages would count: these pages are the last. */
+/** Pages that attest places, which other pages would count. They run last. */
 const ATTESTING = ['docs/guide/attest.md', 'docs/guide/cli.md']
 const PAGES = ['README.md', ...pagesUnder('docs/guide'), ...pagesUnder('docs/reference')]
-  // Needs compiled contracts: packages/contracts/test/kit.system.test.ts runs it.
+  // packages/contracts/test/kit.system.test.ts runs it, because it needs compiled contracts.
   .filter((page) => page !== 'docs/guide/contracts.md')
   .sort((a, b) => Number(ATTESTING.includes(a)) - Number(ATTESTING.includes(b)))
-/** Commands that other tests run, or that a reader runs to install something. */
+/** Commands that other tests run, or that install something. */
 const ELSEWHERE = /^(npm|npx|ogrinfo|ogr2ogr|docker|git|cp) /
-/** Commands of a page that uses `geo`: each is run by sh, in a folder of the page, with what it exported. */
+/**
+ * Commands of a page that uses `geo`: each is run by sh, in a folder of the page, with the variables that
+ * earlier commands exported.
+ */
 const SHELL = /^\(?(geo|export|echo|umask|cut)\b/
 const ANSWERS = ['json', 'jsonc', 'csv', 'text']
-/** Programs in TypeScript by page and line, and what they compile to. */
+/** Programs in TypeScript by page and line, with their compiled code. */
 const programs = new Map(
   PAGES.flatMap((page) =>
     blocksOf(page).flatMap((block, i, blocks): [string, string][] =>
@@ -49,7 +52,7 @@ const STREAM_WAIT_MS = 600_000
 /** A comment that keeps a quiet stream open. */
 const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
 
-/** The programs are compiled first, which takes 20 s of a core. */
+/** The programs are compiled first, which takes 20 s of CPU time. */
 const COMPILING_MS = 600_000
 
 let world: TestWorld
@@ -66,7 +69,7 @@ beforeAll(async () => {
     },
     { samples: true },
   )
-  // As with `npm start`: programs wait for transactions by the next block.
+  // As with `npm start`, programs wait for transactions by the next block.
   for (const chain of world.chains.values()) mineOn(chain)
 }, COMPILING_MS)
 afterAll(async () => {
@@ -151,12 +154,12 @@ describe.each(PAGES)('%s', (page) => {
     if (answer) check(answer, JSON.stringify(body))
   }
 
-  /** Runs a program; one that does not end by itself is stopped once it has printed what is shown. */
+  /** Runs a program. One that does not end by itself is stopped after it has printed the shown output. */
   async function runProgram(code: string, answer: Block): Promise<void> {
     check(answer, await program(['--input-type=module', '-'], here(code), here(answer.text).trim()))
   }
 
-  /** Opens a stream, and attests and revokes places meanwhile, so that it has events. */
+  /** Opens a stream, and attests and revokes places at the same time, so that it has events. */
   async function follow(url: string, answer: Block): Promise<void> {
     const shown = here(answer.text).trim()
     const lines = shown.split('\n').length
@@ -180,8 +183,8 @@ describe.each(PAGES)('%s', (page) => {
     check(answer, text.split('\n').slice(0, lines).join('\n'))
   }
   /**
-   * Once the page's stream is open, attests and revokes a place far from all others until `stop` is aborted;
-   * after STREAM_WAIT_MS it aborts `stop` itself.
+   * Attests and revokes a place far from all others while the page's stream is open, until `stop` is aborted.
+   * After STREAM_WAIT_MS it aborts `stop` itself.
    */
   async function happenings(stop: AbortController): Promise<void> {
     const nemo = { type: 'Point' as const, coordinates: [-123.393, -48.877] }
@@ -191,7 +194,7 @@ describe.each(PAGES)('%s', (page) => {
       while (goesOn() && !(await holds())) await pause(50)
     }
     const own = await listen(`${world.url}/api/v0/location-records/stream`)
-    /** All streams are told at the same time. */
+    /** All streams receive events at the same time. */
     const told = (kind: string, uid: string) =>
       until(() => own.events.some(({ event, data }) => event === kind && data.uid === uid))
     await until(async () => {
@@ -209,7 +212,7 @@ describe.each(PAGES)('%s', (page) => {
     stop.abort()
     await world.caughtUp()
   }
-  /** What a command prints on a terminal. What it exports holds for the page's next ones. */
+  /** Output of a command on a terminal. Its exports apply to the page's later commands. */
   async function shell(command: string): Promise<string> {
     const file = (name: string) => path.join(folder, `${page.replaceAll('/', '-')}.${name}`)
     const geo = `geo() { '${process.execPath}' '${path.resolve('packages/cli/bin/geo.mjs')}' "$@"; }`
@@ -240,17 +243,17 @@ describe.each(PAGES)('%s', (page) => {
     const code = await new Promise((resolve) => child.once('close', resolve))
     stop.abort()
     await events
-    // null: it was killed, because it had printed what is shown or had run out of time
+    // null: it was killed, because it had printed the shown output or had run out of time
     expect([0, null], output).toContain(code)
     return output
   }
 
   if (runs.length === 0) test('shows no request', () => {})
-  // In order: later requests use the values that earlier answers gave.
+  // In order: later requests use values of earlier responses.
   for (const { name, run } of runs) test(name, run)
 })
 
-/** The request that this curl command sends. */
+/** Request that this curl command sends. */
 function curl(words: string[]): { url: string; method?: string; headers: [string, string][]; body?: string } {
   const request: ReturnType<typeof curl> = { url: '', headers: [] }
   const query: string[] = []

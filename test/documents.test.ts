@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { anchorOf, differences, headingsOf, isLike, pagesUnder, parseShown, proseOf } from './documents'
 import { shellCommands, shellWords } from './documents'
 
-/** Links and anchors of the documents, and what the code cites of them. */
+/** Links and anchors of the documents, and the citations of documents in the code. */
 const PAGES = [
   ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
   ...['src/geodesy/README.md', 'bench/README.md', 'db/README.md'],
@@ -13,7 +13,7 @@ const PAGES = [
 ]
 const SOURCES = /\.(ts|mts|mjs|js|json|graphql|sql|ya?ml)$|^\.env\.example$|^Dockerfile$|^\.ci\/run$/
 
-/** The relative links of a page, each as [link, path, anchor]. */
+/** Relative links of a page, each as [link, path, anchor]. */
 const linksOf = (page: string) =>
   [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, link]) => link!)
@@ -59,7 +59,7 @@ describe('documents that the code cites', () => {
       readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => path.posix.join(folder, file)),
     ),
   ].filter((file) => SOURCES.test(file) && !/node_modules|package-lock\.json$/.test(file))
-  /** Mentions of a page, each as [file, page, what follows it]; a comment's line breaks count as spaces. */
+  /** Mentions of a page, each as [file, page, text after it]. Line breaks of a comment count as spaces. */
   const mentions = files.flatMap((file) =>
     [
       ...readFileSync(file, 'utf8')

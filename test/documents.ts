@@ -1,13 +1,13 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 
-/** Reads documents for tests: pages, their fenced blocks and headings, and the answers that they show. */
+/** Reads documents for tests: pages, their fenced blocks and headings, and the responses that they show. */
 
 /** A fenced block of a page. */
 export interface Block {
   readonly language: string
   readonly text: string
-  /** The number of its first line, from 1. */
+  /** number of its first line, from 1 */
   readonly line: number
 }
 
@@ -19,7 +19,7 @@ export function pagesUnder(folder: string): string[] {
     .sort()
 }
 
-/** The fenced blocks of a page, in order; those inside list items without their indent. */
+/** Fenced blocks of a page, in order. Those inside list items have no indent. */
 export function blocksOf(page: string): Block[] {
   const blocks: Block[] = []
   let open: { indent: number; language: string; line: number; lines: string[] } | undefined
@@ -39,12 +39,12 @@ export function proseOf(page: string): string {
   return readFileSync(page, 'utf8').replace(/^( *)```[^]*?^ *```$/gm, '')
 }
 
-/** The headings of a page, without Markdown marks. */
+/** Headings of a page, without Markdown marks. */
 export function headingsOf(page: string): string[] {
   return [...proseOf(page).matchAll(/^#{1,6} (.+)$/gm)].map((match) => match[1]!.replace(/[`*]/g, '').trim())
 }
 
-/** A heading's anchor, as GitHub makes it. */
+/** Anchor of a heading, in GitHub's form. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -52,7 +52,7 @@ export function anchorOf(heading: string): string {
     .replaceAll(' ', '-')
 }
 
-/** The commands of a script, each on one line and without comments; a quoted text may have several lines. */
+/** Commands of a script, each on one line and without comments. A quoted text may have several lines. */
 export function shellCommands(script: string): string[] {
   const commands = ['']
   for (const [part] of script.matchAll(/(?<=^|\s)#[^\n]*|\\\n|'[^']*'|"(?:\\.|[^"\\])*"|\\.|\s|[^\s'"\\]+/g))
@@ -62,7 +62,7 @@ export function shellCommands(script: string): string[] {
   return commands.map((command) => command.trim()).filter(Boolean)
 }
 
-/** The words of a command line, by the shell's quotes. */
+/** Words of a command line, by the shell's quotes. */
 export function shellWords(command: string): string[] {
   return [...command.matchAll(/(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+/g)].map(([word]) =>
     word.replace(/'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)/g, (_, single, double, escaped) =>
@@ -72,8 +72,8 @@ export function shellWords(command: string): string[] {
 }
 
 /**
- * Fields whose values differ from run to run. Only their form is compared: length of hex, digits of times. A
- * UID that a page shows is replaced, from there on, by the one that the service answers.
+ * Fields whose values differ from run to run. Only their form is compared: length of hex, digits of times.
+ * After a page shows a UID, it is replaced by the UID of the service's response.
  */
 const VARYING = new Set([
   ...['uid', 'id', 'timestamp', 'event_timestamp', 'created_at', 'updated_at', 'computed_at', 'timeStamp'],
@@ -95,11 +95,11 @@ const VARYING = new Set([
   ...['head_block', 'indexed_block', 'head_time', 'indexed_time', 'lag_seconds', 'lag_blocks'],
 ])
 
-/** Any further members of an object, or entries of a list: `...` in a shown answer. */
+/** Any further members of an object, or entries of a list: `...` in a shown response. */
 const REST = Symbol('...')
 type Shown = string | number | boolean | null | typeof REST | Shown[] | { [name: string]: Shown }
 
-/** Parses a shown answer: JSON with comments, trailing commas, and `...` for what is omitted. */
+/** Parses a shown response: JSON with comments, trailing commas, and `...` for omitted parts. */
 export function parseShown(text: string): Shown {
   const token =
     /\s*(?:\/\/[^\n]*\s*|,\s*)*("(?:[^"\\]|\\.)*"|\.\.\.|[[\]{}:]|-?\d[\d.eE+-]*|true|false|null)/y
@@ -144,7 +144,7 @@ export function parseShown(text: string): Shown {
 }
 
 const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-/** Whether a text is the shown one, in which `...` stands for any text. */
+/** True if a text equals the shown one, in which `...` stands for any text. */
 export function isLike(shown: string, real: string): boolean {
   return new RegExp(`^${shown.split('...').map(escaped).join('[^]*')}$`).test(real)
 }
@@ -152,7 +152,8 @@ const form = (text: string) =>
   text.replace(/0x[0-9a-fA-F]+/g, (hex) => 'x'.repeat(hex.length)).replace(/\d/g, '9')
 
 /**
- * How a real answer differs from the shown one, by path. Calls `onUid` with each shown UID and the real one.
+ * Differences between a real and the shown response, by path. Calls `onUid` with each shown UID and the real
+ * one.
  */
 export function differences(
   shown: Shown,
@@ -191,7 +192,8 @@ export function differences(
 }
 
 /**
- * How real lines differ from shown ones: `...` in a line is any text; as the last line, any further lines.
+ * Differences between real and shown lines. `...` in a line is any text; as the last line, it is any further
+ * lines.
  */
 export function lineDifferences(shown: string, real: string): string[] {
   const lines = shown.trim().split('\n')

@@ -69,7 +69,7 @@ test('writes rows by COPY, and leaves the connection usable after a failed one',
     const copy = copyOver(client)
     await client.query('CREATE TABLE copied (n int, t text)')
     await client.query('BEGIN')
-    // As rows that come in parts: a message each.
+    // Rows in several messages.
     await copy('copied', ['n', 't'], ['1\tone\n', '2\t\\N\n', `3\t${'x'.repeat(3_000_000)}\n`])
     await client.query('SAVEPOINT here')
     await expect(copy('copied', ['n', 't'], ['4\tfour\nfive\tfive\n'])).rejects.toMatchObject({

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 
-/** Paths of other Node executables, separated by colons; CI sets other versions of Node. */
+/** Paths of other Node executables, separated by colons. CI sets other versions of Node. */
 const others = (process.env.TEST_NODES ?? '').split(':').filter(Boolean)
 
 const answers = (node: string) => {

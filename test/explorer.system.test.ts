@@ -11,9 +11,9 @@ import { removeFolder, rows, temporaryFolder } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
 
-/** The explorer in a real browser, on the running service and a local chain (needs chromium). */
+/** Tests of the explorer in a real browser, on the running service and a local chain (needs chromium). */
 
-/** A pixel. */
+/** A PNG of one pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const HOSTILE =
   '<img src=x onerror="window.harmed=1"><script>window.harmed=1</script> \u202Egnirts lamron on ' +
@@ -60,7 +60,7 @@ afterAll(async () => {
   removeFolder(folder)
 })
 
-/** An attestation whose location is any text. */
+/** An attestation with any text as its location. */
 function payload(type: string, location: string, memo: string, media: readonly [string, string][]) {
   const values = [
     ...[0, 'EPSG:4326', type, location, [], []],
@@ -73,7 +73,7 @@ function payload(type: string, location: string, memo: string, media: readonly [
 }
 
 const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
-/** Resolves once the map, all drawn, shows so many places, and so many of them revoked. */
+/** Resolves when the map is drawn and shows this many places, and this many revoked ones. */
 const mapShows = (page: Page, places: number, revoked = 0) =>
   page.locator(`[data-places="${places}"][data-revoked="${revoked}"]`).waitFor({ state: 'attached' })
 const title = (page: Page, text: string) =>
@@ -242,7 +242,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       card(page)
         .getByRole('link')
         .evaluateAll((all) => all.map((each) => (each as unknown as { href: string }).href))
-    // No page of others knows a chain of this machine.
+    // No external explorer knows a chain on this machine.
     const links = await linksOf()
     expect(links.filter((link) => !link.startsWith(world.url) && !link.startsWith('data:'))).toEqual([])
     const rest = `${world.url}/api/v0/location-records/${uids.tower}?chain=base-sepolia`
@@ -281,7 +281,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       const page = await opened(browser, `?record=celo-${uids.tower}`)
       await card(page).getByText('The same UID').waitFor()
       await card(page).locator('a[href*="celo"][href^="https://"]').first().waitFor()
-      // Every link that the card has, however shortly.
+      // Every link that the card has, even for a moment.
       await page.evaluate(`
         links = new Set()
         new MutationObserver(() => {
@@ -379,7 +379,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
         await page.getByText('Filters', { exact: true }).click()
       const cut = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('header nav'))`
       expect(await page.evaluate(cut)).toBe(0)
-      // As wide as the longest of its texts is a select without a width.
+      // A select without a width is as wide as the longest of its texts.
       const selects = await page.evaluate<{ label: string; missing: number }[]>(
         `[...document.querySelectorAll('.filters select')].map((select) => {
           const free = select.cloneNode(true)
@@ -401,7 +401,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
         expect(x + across).toBeLessThanOrEqual(stage.x + stage.width)
         const whole = `(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)`
         expect(await page.evaluate(`${whole}(document.querySelector('${selector}'))`)).toBe(true)
-        // Nothing lies over it.
+        // No other element covers it.
         const at = `document.elementFromPoint(${x + across / 2}, ${y + height / 2})`
         expect(await page.evaluate(`${at}.closest('${selector}') !== null`)).toBe(true)
       }

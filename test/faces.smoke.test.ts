@@ -7,8 +7,8 @@ import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
- * Each face of the service once, as its users meet it: through the programs of `npm start` in processes of
- * their own, the built packages, and a real browser. What each face does in detail is tested by its room.
+ * Each interface of the service once, as its users see it: through the programs of `npm start` in their own
+ * processes, the built packages, and a real browser. The tests of each room cover its details.
  */
 
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll } from 'vitest'
 
-/** Notes for the set-up of tests, such as worlds, that a test of the file failed: its logs are kept then. */
+/** Records that a test of the file failed, for set-ups of tests such as worlds: their logs then stay. */
 const state = globalThis as { testFileFailed?: boolean }
 beforeAll(() => {
   state.testFileFailed = false

@@ -16,17 +16,17 @@ import type { Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
- * The world of a test file that imports this: an indexer behind a proxy with faults on demand. The invariants
- * of docs/spec/trust.md 6 hold after each test.
+ * World of a test file that imports this: an indexer behind a proxy with faults on demand. The invariants of
+ * docs/spec/trust.md 6 hold after each test.
  */
 export let world: FaultyWorld
 export let indexer: KeptIndexer
 let start: typeof startIndexerBehind = startIndexerBehind
-/** Starts the stopped indexer again, behind these faults. */
+/** Restarts the stopped indexer behind these faults. */
 export function restart(faults: readonly Fault[] = [], settings: NodeJS.ProcessEnv = {}): void {
   indexer = start(world, faults, settings)
 }
-/** Makes the indexer a process, in this test and in later ones, for `kill`. */
+/** Runs the indexer as a process, in this test and in later ones, for `kill`. */
 export async function asProcess(): Promise<void> {
   if (start === startIndexerProcess) return
   start = startIndexerProcess
@@ -65,7 +65,9 @@ export const records = async (uids: readonly string[]) => {
   )
   return uids.map((uid) => found.get(uid) ?? 'missing')
 }
-/** While the indexer is down, makes events that become history and events in hot blocks; then restarts it. */
+/**
+ * Creates events that become history and events in hot blocks while the indexer is down, then restarts it.
+ */
 export async function whileDown(settings: NodeJS.ProcessEnv = {}, ...behind: Fault[]): Promise<string[]> {
   const { chain } = world
   await indexer.stop()
@@ -88,7 +90,7 @@ export const repairedSoFar = async () =>
     (await query<{ repaired_events: string }>('SELECT repaired_events FROM chain_status'))[0]!
       .repaired_events,
   )
-/** Runs the audit; returns how many events it repaired. */
+/** Runs the audit. Returns the number of events that it repaired. */
 export async function repaired(): Promise<number> {
   const before = await repairedSoFar()
   const { code, output } = await audit(world)

@@ -64,7 +64,7 @@ test('measures an attested place by its UID, and signs an answer that the contra
   const decoded = AbiCoder.defaultAbiCoder().decode(fieldTypes(NUMERIC_RESULT_FIELDS), landed.data)
   expect(decoded.toArray(true)).toEqual([88132994n, 'centimeters', inputRefs, BigInt(timestamp), 'distance'])
 
-  // The nonce was used up: the next answer carries the next one, and lands too.
+  // The nonce is used up: the next answer has the next nonce, and lands too.
   const next = (
     await world.post('/compute/v0/distance', { chainId: 84532, from: EIFFEL_TOWER, to: BRANDENBURG_GATE })
   ).body
@@ -72,7 +72,7 @@ test('measures an attested place by its UID, and signs an answer that the contra
   expect((await submit(await chain.eas(6), next)).attester).toBe(OURS)
 })
 
-/** Submits an answer as an agent would, with nothing but the answer, and reads back what landed. */
+/** Submits an answer like an agent, with nothing but the answer, and reads the attestation. */
 async function submit(eas: Contract, answer: Awaited<ReturnType<TestWorld['post']>>['body']) {
   const { attestation, delegatedAttestation } = answer
   const { schema, recipient, revocable, refUID, data } = attestation
@@ -211,7 +211,8 @@ test('rejects revoked and expired attestations, returns 404 for unknown ones, an
   const now = (await chain.provider.getBlock('latest'))!.timestamp
   const revoked = await attest(chain, locationRequest(BRANDENBURG_GATE), 2)
   await revoke(chain, revoked, 2)
-  // The chain's clock is 40 days behind: still valid for the contract, long expired by our clock.
+  // The chain's clock is 40 days behind: the attestation is still valid for the contract, and expired by the
+  // service's clock.
   const expired = await attest(chain, locationRequest(BRANDENBURG_GATE, { expirationTime: now + 3600 }), 2)
   await world.caughtUp()
   expect((await world.get(`/api/v0/location-records/${revoked}`)).body.revoked).toBe(true)
@@ -253,7 +254,7 @@ test('signs nothing after a revocation or reorg that the index has not read yet'
     await chain.provider.send('evm_revert', [before])
     await revoke(chain, kept, 2)
     expect((await world.get(`/api/v0/location-records/${kept}`)).body.revoked).toBe(false)
-    // After two seconds the index counts as out of date, and the chain itself is read.
+    // After two seconds the index counts as outdated, and the chain itself is read.
     await new Promise((resolve) => setTimeout(resolve, 2_500))
     expect(await distanceFrom(kept)).toMatchObject({
       status: 400,

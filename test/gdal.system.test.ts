@@ -9,9 +9,7 @@ import { startApi, type TestApi } from './api'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from './database'
 import { insertRecords, somePlaces, uidOf, addressOf, type Place } from './records'
 
-/**
- * GDAL reads the records with its OAPIF driver, as QGIS does, through a proxy that serves them below a path.
- */
+/** GDAL reads the records with its OAPIF driver, like QGIS, through a proxy that serves them below a path. */
 
 const HAS_GDAL = /\bOAPIF\b/.test(spawnSync('ogrinfo', ['--formats'], { encoding: 'utf8' }).stdout ?? '')
 const run = promisify(execFile)
@@ -30,7 +28,7 @@ let api: TestApi
 let proxy: Server
 let source: string
 const folder = temporaryFolder()
-/** The URLs that GDAL requested. */
+/** URLs that GDAL requested. */
 const asked: string[] = []
 const strays: string[] = []
 
@@ -77,7 +75,7 @@ afterAll(async () => {
 })
 
 let files = 0
-/** The features that ogr2ogr copies, and its requests for them. */
+/** Features that ogr2ogr copies, and its requests for them. */
 async function copied(...options: string[]): Promise<{ features: Read[]; requests: string[] }> {
   asked.length = 0
   const file = path.join(folder, `${files++}.geojsonl`)
@@ -209,8 +207,8 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       requests.join('\n'),
     ).toBe(true)
   })
-  // GDAL 3.6 writes filters in the draft's language only, where it is allowed to. It still filters itself by
-  // what is no parameter.
+  // GDAL 3.6 writes filters in the draft's language only, if it is allowed to. It still applies conditions
+  // itself that no parameter expresses.
   test.each<[string, string, (place: Place) => boolean]>([
     [
       "chain = 'celo' OR chain = 'arbitrum'",

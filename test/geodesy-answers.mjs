@@ -1,4 +1,5 @@
-// Prints one line for each vector: the compiled kernel's answer as the bits of its doubles, or its refusal.
+// Prints one line for each vector: the result of the compiled kernel as the bits of its doubles, or its
+// error.
 import { readFileSync } from 'node:fs'
 import * as kernel from '../lib/geodesy/index.js'
 

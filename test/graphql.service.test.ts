@@ -2,9 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../dev/chain'
 import { startTestWorld, type TestWorld } from './world'
 
-/**
- * Raw GraphQL over the whole service as `npm start` brings it up (chain, indexer, database, API).
- */
+/** Raw GraphQL over the whole service of `npm start` (chain, indexer, database, API). */
 
 type Json = any
 let world: TestWorld
@@ -43,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-/** Repeats the query while the answer is 503. world.post checks answers against the OpenAPI document. */
+/** Repeats the query while the status is 503. world.post checks responses against the OpenAPI document. */
 async function ask(query: string, variables: object = {}): Promise<Json> {
   for (;;) {
     const { status, body } = await world.post('/graphql', { query, variables })

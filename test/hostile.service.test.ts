@@ -8,13 +8,15 @@ import { insertRecords } from './records'
 import { SILENT } from './rpc-proxy'
 
 /**
- * Lists, features, GraphQL and exports of records with the largest shapes that one transaction carries: each
- * answer is bounded in bytes. Tiles: api/tiles/hostile.service.test.ts.
+ * Lists, features, GraphQL and exports of records with the largest geometries of one transaction: each
+ * response is bounded in bytes. Tiles: api/tiles/hostile.service.test.ts.
  */
 const SIZE = 125_000
 const COPIES = 8
 const COUNT = COPIES * Object.keys(FAMILIES).length
-/** Characters of a page, and of the record that exceeds them; a shape is in it twice as it was attested. */
+/**
+ * Characters of a page, and of the record that exceeds it. A geometry occurs in it twice, once as attested.
+ */
 const PAGE = 4_000_000 + 3 * SIZE
 
 let database: TestDatabase

@@ -9,7 +9,7 @@ import type { ChainEvent } from '../src/indexer/project'
 export type Random = () => number
 type Ring = number[][]
 
-/** A made-up attestation and its event. */
+/** An invented attestation and its event. */
 export interface Attested {
   event: ChainEvent
   body: AttestationBody
@@ -74,7 +74,7 @@ function attested(n: number, schema: string, data: string, changes: Partial<Atte
   }
 }
 
-/** An attestation of a location by its text and type. */
+/** Attestation of a location by its text and type. */
 export function attestedPlace(n: number, location: string, locationType = 'geojson', memo = ''): Attested {
   return attested(
     n,
@@ -87,7 +87,7 @@ const ring = (count: number, at: (i: number) => number[]): Ring =>
   ((some) => [...some, some[0]!])(Array.from({ length: count }, (_, i) => at(i)))
 const wrapped = (lng: number) => lng - 360 * Math.round(lng / 360)
 
-/** Shapes with about this many positions that are slow for algorithms that look for crossings. */
+/** Geometries with about this many positions that are slow for algorithms that search for crossings. */
 export const FAMILIES: Readonly<Record<string, (positions: number) => object>> = {
   'a star whose edges all cross': (n) => ({
     type: 'Polygon',
@@ -138,7 +138,7 @@ export const FAMILIES: Readonly<Record<string, (positions: number) => object>> =
     type: 'MultiPoint',
     coordinates: Array.from({ length: n }, () => [1, 2]),
   }),
-  'a spiral round the pole': (n) => ({
+  'a spiral around the pole': (n) => ({
     type: 'Polygon',
     coordinates: [ring(n, (i) => [wrapped(i * 40), 89 - (i / n) * 80])],
   }),
@@ -162,8 +162,8 @@ export const FAMILIES: Readonly<Record<string, (positions: number) => object>> =
 }
 
 /**
- * The shape of a family as GeoJSON with about this many characters at most, in hundredths of a degree. An
- * attestation in one transaction holds about 128,000.
+ * Geometry of a family as GeoJSON with at most about this many characters, in hundredths of a degree. An
+ * attestation in one transaction has at most about 128,000.
  */
 export function hostileShape(family: string, characters: number): { type: string; coordinates?: unknown } {
   const shape = FAMILIES[family]!
@@ -259,18 +259,20 @@ const TYPES = [
   '',
 ]
 
-/** Attestation number n with hostile sizes, characters, numbers, nestings and shapes, drawn from `random`. */
+/**
+ * Attestation number n with hostile sizes, characters, numbers, nestings and geometries, drawn from `random`.
+ */
 export function hostile(n: number, random: Random): Attested {
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const upTo = (most: number) => Math.floor(random() * (most + 1))
-  /** Mostly short; one in several thousand very long. */
+  /** Mostly short; one in several thousand is very long. */
   const size = () =>
     random() < 0.9 ? upTo(40) : random() < 0.95 ? upTo(5_000) : random() < 0.97 ? upTo(50_000) : upTo(300_000)
   const noise = () => Buffer.from(Array.from({ length: Math.min(size(), 20_000) }, () => upTo(255)))
   const text = (): string => {
     const length = size()
     if (random() < 0.3) return one(CHARACTERS).repeat(length)
-    // Does not compress: it is stored out of line, and too long for an index.
+    // It does not compress, so it is stored out of line and is too long for an index.
     if (random() < 0.3)
       return Array.from({ length: Math.min(length, 9_000) }, () =>
         String.fromCodePoint(0x21 + upTo(0xd000)),

@@ -12,13 +12,13 @@ import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** docs/spec/facts.md 2 */
+/** Schemas of docs/spec/facts.md 2. */
 const NUMERIC_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 const BOOLEAN_SCHEMA = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
 const TEST_REDIS_URL = process.env.TEST_REDIS_URL
 
-/** Both APIs over HTTP: what filters find, and which errors bad input gets. */
+/** Both APIs over HTTP: results of filters, and errors for malformed input. */
 let world: TestWorld
 const uids: Record<string, string> = {}
 const times: Record<string, string> = {}
@@ -189,7 +189,7 @@ describe('GET /api/v0/location-records', () => {
 
 const UID_FORMAT = 'UID must be a 66-character hex string starting with 0x'
 const BBOX_FORMAT = 'Expected format: minLng,minLat,maxLng,maxLat'
-/** The words of the specification (docs/spec/interface.md 10) are asserted here, and only here. */
+/** The specified texts (docs/spec/interface.md 10) are asserted here, and only here. */
 describe('malformed queries', () => {
   test.each<[path: string, status: number, message: string, detail: unknown]>([
     [
@@ -271,7 +271,7 @@ describe('malformed queries', () => {
     })
   })
   test('rejects a long run of digits at once (it used to block the whole service for 0.7 s)', async () => {
-    // The best of several, as a busy machine may make one of them wait.
+    // The best of several, because a busy machine may delay some.
     const times: number[] = []
     for (let i = 0; i < 8; i++) {
       const started = performance.now()
@@ -469,8 +469,8 @@ interface Case {
 }
 const cases = (name: string) => JSON.parse(readFileSync(`test/vectors/${name}.json`, 'utf8')) as Case[]
 /**
- * Every fifth of the kernel's cases, and some of each family of hard cases. (The API refuses a radius of 0:
- * docs/spec/facts.md 3.)
+ * Every fifth of the kernel's cases, and some of each family of hard cases. The API rejects a radius of 0
+ * (docs/spec/facts.md 3).
  */
 const CASES = [
   ...cases('geodesy-cases').filter((_, i) => i % 5 === 0),
@@ -656,7 +656,7 @@ describe('the six operations', () => {
       expect(body.result).toBe(0)
       if (!ended) answeredMeanwhile++
     }
-    // On a very busy machine the large one may reach the service's own limit of time.
+    // On a very busy machine, the large one may reach the service's own time limit.
     const { status, body } = await slow
     expect(status === 200 ? body.result : body.type).toEqual(
       status === 200 ? true : expect.stringContaining('computation-error'),

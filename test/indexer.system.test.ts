@@ -11,7 +11,7 @@ import { TEST_DATABASE_URL, removeFolder, rows, temporaryFolder } from './databa
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
-/** The indexer against reorgs and killed processes. The invariants hold after each test. */
+/** The indexer with reorgs and killed processes. The invariants hold after each test. */
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({}, { processes: true })
@@ -118,7 +118,7 @@ test('indexes attestation and revocation in one block, equal content twice in a 
   await caughtUp()
   expect(await Promise.all(uids.map(status))).toEqual([200, 200, 200, 200])
 
-  // Revoked in the block that attests it: the content and the time, and so the UID, are known in advance.
+  // Revoked in the block that attests it: content and time, and so the UID, are known in advance.
   const snapshot = await chain.provider.send('evm_snapshot', [])
   const time = (await chain.provider.getBlock('latest'))!.timestamp + 100
   await chain.provider.send('evm_setNextBlockTimestamp', [time])
@@ -132,7 +132,7 @@ test('indexes attestation and revocation in one block, equal content twice in a 
         .getFunction('revoke')
         .send({ schema: twin.schema, data: { uid, value: 0 } }, { gasLimit: 1_000_000 }),
   ])
-  // A new head at a height that was already read is noticed only with the next block.
+  // The indexer notices a new head at a height that was already read only with the next block.
   await mine(chain, 1)
   await caughtUp()
   expect(await isRevoked(uid)).toBe(true)
@@ -207,7 +207,7 @@ test('stores all of 300 attestations in one block, some of them absurd', async (
     encode('wkt', `GEOMETRYCOLLECTION(${'GEOMETRYCOLLECTION('.repeat(2_000)}`),
     // Invalid UTF-8 in a string.
     encode('geohash', 'x'.repeat(20_000)).replaceAll('7878', 'fffe'),
-    // Every ABI offset points to the same, empty place.
+    // Every ABI offset points to the same, empty position.
     `0x${'120'.padStart(64, '0').repeat(9)}${'0'.repeat(64)}`,
     encode('h3', '89283082837ffff'.repeat(1_000)),
     encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
@@ -243,8 +243,8 @@ test('stores all of 300 attestations in one block, some of them absurd', async (
     `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,
     [blockNumber],
   )
-  // The ring that crosses itself is no problem here; only compute refuses it. Only the invalid UTF-8, which
-  // cannot be decoded, gives no record.
+  // The ring that crosses itself is no problem for the index; only compute rejects it. Only the invalid
+  // UTF-8, which cannot be decoded, has no record.
   expect(found).toEqual([{ problems: 8, records: 299 }])
 })
 
@@ -340,7 +340,7 @@ test('withholds and counts an attestation that the database refuses, and continu
   expect((await command(environment, 'replay')).output).toContain(
     '1 records differed from the log and are put right',
   )
-  // A record of a chain whose log has nothing.
+  // A record of a chain whose event log is empty.
   await sql(`INSERT INTO location_record SELECT (jsonb_populate_record(record,
     jsonb_build_object('id', 'celo-' || uid, 'chain', 'celo'))).* FROM location_record AS record LIMIT 1`)
   expect((await command(environment, 'replay')).output).toMatch(
@@ -354,7 +354,7 @@ test('rolls back a revocation for any event time, even if the attested one is be
   const { chain, caughtUp, databaseUrl } = world
   const point = { type: 'Point' as const, coordinates: [15, 10] }
   const last = await attest(chain, locationRequest(point, { eventTimestamp: 253_402_300_799 }))
-  // Milliseconds where seconds are expected.
+  // Milliseconds instead of seconds.
   const beyond = await attest(chain, locationRequest(point, { eventTimestamp: 1_700_000_000_000 }))
   await caughtUp()
   expect((await world.get(`/api/v0/location-records/${last}`)).body.event_timestamp).toBe(
@@ -414,7 +414,7 @@ test('waits as a second indexer of one chain, takes over when the first dies, an
   removeFolder(folder)
 })
 
-// The embedded database has one session, which whoever holds a transaction has for itself.
+// The embedded database has one session, which a transaction occupies.
 test.skipIf(!TEST_DATABASE_URL)(
   'is replaced, with its open transaction, if it freezes during a batch, and ends when it resumes',
   async () => {
@@ -424,7 +424,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     const first = world.services.get('indexer-base-sepolia')!
     const writer = async () =>
       (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
-    // It may just have been started again, and wait for the lease of the one before.
+    // It may just have been restarted, and wait for the lease of its predecessor.
     while (!(await writer()).includes(`/${first.pid}/`))
       await new Promise((resolve) => setTimeout(resolve, 50))
     const second = startIndexer('second', folder)
@@ -467,7 +467,7 @@ test.skipIf(!TEST_DATABASE_URL)(
       await second.stop()
       removeFolder(folder)
     }
-    // The first is started again.
+    // The first is restarted.
     const again = () => `/${world.services.get('indexer-base-sepolia')!.pid}/`
     while (!(await writer()).includes(again())) await new Promise((resolve) => setTimeout(resolve, 50))
   },
@@ -521,14 +521,14 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-/** The addresses that a process listens on, from Linux' /proc. */
+/** Addresses that a process listens on, from Linux's /proc. */
 function listening(pid: number): string[] {
   const inodes = new Set(
     readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
       try {
         return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []
       } catch {
-        return [] // closed meanwhile
+        return [] // closed in the meantime
       }
     }),
   )

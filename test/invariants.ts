@@ -15,12 +15,12 @@ import { hexNumber } from '../src/rpc'
 import { rows } from './database'
 
 /**
- * What holds for a chain (Base Sepolia unless named) after every fault, once its indexer has caught up
- * (docs/spec/trust.md 6): I1 records and answers equal a projection of the whole log; I2 every body is the
- * chain's and hashes to its UID; I3 the log holds exactly the Attested and Revoked events of the chain's
- * receipts; I4 the cursor's block is canonical; I7 the stored counts equal those of a scan, and a client that
- * follows the changes from the first one on has exactly the stored records, of final changes exactly the
- * final ones.
+ * Invariants of a chain (Base Sepolia unless named) after every fault, when its indexer has caught up
+ * (docs/spec/trust.md 6): I1 records and answers equal a projection of the whole event log; I2 every
+ * attestation's content is the chain's and hashes to its UID; I3 the log has exactly the Attested and Revoked
+ * events of the chain's receipts; I4 the cursor's block is canonical; I7 the stored counts equal those of a
+ * scan, and a client that follows the changes from the first one has exactly the stored records, and, for
+ * final changes, exactly the final ones.
  */
 export async function expectInvariants(
   { chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string },
@@ -77,9 +77,9 @@ export async function expectInvariants(
   )
   const replayed = project(slug, log.map(eventOf), bodies, new Date(0))
   const comparable = (record: Record<string, unknown>) => {
-    // The columns that a trigger fills from geom are those of api/tiles/hostile.service.test.ts.
+    // api/tiles/hostile.service.test.ts checks the columns that a trigger fills from geom.
     const { created_at, updated_at, reach, map_x, map_y, ...rest } = record
-    // pg gives numeric columns as text, PostGIS writes hex in upper case.
+    // pg returns numeric columns as text, and PostGIS writes hex in upper case.
     const plain = (name: string, value: unknown) =>
       typeof value === 'number' || typeof value === 'bigint'
         ? value.toString()
@@ -126,7 +126,7 @@ export async function expectInvariants(
   )
 }
 
-/** I7: the counts that are kept as records change. */
+/** I7: the counts that are updated with records. */
 export async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
   const kept = await rows<object>(
     databaseUrl,
@@ -158,7 +158,7 @@ export async function expectChanges(
   const steps: Record<string, Partial<Record<State, readonly State[]>>> = {
     new: { none: ['valid'] },
     revoked: { valid: ['revoked'] },
-    // The record or only its revocation was rolled back; the kind does not say which.
+    // The record, or only its revocation, was rolled back; the kind does not distinguish them.
     reorged: { valid: ['none'], revoked: ['valid', 'none'] },
   }
   const changes = await rows<{ kind: string; uid: string }>(
@@ -184,7 +184,7 @@ export async function expectChanges(
     expect(possible.get(uid) ?? [], `${finality}: ${uid}`).toContain(stored.get(uid) ?? 'none')
 }
 
-/** Our logs in the receipts of all blocks, from the node itself: its eth_getLogs may be the one that lies. */
+/** Logs of EAS in the receipts of all blocks, from the node itself: its eth_getLogs may be the faulty one. */
 async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog[]> {
   const batch = async <T>(method: string, paramsOf: unknown[][]): Promise<T[]> => {
     const results: T[] = []
@@ -224,7 +224,7 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
     )
 }
 
-/** Attested and Revoked of the location schemas from a block on, in order, as events tell them. */
+/** Attested and Revoked of the location schemas since a block, in order, in the form of events. */
 export async function onChain({ chain, provider }: LocalChain, from: number): Promise<string[]> {
   const { address, topic0 } = attestationFilter(chain)
   const logs = await provider.getLogs({

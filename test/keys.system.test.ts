@@ -19,7 +19,7 @@ import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
 import { startTestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** Signers whose key is outside the service: a token (SoftHSM), and a service (a local node plays it). */
+/** Signers whose key is outside the service: a token (SoftHSM), and a service (simulated by a local node). */
 
 type Json = any
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
@@ -31,7 +31,10 @@ const ATTESTED = new Interface([
   'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
 ])
 
-/** Sends an answer's transaction from a new account; the attester that EAS then shows. Throws on a revert. */
+/**
+ * Sends an answer's transaction from a new account, and returns the attester that EAS then records. Throws if
+ * it reverts.
+ */
 async function land(chain: LocalChain, { transaction }: Json): Promise<string> {
   const from = hexlify(randomBytes(20))
   await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('1').toString(16)}`])
@@ -55,7 +58,7 @@ beforeAll(() => {
 })
 afterAll(() => removeFolder(folder))
 
-/** The whole service signs in this way: its answers land, in EAS and through the proxy. */
+/** Checks that the answers of a service with this signer land, in EAS and through the proxy. */
 async function answersLand(environment: NodeJS.ProcessEnv, attester: string): Promise<void> {
   const world = await startTestWorld({ ...environment, ATTESTER_ADDRESS: attester, SEAL_SECRET_FILE: secret })
   try {
@@ -92,7 +95,7 @@ test('answers land if a service signs typed data', async () => {
 })
 
 test('a token is rejected with a clear message if pkcs11js is missing', async () => {
-  // Beside no node_modules.
+  // A folder without node_modules.
   const worker = path.join(folder, 'worker.cjs')
   copyFileSync(WORKER, worker)
   const settings = {
@@ -202,7 +205,7 @@ describe('with a local chain', () => {
   })
   afterAll(() => chain?.stop())
 
-  /** A copy of the API, with these settings of its identity. */
+  /** Starts an API instance with these settings of its identity. */
   async function copy(environment: NodeJS.ProcessEnv): Promise<{ url: string; identity: Identity }> {
     const identity = await loadIdentity(readSettings(environment, ['signer']))
     const { url, close } = await startApi({ rpcUrl: chain.url, identity })
@@ -260,7 +263,10 @@ describe('with a local chain', () => {
     expect(await ready()).toEqual({ status: 'ready' })
   })
 
-  /** docs/operations/keys.md, Changing the key: copies of each step serve beside those of the one before. */
+  /**
+   * docs/operations/keys.md, Changing the key: instances of each step run together with those of the step
+   * before.
+   */
   test('lands, verifies and re-signs all answers while the key changes', async () => {
     const [old, next] = [Wallet.createRandom(), Wallet.createRandom()]
     const key = ({ privateKey }: { privateKey: string }, name: string) => {
@@ -309,7 +315,7 @@ describe('with a local chain', () => {
           landed: { status: 'landed', revoked: false },
         })
     }
-    // The typed client learns of both at GET /, and lands and believes what either signed.
+    // The typed client reads both from GET /, and lands and accepts answers of either.
     const geo = createGeo({
       url: changed.url,
       chain: LOCAL_CHAIN.slug,
@@ -323,7 +329,7 @@ describe('with a local chain', () => {
       )
       expect(await geo.check(uid)).toMatchObject({ valid: true, problems: [] })
     }
-    // A token made by the last secret is taken while the next one makes them.
+    // A token made with the previous secret is accepted while the new one makes them.
     const answer = await ask(changed)
     const secrets = path.join(folder, 'secrets')
     writeFileSync(secrets, `${hexlify(randomBytes(32))}\n${readFileSync(secret, 'utf8')}`)
@@ -331,7 +337,7 @@ describe('with a local chain', () => {
     expect((await post(resealed, 'resign', earlier(answer))).status).toBe(200)
     const sealedAnew = await ask(resealed)
     expect((await post(changed, 'resign', earlier(sealedAnew))).status).toBe(401)
-    // Without the setting, what the old key signed is not ours: as it must be when it was stolen.
+    // Without the setting, answers of the old key are not the service's own: this is required after a theft.
     const stale = await ask(prepared)
     expect((await post(after, 'verify', earlier(stale))).body).toMatchObject({ ours: false })
     expect((await post(after, 'resign', earlier(stale))).status).toBe(401)
@@ -339,7 +345,7 @@ describe('with a local chain', () => {
     await expect(
       unaware.land({ chainId: LOCAL_CHAIN.id, ...stale }, await chain.provider.getSigner(3)),
     ).rejects.toThrow(AlteredAnswerError)
-    // Nor is what somebody else signed in the name of one of ours.
+    // Neither are answers that another account signed in the name of one of the attesters.
     const forged = structuredClone(stale)
     forged.attestation.attester = forged.delegatedAttestation.attester = next.address
     expect((await post(changed, 'verify', earlier(forged))).body).toMatchObject({ ours: false })

@@ -49,8 +49,8 @@ import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Every chain, with the real contracts of its version at its real address and id: the answers that we sign
- * land there.
+ * Every chain, with the real contracts of its version at its real address and id: the service's answers land
+ * there.
  */
 let world: TestWorld
 beforeAll(async () => {
@@ -78,7 +78,7 @@ const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
 const contains = { container: PARIS, geometry: EIFFEL_TOWER }
 /**
  * A random recipient makes an answer unique. Equal answers of the same second have the same content, and all
- * of them count as landed once one has.
+ * of them count as landed when one has.
  */
 const newcomer = () => ({ recipient: getAddress(hexlify(randomBytes(20))) })
 
@@ -92,11 +92,11 @@ const nonceOf = async (chain: LocalChain) =>
   Number(await (await chain.eas()).getFunction('getNonce').staticCall(OURS))
 const ask = (chain: LocalChain, operation: string, body: object) =>
   compute(operation, { chainId: chain.chain.id, ...body })
-/** The entry of this chain in GET /. */
+/** Entry of this chain in GET /. */
 const described = async (chain: LocalChain): Promise<Json> =>
   (await world.get('/')).body.chains.find(({ id }: { id: number }) => id === chain.chain.id)
 /**
- * Sends a call of the contract by the ABI in GET /, from a new account each time. Throws when the contract
+ * Sends a call of the contract by the ABI in GET /, from a new account each time. Throws if the contract
  * reverts.
  */
 async function send(chain: LocalChain, method: string, parameter: unknown): Promise<TransactionReceipt> {
@@ -155,7 +155,7 @@ async function agent(...args: string[]): Promise<{ code: number; output: string 
   const [code] = (await once(child, 'close')) as [number]
   return { code, output }
 }
-/** Copies of this event of EAS: from another contract, of another kind, by another attester. */
+/** Variants of this event of EAS: from another contract, of another kind, by another attester. */
 function foreign(log: { topics: string[] }): object[] {
   const data = `0x${'f0'.repeat(32)}`
   const [attested, recipient, attester, schema] = log.topics
@@ -393,14 +393,14 @@ describe.each(SLUGS)('on %s', (slug) => {
         status: 400,
         detail: sentence('results'),
       })
-    // Answers given one by one can be re-signed as a batch.
+    // Answers of single requests can be re-signed as a batch.
     const together = await compute('resign', { chainId: id, results: [other, batch.results[2]] })
     expect(
       (await send(chain, 'multiAttestByDelegation', together.multiAttestByDelegation)).logs,
     ).toHaveLength(2)
   })
 
-  test('with the ABI and the domain of GET /, ethers and viem name every revert of the contract', async () => {
+  test('ethers and viem name every revert of the contract by the ABI and the domain of GET /', async () => {
     const chain = local(slug)
     const { eas, abi, domain, schemaRegistry } = await described(chain)
     expect(await (await chain.eas()).getFunction('getSchemaRegistry').staticCall()).toBe(schemaRegistry)
@@ -555,7 +555,7 @@ describe.each(SLUGS)('on %s', (slug) => {
       landed: { status: 'not landed', ...NOWHERE },
     })
     const again = await resign(second, id)
-    // The same signature in the 64 bytes of EIP-2098.
+    // An equal signature in the 64 bytes of EIP-2098.
     const short = structuredClone(second)
     for (const part of [short.attestation, short.delegatedAttestation])
       part.signature = Signature.from(part.signature).compactSerialized
@@ -579,7 +579,8 @@ describe.each(SLUGS)('on %s', (slug) => {
       reasons: [expect.stringContaining('this answer has landed')],
       landed,
     })
-    // Re-signed, it is the same answer: it has landed already, though the contract would accept it once more.
+    // It is the same answer after re-signing: it has landed already, although the contract would accept it
+    // once more.
     expect(await compute('verify', { chainId: id, ...(await resign(first, id)) })).toMatchObject({
       ours: true,
       submittable: true,

@@ -10,8 +10,9 @@ import { faults, sometimes, startRpcProxy, type Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
- * An indexer with the default settings behind a node that lies for a while, at the head and in history:
- * nothing false is written at the head, and once the node is honest, the log equals the chain.
+ * An indexer with the default settings behind an RPC endpoint that lies for a while, at the head and in
+ * history: nothing false is written at the head, and after the endpoint is honest again, the event log equals
+ * the chain.
  */
 let world: FaultyWorld
 let indexer: KeptIndexer
@@ -37,14 +38,14 @@ const until = async (is: () => Promise<boolean>) => {
   while (!(await is())) await pause(50)
 }
 const doubt = async () => (await query<{ doubt: string | null }>('SELECT doubt FROM chain_status'))[0]!.doubt
-/** Events of the log by kind and UID, in order. */
+/** Events of the event log by kind and UID, in order. */
 const logged = async () =>
   (
     await query<{ event: string }>(`SELECT kind || ' ' || uid AS event FROM attestation_event ORDER BY id`)
   ).map(({ event }) => event)
 
 const truth: string[] = []
-/** Some attestations and a few revocations, each in its own block, with empty blocks between. */
+/** Makes some attestations and a few revocations, each in its own block, with empty blocks between. */
 async function busy(): Promise<void> {
   const { chain } = world
   for (let i = 0; i < 8; i++) {
@@ -118,7 +119,7 @@ test.each<[string, Fault]>([
     await mine(chain, LOCAL_CHAIN.finality + 5)
     indexer = startIndexerBehind(world, [lies], DEFAULTS)
     await busy()
-    // Nothing that the chain does not have; what is missing comes later.
+    // No event that the chain does not have; missing ones follow later.
     expect(
       (await logged()).filter((event) => event.startsWith('ATTESTED') && !truth.includes(event)),
     ).toEqual([])

@@ -11,7 +11,7 @@ import { EventKind } from '../src/model'
 import { TEST_DATABASE_URL, createDatabase, createMigratedDatabase, migrate, rows } from './database'
 import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
 
-/** The migrations that db/migrations/load.js makes from the SQL files, oldest first. */
+/** Migrations from db/migrations/load.js, oldest first. */
 type Migrations = Extract<MixedList<new () => { name: string }>, unknown[]>
 const MIGRATIONS = createRequire(__filename)('../db/migrations/load.js') as Migrations
 
@@ -32,7 +32,7 @@ async function migrateTo(url: string, count: number): Promise<void> {
   }
 }
 
-/** How many migrations come before this one. */
+/** Number of migrations before this one. */
 const indexOf = (name: string) => MIGRATIONS.findIndex((Migration) => new Migration().name.startsWith(name))
 
 async function undoLast(url: string): Promise<void> {
@@ -44,7 +44,7 @@ async function undoLast(url: string): Promise<void> {
   }
 }
 
-/** Our part of a database's catalog, without what belongs to PostGIS. */
+/** This project's part of a database's catalog, without PostGIS's. */
 const SCHEMA = `
   WITH ours AS (SELECT oid, nspname FROM pg_namespace WHERE nspname IN ('public', 'published')),
     extension AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'),
@@ -122,7 +122,7 @@ test.each(['Poison', 'Records', 'Indexer'])(
   async (first) => {
     const own = await createMigratedDatabase()
     const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(own.url, text, values)
-    // 12 kB that do not compress; an index entry holds 2,704 bytes.
+    // 12 kB that do not compress; an index entry has room for 2,704 bytes.
     const random = seededRandom(4_000)
     const letter = () => String.fromCharCode(0x4e00 + Math.floor(random() * 20_000))
     const long = Array.from({ length: 4_000 }, letter).join('')
@@ -130,7 +130,7 @@ test.each(['Poison', 'Records', 'Indexer'])(
     const [names, before] = [await appliedTo(own.url), await schemaOf(own.url)]
     try {
       await undoFrom(own.url, first)
-      // A row as the previous release writes it; the trigger adds its shape.
+      // A row of the previous release; the trigger adds its shape.
       await sql(RECORD, ['then', 'geojson'])
       expect(await sql('SELECT id FROM location_record WHERE geom IS NOT NULL')).toEqual([{ id: 'then' }])
       migrate(own.url)
@@ -189,7 +189,7 @@ test('WebhookHolders preserves a lease of subscriptions that is valid while it r
   }
 })
 
-/** A record of a new id, as the release that runs writes it; the epoch of its chain after it. */
+/** Writes a record with a new id like the current release, and returns the epoch of its chain afterwards. */
 async function epochAfter(url: string, id: string): Promise<{ since: Date; origin: string }> {
   await rows(url, RECORD, [id, 'geojson'])
   return (await rows<{ since: Date; origin: string }>(url, 'SELECT since, origin FROM record_state'))[0]!
@@ -217,7 +217,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     copy.pathname = `/${name}`
     try {
       const before = await epochAfter(database.url, 'before')
-      // As pg_dump and psql make it: the same rows in another database.
+      // Like pg_dump and psql: the same rows in another database.
       await rows(TEST_DATABASE_URL!, `CREATE DATABASE "${name}" TEMPLATE "${name.replace(/_copy$/, '')}"`)
       const after = await epochAfter(copy.href, 'after')
       expect(after.since.getTime()).toBeGreaterThan(before.since.getTime())
@@ -272,8 +272,8 @@ test('writes nothing a second time, and corrects a comment that differs', async 
 })
 
 /**
- * A log with every kind of location type, shape and text, revocations, and payloads without record or
- * geometry.
+ * An event log with every kind of location type, geometry and text, revocations, and payloads without record
+ * or geometry.
  */
 function realisticLog(): { events: ChainEvent[]; bodies: Map<string, Attested['body']> } {
   const random = seededRandom(14)

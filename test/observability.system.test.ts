@@ -8,7 +8,9 @@ import { freePort } from '../dev/services'
 import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
-/** Figures and logs of a running service; ops/prometheus and ops/grafana against them and promtool. */
+/**
+ * Metrics and logs of a running service, and ops/prometheus and ops/grafana compared with them and promtool.
+ */
 
 const rules = (
   parse(readFileSync('ops/prometheus/alerts.yml', 'utf8')) as {
@@ -45,7 +47,7 @@ beforeAll(async () => {
   await world.caughtUp()
   const asked = { chainId: world.chain.chain.id, from: uid, to: { type: 'Point', coordinates: [2, 2] } }
   expect((await world.post('/compute/v0/distance', asked)).status).toBe(200)
-  // It is read because of a look at the figures.
+  // It is read only after a request for the metrics.
   const balance = /^geospatial_attester_balance\{chain="base-sepolia"\} \d/m
   await vi.waitUntil(async () => balance.test(await figures(world.url)), 30_000)
 })
@@ -57,7 +59,7 @@ const both = async () => [await figures(world.url), await figures(`http://127.0.
 test('the service has every metric that rules and dashboards name', async () => {
   const told = new Set((await both()).flatMap((text) => text.match(/^[a-z0-9_]+(?=[{ ])/gm) ?? []))
   for (const name of ['up', ...(process.env.TEST_REDIS_URL ? [] : ['geospatial_redis_up'])]) told.add(name)
-  // Nobody was refused yet.
+  // No request was limited yet.
   told.add('http_requests_rate_limited_total')
   const words = /\b(?:up|(?:geospatial|http|nodejs|process|sqd)_[a-z0-9_]+)\b(?!=)/g
   for (const [where, query] of queries)

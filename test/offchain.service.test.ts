@@ -155,7 +155,7 @@ test('measures a long line in a worker', async () => {
     ['0.2', 'EPSG:4326', 'geojson-line', line],
   )
   const attestation = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data })
-  // The meridian from the equator to 49.99 N: 5539734.752 m by geographiclib-geodesic.
+  // Meridian from the equator to 49.99 N: 5539734.752 m by geographiclib-geodesic.
   const answered = { status: 200, body: { result: 5539734.75, inputRefs: [attestation.sig.uid] } }
   expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation } })).toMatchObject(
     answered,

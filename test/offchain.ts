@@ -24,7 +24,7 @@ const COMMON = [
   'bytes data',
 ]
 const FIELDS = [COMMON, ['uint16 version', ...COMMON], ['uint16 version', ...COMMON, 'bytes32 salt']]
-/** Now, in Unix seconds. */
+/** Current time, Unix seconds. */
 export const seconds = () => Math.floor(Date.now() / 1000)
 
 interface Options {
@@ -37,12 +37,12 @@ interface Options {
   expirationTime?: number
   salt?: string
   revocable?: boolean
-  /** A contract that signs, and the signature that it makes of a digest, as the document has it. */
+  /** a contract that signs, and its signature of a digest in the form of the document */
   account?: { address: string; sign: (digest: string) => unknown }
 }
 let salts = 0
 
-/** An offchain attestation as the EAS SDK makes it, made by ethers alone. */
+/** An offchain attestation like that of the EAS SDK, with ethers only. */
 export async function offchain(geometry: typeof EIFFEL_TOWER, options: Options = {}) {
   const {
     slug = 'base-sepolia',
@@ -109,7 +109,7 @@ export async function offchain(geometry: typeof EIFFEL_TOWER, options: Options =
   }
 }
 
-/** A signature of a key as a document has it. */
+/** Signature of a key in the form of the document. */
 export function parts(signature: string) {
   const { r, s, v } = Signature.from(signature)
   return { r, s, v }

@@ -10,7 +10,7 @@ import { sentence, testSentences } from './sentences'
 
 /**
  * OGC API - Features, Part 1: Core (OGC 17-069r4), requirement by requirement, after its abstract test suite
- * (Annex A) and the OGC's executable test suite. The deployment's public address has a path, as behind a
+ * (Annex A) and the OGC's executable test suite. The deployment's public URL has a path, as behind a reverse
  * proxy.
  */
 
@@ -47,9 +47,7 @@ interface Answer {
   json: Json
 }
 
-/**
- * A request of a client that knows only the public address. Checks the answer against the API's definition.
- */
+/** A request of a client that knows only the public URL. Checks the response against the API's definition. */
 async function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
   const url = (path.startsWith(BASE) ? path.slice(BASE.length) : path).replace(/^(?!\/)/, '/')
   const answer = await fetch(`${api.url}${url}`, { headers, method, redirect: 'error' })
@@ -68,7 +66,7 @@ const items = (query: string, headers: Record<string, string> = {}) =>
 const linkOf = (links: Json[], rel: string, type?: string) =>
   links.find((link) => link.rel === rel && (type === undefined || link.type === type))
 
-/** The features of all pages, along the next links. */
+/** Features of all pages, along the next links. */
 async function pages(query: string): Promise<{ features: Json[]; numberMatched: number; count: number }> {
   const features: Json[] = []
   let count = 0
@@ -84,7 +82,7 @@ async function pages(query: string): Promise<{ features: Json[]; numberMatched: 
   return { features, numberMatched, count }
 }
 const idOf = ({ chain = 'celo', uid }: Place) => `${chain}-${uid}`
-/** The IDs of places that pass, newest first. */
+/** IDs of places that pass, newest first. */
 const idsWhere = (passes: (place: Place) => boolean) => places.filter(passes).map(idOf).reverse()
 const idsOf = (features: Json[]) => features.map(({ id }) => id as string)
 
@@ -177,7 +175,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
     })
     const { geometry, ...others } = json.properties
     expect(geometry).toMatchObject({
-      // QGIS looks for the reference, and for no type beside it.
+      // QGIS searches for the reference, and for no other type.
       $ref: 'https://geojson.org/schema/Geometry.json',
       format: 'geometry-any',
       'x-ogc-role': 'primary-geometry',
@@ -241,16 +239,15 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
       "(NOT chain='celo' AND revoked=true) OR (memo>'foo' and NOT S_INTERSECTS(geometry,BBOX(0,0,9,9))) or not (uid IS NULL AND longitude<3)",
     ])
       await found(filter)
-    // basic-spatial-functions-plus is not declared: of its literals this one has no certain edges.
+    // basic-spatial-functions-plus is not declared: this of its literals has ambiguous edges.
     const { status, json } = await items(
       `filter=${encodeURIComponent('S_INTERSECTS(geometry,POLYGON((-180 -90, -90 -90, -90 90, -180 90, -180 -90)))')}`,
     )
     expect([status, json.detail]).toEqual([400, expect.stringMatching(/antipodal: no unique shortest path/)])
   })
   /**
-   * What QGIS 3.44 asks for where a layer has a filter: written after its QgsOapifCql2TextExpressionCompiler
-   * and QgsOapifFeatureDownloader. QGIS sends what it compiled percent-encoded, but for the name of the
-   * language.
+   * Requests of QGIS 3.44 for a layer with a filter, after its QgsOapifCql2TextExpressionCompiler and
+   * QgsOapifFeatureDownloader. QGIS percent-encodes the compiled filter, but not the name of the language.
    */
   const somewhere = places.find(({ geometry }) => geometry?.type === 'Point')!
   test.each<[string, string, (place: Place) => boolean]>([
@@ -297,7 +294,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
     expect(expected.length).toBeGreaterThan(0)
     const filter = `filter=${encodeURIComponent(compiled)}&filter-lang=cql2-text&filter-crs=${encodeURIComponent(CRS84)}`
     expect(idsOf((await pages(`limit=1000&${filter}`)).features)).toEqual(expected)
-    // Where the map shows a part: its filter and the one of the layer, and its box.
+    // For a part of the map: its filter and that of the layer, and its box.
     const both = `limit=1000&filter=(${encodeURIComponent(compiled)}) AND (${encodeURIComponent("(chain <> 'solana')")})&filter-lang=cql2-text&bbox=-180,-90,180,90`
     expect(idsOf((await pages(both)).features)).toEqual(expected)
   })
@@ -615,7 +612,7 @@ describe('A.2 Core', () => {
     })
   })
 
-  /** Whether a place intersects a box, or has no geometry; by another library, on the plane. */
+  /** True if a place intersects a box, or has no geometry; by another library, on the plane. */
   const inBox =
     ([west, south, east, north]: number[]) =>
     ({ geometry }: Place) => {
@@ -750,7 +747,7 @@ describe('A.2 Core', () => {
     const nextHtml = await ask(nextPage!.replace(/&#38;/g, '&'))
     expect(nextHtml.type).toBe('text/html; charset=utf-8')
     expect(nextHtml.body).toContain(next.json.features[0].id)
-    // The next link keeps f when the request has it.
+    // The next link has f if the request has it.
     expect(linkOf((await items('f=json&limit=1', { accept: 'text/html' })).json.links, 'next').href).toMatch(
       /&f=json$/,
     )
@@ -880,7 +877,7 @@ describe('A.2 Core', () => {
     expect([status, json.message]).toEqual([404, 'Location record not found'])
   })
 
-  test('/rec/core/etag: 304 while the records are unchanged, but not for another form or page, or with a wrong parameter', async () => {
+  test('/rec/core/etag: 304 while the records are unchanged, but not for another form or page, or with an invalid parameter', async () => {
     for (const path of DOCUMENTS) {
       const etag = (await ask(path)).headers.get('etag')!
       const again = await ask(path, { 'if-none-match': etag })
@@ -949,7 +946,7 @@ describe('A.2 Core', () => {
         .get('link')!
         .split(', ')
         .map((each) => /^<([^>]+)>; rel="([^"]+)"; type="([^"]+)"$/.exec(each)!.slice(1))
-      // A template is no address.
+      // A template is not a URL.
       const links = json.links?.filter(({ templated }: Json) => !templated)
       if (links) expect(listed).toEqual(links.map(({ href, rel, type }: Json) => [href, rel, type]))
       else expect(listed.map(([, rel]) => rel)).toEqual(['self', 'alternate'])
@@ -1013,7 +1010,7 @@ describe('A.3 OpenAPI 3.0', () => {
     }
   })
   test('/req/oas30/completeness, /req/oas30/exceptions-codes: every status and its content is documented', async () => {
-    // ask() checks every other answer of this file; these need a broken service.
+    // ask() checks every other response of this file; these need a broken service.
     const broken = await startApi({ publicBaseUrl: BASE })
     for (const path of [
       '/collections',
@@ -1036,7 +1033,7 @@ describe('A.3 OpenAPI 3.0', () => {
       expect((await fetch(`${broken.url}/ogc${path}`)).status).toBe(200)
     await broken.close()
     await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
-    // Not asked before: what was is kept while no record changes.
+    // A new request: earlier ones stay cached while no record changes.
     const { status, body } = await items('limit=77')
     await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
     expect([status, body]).toEqual([500, sentence()])
@@ -1113,7 +1110,7 @@ describe('A.4 GeoJSON', () => {
 
 describe('A.5 HTML', () => {
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
-  /** The text of a page, and its links. */
+  /** Text of a page, and its links. */
   const read = (html: string) => {
     const plain = (text: string) => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
     return {
@@ -1155,7 +1152,7 @@ describe('A.5 HTML', () => {
     for (const path of DOCUMENTS.map((each) => (each === ITEMS ? `${each}?limit=5&chain=celo` : each))) {
       const [{ json, headers }, { body }] = [await ask(path), await ask(path, { accept: browser })]
       const { text, links } = read(body.replace(HEADER, ''))
-      // The time of the answer differs.
+      // The time of the response differs.
       const { timeStamp: _, ...content } = json
       const said = leaves(content).filter(
         (leaf) => !/^(Feature|FeatureCollection)$/.test(leaf) && !leaf.startsWith(BASE),
@@ -1241,7 +1238,7 @@ describe('A.5 HTML', () => {
         page.body.includes('<script'),
         page.headers.get('content-security-policy')?.startsWith("default-src 'none'"),
       ]).toEqual([path, true, 'text/html; charset=utf-8', false, true])
-      // Programs, and clients that ask for JSON, get the same error as JSON.
+      // Programs, and clients that request JSON, receive the same error as JSON.
       for (const [other, accept] of [
         [path.replace('f=html&', ''), '*/*'],
         [path.includes('f=html') ? path.replace('f=html', 'f=json') : `${path}?f=json`, browser],

@@ -1,13 +1,13 @@
 import { Ajv2020 } from 'ajv/dist/2020'
 
-/** Checks requests and answers of the running service against its own OpenAPI document. */
+/** Checks requests and responses of the running service against its own OpenAPI document. */
 
 type Json = any
 
 export interface OpenApiChecker {
   readonly document: Json
   /**
-   * Throws when the document does not describe this answer, or the request of a successful one. Undocumented
+   * Throws if the document does not describe this response, or the request of a successful one. Undocumented
    * operations pass.
    */
   check(exchange: {
@@ -18,7 +18,7 @@ export interface OpenApiChecker {
     type: string
     response: unknown
   }): void
-  /** The errors of a value by the schema at this JSON pointer of the document; undefined when it is valid. */
+  /** Errors of a value by the schema at this JSON pointer of the document; undefined if it is valid. */
   problems(pointer: string, value: unknown): string | undefined
 }
 
@@ -34,8 +34,8 @@ export function openApiChecker(document: Json): OpenApiChecker {
   })
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
-  // Ajv gets the whole document as one schema, so that JSON pointers into it work; the top-level members of
-  // the document are no keywords of JSON Schema.
+  // Ajv gets the whole document as one schema, so that JSON pointers into it work. The top-level members of
+  // the document are not keywords of JSON Schema.
   ajv.addVocabulary(Object.keys(document))
   ajv.addSchema({ $id: 'openapi', ...closed(document) })
   const compiled = new Map<string, Json>()
@@ -83,14 +83,14 @@ export function openApiChecker(document: Json): OpenApiChecker {
   }
 }
 
-/** A JSON pointer to this place, encoded for the fragment of a URI. */
+/** JSON pointer to this value, encoded for the fragment of a URI. */
 export function pointerTo(...keys: string[]): string {
   return keys.map((key) => `/${encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
 }
 
 /**
  * A copy in which every object that lists its fields is closed: an undocumented field is an error here,
- * though clients must expect one.
+ * although clients must expect one.
  */
 function closed(value: Json): Json {
   if (Array.isArray(value)) return value.map(closed)

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv'
 
-/** Checks OpenAPI 3.0 documents against the specification, and answers against such a document. */
+/** Checks OpenAPI 3.0 documents against the specification, and responses against such a document. */
 
 type Json = any
 
@@ -25,8 +25,8 @@ const orReference = (name: string) => ({
 const amount = { type: 'integer', minimum: 0 }
 
 /**
- * The part of OpenAPI 3.0.3 that our document uses. Anything else is a problem, also keywords of 3.1 and
- * misspelt ones.
+ * The part of OpenAPI 3.0.3 that this project's document uses. Anything else is a problem, including keywords
+ * of 3.1 and misspelt ones.
  */
 const DOCUMENT = {
   $id: 'openapi30',
@@ -132,7 +132,7 @@ const makeAjv = () => {
 }
 
 /**
- * The problems of a document: wrong form, references without a target, unused components, duplicate names,
+ * Problems of a document: malformed parts, references without a target, unused components, duplicate names,
  * parameters that do not match the path.
  */
 export function documentProblems(document: Json): string[] {
@@ -169,7 +169,7 @@ export function documentProblems(document: Json): string[] {
   return problems
 }
 
-/** Follows the reference, if this value is one. */
+/** Resolves the reference, if this value is one. */
 export function resolve(document: Json, value: Json): Json {
   return value?.$ref === undefined
     ? value
@@ -180,8 +180,8 @@ export function resolve(document: Json, value: Json): Json {
 }
 
 /**
- * Makes a function that checks the status, type and content of an answer against the document. It returns the
- * problem, or undefined.
+ * Returns a function that checks the status, type and content of a response against the document. It returns
+ * the problem, or undefined.
  */
 export function answerChecker(document: Json) {
   const ajv = makeAjv()
@@ -200,7 +200,7 @@ export function answerChecker(document: Json) {
 
 /**
  * A copy in which every object that lists its properties is closed: an undocumented property is an error
- * here, though clients must expect one.
+ * here, although clients must expect one.
  */
 function strict(value: Json): Json {
   if (Array.isArray(value)) return value.map(strict)

@@ -5,11 +5,11 @@ import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { CHAINS } from '../src/chains'
 
-/** What ops/ and docker-compose.yml name must exist: images, commands, ports, paths, settings. */
+/** Images, commands, ports, paths and settings that ops/ and docker-compose.yml name must exist. */
 const read = (file: string) => readFileSync(file, 'utf8')
 const UNITS = readdirSync('ops/systemd').filter((file) => file.endsWith('.service'))
 const settings = new Set([...read('.env.example').matchAll(/^([A-Z][A-Z0-9_]+)=/gm)].map(([, name]) => name!))
-/** The programs that an image holds: what is built of these sources. */
+/** True if an image has this program: it is built from an existing source. */
 const isProgram = (path: string) =>
   existsSync(
     path
@@ -17,7 +17,7 @@ const isProgram = (path: string) =>
       .replace(/^dist\//, '')
       .replace(/\.js$/, '.ts'),
   )
-/** Settings that hold a secret of the API itself; others name a file. */
+/** Settings with a secret of the API itself; others name a file. */
 const SECRETS = ['SIGNER_PRIVATE_KEY', 'SIGNER_URL', 'ADMIN_KEY']
 const slugs = CHAINS.map(({ slug }) => slug)
 
@@ -79,7 +79,7 @@ describe('Kubernetes', () => {
     const [{ env, ports, volumeMounts, ...probes }] = api.containers
     const value = (name: string) => env.find((each: any) => each.name === name).value
     expect(String(ports[0].containerPort)).toBe(value('PORT'))
-    // Those of the room of the service have no rate limit.
+    // Routes of the service's room have no rate limit.
     const routes = read('api/service/monitoring.ts') + read('api/service/about.ts')
     for (const probe of ['readinessProbe', 'livenessProbe', 'startupProbe']) {
       const { path, port } = probes[probe].httpGet
@@ -123,7 +123,7 @@ test('docker-compose.yml restarts every service, has health checks, and names ex
     if (service.build)
       for (const setting of Object.keys(service.environment))
         expect(settings.has(setting), setting).toBe(true)
-    // `env_file` gives all settings to all services: an empty one takes it away again.
+    // `env_file` sets all settings in all services: an empty one unsets it.
     if (service.build)
       expect([name, SECRETS.filter((secret) => service.environment[secret] !== '')]).toEqual([
         name,
@@ -143,7 +143,7 @@ describe('systemd', () => {
     const text = read(`ops/systemd/${unit}`)
     expect(isProgram(/^ExecStart=\/usr\/bin\/node (\S+)/m.exec(text)![1]!)).toBe(true)
     expect(text.includes(`UnsetEnvironment=${SECRETS.join(' ')}\n`)).toBe(unit !== 'geo-api.service')
-    // What is required ends, and is started again, with what requires it.
+    // A unit that requires another ends, and restarts, with it.
     expect(text).not.toContain('Requires=')
     for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'User=geo'])
       expect(text.split('\n')).toContain(line)

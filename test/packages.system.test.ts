@@ -12,10 +12,7 @@ import { CHROMIUM, openPage } from './browser'
 import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
-/**
- * What `npm pack` makes of each package, in an empty project: nothing there but its files and the packages
- * that it declares.
- */
+/** Packages from `npm pack`, in an empty project with only their files and the packages that they declare. */
 const SCOPE = '@geospatial-attestation'
 const PACKAGES = readdirSync('packages').filter((name) => existsSync(`packages/${name}/rolldown.config.mjs`))
 interface Manifest {
@@ -54,7 +51,7 @@ beforeAll(async () => {
       const link = path.join(modules, dependency)
       if (dependency.startsWith(`${SCOPE}/`) || existsSync(link)) continue
       mkdirSync(path.dirname(link), { recursive: true })
-      // Where the root has another version of it, npm gives the package one of its own.
+      // If the root has another version of it, npm installs a separate one for the package.
       const own = path.resolve('packages', name, 'node_modules', dependency)
       symlinkSync(existsSync(own) ? own : path.resolve('node_modules', dependency), link, 'junction')
     }
@@ -107,7 +104,7 @@ describe.each(PACKAGES)('%s', (name) => {
       ) as Manifest
       return [dependency, license] as const
     })
-    // A program carries its packages.
+    // A program includes its packages.
     if (manifestOf(name).bin)
       licenses.push(...carried(readFileSync(path.join(folder, 'LICENSES.txt'), 'utf8')))
     for (const [dependency, license] of licenses)
@@ -118,14 +115,14 @@ describe.each(PACKAGES)('%s', (name) => {
   })
 })
 
-/** Name and licence of each package that a build carries: packages/licenses.mjs. */
+/** Name and licence of each package that a build includes: packages/licenses.mjs. */
 function carried(text: string): (readonly [string, string])[] {
   const found = [...text.matchAll(/^(@?[\w./-]+) \d+\.\d+\.\S+ \(([^)]+)\)$/gm)]
   expect(found.length).toBeGreaterThan(5)
   return found.map(([, name, license]) => [name!, license!])
 }
 
-/** Asks and lands with a wallet by EIP-1193, the node; prints what came. */
+/** Requests and lands with an EIP-1193 wallet, the node, and prints the result. */
 const PROGRAM = `
 const wallet = {
   async request({ method, params = [] }) {

@@ -13,7 +13,9 @@ import { compilePrograms } from './typescript'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 
-/** The playground on the running service, in a real browser (needs chromium), and what it draws. */
+/**
+ * Tests of the playground on the running service, in a real browser (needs chromium), and of its drawings.
+ */
 
 let world: TestWorld
 beforeAll(async () => {
@@ -107,7 +109,7 @@ describe('drawings', () => {
   })
 })
 
-/** Opens the playground with a question in its address. */
+/** Opens the playground with a request in its address. */
 async function open(parameters: Record<string, string> = {}, options?: PageOptions): Promise<OpenPage> {
   const browser = await openPage({ reducedMotion: 'reduce', ...options })
   await browser.page.goto(`${world.url}/playground?${new URLSearchParams(parameters).toString()}`)
@@ -117,7 +119,7 @@ const text = (geometry: Geometry) =>
   geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
 
 async function ask({ page }: OpenPage): Promise<void> {
-  // The chains are there.
+  // The chains are loaded.
   await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
   await page.getByRole('button', { name: 'Ask', exact: true }).click()
 }
@@ -132,7 +134,7 @@ interface Case {
   body: Record<string, unknown>
   inputs: Geometry[]
   radius?: string
-  /** roles of what is drawn */
+  /** roles of the drawn features */
   drawn: string
 }
 const CASES: Case[] = [
@@ -198,7 +200,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       expect(solidityErrors(await snippet('Solidity'))).toEqual([])
       await browser.picture(`playground-${operation}`)
       expect(complaints).toEqual([])
-      // The question is in the address: another page shows the same.
+      // The request is in the address: another page shows the same.
       expect(new URL(page.url()).searchParams.get('op')).toBe(operation)
       expect(new URL(page.url()).searchParams.get('a')).toBe(a)
     },
@@ -251,7 +253,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
   })
 
   test('uses a record that is clicked on the map as the geometry, and copies the shown values', async () => {
-    // Of another chain than the question's: not shown.
+    // A record of another chain than the request's is not shown.
     await insertRecords(world.databaseUrl, [{ chain: 'celo', geometry: at(-60.5, -30.25) }])
     const uid = await attest(world.chain, locationRequest(at(-60.5, -30.25)))
     await world.caughtUp()
@@ -285,7 +287,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const ofAllChains = /\/14\/5893\/9133\.mvt\?revoked=false$/
     const asked = page.waitForRequest(ofAllChains)
     const isFiltered = page.waitForResponse(/\/14\/.*\.mvt\?revoked=false&chain=base-sepolia$/)
-    // The page learns of the chains when the tile is on its way, and the tile comes when it has learned.
+    // The page learns the chains while the tile is loading, and the tile arrives after that.
     await page.route(`${world.url}/`, (route) => asked.then(() => route.continue()))
     await page.route(ofAllChains, (route) => isFiltered.then(() => route.continue()))
     await page.goto(`${world.url}/playground?${new URLSearchParams({ a: '-50.5, -20.25' }).toString()}`)
@@ -315,7 +317,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
     await page.getByText('may keep what the field held before').waitFor()
     await browser.picture('playground-private')
-    // While it is edited it is no JSON.
+    // While it is edited it is not JSON.
     await page.getByLabel('From', { exact: true }).fill(kept.slice(0, -1))
     expect(await page.evaluate<string>('location.href')).not.toMatch(/60\.5|[?&]a=/)
   })
@@ -356,7 +358,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const uid = await page.locator('[data-uid]').innerText()
     const attestation = await (await world.chain.eas()).getAttestation!(uid)
     expect(attestation.uid).toBe(uid)
-    // Its chain is on this machine: no page of others shows it.
+    // Its chain is on this machine: no external explorer shows it.
     expect(await page.getByRole('link', { name: 'Show it' }).count()).toBe(0)
     await browser.picture('playground-landed')
     expect(complaints).toEqual([])
@@ -485,7 +487,7 @@ test('the pages get the RPC endpoints of this machine only if the settings allow
   }
 })
 
-/** Attests a place whose memo is hostile; its UID, once it is indexed. */
+/** Attests a place with a hostile memo. Returns its UID when it is indexed. */
 async function attested(): Promise<string> {
   const { createGeo } = await import('@geospatial-attestation/client')
   const geo = createGeo({ url: world.url, chain: LOCAL_CHAIN.id })
@@ -495,7 +497,7 @@ async function attested(): Promise<string> {
   return uid
 }
 
-/** The playground with an answer, in a browser that has this wallet. */
+/** Opens the playground with an answer, in a browser that has this wallet. */
 async function openWith(wallet: StandIn): Promise<OpenPage> {
   const browser = await openPage()
   await wallet.install(browser.page)
@@ -511,7 +513,7 @@ async function answerOfCurl(command: string): Promise<unknown> {
   return JSON.parse((await run('sh', ['-c', command])).stdout)
 }
 
-/** What the program prints; its types are checked first. */
+/** Output of the program; its types are checked first. */
 async function outputOfTypescript(source: string): Promise<string> {
   const [program] = compilePrograms([{ name: 'snippet', source }])
   return (await run(process.execPath, ['--input-type=module', '-e', program!])).stdout

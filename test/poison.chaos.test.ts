@@ -21,7 +21,7 @@ import { hunt } from './seed'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Nothing that an attester chooses stops the indexer: batches through the real BatchWriter into a real
+ * No value that an attester chooses stops the indexer: batches through the real BatchWriter into a real
  * database (docs/spec/trust.md 5).
  */
 const CHAIN = CHAINS[3]!
@@ -41,7 +41,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Writes a batch of final blocks, as the processor does. */
+/** Writes a batch of final blocks, like the processor. */
 async function write(batch: readonly (Attested | ChainEvent)[]): Promise<BatchWriter['total']> {
   const events = batch.map((item) => ('event' in item ? item.event : item))
   const bodies = new Map(
@@ -69,7 +69,7 @@ const recordOf = async ({ event }: Attested) =>
   (await sql<{ uid: string }>('SELECT uid FROM location_record WHERE uid = $1', [event.uid]))[0]
 const withheld = () => withheldAttestations(replaying.query, CHAIN)
 
-/** Replays the whole log; returns what differed. */
+/** Replays the whole event log. Returns the differences. */
 async function replay(): Promise<string[]> {
   const differing: string[] = []
   for (let after: string | undefined = ''; after !== undefined;) {
@@ -191,7 +191,7 @@ test('writes a batch of large texts in parts', async () => {
 test.each(Object.entries(FAMILIES))(
   'stores 500, 8,000 and 60,000 positions unchanged: %s',
   async (_, shape) => {
-    // In whole degrees, so that the largest fits a payload.
+    // In whole degrees, so that the largest fits into a payload.
     const text = (positions: number) =>
       JSON.stringify(shape(positions), (_key, value: unknown) =>
         typeof value === 'number' ? Math.round(value) : value,

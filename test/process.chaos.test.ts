@@ -8,8 +8,8 @@ import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { blankSettings, freePort } from '../dev/services'
 
 /**
- * How the processes of the service end when they are started as an operator starts them. Neither the database
- * nor the node answers.
+ * End of the service's processes, started in an operator's way. Neither the database nor the RPC endpoint
+ * responds.
  */
 let silent: Server
 let environment: NodeJS.ProcessEnv
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => silent?.close())
 
-/** A process whose output ends once it, and everything that it started, has ended. */
+/** A process whose output ends when it, and everything that it started, has ended. */
 function start(command: string, args: string[], env: NodeJS.ProcessEnv = environment) {
   const child = spawn(command, args, { env })
   let output = ''

@@ -14,8 +14,8 @@ import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Answers for the proxy, on every chain with the real contracts of its version: EAS's
- * PermissionedEIP712Proxy 1.4.0 before it.
+ * Answers for the proxy, on every chain with the real contracts of its version, through EAS's
+ * PermissionedEIP712Proxy 1.4.0.
  */
 let world: TestWorld
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop())
 
 type Json = any
-// Its CommonJS form: the other one names source maps that it does not have.
+// Its CommonJS form: the ESM form names missing source maps.
 const { EAS, EIP712Proxy } = createRequire(__filename)(
   '@ethereum-attestation-service/eas-sdk',
 ) as typeof import('@ethereum-attestation-service/eas-sdk')
@@ -45,7 +45,7 @@ const asked = async (slug: string, more: object = {}): Promise<Json> =>
   ).body
 const described = async (slug: string): Promise<Json> =>
   (await world.get('/')).body.chains.find((each: Json) => each.slug === slug)
-/** Sends a transaction as it is, from a new account. Throws when it reverts. */
+/** Sends a transaction unchanged, from a new account. Throws if it reverts. */
 async function send(chain: LocalChain, transaction: object) {
   const from = hexlify(randomBytes(20))
   await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('1').toString(16)}`])
@@ -58,7 +58,7 @@ async function send(chain: LocalChain, transaction: object) {
 const ATTESTED = new Interface([
   'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
 ])
-/** The attestation that a receipt tells of: the log of EAS with this topic. */
+/** Attestation in a receipt: the log of EAS with this topic. */
 async function attested(chain: LocalChain, receipt: { logs: readonly Json[] }): Promise<Json> {
   const log = receipt.logs.find(
     ({ address, topics }) =>
@@ -159,7 +159,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
       ifNonceUsed: expect.stringContaining('/compute/v0/resign'),
     })
     expect((await attested(chain, await send(chain, direct.transaction))).attester).toBe(OURS)
-    // What is left in must belong to the answer.
+    // Parts that are included must belong to the answer.
     for (const change of [
       { attestByDelegation: { ...again.attestByDelegation, deadline: 5 } },
       { transaction: answer.transaction },
@@ -172,7 +172,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
         (await compute('resign', { chainId: id, ...again, ...change })).status,
         (await verify({ ...again, ...change })).ours,
       ]).toEqual([change, 401, false])
-    // A signature for the proxy is none for EAS.
+    // A signature for the proxy is not valid for EAS.
     const { nonce } = direct.delegatedAttestation
     const disguised = {
       ...again.delegatedAttestation,
@@ -412,7 +412,7 @@ describe('the service rejects', () => {
       const root = (await (await fetch(api.url)).json()) as Json
       expect(root.chains[0].proxy).toEqual({ address: chain.proxy, ready: false, reason, abi: [] })
 
-      // What was signed before can be verified, and lands directly.
+      // Earlier answers can be verified, and land directly.
       const here = { status: 'landed', uid }
       expect((await post('verify', landed))[1]).toMatchObject({
         ours: true,
@@ -425,7 +425,7 @@ describe('the service rejects', () => {
       })
       expect((await post('resign', { ...outstanding, submission: 'direct' }))[0]).toBe(200)
 
-      // The contract looks at the deadline first: what has landed is landed all the same.
+      // The contract checks the deadline first, but a landed answer stays landed.
       await by(heir, 'transferOwnership', [OURS])
       await by(OURS, 'acceptOwnership', [])
       const { deadline } = outstanding.delegatedAttestation

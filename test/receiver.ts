@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A message as it came, whatever was answered. */
+/** A message as received, whatever the response. */
 export interface Received {
   id: string
   path: string
@@ -12,7 +12,7 @@ export interface Received {
   at: number
 }
 
-/** How a request is answered; the message counts as received before. */
+/** Responds to a request. The message counts as received before. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
 
 export const answers = {
@@ -32,7 +32,7 @@ export const answers = {
 export interface Receiver {
   readonly url: string
   readonly received: Received[]
-  /** Of the requests that follow. */
+  /** response to further requests */
   answer: (message: Received) => Answer
   until(holds: () => boolean): Promise<void>
   close(): void
@@ -65,7 +65,7 @@ export async function startReceiver(answer: Receiver['answer'] = () => answers.o
   return receiver
 }
 
-/** What was received, each message once, in order; throws where a repeat has other bytes. */
+/** Received messages in order, without repetitions. Throws if a repetition has other bytes. */
 export function distinct(received: readonly Received[]): Received[] {
   const first = new Map<string, Received>()
   for (const each of received) {

@@ -7,8 +7,8 @@ import { inOneBlock, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Records from the chain to HTTP. Each known defect of the public records service (docs/spec/facts.md 4) has
- * a test with its name, which fails if we have the defect.
+ * Records from the chain to HTTP. Each known defect of an earlier public records service (docs/spec/facts.md
+ * 4) has a test with its name, which fails if this service has the defect.
  */
 const LIST = '/api/v0/location-records'
 let world: TestWorld
@@ -24,10 +24,10 @@ const list = async (query = '') => {
 }
 const uidsOf = async (query: string) =>
   (await list(query)).data.map(({ uid }: { uid: string }) => uid) as string[]
-/** As a set: blocks that are mined at once have the same timestamp, and then the UIDs decide the order. */
+/** A set: blocks that are mined at once have the same timestamp, and the UIDs then decide the order. */
 const found = async (query: string) => new Set(await uidsOf(query))
 const point = (lng: number, lat: number) => ({ type: 'Point' as const, coordinates: [lng, lat] })
-/** Attests these geometries one after the other; returns their UIDs once they are in the database. */
+/** Attests these geometries one after the other. Returns their UIDs when they are in the database. */
 async function attested(...geometries: Parameters<typeof locationRequest>[0][]): Promise<string[]> {
   const uids: string[] = []
   for (const geometry of geometries) uids.push(await attest(world.chain, locationRequest(geometry), 1))
@@ -92,7 +92,7 @@ describe('does not have this defect of an earlier public records service', () =>
     const written: [string, string, unknown][] = [
       ['coordinate-decimal+lon-lat', '[30.5, 60.25]', [30.5, 60.25]],
       ['coordinate-decimal+lat-lon', '[60.25, 30.5]', [30.5, 60.25]],
-      // The type does not say which number comes first, and both can be a latitude.
+      // The type does not state which number comes first, and both can be a latitude.
       ['coordinate-decimal', '[30.5, 60.25]', [null, null]],
       ['DecimalDegrees', '30.5, 60.25', [null, null]],
       // All public writers have the longitude first (docs/spec/facts.md 2).
@@ -246,7 +246,7 @@ describe('does not have this defect of an earlier public records service', () =>
       await expect.poll(async () => (await world.get(LIST)).status).toBe(200)
       expect((await list()).count).toBeGreaterThan(5)
     }
-    // The indexer goes on too.
+    // The indexer continues too.
     const [uid] = await attested(point(1, 1))
     expect((await world.get(`${LIST}/${uid}`)).status).toBe(200)
     expect(world.services.get('api')!.pid).toBe(pid)

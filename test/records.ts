@@ -5,7 +5,7 @@ import type { RecordRow } from '../src/indexer/project'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, recordFields, type Attributes } from '../src/location'
 import { planeShape } from '../src/location/plane'
 
-/** The one way for tests to write records without a chain: as the indexer writes them. */
+/** Writes records without a chain for all tests, like the indexer. */
 
 export interface Geometry {
   type: string
@@ -13,7 +13,7 @@ export interface Geometry {
   geometries?: unknown
 }
 
-/** What a test says of a record; the rest follows from its number, the same each time. */
+/** A test's settings of a record. All other values follow from its number, the same each time. */
 export interface GivenRecord {
   chain?: string
   uid?: string
@@ -26,16 +26,16 @@ export interface GivenRecord {
   schema?: string
   revoked?: boolean
   memo?: string
-  /** null: one that could not be read */
+  /** null for one that could not be read */
   geometry?: Geometry | null
   location?: string
   recipeTypes?: string[]
-  /** Data of one medium, an image/png. */
+  /** data of one medium, an image/png */
   media?: string
   problem?: string | null
-  /** Further fields of the payload. */
+  /** further fields of the payload */
   attributes?: Attributes | null
-  /** Columns as they are, whatever the rest says. */
+  /** columns that override all other values */
   columns?: Partial<RecordRow>
 }
 export interface StoredRecord extends Required<Omit<GivenRecord, 'media' | 'columns'>> {
@@ -46,13 +46,13 @@ export const ADDRESSES = [1, 2, 3, 4, 5].map((i) => `0x${String(i).repeat(39)}a`
 /** Noon of 1 January 2026. */
 const START = Date.UTC(2026, 0, 1, 12)
 const WRITTEN = new Date('2026-07-01T00:00:00Z')
-/** Records of one statement. */
+/** Records per statement. */
 const CHUNK = 2_000
 
 export const uidOf = (i: number) => `0x${i.toString(16).padStart(64, '0')}`
 export const addressOf = (i: number) => `0x${i.toString(16).padStart(40, '0')}`
 
-/** undefined: one that the kernel does not take, or a polygon without a certain inside */
+/** Prepared geometry; undefined if the kernel rejects it, or a polygon has an ambiguous inside. */
 export function preparedOf(geometry: Geometry): PreparedGeometry | undefined {
   try {
     return prepareGeometry(readGeometry(geometry, 'geometry'))
@@ -62,14 +62,14 @@ export function preparedOf(geometry: Geometry): PreparedGeometry | undefined {
   }
 }
 
-/** The shape that the indexer writes of this GeoJSON text. */
+/** Shape that the indexer writes for this GeoJSON text. */
 function planeOf(geometry: string): string {
   return planeShape(readGeometry(JSON.parse(geometry), 'geometry'))
 }
 
 /**
- * Writes records, thousands at once, and answers what was written.
- * @param to a database, or a connection to it (to be within its transaction)
+ * Writes records, thousands at once, and returns them.
+ * @param to a database, or a connection to it (for use within its transaction)
  * @param first number of the first record
  */
 export async function insertRecords(
@@ -171,11 +171,11 @@ function rowOf(record: StoredRecord, { media, columns }: GivenRecord): RecordRow
 export const SCHEMA_A = uidOf(0xa)
 export const SCHEMA_B = uidOf(0xb)
 
-/** A place that somePlaces made: everything that tests ask of it is there. */
+/** A place from somePlaces, with everything that tests need. */
 export type Place = GivenRecord & { uid: string; timestamp: number; geometry: Geometry | null }
 
 /**
- * So many places all over the world, the same ones for the same seed: points, lines, polygons and
+ * Returns `count` places all over the world, the same ones for the same seed: points, lines, polygons and
  * collections, one in eight without a geometry, on four chains, one a minute.
  */
 export function somePlaces(count: number, seed: number): Place[] {

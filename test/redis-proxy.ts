@@ -2,15 +2,15 @@ import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from '../dev/services'
 
 export interface RedisProxy {
-  /** The proxy's URL. */
+  /** URL of the proxy */
   readonly url: string
-  /** Stops the traffic in both directions; connections are still accepted. */
+  /** Stops the traffic in both directions. Connections are still accepted. */
   freeze(): void
-  /** Lets the traffic pass again, also what was held back. */
+  /** Resumes the traffic, including the delayed part. */
   thaw(): void
-  /** Existing connections stay open but carry nothing any more, as after a lost route; new ones work. */
+  /** Existing connections stay open without traffic, as after a lost route; new ones work. */
   strand(): void
-  /** Number of connections accepted so far. */
+  /** number of connections accepted so far */
   connections(): number
   /** Closes every connection and refuses new ones. */
   cut(): Promise<void>
@@ -44,7 +44,7 @@ export async function startRedisProxy(target: string): Promise<RedisProxy> {
     }
   })
   const listen = (at: number) => new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve))
-  // A reserved one, that nobody else takes while the proxy is cut.
+  // A reserved port, so that no other process takes it while the proxy is cut.
   const proxyPort = await freePort()
   await listen(proxyPort)
   const cut = async () => {

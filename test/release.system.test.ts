@@ -5,7 +5,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { removeFolder, temporaryFolder } from './database'
 
-/** `npm run release` in a clone of this repository: without a network, and without a trace here. */
+/** `npm run release` in a clone of this repository: without a network, and without changes here. */
 const NAME = 'Release test'
 const env = {
   ...process.env,

@@ -29,7 +29,7 @@ import { SILENT, testRpc, type Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, inOneBlock, mine } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** The indexer through reorgs, kills and lost connections (docs/spec/trust.md 6). */
+/** The indexer with reorgs, kills and lost connections (docs/spec/trust.md 6). */
 
 test.each([1, 2, 3, 7])('follows anvil_reorg of depth %i', async (depth) => {
   const { chain, caughtUp } = world
@@ -76,7 +76,7 @@ test('follows reorgs that drop an answer, its revocation, and an attestation tha
     return uids.map((uid) => found.find((each) => each.uid === uid)?.revoked)
   }
   const kept = await attest(chain, answerRequest(12_345n), ANSWERER)
-  // Another attester's says nothing of ours.
+  // An attestation of another attester is not an answer.
   const foreign = await attest(chain, answerRequest(1n), 0)
   await caughtUp()
   const before = await provider.send('evm_snapshot', [])
@@ -203,7 +203,7 @@ test('follows a reorg while it is down, and anvil_rollback', async () => {
 
 test('audits the history of a location schema that is added to the settings later', async () => {
   const { chain } = world
-  // Left alone, the indexer finds it by itself (schemas.system.test.ts).
+  // By itself, the indexer would find it (schemas.system.test.ts).
   await indexer.stop()
   restart([], { SCHEMA_DISCOVERY: 'listed' })
   const fields = 'string srs,string location_type,string location,string name'

@@ -7,7 +7,7 @@ import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestD
 import { UNKNOWN, startRpcProxy, type RpcProxy } from './rpc-proxy'
 import { mine } from './world'
 
-/** An indexer without an API, behind a lagging node: logs of the head arrive before their state. */
+/** An indexer without an API, behind a lagging endpoint: logs of the head arrive before their state. */
 let chain: LocalChain
 let database: TestDatabase
 let proxy: RpcProxy

@@ -13,7 +13,7 @@ export interface RpcCall {
   method: string
   params: any[]
 }
-/** Calls the node; the faults listed after this one still apply. */
+/** Calls the node. The faults listed after this one still apply. */
 export type Ask = (method: string, params: any[]) => Promise<any>
 type Answer = {
   jsonrpc: string
@@ -24,9 +24,9 @@ type Answer = {
   drop?: true
 }
 /**
- * Replaces the node's answer by a JSON-RPC error, a result, an HTTP status without a body or a dropped
- * socket; or changes it: `ask` makes the result of this call, `mangle` maps the whole parsed HTTP answer to
- * another one or to raw text. undefined lets the node answer.
+ * Replaces the node's response by a JSON-RPC error, a result, an HTTP status without a body or a dropped
+ * socket; or changes it: `ask` returns the result of this call, `mangle` maps the whole parsed HTTP response
+ * to another one or to raw text. undefined passes the node's response on.
  */
 export type Fault = (
   call: RpcCall,
@@ -41,21 +41,21 @@ export type Fault = (
 
 export interface RpcProxy {
   readonly url: string
-  /** Every call received, in order. */
+  /** every call received, in order */
   readonly calls: RpcCall[]
-  /** Number of HTTP requests received. */
+  /** number of HTTP requests received */
   readonly requests: number
-  /** Number of calls that a fault applied to, since the faults were set. */
+  /** number of calls that a fault applied to, since the faults were set */
   readonly met: number
   /**
-   * Sets the faults; the first that applies to a call is used. Without arguments, the node's answers pass
+   * Sets the faults; the first that applies to a call is used. Without arguments, the node's responses pass
    * unchanged.
    */
   misbehave(...faults: Fault[]): void
   close(): Promise<void>
 }
 
-/** A JSON-RPC proxy in front of a real node that injects the given faults. */
+/** A JSON-RPC proxy in front of a real node that injects faults. */
 export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promise<RpcProxy> {
   const calls: RpcCall[] = []
   let faults: readonly Fault[] = initial
@@ -134,7 +134,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
       met = 0
     },
     close: async () => {
-      // Repeated, because a connection may still be on its way in.
+      // Repeated, because a connection may still be arriving.
       const cut = setInterval(() => server.closeAllConnections(), 50)
       await new Promise((resolve) => server.close(resolve).closeAllConnections())
       clearInterval(cut)
@@ -143,7 +143,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
 }
 
 const MULTICALL_RESULTS = ['tuple(bool success, bytes returnData)[]']
-/** The answer of getAttestation for an unknown UID: an empty attestation. */
+/** Result of getAttestation for an unknown UID: an empty attestation. */
 export const UNKNOWN = `0x${'20'.padStart(64, '0')}${'0'.repeat(64 * 9)}${'140'.padStart(64, '0')}${'0'.repeat(64)}`
 const coder = AbiCoder.defaultAbiCoder()
 
@@ -158,7 +158,7 @@ const made =
         }
       : undefined
 const logs = (change: (logs: any[]) => unknown) => made('eth_getLogs', change)
-/** Changes the attestation bodies that Multicall3 returns. */
+/** Changes the attestations that Multicall3 returns. */
 const bodies = (change: (bodies: any[]) => any[]) =>
   made('eth_call', (result, [{ data }]) =>
     data.startsWith(multicall.functions.aggregate3.selector)
@@ -172,7 +172,7 @@ const bodies = (change: (bodies: any[]) => any[]) =>
       : result,
   )
 const receipts = (change: (receipts: any[]) => unknown) => made('eth_getBlockReceipts', change)
-/** The log, followed by a made-up Revoked event for the same attestation. */
+/** The log, followed by an invented Revoked event for the same attestation. */
 const withForged = (log: any) => [
   log,
   {
@@ -183,23 +183,21 @@ const withForged = (log: any) => [
 ]
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** The ways in which nodes misbehave (docs/spec/trust.md 6), one fault each. */
+/** Faults of RPC endpoints (docs/spec/trust.md 6), one each. */
 export const faults = {
-  // Wrong logs that look valid.
+  // Incorrect logs that look valid.
   logsCutByOne: logs((list) => list.slice(0, -1)),
   logsEmpty: logs(() => []),
   /** Omits the events with this topic. */
   logsWithout: (topic0: string) => logs((list) => list.filter((log) => log.topics[0] !== topic0)),
-  /**
-   * Omits the last log of each block's last transaction from receipts, and the last log from eth_getLogs.
-   */
+  /** Omits the last log of each block's last transaction from receipts, and the last log from eth_getLogs. */
   logsCutEverywhere: ((call) =>
     receipts((list) =>
       list.map((receipt, i) =>
         i === list.length - 1 ? { ...receipt, logs: receipt.logs.slice(0, -1) } : receipt,
       ),
     )(call) ?? logs((list) => list.slice(0, -1))(call)) as Fault,
-  /** Adds a made-up Revoked event after each log, in receipts and in eth_getLogs. */
+  /** Adds an invented Revoked event after each log, in receipts and in eth_getLogs. */
   logsForged: ((call) =>
     receipts((list) => list.map((receipt) => ({ ...receipt, logs: receipt.logs.flatMap(withForged) })))(
       call,
@@ -208,11 +206,9 @@ export const faults = {
   logsTwice: logs((list) => [...list, ...list].reverse()),
   logsRemoved: logs((list) => list.map((log) => ({ ...log, removed: true }))),
   logsOfAnotherFork: logs((list) => list.map((log) => ({ ...log, blockHash: `0x${'1'.repeat(64)}` }))),
-  // Wrong blocks and attestation bodies.
+  // Incorrect blocks and attestations.
   blocksNull: ((call) => (/^eth_getBlockBy/.test(call.method) ? { result: null } : undefined)) as Fault,
-  /**
-   * One of the last 90 blocks in place of the requested one (by number, by hash or latest).
-   */
+  /** Returns one of the last 90 blocks instead of the requested one (by number, by hash or latest). */
   anotherBlock:
     (random: () => number): Fault =>
     ({ method, params }) =>
@@ -225,7 +221,7 @@ export const faults = {
               ]),
           }
         : undefined,
-  /** Headers whose bloom filter says that there are no logs. */
+  /** Headers with a bloom filter for no logs. */
   headersForged: made('eth_getBlockByNumber', (header) => ({ ...header, logsBloom: `0x${'0'.repeat(512)}` })),
   multicallShort: bodies((list) => list.slice(0, -1)),
   multicallReversed: bodies((list) => [...list].reverse()),
@@ -262,7 +258,7 @@ export const faults = {
   batchReordered: (() => ({ mangle: reorderBatch })) as Fault,
   wrongIds: (() => ({ mangle: shiftIds })) as Fault,
   invalidJson: (() => ({ mangle: halfOf })) as Fault,
-  // Another chain, or a node that is behind.
+  // Another chain, or a node that lags.
   anotherChain: (({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined)) as Fault,
   /** A replica that lacks the last blocks and their state. */
   lagging:
@@ -324,7 +320,8 @@ export function sometimes(share: number, fault: Fault, random: () => number): Fa
   return (call) => (random() < share ? fault(call) : undefined)
 }
 
-// Named functions, so that several faulty calls of one batch mangle its answer only once (the Set above).
+// Named functions, so that several faulty calls of one batch mangle its response only once (the Set above
+// compares them).
 function cutBatch(answer: any): unknown {
   return Array.isArray(answer) ? answer.slice(0, -1) : answer
 }
@@ -341,7 +338,7 @@ function halfOf(answer: any): unknown {
 
 export const SILENT = new Logger(() => {}, 'test')
 
-/** An Rpc client for these endpoints of the local Base Sepolia, for which no answer is late. */
+/** An Rpc client for these endpoints of the local Base Sepolia, with a timeout that no response exceeds. */
 export function testRpc(urls: string[]): Rpc {
   return new Rpc({ chain: CHAINS[0]!, urls, batchSize: 100, timeoutMs: 60_000, log: SILENT })
 }

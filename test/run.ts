@@ -7,10 +7,10 @@ import { createMigratedTemplate, removeFolder, removeLeftovers, temporaryFolder 
 import { initialise, isListening, missing, POSTGRES_FILES, postgresServer, program, REDIS } from './servers'
 
 /**
- * Global set-up of a vitest run with service tests: removes what interrupted runs left behind, starts
- * Postgres and Redis if they are installed and the environment names none, and makes what tests copy: a
- * migrated database and the states of local chains. Workers inherit TEST_RUN, TEST_FOLDER, TEST_DATABASE_URL,
- * TEST_REDIS_URL and TEST_TEMPLATE. TEST_DATABASE=embedded starts no Postgres.
+ * Global set-up of a vitest run with service tests. It removes leftovers of interrupted runs, starts Postgres
+ * and Redis if they are installed and the environment names none, and creates the templates that tests copy:
+ * a migrated database and the states of local chains. Workers inherit TEST_RUN, TEST_FOLDER,
+ * TEST_DATABASE_URL, TEST_REDIS_URL and TEST_TEMPLATE. TEST_DATABASE=embedded starts no Postgres.
  */
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
   // vitest calls this once per project; only the first call does the work.
@@ -33,7 +33,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   }
 }
 
-/** A run that takes longer has hung. Hunts set their own limit. */
+/** Minutes after which a run counts as hanging. Hunts set their own limit. */
 const MINUTES = process.env.npm_lifecycle_event === 'test:all' ? 60 : 20
 const RUN_LIMIT_MS = Number(process.env.TEST_MINUTES ?? MINUTES) * 60_000
 
@@ -42,14 +42,14 @@ function endRun(): void {
   process.exit(1)
 }
 
-/** Starts a Postgres with PostGIS and names it in TEST_DATABASE_URL. Returns what stops it. */
+/** Starts a Postgres with PostGIS and sets TEST_DATABASE_URL. Returns a function that stops it. */
 async function startPostgres(folder: string): Promise<() => Promise<void>> {
   if (process.env.TEST_DATABASE === 'embedded') {
     delete process.env.TEST_DATABASE_URL
     return async () => {}
   }
   if (process.env.TEST_DATABASE_URL || missing(POSTGRES_FILES).length) return async () => {}
-  // Postgres does not run as root, and its user must reach its data.
+  // Postgres does not run as root, and its user must be able to read its data.
   chmodSync(folder, 0o711)
   const data = path.join(folder, 'postgres')
   initialise(data)
@@ -63,7 +63,7 @@ async function startPostgres(folder: string): Promise<() => Promise<void>> {
   return () => server.kill('SIGQUIT')
 }
 
-/** Starts a Redis and names it in TEST_REDIS_URL. Returns what stops it. */
+/** Starts a Redis and sets TEST_REDIS_URL. Returns a function that stops it. */
 async function startRedis(folder: string): Promise<() => Promise<void>> {
   if (process.env.TEST_REDIS_URL || !existsSync(REDIS)) return async () => {}
   const port = await freePort()

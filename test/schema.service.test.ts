@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** Types of columns, as the entity has them. */
+/** Types of columns in the entity. */
 const COLUMN_TYPES = {
   text: 'text',
   address: 'text',
@@ -42,9 +42,9 @@ test("a record's fields are columns of the entity, and the projection fills all 
     }
     // Lists read these from the beginning of a record's JSON.
     expect(RECORD_FIELD_LIST.slice(0, 2).map(([name]) => name)).toEqual(['uid', 'chain'])
-    // The JSON of a record ends with the one that may be left out.
+    // The JSON of a record ends with the optional one.
     expect(RECORD_FIELD_LIST.findIndex(([, field]) => field.optional)).toBe(RECORD_FIELD_LIST.length - 1)
-    // No address and no time is missing where their JSON is completed.
+    // No address and no time may be null, because their JSON is completed at fixed positions.
     expect(
       RECORD_FIELD_LIST.filter(([, { type, nullable }]) => nullable && ['address', 'time'].includes(type)),
     ).toEqual([])
@@ -53,7 +53,7 @@ test("a record's fields are columns of the entity, and the projection fills all 
     await source.destroy()
   }
 })
-/** A record as the indexer writes it. */
+/** A record in the form that the indexer writes. */
 function projectedRecord(): object {
   const [uid, schemaUid] = [`0x${'1'.repeat(64)}`, LOCATION_PROTOCOL_SCHEMA.uid]
   const values = ['0.2', 'EPSG:4326', 'coordinate-decimal+lon-lat', '1,2']
@@ -80,7 +80,7 @@ function projectedRecord(): object {
 }
 
 const planeOf = (geojson: object) => planeShape(readGeometry(geojson, 'location'))
-/** The planar shape as WKT, coordinates rounded. */
+/** Planar shape as WKT, with rounded coordinates. */
 const wkt = async (geojson: object) => {
   const [row] = await rows<{ wkt: string }>(database.url, 'SELECT ST_AsText($1::geometry, 3) AS wkt', [
     planeOf(geojson),

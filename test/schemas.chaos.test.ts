@@ -9,7 +9,7 @@ import { inOneBlock, mine } from './world'
 import { hunt } from './seed'
 import type { Fault } from './rpc-proxy'
 
-/** Schemas that people register while indexers end, chains reorganize and nodes lie. */
+/** Schemas that are registered while indexers end, chains reorganize and endpoints lie. */
 
 let made = 0
 const fieldsOf = (name: string) => `string srs,string location_type,string location,uint64 ${name}${made++}`
@@ -26,7 +26,7 @@ const payload = (fields: string) =>
   ])
 const attestBy = async (fields: string) =>
   attest(world.chain, request(schemaUid(fields, ZeroAddress, true), payload(fields)))
-/** A node that leaves the registration of this schema out. */
+/** An endpoint that omits the registration of this schema. */
 const hidden =
   (schema: string): Fault =>
   ({ method, params }) =>
@@ -156,7 +156,7 @@ test('completes the findings of a concurrent npm run audit after its next start'
   await mine(world.chain, world.chain.chain.finality + 3)
   restart([hides])
   await world.caughtUp()
-  // The command asks the node itself, the indexer goes on without the registration.
+  // The command queries the node itself; the indexer continues without the registration.
   expect((await audit(world, world.chain.url)).code).toBe(1)
   expect(await records(uids)).toEqual(['valid'])
   uids.push(await attestBy(fields))
@@ -197,7 +197,7 @@ hunt(
     }
     await mine(chain, 1)
     await caughtUp()
-    // What the chain has, by its own logs.
+    // UIDs on the chain, by its own logs.
     const uids = new Set<string>()
     for (const fields of known) {
       const topics = [

@@ -6,7 +6,7 @@ import { schemaUid } from '../src/eas'
 import { expectInvariants } from './invariants'
 import { inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
-/** Location schemas that people register, found and indexed (docs/reference/schemas.md). */
+/** Location schemas that anyone registers, found and indexed (docs/reference/schemas.md). */
 
 const CHAINS = [LOCAL_CHAIN.slug, 'sepolia']
 let world: TestWorld
@@ -115,7 +115,7 @@ describe.each(CHAINS)('on %s', (slug) => {
       chain,
       request(schema, encode(fields, ['EPSG:4326', 'wkt', 'POINT(7 8)', [-1, 2]])),
     )
-    // Whether or not it is indexed by now.
+    // It may or may not be indexed by now.
     const { status, body } = await world.post('/compute/v0/distance', {
       chainId: chain.chain.id,
       from: uid,
@@ -142,7 +142,7 @@ test('hostile registrations cost bounded work, and delay nothing', async () => {
     '',
   ]
   for (const fields of useless) await register(chain, fields)
-  // Many that are right, in few blocks.
+  // Many valid ones, in few blocks.
   for (let at = 0; at < 1_100; at += 100)
     await inOneBlock(
       chain,
@@ -166,12 +166,12 @@ test('hostile registrations cost bounded work, and delay nothing', async () => {
   expect((await recordOf(uid)).body.attributes).toEqual({ [read.fields.split(' ').at(-1)!]: true })
   const { location_schemas } = (await world.get('/ready')).body.chains[LOCAL_CHAIN.slug]
   expect(before).toBeLessThan(20)
-  // One account has no more than its share of the places.
+  // One account has at most its share of the places.
   expect(location_schemas).toBeGreaterThan(before)
   expect(location_schemas).toBeLessThanOrEqual(before + 50)
   const leftOut = (await found()).filter(({ indexed }) => !indexed)
   expect(leftOut).toHaveLength(before + 1_100 - location_schemas)
-  // History, too: with all of it final.
+  // History too, after all of it is final.
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
   await expectInvariants(world)

@@ -3,9 +3,8 @@ import { seededRandom } from '../dev/random'
 import { checkBoundsEvery } from '../src/geodesy'
 
 /**
- * The one seed and the one effort of all randomised tests, which are called hunts. The seed is fixed unless
- * SEED is set. EFFORT multiplies the number of cases: 1 in `npm test`, 10 in `npm run test:all`.
- * `npm run hunt` sets both.
+ * Seed and effort of all randomised tests, which are called hunts. The seed is fixed unless SEED is set.
+ * EFFORT multiplies the number of cases: 1 in `npm test`, 10 in `npm run test:all`. `npm run hunt` sets both.
  */
 export const SEED = Number(process.env.SEED ?? 20_261_122)
 const USUAL_EFFORT = process.env.npm_lifecycle_event === 'test:all' ? 10 : 1
@@ -16,17 +15,17 @@ checkBoundsEvery(1)
 
 export interface Hunt extends TestContext {
   seed: number
-  /** Number of cases to try, at least one. */
+  /** number of cases to try, at least one */
   cases: number
-  /** Numbers from 0 to 1 that follow from the seed alone. */
+  /** numbers from 0 to 1 that follow from the seed only */
   random: () => number
-  /** Adds a line to the report of `npm run hunt`. */
+  /** adds a line to the report of `npm run hunt` */
   report: (line: string) => void
 }
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** The hunt's cases and lines, for the report. */
+    /** cases and lines of the hunt, for the report */
     hunt?: { cases: number; lines: string[] }
   }
 }
@@ -39,7 +38,7 @@ const patternOf = (name: string) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').
  * repeats it. `npm run hunt` finds hunts by their tag, and their files by the calls of this function.
  */
 export function hunt(name: string, casesAtEffort1: number, body: (hunt: Hunt) => unknown): void {
-  // Minutes, to end what hangs on a busy machine.
+  // A limit in minutes that ends hanging tests on a busy machine.
   test(name, { tags: ['hunt'], timeout: 60_000 * (5 + EFFORT) }, async (context) => {
     const { task, onTestFailed } = context
     onTestFailed(() =>

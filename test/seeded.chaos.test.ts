@@ -23,12 +23,12 @@ import { SEED, hunt } from './seed'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
- * A busy chain with reorgs, nodes that fail and lie, an indexer that is killed and disconnected, in an order
- * drawn from the seed; every now and then, and at the end, nothing may be lost. The seed fixes the order of
+ * A busy chain with reorgs, endpoints that fail and lie, and an indexer that is killed and disconnected, in
+ * an order drawn from the seed. At intervals and at the end, nothing may be lost. The seed fixes the order of
  * events, not their timing.
  */
 const STEPS_BETWEEN_CHECKS = 2_000
-/** Reorgs reach at most this far below the highest head: above what the indexer may treat as final. */
+/** Maximum depth of reorgs below the highest head: above the blocks that the indexer may treat as final. */
 const DEEPEST = LOCAL_CHAIN.finality - 30
 
 let world: FaultyWorld
@@ -46,7 +46,7 @@ const refusal = () =>
   indexer.refused.then((log) => Promise.reject(new Error(`the indexer refuses to run:\n${log.slice(-2000)}`)))
 
 const random = seededRandom(SEED)
-/** A generator of its own, because the number of calls depends on timing. */
+/** A separate generator, because the number of calls depends on timing. */
 const randomOfFaults = seededRandom(SEED + 1)
 const below = (end: number) => Math.floor(random() * end)
 const pick = <T>(list: readonly T[]): T => list[below(list.length)]!
@@ -80,7 +80,7 @@ const MODES: readonly Fault[] = [
   ...[faults.lagging(1), faults.lagging(5)],
 ]
 
-/** Who attests places, and whose attestations are answers. */
+/** Attester of places, and attester whose attestations are answers. */
 const [PLACES, ANSWERS] = [testAccount(0).address, testAccount(ANSWERER).address]
 /** Candidates for a revocation; a reorg may have removed some. */
 const attested: { uid: string; schema: string; from: string }[] = []
@@ -122,7 +122,7 @@ function payload() {
   }
 }
 
-/** Sends calls of EAS, each mined in its own block or all in one. A reverted transaction is fine. */
+/** Sends calls of EAS, each mined in its own block or all in one. A reverted transaction is allowed. */
 async function send(calls: readonly string[], inOneBlock = false, from = PLACES): Promise<void> {
   const { provider, chain } = world.chain
   const automine = (on: boolean) => (inOneBlock ? provider.send('evm_setAutomine', [on]) : undefined)
@@ -137,7 +137,7 @@ async function send(calls: readonly string[], inOneBlock = false, from = PLACES)
   if (inOneBlock) await mine(world.chain, 1)
   await automine(true)
   for (const hash of hashes) {
-    // Wait until it is mined: a reorg while anvil is still mining leaves it with missing blocks.
+    // Waits until it is mined: a reorg while anvil is still mining leaves it with missing blocks.
     let receipt: { logs: { topics: string[]; data: string }[] } | null
     while ((receipt = (await provider.send('eth_getTransactionReceipt', [hash])) as typeof receipt) === null)
       await pause(2)
@@ -234,7 +234,7 @@ async function step(): Promise<void> {
   highest = Math.max(highest, await world.chain.provider.getBlockNumber())
 }
 
-/** Ends the faults; then an audit finds what was omitted, and all invariants hold. */
+/** Ends the faults. Then an audit finds the omitted events, and all invariants hold. */
 async function check(): Promise<void> {
   world.proxy.misbehave()
   await mine(world.chain, LOCAL_CHAIN.finality + 15)

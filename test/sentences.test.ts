@@ -21,7 +21,7 @@ const BY_WORDS = new RegExp(
   'g',
 )
 
-/** Files that still do, with how often: the numbers may only shrink. */
+/** Files with remaining cases, and their number, which may only decrease. */
 const LEFT: Record<string, number> = {
   'api/outgoing/fetcher.service.test.ts': 19,
   'api/http/limits.service.test.ts': 1,

@@ -4,14 +4,14 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 
 /**
- * Tests know an error by its kind, field and status. Its sentence stands in test/sentences, in the file of
- * the test that provokes it, where a person reviews it: `npx vitest run <test> -u` writes it after an edit.
+ * Tests know an error by its kind, field and status. Its sentence is in test/sentences, in the file of the
+ * test that provokes it, where a person reviews it: `npx vitest run <test> -u` writes it after an edit.
  */
 const ROOT = path.resolve('.')
 
 /** Sentence -> kind, field and rejected value -> names of the tests that saw it. */
 type Seen = Map<string, Map<string, Set<string>>>
-/** By test file: files of one worker share this module. */
+/** Sentences by test file: files of one worker share this module. */
 const seenBy = new Map<string, Seen>()
 const seenHere = (): Seen => {
   const file = expect.getState().testPath!
@@ -85,7 +85,7 @@ function add(line: string, kind: string): void {
   places.set(about, (places.get(about) ?? new Set()).add(name))
 }
 
-/** Registers the test of the file's sentences, as its last one: the others have to run before it. */
+/** Registers the test of the file's sentences as its last one, because the others have to run before it. */
 export function testSentences(): void {
   test('each sentence is the one in test/sentences', async ({ task, skip }) => {
     const states = (tasks: typeof task.file.tasks): unknown[] =>
@@ -97,13 +97,13 @@ export function testSentences(): void {
     const name = path.relative(ROOT, task.file.filepath).replace(/\.test\.ts$/, '.txt')
     const file = path.join(ROOT, 'test/sentences', name)
     if (others.every((state) => state === 'pass')) return expect(page()).toMatchFileSnapshot(file)
-    // Some were skipped: what the others have seen is known.
+    // Some were skipped: all sentences of the others must be known.
     const known = readFileSync(file, 'utf8').split('\n')
     expect([...seenHere().keys()].map(printable).filter((words) => !known.includes(words))).toEqual([])
   })
 }
 
-/** Each sentence; under it kind, field and rejected value, and the first three tests. */
+/** Each sentence, followed by kind, field and rejected value, and the first three tests. */
 function page(): string {
   const sorted = <T>(map: Map<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
   return sorted(seenHere())

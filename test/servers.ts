@@ -15,26 +15,29 @@ export const POSTGRES_FILES = {
   'postgresql-15-postgis-3': '/usr/share/postgresql/15/extension/postgis.control',
 }
 
-/** The names of the packages whose file does not exist here. */
+/** Names of the packages whose file does not exist on this machine. */
 export function missing(files: Readonly<Record<string, string>>): string[] {
   return Object.keys(files).filter((name) => !existsSync(files[name]!))
 }
 
-/** Neither Postgres nor PgBouncer runs as root: they run as the user of Debian's package then. */
+/** Postgres and PgBouncer do not run as root: they then run as the user of Debian's package. */
 const isRoot = process.getuid?.() === 0
 const idOf = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
 export const USER = isRoot && missing(POSTGRES_FILES).length === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {}
 
-/** A program that can be ended at any moment, and started again. */
+/** A program that can be ended at any moment, and restarted. */
 export interface Program {
   readonly name: string
   start(): Promise<void>
-  /** Ends it at once, as a crash does; or by another signal. */
+  /** ends it at once, like a crash; or by another signal */
   kill(signal?: NodeJS.Signals): Promise<void>
   log(): string
 }
 
-/** @param answers tells whether it does, after the start */
+/**
+ * Starts a program and waits until it responds.
+ * @param answers returns true if it responds
+ */
 export function program(
   name: string,
   folder: string,
@@ -56,7 +59,7 @@ export function program(
         ...options,
       }))
       closeSync(out)
-      // A run that is ended leaves no server behind.
+      // A run that ends leaves no server behind.
       process.once('exit', () => started.kill('SIGKILL'))
       while (!(await answers())) {
         if (started.exitCode !== null || started.signalCode !== null)
@@ -89,7 +92,7 @@ export function run(command: string, ...args: string[]): void {
   if (status !== 0) throw new Error(`${command} failed:\n${stdout}${stderr}`)
 }
 
-/** Makes an empty cluster of databases, which trusts everyone on this machine. */
+/** Creates an empty cluster of databases, which trusts everyone on this machine. */
 export function initialise(data: string): void {
   emptyFolder(data)
   run(`${POSTGRES}/initdb`, '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
@@ -105,7 +108,7 @@ export function emptyFolder(data: string): void {
   if (USER.uid !== undefined) chownSync(data, USER.uid, USER.gid)
 }
 
-/** A server of this cluster of databases that writes nothing durably. `settings` hold its port. */
+/** A server of this cluster of databases without durable writes. `settings` include its port. */
 export function postgresServer(
   name: string,
   folder: string,

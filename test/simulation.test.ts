@@ -30,10 +30,10 @@ import {
 } from './simulation'
 
 /**
- * A model of the indexer's reading: evm-processor's runner, our source, and a database in memory, on
- * simulated chains with scripted forks, lags, liars, halts, replaced chains and clock steps. After every
- * step, what the service would sign without querying the chain is on a branch that an endpoint has shown
- * lately, and the database holds exactly the events of the blocks up to its tip.
+ * A model of the indexer's reading: evm-processor's runner, this project's source, and a database in memory,
+ * on simulated chains with scripted forks, lags, lying endpoints, halts, replaced chains and clock steps.
+ * After every step, everything that the service would sign without querying the chain is on a branch that an
+ * endpoint has shown lately, and the database has exactly the events of the blocks up to its tip.
  */
 
 const FINALITY = 8
@@ -48,7 +48,7 @@ const SELECTION: LogSelection = {
   learn: () => Promise.resolve(0),
 }
 
-/** The rows of one block, as a batch writes them. */
+/** Rows of one block, as a batch writes them. */
 interface Rows extends BlockRef {
   events: string[]
 }
@@ -106,7 +106,7 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
     this.final = { height: finalizedHead.height, hash: finalizedHead.hash }
   }
 
-  /** The last block that it holds. */
+  /** the last block in it */
   get tip(): BlockRef | undefined {
     return this.indexed
   }
@@ -123,7 +123,7 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
     if (report.tipHash === this.indexed?.hash) this.agreedAt = this.clock.now() - report.agreementAgeMs
   }
 
-  /** The state of the index as the API reads it. */
+  /** state of the index, as the API reads it */
   get state(): IndexState {
     const { indexed, report, agreedAt = -Infinity } = this
     const now = this.clock.now() / 1000
@@ -140,7 +140,7 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
   }
 }
 
-/** An indexer on a database and endpoints, restarted when it ends, as a supervisor does. */
+/** An indexer on a database and endpoints that is restarted when it ends, as by a supervisor. */
 class SimulatedIndexer {
   refused: SettingsError | undefined
   restarts = 0
@@ -224,7 +224,7 @@ class SimulatedIndexer {
       requests: [{ range: { from: CHAIN.firstBlock }, request: undefined }],
       prometheus: NO_METRICS,
       process: async (store, batch) => {
-        // As while no endpoint has the attestations of a block yet.
+        // Like a block whose attestations no endpoint has yet.
         if (this.random() < 0.02) throw new DataConsistencyError('a body is missing')
         const read = batch.blocks as ChainBlock[]
         for (const { header, logs } of read)
@@ -249,7 +249,7 @@ const met = { checks: 0, fresh: 0, refused: 0, restarts: 0 }
 /** Errors for which an indexer was restarted. */
 const failures: Error[] = []
 
-/** One simulated history. Returns the number of blocks that were made. */
+/** Simulates one history. Returns the number of mined blocks. */
 async function simulate(random: () => number): Promise<number> {
   const below = (n: number) => Math.floor(random() * n)
   const chance = (p: number) => random() < p
@@ -272,7 +272,7 @@ async function simulate(random: () => number): Promise<number> {
   )
   const database = new MemoryDatabase(clock)
   const chains = [chain]
-  /** True once a final block of the database may have left the chain. */
+  /** True after a final block of the database may have left the chain. */
   let mayRefuse = false
   const script: string[] = []
 
@@ -293,7 +293,7 @@ async function simulate(random: () => number): Promise<number> {
     met.checks++
     if (doubtAbout(state, INDEX_MAX_AGE_SECONDS, false) !== undefined) return
     met.fresh++
-    // A fresh copy ends with a block of a branch that an endpoint has shown.
+    // A fresh index ends with a block of a branch that an endpoint has shown.
     const since = clock.now() - 1_000 * INDEX_MAX_AGE_SECONDS
     const isShown = endpoints.some(({ shown }) =>
       shown.some(({ at, head }) => at >= since && ancestor(head, block.height) === block),
@@ -364,15 +364,14 @@ async function simulate(random: () => number): Promise<number> {
   }
   for (const { behaviour } of endpoints)
     Object.assign(behaviour, { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false })
-  // Beyond every block that it has left: history that was announced is awaited, and no real chain stays
-  // shorter.
+  // Beyond every block that it has left: announced history is awaited, and no real chain stays shorter.
   const longest = Math.max(...[...chain.blocks.values()].map(({ height }) => height))
   await mine(2 + longest - chain.head!.height)
   await pass(120_000)
   const { tip, state } = database
   const doubt = doubtAbout(state, INDEX_MAX_AGE_SECONDS, false)
   const { height, hash } = database.final
-  // A branch that a frozen endpoint alone has shown may be final in the database: then nothing is signed.
+  // A branch that only a frozen endpoint has shown may be final in the database: then nothing is signed.
   const isOnChain = ancestor(chain.head, height)?.header.hash === hash
   if (indexer.refused || !isOnChain)
     expect({ script, mayRefuse, doubt }).toEqual({ script, mayRefuse: true, doubt: expect.any(String) })

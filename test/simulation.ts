@@ -8,8 +8,9 @@ import type { RpcLog } from '../src/chain'
 import { receiptsRoot, type FullHeader, type RpcReceipt } from '../src/chain/proof'
 
 /**
- * A simulated world for what reads chains: virtual time, a tree of blocks of which one branch is the chain,
- * and endpoints that lag, stop, lie or fail. Headers, bloom filters and receipts hash as on a real chain.
+ * A simulated world for code that reads chains: virtual time, a tree of blocks of which one branch is the
+ * chain, and endpoints that lag, stop, lie or fail. Headers, bloom filters and receipts hash as on a real
+ * chain.
  */
 
 /** Time that passes only when the simulation has nothing else to do. */
@@ -35,7 +36,7 @@ export class VirtualClock implements Clock {
     })
   }
 
-  /** Lets this much time pass. Calls `check` whenever all work has come to rest. */
+  /** Lets this much time pass. Calls `check` whenever no work is pending. */
   async pass(milliseconds: number, check: () => void): Promise<void> {
     const until = this.time + milliseconds
     for (;;) {
@@ -55,7 +56,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** A block, its receipts, and the events in it: 0 or more logs, each in a transaction of its own. */
+/** A block, its receipts, and its events: 0 or more logs, each in its own transaction. */
 export interface SimulatedBlock {
   readonly header: FullHeader
   readonly height: number
@@ -72,7 +73,9 @@ const FIELDS = [
   ...[...QUANTITIES, 'extraData', 'mixHash', 'nonce'],
 ]
 
-/** A tree of blocks. `head` is the last block of the chain; the others are of forks that it has left. */
+/**
+ * A tree of blocks. `head` is the last block of the chain; the other blocks are on forks that it has left.
+ */
 export class SimulatedChain {
   readonly blocks = new Map<string, SimulatedBlock>()
   head: SimulatedBlock | undefined
@@ -116,32 +119,32 @@ export class SimulatedChain {
     return (this.head = block)
   }
 
-  /** Takes the last blocks back. */
+  /** Reverts the last blocks. */
   revert(count: number): void {
     for (let i = 0; i < count; i++) this.head = this.head?.parent
   }
 }
 
-/** The block of this height on the branch that ends with `head`. */
+/** Block of this height on the branch that ends with `head`. */
 export function ancestor(head: SimulatedBlock | undefined, height: number): SimulatedBlock | undefined {
   let block = head
   while (block && block.height > height) block = block.parent
   return block?.height === height ? block : undefined
 }
 
-/** How an endpoint behaves: its head is `lag` blocks behind the chain's, or stays at a block. */
+/** Behaviour of an endpoint: its head is `lag` blocks behind the chain's, or stays at a block. */
 export interface Behaviour {
   lag: number
   frozenAt: SimulatedBlock | undefined
   isDown: boolean
-  /** Leaves the last log out of receipts, and of eth_getLogs of one block. */
+  /** omits the last log from receipts, and from eth_getLogs of one block */
   omitsLogs: boolean
 }
 
 /** A JSON-RPC endpoint of a simulated chain. Each request takes some time. */
 export class SimulatedEndpoint {
   readonly behaviour: Behaviour = { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false }
-  /** Heads that it has shown, with the time. */
+  /** heads that it has shown, with the time */
   readonly shown: { at: number; head: SimulatedBlock }[] = []
 
   constructor(
@@ -149,11 +152,11 @@ export class SimulatedEndpoint {
     private readonly chainId: number,
     private readonly clock: Clock,
     private readonly latencyMs: () => number,
-    /** Blocks that one eth_getLogs may ask for. */
+    /** maximum number of blocks of one eth_getLogs */
     private readonly longestRange: number,
   ) {}
 
-  /** The client that an Rpc uses instead of one over HTTP. */
+  /** client that an Rpc uses instead of one over HTTP */
   get client(): RpcClient {
     const call = async (method: string, params: unknown[] = []) => {
       await this.clock.pause(this.latencyMs())
@@ -166,7 +169,7 @@ export class SimulatedEndpoint {
     return { call, batchCall, close: () => {} } as unknown as RpcClient
   }
 
-  /** The last block that it has. */
+  /** its last block */
   get head(): SimulatedBlock {
     const { frozenAt, lag } = this.behaviour
     const head = frozenAt ?? this.chain.head!
@@ -235,7 +238,7 @@ function bloomOf(values: readonly string[]): string {
   return hexlify(bloom)
 }
 
-/** A topic that stands for a number. */
+/** A topic that encodes a number. */
 export function topic(value: number): string {
   return zeroPadValue(toBeHex(value), 32)
 }

@@ -22,19 +22,19 @@ import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestD
 import { expectInvariants } from './invariants'
 import { mine } from './world'
 
-/** `npm run snapshot` and `npm run restore`: what is restored equals what the chain gives. */
+/** `npm run snapshot` and `npm run restore`: the restored database equals an index of the chain. */
 
 const SLUG = LOCAL_CHAIN.slug
 const FIELDS = 'string srs,string location_type,string location,string assetId'
 let world: FaultyWorld
 let snapshot: string
-/** Events that were final when it was taken. */
+/** Number of events that were final when it was taken. */
 let final: number
 const folder = temporaryFolder()
 const databases: TestDatabase[] = []
 let indexer: KeptIndexer | undefined
 
-/** Snapshots and restores ask no endpoint, so they need none. */
+/** Snapshots and restores query no endpoint, so they need none. */
 const offline = (environment: NodeJS.ProcessEnv, ...args: string[]) =>
   command({ ...environment, CHAINS: SLUG, RPC_URL_BASE_SEPOLIA: '' }, ...args)
 const place = (longitude: number) =>
@@ -55,7 +55,7 @@ beforeAll(async () => {
   ])
   await attest(chain, request(schemaUid(FIELDS, ZeroAddress, true), data))
   await attest(chain, answerRequest(88_132_994n), ANSWERER)
-  // A uint64 that JSON numbers do not hold.
+  // A uint64 that JSON numbers cannot represent.
   const latest = place(8)
   Object.assign(latest.data, { expirationTime: 2n ** 64n - 1n })
   await attest(chain, latest)
@@ -82,7 +82,7 @@ afterAll(async () => {
 })
 
 /** The world with an empty, migrated database. */
-/** So many events like the first of a place, in the block before it. */
+/** Returns `count` events like the first of a place, in the block before it. */
 function copiesOf(lines: readonly string[], count: number): string[] {
   const place = lines.find((line) => line.includes('"kind":"ATTESTED"'))!
   const { id, block_number: block } = JSON.parse(place) as { id: string; block_number: number }
@@ -116,7 +116,7 @@ describe('a restored service', () => {
       `${SLUG}: the snapshot names ${testAccount(ANSWERER).address.toLowerCase()}, whose attestations`,
     )
     expect(await count(other, 'attestation_event')).toBe(final)
-    // Records are those of the log as of then: the revocation that was not final is not in them.
+    // Records are those of the event log at the snapshot, without the revocation that was not final.
     const columns = `uid, schema_uid, memo, geometry, geom::text, attributes, problem, block_hash`
     const of = (url: string) => rows(url, `SELECT ${columns} FROM location_record ORDER BY uid`)
     const before = (await of(world.databaseUrl)) as { memo: string }[]
@@ -195,12 +195,12 @@ describe('a restored service', () => {
     rewrite(forged, 'events', (lines) => {
       const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
       const made = events.find(({ kind, uid }) => kind === 'ATTESTED' && uid !== events[1]!.uid)!
-      // A revocation that never was, and an attestation that is left out.
+      // An invented revocation, and an omitted attestation.
       const fake = {
         ...{ ...made, kind: 'REVOKED', log_index: 7, id: String(made.id).replace(/.$/, '7') },
         ...{ ref_uid: null, time: null, expiration_time: null, revocable: null, data: null },
       }
-      // Lines as they are: JSON.stringify rounds large numbers. They begin with the id.
+      // Unparsed lines, because JSON.stringify rounds large numbers. They begin with the id.
       return [...lines.filter((_, i) => i !== 4), JSON.stringify(fake)].sort()
     })
     const other = await emptied()
@@ -224,7 +224,7 @@ test('withholds a record that the database refuses, and keeps other events witho
   let count = 0
   rewrite(mixed, 'events', (lines) => {
     const copies = copiesOf(lines, 1_500)
-    // Parts are of 500 events: one with the refused record, one of another schema, and one more.
+    // Parts have 500 events: one with the refused record, one of another schema, and one more.
     const all = copies.map((line, i) =>
       i >= 500 && i < 1_000 ? line.replace(/"schema_uid":"0x\w+"/, `"schema_uid":"0x${other}"`) : line,
     )
@@ -361,7 +361,7 @@ describe('npm run restore rejects a snapshot', () => {
     ])
     await nothingWritten(other)
   })
-  test('whose final block is not on the chain: the indexer does not continue from it', async () => {
+  test('is not continued if its final block is not on the chain', async () => {
     const foreign = copyOf('foreign')
     changeChain(foreign, { finalHash: `0x${'ab'.repeat(32)}` })
     rewrite(foreign, 'events', (lines) =>
@@ -399,7 +399,7 @@ function fileOf(at: string, name: 'events' | 'schemas'): string {
   return path.join(at, `${SLUG}.${name}.ndjson.gz`)
 }
 type ManifestJson = { chains: Record<string, unknown>[] } & Record<string, unknown>
-/** Writes a manifest anew, with the checksum that it should have. */
+/** Rewrites a manifest, with a valid checksum. */
 function changeManifest(at: string, change: (manifest: ManifestJson) => object): void {
   const file = path.join(at, 'manifest.json')
   const { sha256: _, ...manifest } = JSON.parse(readFileSync(file, 'utf8')) as ManifestJson
@@ -413,7 +413,7 @@ function changeChain(at: string, change: object): void {
     chains: manifest.chains.map((chain) => ({ ...chain, ...change })),
   }))
 }
-/** Changes the lines of a file, and makes every checksum right. */
+/** Changes the lines of a file, and corrects every checksum. */
 function rewrite(at: string, name: 'events' | 'schemas', change: (lines: string[]) => string[]): void {
   const file = fileOf(at, name)
   const lines = change(gunzipSync(readFileSync(file)).toString().trimEnd().split('\n'))

@@ -16,19 +16,19 @@ try {
 } catch {
   pkcs11 = undefined
 }
-/** What is missing here; a test that needs it is skipped and names it. */
+/** Missing packages. A test that needs them is skipped and names them. */
 export const MISSING_FOR_TOKENS = [MODULE ? [] : 'softhsm2', pkcs11 ? [] : 'pkcs11js'].flat()
 
 export interface SoftToken {
-  /** What a process needs to sign with a key of the token, besides the name of the key. */
+  /** settings of a process that signs with a key of the token, in addition to the name of the key */
   readonly environment: NodeJS.ProcessEnv
-  /** Makes a key pair whose private key never leaves the token. @param id in hex */
+  /** Creates a key pair whose private key never leaves the token. @param id in hex */
   makeKey(label: string, id: string, curve?: string): void
-  /** What the token says when it is asked for the private key. */
+  /** response of the token to a request for the private key */
   extract(label: string): string
 }
 
-/** An empty token. Sets SOFTHSM2_CONF of this process: one folder for each. */
+/** An empty token. Sets SOFTHSM2_CONF of this process: each needs its own folder. */
 export function makeToken(folder: string, label: string): SoftToken {
   const { PKCS11: Library, ...names } = pkcs11!
   const conf = path.join(folder, 'softhsm2.conf')
@@ -44,7 +44,7 @@ export function makeToken(folder: string, label: string): SoftToken {
   } catch (error) {
     if ((error as { code?: number }).code !== 0x191) throw error
   }
-  // Beside its tokens it always shows an empty one, the last.
+  // In addition to its tokens it always shows an empty one, the last.
   library.C_InitToken(library.C_GetSlotList(true).at(-1)!, '1234', label)
   const slot = library
     .C_GetSlotList(true)

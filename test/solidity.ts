@@ -3,11 +3,13 @@ import solc from 'solc'
 
 export interface Compiled {
   abi: any[]
-  /** Creation code. */
+  /** creation code */
   bytecode: string
 }
 
-/** The contracts of a Solidity file, by name, as small as solc makes them and the same everywhere. */
+/**
+ * Contracts of a Solidity file by name, compiled to the smallest code, which is the same on every machine.
+ */
 export function compile(file: string): Record<string, Compiled> {
   const { errors, contracts } = JSON.parse(
     solc.compile(

@@ -15,7 +15,7 @@ import {
 import { insertRecords } from './records'
 import { sentence, testSentences } from './sentences'
 
-/** The squid's own GraphQL, started as by `npm run graphql`, with attempts to exceed each of its limits. */
+/** The squid's own GraphQL, started like `npm run graphql`, with attempts to exceed each of its limits. */
 
 type Json = any
 let database: TestDatabase

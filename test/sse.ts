@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 export interface SseEvent {
   event: string
   id: string
-  /** The data field, parsed as JSON. */
+  /** data field, parsed as JSON */
   data: any
 }
 
@@ -14,14 +14,14 @@ export interface SseListener {
   readonly headers: IncomingHttpHeaders
   readonly events: SseEvent[]
   readonly comments: number
-  /** The Last-Event-ID that a client sends when it reconnects. */
+  /** Last-Event-ID that a client sends when it reconnects */
   readonly lastEventId: string
   readonly retryMs: number | undefined
-  /** Resolves when the connection ends, whichever side closes it. */
+  /** resolves when the connection ends, whichever side closes it */
   readonly ended: Promise<void>
-  /** The body of an answer that is not a stream. */
+  /** body of a response that is not a stream */
   readonly body: string
-  /** Resolves once this many events have arrived. */
+  /** resolves when this many events have arrived */
   count(events: number): Promise<void>
   until(holds: () => boolean): Promise<void>
   close(): void

@@ -16,11 +16,11 @@ import {
   type TestDatabase,
 } from './database'
 
-/** `npm start` without settings, and the lock that keeps a second one out of its folder. */
+/** `npm start` without settings, and the lock that excludes a second one from its folder. */
 let folder: string
 let database: TestDatabase | undefined
 let world: World
-const said: string[] = []
+const reported: string[] = []
 beforeAll(async () => {
   folder = temporaryFolder()
   database = TEST_DATABASE_URL ? await createMigratedDatabase() : undefined
@@ -44,10 +44,10 @@ async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
   }
   return startWorld({
     environment: { ...process.env, ...blankSettings(), ...local, CHAINS: LOCAL_CHAIN.slug, ...settings },
-    ...{ folder, samples: false, keep: true, report: (line) => said.push(line), progress: () => {} },
+    ...{ folder, samples: false, keep: true, report: (line) => reported.push(line), progress: () => {} },
   })
 }
-/** The hourly limits that /compute and the records answer with. */
+/** Hourly limits in the responses of /compute and the records. */
 async function limits(): Promise<(string | null)[]> {
   const { port } = world.settings
   const answers = await Promise.all([
@@ -88,7 +88,7 @@ test('restarts a killed API, and reports it', async () => {
   await world.services.get('api')!.ready
   expect((await fetch(`http://127.0.0.1:${world.settings.port}/health`)).status).toBe(200)
   const log = path.join(folder, 'logs/api.log')
-  expect(said.filter((line) => line.includes('SIGKILL') && line.includes(log))).toHaveLength(1)
+  expect(reported.filter((line) => line.includes('SIGKILL') && line.includes(log))).toHaveLength(1)
 })
 
 test('releases the lock of a killed process', async () => {
@@ -100,7 +100,7 @@ test('releases the lock of a killed process', async () => {
   await expect(lockFolder(locked, {})).rejects.toThrow(PlainError)
   child.kill('SIGKILL')
   await once(child, 'close')
-  // Its socket file is still there.
+  // Its socket file still exists.
   expect(readdirSync(locked)).toEqual(process.platform === 'win32' ? [] : ['running.socket'])
   expect(await holderOf(locked)).toBeUndefined()
   const unlock = await lockFolder(locked, {})
@@ -126,7 +126,7 @@ test('ends a local chain with the process that started it, even a killed one, an
   const chain = await startLocalChain(options)
   expect(chain.fresh).toBe(false)
   expect(await chain.provider.getBlockNumber()).toBe(LOCAL_CHAIN.firstBlock + LOCAL_CHAIN.finality + 7)
-  // The states of old blocks go to the disk.
+  // The states of old blocks are written to the disk.
   while (!existsSync(`${options.stateFile}.states`)) await chain.provider.send('anvil_mine', ['0x100'])
   await chain.stop()
   expect(readdirSync(kept)).toEqual(['chain.json'])
@@ -143,7 +143,7 @@ function isWritten(file: string): boolean {
 }
 
 test('npm run reset removes what npm start keeps, and refuses while it runs', async () => {
-  // The parts of a clone that a reset needs.
+  // Parts of a clone that a reset needs.
   const clone = temporaryFolder()
   mkdirSync(path.join(clone, 'dist'))
   for (const part of ['dev', 'src', 'package.json'])
@@ -159,12 +159,12 @@ test('npm run reset removes what npm start keeps, and refuses while it runs', as
   for (const part of ['database', 'logs']) mkdirSync(path.join(local, part), { recursive: true })
   for (const file of ['chain-celo.json', 'chain-celo-complete']) writeFileSync(path.join(local, file), '')
   const unlock = await lockFolder(local, { PORT: 3000 })
-  // Not spawnSync: this process must be able to answer that it holds the lock.
+  // Asynchronous, because this process must be able to respond that it holds the lock.
   const child = spawn(process.execPath, [path.join(clone, 'dist/dev/reset.js')])
-  let said = ''
-  child.stderr.on('data', (chunk) => (said += String(chunk)))
+  let output = ''
+  child.stderr.on('data', (chunk) => (output += String(chunk)))
   expect(await once(child, 'close')).toEqual([1, null])
-  expect(said).toMatch(
+  expect(output).toMatch(
     new RegExp(`^The local world is running: process ${process.pid}, since \\S+, PORT 3000\\. Stop it first`),
   )
   expect(existsSync(path.join(local, 'database'))).toBe(true)

@@ -12,7 +12,7 @@ import { hunt } from './seed'
 import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** Clients of the record stream on the whole service, through reorgs and killed copies of the API. */
+/** Clients of the record stream on the whole service, through reorgs and killed API instances. */
 let world: TestWorld
 const folder = temporaryFolder()
 beforeAll(async () => {
@@ -32,7 +32,7 @@ const start = async (listener: SseListener) => {
   return listener
 }
 
-/** Another copy of the API, on its own port. */
+/** Another API instance, on its own port. */
 async function startCopy(port: number): Promise<Service> {
   const rpcUrls = Object.fromEntries(
     [...world.chains.values()].map(({ chain, url }) => [`RPC_URL_${settingSuffix(chain)}`, url]),
@@ -50,7 +50,7 @@ async function startCopy(port: number): Promise<Service> {
   }
   const copy = startService(`api-${port}`, ['dist/api/main.js'], environment, folder)
   await copy.ready
-  // A copy that has no connection to the database yet refuses streams.
+  // An instance without a connection to the database yet refuses streams.
   while (!(await fetch(`http://127.0.0.1:${port}/health`)).ok) await pause(50)
   return copy
 }
@@ -81,7 +81,7 @@ test('sends an attestation, its revocation and the reorgs of both, and sends the
   expect(Object.keys(document.paths[PATH]!.get.responses[200]!.content)).toEqual(['text/event-stream'])
   for (const [i, { id }] of listener.events.entries()) {
     const back = await listen(`${url}${PATH}?chain=base-sepolia`, { lastEventId: id })
-    // A reconnecting client is told what has gone since.
+    // A reconnecting client receives the removals since.
     await back.until(() => i === 3 || told(back.events).at(-1) === `reorged ${uid}`)
     if (i === 3) await pause(700)
     expect(back.events.filter(({ event }) => event !== 'reorged')).toEqual([])
@@ -118,7 +118,7 @@ test('sends each event once to a client that reconnects to another API instance,
   const kill = async () => {
     for (; kills < 4; kills++) {
       await pause(700)
-      // The copy that the client listens to.
+      // The instance that the client listens to.
       const at = (connections + 1) % 2
       await copies[at]!.kill()
       copies[at] = await startCopy(ports[at]!)
@@ -150,7 +150,7 @@ test('sends each event once to a client that reconnects to another API instance,
   for (const events of [heard, first.events])
     for (const [slug, log] of expected) {
       const changes = told(events.filter(({ data }) => data.chain === slug))
-      // Of blocks that are written in one batch, a revocation may come before or after other new records.
+      // For blocks that are written in one batch, a revocation may come before or after other new records.
       const news = (list: readonly string[]) => list.filter((change) => change.startsWith('new '))
       expect(news(changes)).toEqual(news(log))
       expect([...changes].sort()).toEqual([...log].sort())
@@ -169,7 +169,7 @@ hunt(
     const { chain, databaseUrl, caughtUp } = world
     const { finality } = chain.chain
     const below = (end: number) => Math.floor(random() * end)
-    // What came before is told before.
+    // Earlier events are sent before later ones.
     await mine(chain, finality + 2)
     await caughtUp()
     const from = (await chain.provider.getBlockNumber()) + 1
@@ -179,7 +179,7 @@ hunt(
     const steady = await start(await listen(`${world.url}${PATH}${query}`))
     let stopping = false
     let connections = 0
-    /** What a client heard that resumes from the id of the last event or comment. */
+    /** Events that a client received that resumes from the id of the last event or comment. */
     const heard: SseEvent[] = []
     const hop = async () => {
       let { lastEventId } = steady
@@ -203,7 +203,7 @@ hunt(
     const acts: readonly (() => Promise<unknown>)[] = [
       async () => attested.push(await attest(chain, place())),
       async () => attested.push(await attest(chain, place())),
-      // It may be revoked already, or gone.
+      // It may be revoked already, or dropped.
       () => revoke(chain, attested.at(-1 - below(6))!).catch(() => undefined),
       () => mine(chain, 1 + below(3)),
       () => mine(chain, below(finality + 20)),
@@ -234,7 +234,7 @@ hunt(
     const expected = await onChain(world.chain, from)
     await steady.count(expected.length)
     while (heard.length < expected.length) await pause(20)
-    // Long enough for anything that should not come.
+    // Long enough for an unexpected event.
     await pause(1_200)
     stopping = true
     await hopping
@@ -278,7 +278,7 @@ test('sends 200 records to each of 2,000 listeners', async () => {
       ...(await Promise.all(
         Array.from({ length: 100 }, (_, k) => {
           counts[i + k] = 0
-          // Some with filters of their own that match everything.
+          // Some with their own filters that match everything.
           const query =
             k < 50 ? '' : k < 75 ? `?bbox=-180,${-90 + (i + k) / 100},180,90` : '?chain=base-sepolia'
           return listen(`http://127.0.0.1:${port}${PATH}${query}`, {
@@ -355,7 +355,7 @@ test('deletes changes older than a week, and sends a reset to a client that resu
   await late.count(1)
   expect(late.events).toMatchObject([{ event: 'reset', data: { reason: sentence('', 'base-sepolia') } }])
   const next = await attest(world.chain, place())
-  // Preceded by what the restarted indexer rolled back and read again.
+  // Preceded by the records that the restarted indexer rolled back and read again.
   await late.until(() => told(late.events).at(-1) === `new ${next}`)
   expect(told(late.events).filter((each) => each.startsWith('reset'))).toHaveLength(1)
   const again = await listen(`${url}${PATH}`, { lastEventId: late.events[0]!.id })

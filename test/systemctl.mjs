@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Stands in for systemd where none runs (test/debian.system.test.ts), as `systemctl` and `systemd-run`: it
-// starts what unit files say, with their user, settings and credentials. It does not sandbox.
+// Replaces systemd if none runs (test/debian.system.test.ts), as `systemctl` and `systemd-run`: it starts the
+// commands of unit files, with their user, settings and credentials. It does not sandbox.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
@@ -16,14 +16,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const RUN = '/run/units'
 const run = (command, ...args) => execFileSync(command, args, { stdio: 'inherit' })
-/** Programs of Debian, whose units are not looked at. */
+/** Programs of Debian, whose units are not read. */
 const DEBIAN = {
   postgresql: { start: () => run('pg_ctlcluster', '15', 'main', 'start') },
   'redis-server': { start: () => run('redis-server', '--daemonize', 'yes', '--save', '') },
   caddy: { start: () => run('caddy', 'start', '--config', '/etc/caddy/Caddyfile', '--adapter', 'caddyfile') },
 }
 
-/** The lines of a unit's service, by key. */
+/** Lines of a unit's service, by key. */
 function unitOf(name) {
   const [base, instance] = name.replace(/\.service$/, '').split('@')
   const file = `/etc/systemd/system/${base}${instance === undefined ? '' : '@'}.service`
@@ -54,7 +54,7 @@ function ownFolder(folder, user) {
   run('chown', `${user}:`, folder)
 }
 
-/** Starts one command line of a unit; resolves with its exit code. */
+/** Starts one command line of a unit. Resolves with its exit code. */
 function start(unit, line, stdio) {
   const [, flags, command] = /^([+-]*)(.*)$/.exec(line)
   const [uid, gid] = flags.includes('+') ? [0, 0] : ids(unit.User[0])
@@ -108,7 +108,7 @@ async function startUnit(name) {
     stdio: 'ignore',
   })
   writeFileSync(pidFile, String(child.pid))
-  // What runs to its end is waited for.
+  // A oneshot command is awaited.
   if (unitOf(name).Type?.[0] !== 'oneshot') return child.unref()
   const code = await new Promise((resolve) => child.once('exit', resolve))
   if (code !== 0) {

@@ -8,8 +8,8 @@ import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from './world'
 
 /**
- * The operator's tools: `npm run replay`, `npm run audit`, /ready, /metrics. The continuous audit is switched
- * off, so that it does not repair what the commands should find.
+ * Tools of the operator: `npm run replay`, `npm run audit`, /ready, /metrics. The continuous audit is off, so
+ * that it does not repair what the commands should find.
  */
 let world: TestWorld
 let uids: string[]
@@ -85,7 +85,8 @@ test('audit repairs a log that lacks events of the chain, or has one that the ch
       `base-sepolia, blocks ${firstBlock} to ${head - finality}: the chain has 7 events of ours; the log has them all, and nothing else`,
     ),
   })
-  // As if the node had omitted an attestation (all of its block) and a revocation, and invented another one.
+  // As if the endpoint had omitted an attestation (all of its block) and a revocation, and invented another
+  // one.
   await sql('DELETE FROM attestation_event WHERE uid = $1', [uids[3]])
   await sql('DELETE FROM location_record WHERE uid = $1', [uids[3]])
   await sql(`DELETE FROM attestation_event WHERE uid = $1 AND kind = 'REVOKED'`, [uids[5]])

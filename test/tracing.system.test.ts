@@ -8,7 +8,7 @@ import { blankSettings, freePort, startService } from '../dev/services'
 import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
-/** Traces of a running service, as a collector of OpenTelemetry gets them. */
+/** Traces of a running service, as an OpenTelemetry collector receives them. */
 
 interface Attribute {
   key: string
@@ -61,7 +61,7 @@ afterAll(async () => {
   collector?.close()
 })
 
-/** The first span that passes, once it has come. */
+/** First span that passes, when it has arrived. */
 async function spanThat(passes: (span: Span) => boolean): Promise<Span> {
   for (;;) {
     const found = spans.find(passes)

@@ -10,8 +10,8 @@ import { faults, startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { mine, startTestWorld, type TestWorld } from './world'
 
 /**
- * Answers are signed only about what is on the chain: forks, replaced chains, endpoints that leave logs out,
- * and clocks that step.
+ * Answers are signed only about the state of the chain, with forks, replaced chains, endpoints that omit
+ * logs, and clocks that step.
  */
 let world: TestWorld
 const proxies: RpcProxy[] = []
@@ -36,7 +36,7 @@ const ask = (uid: string) =>
     from: uid,
     to: { type: 'Point', coordinates: [13.5, 52.5] },
   })
-/** The status of a record and whether it is revoked. */
+/** Status of a record, and true if it is revoked. */
 async function record(uid: string): Promise<unknown> {
   const { status, body } = await world.get(`/api/v0/location-records/${uid}`)
   return status === 200 ? body.revoked : status

@@ -3,7 +3,7 @@ import path from 'node:path'
 import ts from 'typescript'
 
 /**
- * Compiles TypeScript programs as a strict project of a user does: NodeNext, all declarations of packages
+ * Compiles TypeScript programs like a user's strict project: NodeNext, with all declarations of packages
  * checked. Returns the JavaScript of each, in the same order. Throws an Error that names each mistake by the
  * program's name and line.
  */

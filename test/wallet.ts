@@ -1,20 +1,17 @@
 import type { Page } from 'playwright-core'
 import { LOCAL_CHAIN, mined, testAccount, type LocalChain } from '../dev/chain'
 
-/**
- * An injected wallet (EIP-1193) whose account is a test account; it does what it is asked unless told
- * otherwise.
- */
+/** An injected wallet (EIP-1193) whose account is a test account. It accepts all requests by default. */
 export class StandIn {
   readonly account = testAccount(3).address
   chainId: number
-  /** by method: the code that it is refused with */
+  /** error codes of refused methods, by method */
   refuses: Readonly<Record<string, number>>
-  /** It says that it changed its chain, and does not. */
+  /** true if it reports that it changed its chain without changing it */
   stays: boolean
-  /** URLs of nodes that pages told it. */
+  /** URLs of nodes that pages added */
   readonly added: string[] = []
-  /** Methods that pages asked for. */
+  /** methods that pages requested */
   readonly asked: string[] = []
 
   constructor(
@@ -53,7 +50,7 @@ export class StandIn {
     }
   }
 
-  /** Announces itself to what the page opens from now on (EIP-6963). */
+  /** Announces itself to pages that are opened later (EIP-6963). */
   async install(page: Page): Promise<void> {
     await page.exposeFunction('askWallet', (request: { method: string }) =>
       this.request(request).then(

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-/** The boundaries between rooms (docs/architecture/README.md, Rooms), read from the imports. */
+/** Boundaries between rooms (docs/architecture/README.md, Rooms), read from the imports. */
 const sourcesIn = (folder: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.test.ts'))
@@ -32,7 +32,7 @@ test('the sources are found and read', () => {
   expect(files.length).toBeGreaterThan(20)
   expect(imports('api/main.ts')).toContain('src/config')
 })
-/** By room: the other rooms that it may import, each by its door. All may import the floors of FLOORS. */
+/** Rooms that each room may import, each by its door. All may import the rooms of FLOORS. */
 const ARROWS: Record<string, readonly string[]> = {
   'api/http': ['src/geodesy', 'src/eas'],
   'api/cql2': [],
@@ -79,8 +79,8 @@ const ARROWS: Record<string, readonly string[]> = {
  */
 const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/location', 'src/answer']
 /**
- * Doors beside a room's index: the squid's GraphQL loads packages that the API does not need, and workers
- * load the model without the database; the others lead to what also runs in browsers.
+ * Doors in addition to a room's index. The squid's GraphQL loads packages that the API does not need, and
+ * workers load the model without the database. The others lead to modules that also run in browsers.
  */
 const PORTABLE = [
   ...['src/geodesy', 'src/geodesy/degrees', 'src/operations', 'src/operations/table', 'src/eas/portable'],
@@ -183,7 +183,7 @@ test('the pages import the client, and only files without dependencies of src', 
   const alone = ['src/geodesy/degrees.ts', 'src/location/event-time.ts', 'src/operations/table.ts']
   expect(alone.flatMap(imports)).toEqual([])
 })
-/** The file that an import names; undefined for a package. */
+/** File that an import names; undefined for a package. */
 const fileOf = (target: string, among: readonly string[]) =>
   [`${target}.ts`, `${target}/index.ts`].find((file) => among.includes(file))
 /** Files that these import, directly or through others. */
@@ -250,7 +250,7 @@ test("SQL, the environment, the key, outgoing calls, caches and the indexer's st
       (file) => file.startsWith('api/') && !/\/store\/|\/(store|sql)[^/]*\.ts$/.test(file),
     ),
   ).toEqual([])
-  // dev/held.ts hands settings on to a program, and reads none.
+  // dev/held.ts passes settings to a program, and reads none.
   expect(holders(/process\.env\b|loadEnvFile/)).toEqual(['src/config.ts', 'dev/held.ts'])
   expect(holders(/\b(SigningKey|keySigner)\b/).filter((file) => !file.startsWith('src/eas/'))).toEqual([
     'api/compute/signers/index.ts',
@@ -277,10 +277,10 @@ test("SQL, the environment, the key, outgoing calls, caches and the indexer's st
     ),
   ).toEqual([])
 })
-/** Reads of the clock of the system: Date.now, new Date() and Date(). */
+/** Reads of the system clock: Date.now, new Date() and Date(). */
 const WALL_TIME =
   /\bDate\.now\b|\bnew Date\b(?!\s*\(\s*[^\s)])|(?<!new )\bDate\(\s*\)|\btimeOrigin\b|\bTemporal\b/
-/** Where it is read, as a timestamp: file, code and reason. A duration is measured by src/clock.ts. */
+/** Reads of the system clock as a timestamp: file, code and reason. src/clock.ts measures durations. */
 const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['src/indexer/store/batch.ts', 'bodies, new Date())', 'when rows are written'],
   ['src/indexer/store/replay.ts', '      new Date(),\n', 'when rows are written'],
@@ -318,7 +318,7 @@ test('a monotonic clock measures durations, and the system clock is read for tim
     code.set(file, [before, ...after].join(' '))
   }
   expect([...code].filter(([, text]) => WALL_TIME.test(text)).map(([file]) => file)).toEqual([])
-  // The one that api/copy.ts hands on: by position only to a reader of blocks, whose times it compares.
+  // The clock that api/copy.ts passes on: by position only to a reader of blocks, whose times it compares.
   const handed = holders(/\bnew (?!ChainReader\b)\w+\((?:[^(){}]*, )?(?:parts\.)?clock\b(?!\()/)
   expect(handed.filter((file) => file.startsWith('api/'))).toEqual([])
   for (const read of ['Date.now', 'Date.now()', 'new Date', 'new Date( )', 'Date()'])

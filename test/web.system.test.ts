@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
-/** The pages for people, in a real browser that reaches this service only (needs chromium). */
+/** The pages for people, in a real browser that connects to this service only (needs chromium). */
 
 let world: TestWorld
 beforeAll(async () => {
@@ -49,7 +49,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await page.locator('.map[data-state=idle]').waitFor()
     await browser.picture('explorer')
     expect(complaints).toEqual([])
-    // What is loaded until the first frame with land, compressed.
+    // Compressed bytes that are loaded until the first frame with land.
     const before = await page.evaluate<string[]>(`{
       const [land] = performance.getEntriesByName('map-land')
       performance
@@ -68,7 +68,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await using browser = await openPage()
     const { page, complaints, requested } = browser
     await page.goto(`${world.url}/graphql`)
-    // The explorer shows the schema once it is loaded.
+    // The explorer shows the schema when it is loaded.
     await page.getByText('attestationEventById').first().waitFor()
     await page.click('.execute-button')
     await page.click('.execute-options li')

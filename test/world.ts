@@ -26,27 +26,27 @@ export interface TestWorld extends Omit<World, 'chain' | 'broken'> {
   readonly chain: LocalChain
   readonly url: string
   readonly databaseUrl: string
-  /** Rejects if an indexer of this process cannot continue. */
+  /** rejects if an indexer of this process cannot continue */
   readonly indexing?: Promise<unknown>
-  /** Resolves once everything mined so far, on every local chain, is in the database. */
+  /** resolves when everything mined so far, on every local chain, is in the database */
   caughtUp: () => Promise<void>
-  /** GET, parsed. Like post, throws when the answer does not match the service's own OpenAPI document. */
+  /** GET, parsed. Like post, throws if the response does not match the service's own OpenAPI document. */
   get: (path: string) => Promise<{ status: number; body: any }>
   /** POST of JSON, parsed. */
   post: (path: string, body: unknown) => Promise<{ status: number; body: any }>
 }
 
 interface TestWorldOptions {
-  /** With the sample places of `npm start`, on the active chains. */
+  /** with the sample places of `npm start`, on the active chains */
   samples?: boolean
-  /** With indexers and the API in processes of their own, as `npm start` runs them: they can be killed. */
+  /** with indexers and the API in their own processes, like `npm start`: they can be killed */
   processes?: boolean
 }
 
 /**
- * The whole service on free ports, without limits, and without sample places unless asked for; with one local
- * chain, or those of CHAINS. The chains begin with the contracts deployed, and the database is a copy of the
- * run's template. Indexers and API run in this process, from what was built, unless `processes` is set.
+ * The whole service on free ports, without limits, and without sample places by default; with one local
+ * chain, or those of CHAINS. The chains start with deployed contracts, and the database is a copy of the
+ * run's template. Indexers and API run in this process, from the built modules, unless `processes` is set.
  */
 export async function startTestWorld(
   environment: NodeJS.ProcessEnv = {},
@@ -86,7 +86,7 @@ export async function startTestWorld(
   }
 }
 
-/** Settings of a service on free ports, without limits. The developer's own must not leak in. */
+/** Settings of a service on free ports, without limits. The developer's own must not apply. */
 async function environmentOf(databaseUrl: string): Promise<NodeJS.ProcessEnv> {
   const [port, chainPort] = await Promise.all([freePort(), freePort(CHAINS.length)])
   return {
@@ -98,7 +98,7 @@ async function environmentOf(databaseUrl: string): Promise<NodeJS.ProcessEnv> {
     RATE_LIMIT_PER_HOUR: '0',
     RECORDS_RATE_LIMIT_PER_HOUR: '0',
     HEAD_POLL_SECONDS: '0.3',
-    // copies.system.test.ts tries several.
+    // copies.system.test.ts uses several.
     API_PROCESSES: '1',
   }
 }
@@ -109,7 +109,7 @@ interface WorldParts {
   loadedFrom: (chain: Chain) => string | undefined
   startsAt?: number
 }
-/** `indexing` rejects when an indexer of this process cannot continue. */
+/** `indexing` rejects if an indexer of this process cannot continue. */
 type Started = Omit<World, 'broken'> & { indexing?: Promise<unknown> }
 
 function startProcesses(parts: WorldParts): Promise<Started> {
@@ -190,20 +190,20 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
   }
 }
 
-/** A module of what was built, whose packages are loaded once per worker: much faster than by vitest. */
+/** A built module, whose packages are loaded once per worker: much faster than by vitest. */
 export function built<Module>(file: string): Module {
   return load(path.resolve(file)) as Module
 }
 const load = createRequire(path.resolve('package.json'))
 const BUILT = ['lib', 'dist'].map((folder) => path.resolve(folder) + path.sep)
 
-/** Unloads the built modules, which remember schemas and attesters: the next world loads them again. */
+/** Unloads the built modules, which remember schemas and attesters. The next world loads them again. */
 export function forgetBuilt(): void {
   for (const file of Object.keys(load.cache))
     if (BUILT.some((folder) => file.startsWith(folder))) delete load.cache[file]
 }
 
-/** Requests to an API, whose answers are compared with its own OpenAPI document. */
+/** Requests to an API, whose responses are compared with its own OpenAPI document. */
 async function clientOf(url: string): Promise<Pick<TestWorld, 'url' | 'get' | 'post'>> {
   const checker = openApiChecker(await (await fetch(`${url}/openapi.json`)).json())
   const ask = async (path: string, method: string, request?: unknown) => {
@@ -228,16 +228,16 @@ async function clientOf(url: string): Promise<Pick<TestWorld, 'url' | 'get' | 'p
   return { url, get: (path) => ask(path, 'GET'), post: (path, body) => ask(path, 'POST', body) }
 }
 
-/** A world with the sample places, as its database and chains were when it was stopped. */
+/** A world with the sample places, in the state of its database and chains when it was stopped. */
 interface SampledWorld {
-  /** As createMigratedDatabase takes it. */
+  /** template for createMigratedDatabase */
   template: string
-  /** Slugs, as the setting CHAINS has them. */
+  /** slugs, in the form of the setting CHAINS */
   chains: string
   stateOf: (slug: string) => string
 }
 
-/** Makes the world with the sample places once per run, for all workers. */
+/** Creates the world with the sample places once per run, for all workers. */
 async function sampledWorld(): Promise<SampledWorld> {
   const folder = path.join(process.env.TEST_FOLDER!, 'sampled')
   const chains = ACTIVE_SLUGS.join(',')
@@ -290,7 +290,7 @@ async function oncePerRun(name: string, make: () => Promise<string>): Promise<st
   }
 }
 
-/** Resolves once the indexers read the answers of all attesters. */
+/** Resolves when the indexers read the answers of all attesters. */
 export async function answersAreRead({ url, databaseUrl, chains }: TestWorld): Promise<void> {
   const { chains: described } = (await (await fetch(url)).json()) as { chains: { proxy?: object }[] }
   const wanted = chains.size + described.filter(({ proxy }) => proxy).length
@@ -303,7 +303,7 @@ export async function mine(chain: LocalChain, blocks: number): Promise<void> {
   await chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
 }
 
-/** Mines one block of all these transactions; returns their receipts. */
+/** Mines one block of all these transactions. Returns their receipts. */
 export async function inOneBlock(
   chain: LocalChain,
   sends: readonly (() => Promise<{ hash: string }>)[],
@@ -311,7 +311,7 @@ export async function inOneBlock(
   const hashes: string[] = []
   await chain.provider.send('evm_setAutomine', [false])
   try {
-    // One by one: anvil may give two simultaneous transactions the same nonce, and then refuses one.
+    // One by one: anvil may assign one nonce to two simultaneous transactions, and then refuses one.
     for (const send of sends) hashes.push((await send()).hash)
     await mine(chain, 1)
   } finally {

@@ -1,10 +1,10 @@
 import { createConfig } from 'ponder'
 import { easAbi } from './abi'
 
-// Ponder holds itself to 20 requests a second and endpoint at first and raises that by a twentieth now and
-// then; no setting says otherwise (src/rpc/index.ts in 0.16). An endpoint named often has as many such
-// allowances, so that the local node, which limits nobody, is asked as fast as Ponder can. RPC_COPIES=1 shows
-// what a person with one endpoint gets.
+// Ponder starts with 20 requests a second per endpoint and raises that by a twentieth now and then; no
+// setting changes it (src/rpc/index.ts in 0.16). An endpoint that is listed several times has as many
+// allowances, so that the local node, which has no limits, is queried as fast as Ponder can. RPC_COPIES=1
+// shows the result for a user with one endpoint.
 const { RPC_URL, RPC_COPIES, EAS_ADDRESS, CHAIN_ID, START_BLOCK, END_BLOCK, SCHEMA_UIDS } =
   process.env as Record<string, string>
 const schemaUID = SCHEMA_UIDS!.split(',') as `0x${string}`[]

@@ -14,7 +14,7 @@ import type { components, paths } from './schema'
 
 /**
  * A client as a user writes it: openapi-typescript generates `./schema` from /openapi.json
- * (docs/reference/compute.md, Clients). The test compiles this file against it, in strict mode, and runs it
+ * (docs/reference/compute.md, Clients). The test compiles this file with it, in strict mode, and runs it
  * against the service. There are no casts.
  */
 
@@ -59,7 +59,7 @@ const one: FeatureCollection<Point, Named> = { type: 'FeatureCollection', featur
 const anyGeometry: Geometry = park
 export const inputs: Input[] = [berlin, paris, park, street, parks, both, named, one, anyGeometry]
 
-/** Calls every documented endpoint except the streams. Throws when an answer is an error. */
+/** Calls every documented endpoint except the streams. Throws if a response is an error. */
 export async function askEverything(
   baseUrl: string,
   chainId: number,

@@ -1,23 +1,22 @@
 import { Geodesic } from 'geographiclib-geodesic'
 
 /**
- * Geodesics in double precision (geographiclib-geodesic, errors below 15 nm), for the reference only: they
- * start its iterations, and decide where the answer is so clear (by 10 micrometres or more) that fixed point
- * is not needed.
+ * Geodesics in double precision (geographiclib-geodesic, errors below 15 nm), for the reference only. They
+ * start its iterations, and decide if the result is so clear (by 10 micrometres or more) that fixed point is
+ * not needed.
  */
 const library = Geodesic.WGS84
 const SOLVED = Geodesic.DISTANCE | Geodesic.AZIMUTH
 const PLACED = Geodesic.LATITUDE | Geodesic.LONGITUDE | Geodesic.AZIMUTH
 const RADIUS = 6_371_008.8
 const RADIANS = Math.PI / 180
-/** Metres beyond which a distance along an edge may have several minima; its slope is sampled then. */
+/** Metres beyond which a distance along an edge may have several minima, so that its slope is sampled. */
 const SIMPLE = 3_000_000
 const SAMPLE = 400_000
 /**
  * Along an edge, a distance is convex well below a quarter of the globe and concave well above it: only
  * within FLAT metres of QUARTER can two samples hide a minimum between them. There its slope changes by less
- * than BEND per radius along the edge, so where the slope is steeper none is hidden; steps of FINEST hide
- * less than 10 nm.
+ * than BEND per radius along the edge, so a steeper slope hides none. Steps of FINEST hide less than 10 nm.
  */
 const QUARTER = 10_000_000
 const FLAT = 1_200_000
@@ -29,7 +28,7 @@ export interface CoarsePlace {
   lat: number
 }
 export interface CoarseLine {
-  /** after this many metres */
+  /** position after this many metres */
   at: (metres: number) => CoarsePlace & { azimuth: number }
 }
 
@@ -47,13 +46,13 @@ export function coarseDistance(a: CoarsePlace, b: CoarsePlace): number {
   return library.Inverse(a.lat, a.lon, b.lat, b.lon, Geodesic.DISTANCE).s12!
 }
 
-/** Degrees clockwise from north, at the first of two places. */
+/** Degrees clockwise from north, at the first of two positions. */
 export function coarseAzimuth(a: CoarsePlace, b: CoarsePlace): number {
   return library.Inverse(a.lat, a.lon, b.lat, b.lon, Geodesic.AZIMUTH).azi1!
 }
 
 /**
- * A place seen from a point of the line: its distance, metres, and the sine and cosine of its angle to the
+ * A position seen from a point of the line: its distance, metres, and the sine and cosine of its angle to the
  * right of the line.
  */
 function sight(line: CoarseLine, metres: number, to: CoarsePlace) {
@@ -66,8 +65,8 @@ const advance = ({ distance, cos }: { distance: number; cos: number }) =>
   RADIUS * Math.atan2(Math.sin(distance / RADIUS) * cos, Math.cos(distance / RADIUS))
 
 /**
- * The foot on the whole line, found from a start near it (there is another half the globe away), and the
- * offset to the left, metres.
+ * Foot on the whole line, found from a start near it (there is another half the globe away), and the offset
+ * to the left, metres.
  */
 export function coarseOffset(
   line: CoarseLine,
@@ -85,7 +84,9 @@ export function coarseOffset(
   return { along, offset: -seen.distance * seen.sin }
 }
 
-/** Local minima of the distance from an edge to a place, metres: where along the edge, and how far. */
+/**
+ * Local minima of the distance from an edge to a position: metres along the edge, and the distance in metres.
+ */
 export function coarseMinima(
   line: CoarseLine,
   length: number,
@@ -107,7 +108,7 @@ export function coarseMinima(
   const minima: number[] = []
   const look = (along: number) => ({ along, ...sight(line, along, to) })
   type Look = ReturnType<typeof look>
-  /** Minima between two samples: the distance falls after the one, and rises after the next. */
+  /** Minima between two samples: the distance falls after the first, and rises after the second. */
   function scan(low: Look, high: Look): void {
     const step = high.along - low.along
     const hidden =

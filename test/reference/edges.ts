@@ -9,16 +9,16 @@ import {
 import { EQUATORIAL_RADIUS, geodesics, type Geodesics, type Line, type LonLat, type Vector } from './geodesic'
 
 /**
- * Questions about edges (shortest geodesics between two positions, up to half the globe), answered in fixed
+ * Relations of edges (shortest geodesics between two positions, up to half the globe), computed in fixed
  * point.
  *
- * - The foot of a place on a line: start at the foot that double precision finds, and step by the formula for
- *   a sphere (Baselga and Martinez-Llario 2018) until the angle at the foot, in fixed point, is accurate to
+ * - The foot of a position on a line: starts at the foot in double precision, and steps by the formula for a
+ *   sphere (Baselga and Martinez-Llario 2018) until the angle at the foot, in fixed point, is accurate to
  *   1e-12. The distance there exceeds the least one by less than 1e-24 of it.
- * - Whether two edges meet: two pieces of at most 1,000 km that are near enough (midpoints no farther apart
- *   than half the sum of the lengths) cross if the ends of each lie on opposite sides of the other's line.
- *   Offsets below 10 micrometres are computed in fixed point; below 1e-20 m they count as zero, and then an
- *   end of one edge lies on the other, or the edges do not meet.
+ * - Meeting edges: two pieces of at most 1,000 km that are near enough (midpoints no farther apart than half
+ *   the sum of the lengths) cross if the ends of each lie on opposite sides of the other's line. Offsets
+ *   below 10 micrometres are computed in fixed point. Below 1e-20 m they count as zero, and then an end of
+ *   one edge lies on the other, or the edges do not meet.
  * - The least distance of two edges that do not meet is that of an end of one to the other, because the
  *   curvature is positive.
  */
@@ -36,19 +36,19 @@ export interface Edge {
 export interface Edges {
   edge: (a: LonLat, b: LonLat) => Edge
   /**
-   * Signed distance of a place from the geodesic that extends an edge, metres, positive to the left; the foot
-   * is the one nearest to the edge.
+   * Signed distance of a position from the geodesic that extends an edge, metres, positive to the left. The
+   * foot is the one nearest to the edge.
    */
   offset: (edge: Edge, place: Vector) => { metres: number; along: number }
-  /** metres; 0 where it lies on the edge */
+  /** metres; 0 if it lies on the edge */
   distanceToEdge: (edge: Edge, place: Vector) => number
-  /** metres; 0 where they meet */
+  /** metres; 0 if they meet */
   distance: (first: Edge, second: Edge) => number
   meet: (first: Edge, second: Edge) => boolean
-  /** whether their interiors cross, an end of one on the other's line aside */
+  /** true if their interiors cross, ignoring an end of one on the other's line */
   isCrossing: (first: Edge, second: Edge) => boolean
   /**
-   * The crossing of the interiors of two edges: the place, within 1e-20 m of both lines, its nearest doubles,
+   * Crossing of the interiors of two edges: the position, within 1e-20 m of both lines, its nearest doubles,
    * and metres along each edge.
    */
   crossing: (
@@ -58,14 +58,14 @@ export interface Edges {
 }
 
 /**
- * Metres: a smaller offset counts as zero. Fixed point errs by less than 1e-24 m, even 2,000 km away from an
- * edge of 0.1 mm.
+ * Offset in metres below which it counts as zero. Fixed point errs by less than 1e-24 m, even 2,000 km away
+ * from an edge of 0.1 mm.
  */
 export const NOTHING = 1e-20
-/** Metres: above it, double precision decides, whose error is below a hundredth of it. */
+/** Offset in metres above which double precision decides, whose error is below a hundredth of it. */
 const DOUBT = 1e-5
 const PIECE = 1_000_000
-/** Metres: distances in double precision that differ by less may be in the wrong order. */
+/** Distances in double precision that differ by less, metres, may be in the incorrect order. */
 const EQUAL = 1e-6
 
 interface Piece {
@@ -75,8 +75,8 @@ interface Piece {
 }
 
 /**
- * With an infinite `doubt`, and 1 km as `equal`, double precision gives only starting points, and excludes
- * what is far apart.
+ * Builds the relations. With an infinite `doubt`, and 1 km as `equal`, double precision only provides
+ * starting points, and excludes what is far apart.
  */
 export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, equal: EQUAL }): Edges {
   const { fixed, line, inverse, dot, cross, metres, coarsePlace, coarseAzimuth } = geodesics
@@ -102,13 +102,13 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   }
 
   /**
-   * The foot of a place on an edge (on its whole line without bounds), from `start` metres on: `along` in
-   * equatorial radii, distance and offset in metres.
+   * Foot of a position on an edge (on its whole line without bounds), searched from `start` metres: `along`
+   * in equatorial radii, distance and offset in metres.
    */
   function foot(of: Edge, place: Vector, start: number, low: bigint | undefined, high: bigint | undefined) {
     const clamp = (value: bigint) =>
       low !== undefined && value < low ? low : high !== undefined && value > high ? high : value
-    // A place that double precision cannot tell from an end may be the end.
+    // A position that double precision cannot distinguish from an end may be the end.
     let along = clamp(geodesics.length(start))
     for (let i = 0; i < 40; i++) {
       const here = where(of, along)
@@ -138,7 +138,7 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
     const nearest = minima(of, place).reduce((best, other) => (other.distance < best.distance ? other : best))
     return offsetNear(of, place, nearest.along)
   }
-  /** The side of a piece's line on which a place near the piece lies: -1, 0 or 1. */
+  /** Side of a piece's line on which a position near the piece lies: -1, 0 or 1. */
   function side(piece: Piece, place: Vector): number {
     const near = coarseOffset(piece.edge.coarse, coarsePlace(place), center(piece))
     if (Math.abs(near.offset) > doubt) return Math.sign(near.offset)
@@ -146,7 +146,7 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
     return Math.abs(left) < NOTHING ? 0 : Math.sign(left)
   }
 
-  /** Candidates for the nearest place, in double precision. */
+  /** Candidates for the nearest position, in double precision. */
   function minima(of: Edge, place: Vector) {
     return coarseMinima(of.coarse, of.metres, coarsePlace(place)).map((minimum) => ({
       ...minimum,
@@ -179,10 +179,7 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   function ends(piece: Piece): [Vector, Vector] {
     return [where(piece.edge, piece.from).place, where(piece.edge, piece.to).place]
   }
-  /**
-   * The pieces that cross, with each end strictly on its side; an end on the other's line is left to
-   * distance().
-   */
+  /** Pieces that cross, with each end strictly on its side. distance() handles an end on the other's line. */
   function crossingPieces(first: Piece, second: Piece): [Piece, Piece] | undefined {
     if (coarseDistance(middle(first), middle(second)) > (size(first) + size(second)) / 2 + 1) return undefined
     if (size(first) > PIECE || size(second) > PIECE) {
@@ -258,7 +255,10 @@ function referenceOf(bits: number, filters?: Parameters<typeof edges>[1]): Refer
   const globe = geodesics(bits)
   return { ...globe, ...edges(globe, filters) }
 }
-/** What kernels are compared with. */
+/** Reference that kernels are compared with. */
 export const usualReference = () => referenceOf(144)
-/** With double the bits, and without its filters: where it gives the same, the reference is not wrong. */
+/**
+ * Reference with double the bits, and without filters. If it returns the same result, the usual reference is
+ * correct.
+ */
 export const preciseReference = () => referenceOf(288, { doubt: Infinity, equal: 1_000 })

@@ -1,9 +1,9 @@
 /**
- * Numbers with a fixed count of fractional bits, held in BigInt: x stands for x / 2^bits. Products and
- * quotients are rounded down, so each operation errs by at most one unit of the last bit; sine, cosine and
- * arctangent by a few units. Method: Machin's formula for pi; Newton for the square root and the arctangent,
- * from a start in double precision; sine and cosine by quadrant, a table of steps of 1/64, and the Taylor
- * series of what remains.
+ * Numbers with a fixed count of fractional bits, in BigInt: x stands for x / 2^bits. Products and quotients
+ * are rounded down, so each operation errs by at most one unit of the last bit; sine, cosine and arctangent
+ * by a few units. Method: Machin's formula for pi; Newton for the square root and the arctangent, from a
+ * start in double precision; sine and cosine by quadrant, a table of steps of 1/64, and the Taylor series of
+ * the rest.
  */
 export interface FixedPoint {
   bits: number
@@ -115,7 +115,7 @@ export function fixedPoint(bits: number): FixedPoint {
     return [divide(pair[0], norm), divide(pair[1], norm)]
   })
 
-  /** of an angle of at most slightly more than pi/4 */
+  /** for an angle of at most slightly more than pi/4 */
   function sinCosInOctant(x: bigint): [bigint, bigint] {
     if (x < 0n) {
       const [s, c] = sinCosInOctant(-x)

@@ -6,17 +6,18 @@ import { fixedPoint, type FixedPoint } from './fixed'
  * Geodesics on WGS84 in fixed-point arithmetic: the reference that the kernel is tested against. It shares no
  * code with the kernel.
  *
- * Method. Places are unit vectors of the auxiliary sphere (reduced latitude; C. F. F. Karney, "Algorithms for
- * geodesics", 2013), directions are unit vectors tangent to it, so that neither a pole nor the antimeridian
- * is a special place. Along a great circle of that sphere, with k = e' cos(alpha0) and u = k^2 sin^2(sigma),
+ * Method. Positions are unit vectors of the auxiliary sphere (reduced latitude; C. F. F. Karney, "Algorithms
+ * for geodesics", 2013), directions are unit vectors tangent to it, so that neither a pole nor the
+ * antimeridian is a special position. Along a great circle of that sphere, with k = e' cos(alpha0) and u =
+ * k^2 sin^2(sigma),
  *   ds = b sqrt(1 + u) dsigma,   dlambda = domega - f sin(alpha0) (2 - f) / (1 + (1 - f) sqrt(1 + u)) dsigma.
  * Both functions of u are expanded in powers of u (at most 0.00674), and the powers of sin^2 in cosines of 2
- * l sigma, by exact binomials; the integrals are then sums of sines. The terms left out are below 2^-bits.
+ * l sigma, by exact binomials. The integrals are then sums of sines. The omitted terms are below 2^-bits.
  *
- * The inverse problem is solved by Newton's method on (direction, length). Double precision
- * (geographiclib-geodesic for far places, the chord for near ones) gives only the start and the slope. The
- * iteration ends when the residual itself, computed in fixed point, is below 1e-24 of the length (or at the
- * last bits), so no error of the start remains.
+ * Newton's method on (direction, length) solves the inverse problem. Double precision (geographiclib-geodesic
+ * for far positions, the chord for near ones) provides only the start and the slope. The iteration ends if
+ * the residual itself, computed in fixed point, is below 1e-24 of the length (or at the last bits), so no
+ * error of the start remains.
  *
  * Lengths are in units of the equatorial radius. With 144 bits, a unit of the last bit is 3e-37 m.
  */
@@ -29,7 +30,7 @@ export type Vector = readonly [bigint, bigint, bigint]
 export type LonLat = readonly [lon: number, lat: number]
 
 export interface Inverse {
-  /** of the shortest geodesic, in equatorial radii */
+  /** length of the shortest geodesic, equatorial radii */
   length: bigint
   /** its direction at its start, and at its end */
   start: Vector
@@ -40,7 +41,7 @@ export interface Inverse {
 export interface Line {
   origin: Vector
   direction: Vector
-  /** Its place after a length (equatorial radii, negative behind the origin), and its direction there. */
+  /** Position after a length (equatorial radii, negative behind the origin), and the direction there. */
   at: (length: bigint) => { place: Vector; direction: Vector }
 }
 
@@ -50,15 +51,15 @@ export interface Geodesics {
   /** nearest doubles, degrees */
   position: (place: Vector) => LonLat
   /**
-   * towards an azimuth, degrees clockwise from north; at a pole, north is that of the meridian of the given
-   * longitude
+   * direction of an azimuth, degrees clockwise from north; at a pole, north is that of the meridian of the
+   * position's longitude
    */
   direction: (position: LonLat, azimuth: number) => Vector
-  /** azimuth of a direction at a place that is not a pole, degrees clockwise from north, -180 to 180 */
+  /** azimuth of a direction at a position that is not a pole, degrees clockwise from north, -180 to 180 */
   azimuth: (place: Vector, direction: Vector) => number
   line: (origin: Vector, direction: Vector) => Line
   inverse: (from: Vector, to: Vector) => Inverse
-  /** in double precision, to 1e-15 radian; a pole gets longitude 0 */
+  /** position in double precision, to 1e-15 radian; a pole gets longitude 0 */
   coarsePlace: (place: Vector) => CoarsePlace
   coarseAzimuth: (place: Vector, direction: Vector) => number
   metres: (length: bigint) => number
@@ -69,7 +70,7 @@ export interface Geodesics {
 
 const library = Geodesic.WGS84
 const RADIANS = Math.PI / 180
-/** Equatorial radii: a place closer to the axis has no longitude. */
+/** Distance in equatorial radii from the axis below which a position has no longitude. */
 const AT_POLE = 1e-20
 const SOLVED = Geodesic.DISTANCE | Geodesic.AZIMUTH | Geodesic.REDUCEDLENGTH
 
@@ -119,7 +120,7 @@ export function geodesics(bits: number): Geodesics {
       return sum >> shift
     })
   }
-  /** Sum of c[l] sin(2 l sigma), l from 1, by Clenshaw. */
+  /** Sum of c[l] sin(2 l sigma), for l from 1, by Clenshaw. */
   function sines(c: readonly bigint[], sin: bigint, cos: bigint): bigint {
     const twice = 2n * (one - 2n * multiply(sin, sin))
     let next = 0n
@@ -150,7 +151,7 @@ export function geodesics(bits: number): Geodesics {
     const norm = sqrt(dot(a, a))
     return [divide(a[0], norm), divide(a[1], norm), divide(a[2], norm)]
   }
-  /** The part of a direction that is tangent at a place, normalized. */
+  /** Tangent part of a direction at a position, normalized. */
   const tangent = (place: Vector, direction: Vector) =>
     unit(combine(direction, one, place, -dot(place, direction)))
   const turn = (a: Vector, sin: bigint, cos: bigint): Vector => [
@@ -250,7 +251,7 @@ export function geodesics(bits: number): Geodesics {
 
   // --------------------------------------------------------------------------------------------- inverse
   /**
-   * North and east at a place, as doubles; at a pole any two directions, because the ellipsoid is round
+   * North and east at a position, as doubles. At a pole, any two directions, because the ellipsoid is round
    * there.
    */
   function compass(place: Vector) {
@@ -284,7 +285,7 @@ export function geodesics(bits: number): Geodesics {
     return Math.atan2(dotNumbers(numbers(direction), east), dotNumbers(numbers(direction), north)) / RADIANS
   }
 
-  /** The start of the iteration: an approximate direction and length, and the reduced length. */
+  /** Start of the iteration: an approximate direction and length, and the reduced length. */
   function guess(a: Vector, b: Vector) {
     const chord = minus(b, a)
     if (Math.hypot(...numbers(chord)) < 1e-4) {
@@ -333,8 +334,8 @@ export function geodesics(bits: number): Geodesics {
       length += from(along)
       if (Math.hypot(along, left) < floor + 1e-24 * Math.abs(start.reduced))
         return { length, start: heading, end: there.direction }
-      // Near antipodes all directions lead close; from pole to pole all arrive, and there is nothing to
-      // correct.
+      // Near antipodes all directions lead close to the target. From pole to pole all arrive, and there is
+      // nothing to correct.
       const turned = Math.max(-0.01, Math.min(0.01, left / start.reduced)) || 0
       heading = tangent(a, combine(heading, one, cross(a, heading), from(turned)))
     }

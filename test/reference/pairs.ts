@@ -3,21 +3,21 @@ import { coarseDistance, coarseLine } from './coarse'
 import type { LonLat } from './geodesic'
 
 /**
- * Pairs of edges, or of an edge and a place, on which a kernel is most likely to fail; seeded, so that a run
- * can be repeated. They are made in double precision and often rounded as people write positions; the
- * reference answers for the resulting numbers.
+ * Pairs of edges, or of an edge and a position, on which a kernel is most likely to fail; seeded, so that a
+ * run can be repeated. They are generated in double precision and often rounded like written positions. The
+ * reference computes with the resulting numbers.
  */
 export interface Pair {
   family: string
   first: readonly [LonLat, LonLat]
-  /** one position: a place; two: an edge */
+  /** one position for a point; two for an edge */
   second: readonly LonLat[]
 }
 
 type Ends = [LonLat, LonLat]
 
 /**
- * The longest edge made, metres: beyond it the ends are nearly antipodal, and the shortest geodesic depends
+ * Longest generated edge, metres. Beyond it the ends are nearly antipodal, and the shortest geodesic depends
  * on their last digits.
  */
 const LONGEST = 19_900_000
@@ -38,7 +38,7 @@ function families(random: () => number) {
     const there = coarseLine({ lon, lat }, direction).at(metres)
     return [Math.max(-180, Math.min(180, there.lon)), Math.max(-90, Math.min(90, there.lat))]
   }
-  /** The position `along` metres on the line, and `left` metres to its left. */
+  /** Position `along` metres on the line, and `left` metres to its left. */
   function beside([lon, lat]: LonLat, direction: number, along: number, left: number): LonLat {
     const there = coarseLine({ lon, lat }, direction).at(along)
     return moved([there.lon, there.lat], there.azimuth - 90, left)
@@ -52,7 +52,7 @@ function families(random: () => number) {
     moved(origin, direction, ahead),
   ]
 
-  /** Two edges of at most `most` metres that cross at a place, at an angle in degrees. */
+  /** Two edges of at most `most` metres that cross at a position, at an angle in degrees. */
   function crossed(at: LonLat, angle: number, most: number): [Ends, Ends] {
     const direction = azimuth()
     // The crossing is close to an end of one edge, of both, or in the middle.
@@ -92,7 +92,7 @@ function families(random: () => number) {
     crossings: () => crossed(place(), azimuth(), LONGEST),
     'shallow-misses'() {
       const [first, [start, end]] = crossed(place(), sign() * magnitude(1e-6, 3), 4_000_000)
-      // The second edge is cut off before the crossing.
+      // The second edge ends before the crossing.
       const way = coarseDistance({ lon: start[0], lat: start[1] }, { lon: end[0], lat: end[1] })
       const back = moved(start, azimuth(), way * magnitude(1e-9, 1e-3))
       return [first, [start, pick([back, moved(back, azimuth(), way * random())])]]
@@ -251,7 +251,7 @@ export function* pairs(seed: number, count: number): Generator<Pair> {
       decimals === undefined ? [lon, lat] : [Number(lon.toFixed(decimals)), Number(lat.toFixed(decimals))]
     const [first, second] = make().map(([a, b]) => [rounded(a), rounded(b)] as const) as [Ends, Ends]
     const size = ([a, b]: Ends) => coarseDistance({ lon: a[0], lat: a[1] }, { lon: b[0], lat: b[1] })
-    // Rounding may have removed a short edge; the kernel refuses an edge that is nearly antipodal.
+    // Rounding may have removed a short edge. The kernel rejects an edge that is nearly antipodal.
     if (![first, second].every((ends) => size(ends) > SHORTEST / 2 && size(ends) < LONGEST + 1e5)) continue
     made++
     if (random() < 0.25) yield { family: `${name}, place`, first, second: [pick(second)] }

@@ -1,9 +1,9 @@
 import type { Position } from 'geojson'
 
 /**
- * Shapes of up to a few hundred metres in a plane: a reference for areas, insides and distances that shares
- * no code with the kernel. Positions are projected onto the tangent plane from the centre of the earth, where
- * geodesics are straight to a nanometre, and lengths true to 1e-8.
+ * Geometries of up to a few hundred metres in a plane: a reference for areas, insides and distances that
+ * shares no code with the kernel. Positions are projected onto the tangent plane from the centre of the
+ * earth. There, geodesics are straight to a nanometre, and lengths accurate to 1e-8.
  */
 
 export type Point = readonly [x: number, y: number]
@@ -18,7 +18,7 @@ function cartesian([lon = 0, lat = 0]: Position): readonly [number, number, numb
   return [n * Math.cos(p) * Math.cos(l), n * Math.cos(p) * Math.sin(l), n * (1 - E2) * Math.sin(p)]
 }
 
-/** The projection onto the tangent plane at a position, metres east and north of it. */
+/** Projection onto the tangent plane at a position, metres east and north of it. */
 export function planeAt(origin: Position): (position: Position) => Point {
   const [l, p] = [(origin[0]! * Math.PI) / 180, (origin[1]! * Math.PI) / 180]
   const [ox, oy, oz] = cartesian(origin)
@@ -40,7 +40,7 @@ export function areaOf(ring: readonly Point[]): number {
   }, 0)
 }
 
-/** The part of an open ring in a convex one (Sutherland and Hodgman, 1974). */
+/** Part of an open ring in a convex one (Sutherland and Hodgman, 1974). */
 export function clip(ring: readonly Point[], convex: readonly Point[]): readonly Point[] {
   const around = areaOf(convex) < 0 ? convex.toReversed() : convex
   return around.reduce((rest, [ax, ay], i) => {
@@ -56,7 +56,7 @@ export function clip(ring: readonly Point[], convex: readonly Point[]): readonly
   }, ring)
 }
 
-/** Whether a point is inside an open ring. */
+/** True if a point is inside an open ring. */
 export function isInside([x, y]: Point, ring: readonly Point[]): boolean {
   return ring.reduce((inside, [ax, ay], i) => {
     const [bx, by] = ring[(i + 1) % ring.length]!

@@ -222,7 +222,7 @@ describe('the reference agrees with twice the bits or brute force on', () => {
         const metres = distance(one, two)
         const text = `${family} ${JSON.stringify([first, second])} ${brute} ${metres}`
         expect(metres, text).toBeLessThan(brute + 1e-7)
-        // The search ends within a billionth of the edge of the nearest place, and has errors of its own.
+        // The search ends within a billionth of the edge of the nearest position, and has its own errors.
         expect(brute - metres, text).toBeLessThan(1e-6 + 2e-9 * two.metres)
       }
     },

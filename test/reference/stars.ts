@@ -4,14 +4,14 @@ import type { Edge, Reference } from './edges'
 import type { LonLat } from './geodesic'
 
 /**
- * Polygons whose truth is known: stars round a center, with holes that are stars round it too, where kernels
- * are most likely to fail (poles, the equator, the antimeridian, meridians of other vertices), and places,
- * lines and stars on and near their boundaries. Seeded; made in double precision, often rounded; the
- * reference answers for the resulting numbers.
+ * Polygons with known results: stars around a centre, with holes that are stars around it too, in positions
+ * in which kernels are most likely to fail (poles, the equator, the antimeridian, meridians of other
+ * vertices), and positions, lines and stars on and near their boundaries. They are seeded, generated in
+ * double precision, and often rounded. The reference computes with the resulting numbers.
  */
 export interface Star {
   center: LonLat
-  /** closed; the shell first, each inside the one before it */
+  /** closed; the shell first, each ring inside the one before it */
   rings: LonLat[][]
 }
 export interface StarCase {
@@ -22,7 +22,7 @@ export interface StarCase {
     | { kind: 'star'; star: Star }
 }
 
-/** Metres: from the center to the farthest vertex. */
+/** Metres from the centre to the farthest vertex. */
 const LARGEST = 5_000_000
 const SMALLEST = 0.05
 const DECIMALS = [undefined, undefined, 2, 4, 6, 7, 8, 9]
@@ -51,7 +51,7 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
       () => [Math.round(azimuth()), Math.round(random() * 180 - 90)],
     ])()
 
-  /** A vertex moved to where special cases are; it may no longer be one of a star. */
+  /** Moves a vertex to a special case. The result may no longer be a star. */
   function snapped([lon, lat]: LonLat, others: readonly LonLat[]): LonLat {
     const other = pick(others)
     const little = () => pick([0, 0, sign() * magnitude(1e-15, 1e-6)])
@@ -66,7 +66,7 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
       () => onGlobe(Math.round(lon), Math.round(lat)),
     ])()
   }
-  /** Whether the center sees all vertices, one after the other, with less than half a turn between. */
+  /** True if the centre sees all vertices one after the other, with less than half a turn between. */
   function isStar(center: LonLat, ring: readonly LonLat[]): boolean {
     const seen = ring.map((vertex) => coarseAzimuth(coarse(center), coarse(vertex)))
     const turns = seen.map((each, i) => (((seen[(i + 1) % seen.length]! - each) % 360) + 360) % 360)
@@ -102,7 +102,7 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
     if (!shell) return undefined
     const rings = [closed(shell)]
     if (random() < 0.3) {
-      // Turns of 175 degrees leave so much room round the center.
+      // Turns of 175 degrees leave this much room around the centre.
       const room = 0.03 * Math.min(...shell.map((vertex) => away(center, vertex)))
       const hole = ringAround(center, room * random(), decimals)
       if (hole?.every((each) => away(center, each) < room))
@@ -111,7 +111,7 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
     return { center, rings }
   }
 
-  /** A place on or near the boundary of a star, or where special cases are. */
+  /** A position on or near the boundary of a star, or in a special case. */
   function placeBy({ center, rings }: Star): LonLat {
     const ring = pick(rings)
     const i = Math.floor(random() * (ring.length - 1))
@@ -158,17 +158,17 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
 }
 
 export interface StarTruth {
-  /** metres between them; 0 where they have a place in common */
+  /** metres between them; 0 if they share a position */
   distance: number
-  /** undefined where the reference leaves it open: within millimetres of the boundary */
+  /** undefined if the reference leaves it open: within millimetres of the boundary */
   contains: boolean | undefined
 }
 
-/** Metres: the kernel takes nearer ones for one place. */
+/** Metres below which the kernel treats positions as one. */
 const ONE_PLACE = 0.005
 const OPEN = 1e-6
 
-/** What is true of a case. */
+/** True results of a case. */
 export function starTruth({ star, other }: StarCase, globe: Reference, seed: number): StarTruth {
   const random = seededRandom(seed)
   const edgesOf = (positions: readonly LonLat[]) =>
@@ -182,8 +182,8 @@ export function starTruth({ star, other }: StarCase, globe: Reference, seed: num
     Math.min(...boundary.map((edge) => globe.distanceToEdge(edge, globe.place(at))))
 
   /**
-   * Whether a place that is not on the boundary is inside: by the number of edges between it and a place
-   * near the center, which is inside the shell, and in a hole where there is one.
+   * True if a position that is not on the boundary is inside: by the number of edges between it and a
+   * position near the centre, which is inside the shell, and in a hole if there is one.
    */
   function isInside(of: Star, boundary: readonly Edge[], at: LonLat): boolean {
     const room = toBoundary(boundary, of.center)
@@ -220,7 +220,7 @@ export function starTruth({ star, other }: StarCase, globe: Reference, seed: num
   const holes = star.rings.slice(1).filter(around)
   const contains = () => {
     if (outside.length > 0) return false
-    // In a small hole no place is outside by half a centimetre.
+    // In a small hole no position is outside by half a centimetre.
     const isSmall = holes.some((hole) => edgesOf(hole).every(({ metres }) => metres < 0.1))
     return apart <= ONE_PLACE + OPEN || isSmall ? undefined : inside && holes.length === 0
   }

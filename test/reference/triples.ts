@@ -3,10 +3,10 @@ import { NOTHING, edges } from './edges'
 import { geodesics, type LonLat } from './geodesic'
 
 /**
- * Places near the geodesic through an edge, with their true offset from it, to test an orientation predicate.
- * Edges of 0.1 mm to 2,000 km; places up to 2,000 km before, beside and beyond them, 1e-9 m to 1 m off the
- * line, or as near to it as doubles can be. The offset is that of the given doubles, accurate to 1e-16 of it
- * or 1e-20 m.
+ * Positions near the geodesic through an edge, with their true offset from it, to test an orientation
+ * predicate. Edges have 0.1 mm to 2,000 km. Positions are up to 2,000 km before, next to and beyond them,
+ * 1e-9 m to 1 m off the line, or as near to it as doubles can be. The offset is that of the resulting
+ * doubles, accurate to 1e-16 of it or 1e-20 m.
  */
 export interface Triple {
   a: LonLat
@@ -70,7 +70,7 @@ export function* triples(seed: number, count: number): Generator<Triple> {
     if (a[0] === b[0] && a[1] === b[1]) continue
     const through = edge(a, b)
     if (through.metres < 5e-5) continue
-    // Beside the edge, near an end of it, or far before or beyond it.
+    // Next to the edge, near an end of it, or far before or beyond it.
     const place = pick([
       () => through.metres * random(),
       () => pick([0, through.metres]) + pick([-1, 1]) * magnitude(1e-9, through.metres),

@@ -2,7 +2,7 @@ import { ponder } from 'ponder:registry'
 import { attestationEvent, locationRecord } from 'ponder:schema'
 import { decodeAbiParameters, parseAbiParameters } from 'viem'
 
-/** The v0.1 schema. For other schemas only the event is kept. */
+/** Schema v0.1. For other schemas, only the event is stored. */
 const LOCATION_SCHEMA = '0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2'
 const FIELDS = parseAbiParameters(
   'uint256 eventTimestamp, string srs, string locationType, string location, string[] recipeType, bytes[] recipePayload, string[] mediaType, string[] mediaData, string memo',
@@ -10,8 +10,8 @@ const FIELDS = parseAbiParameters(
 
 ponder.on('EAS:Attested', async ({ event, context }) => {
   const { uid, schemaUID, attester, recipient } = event.args
-  // A body never changes, so it is read at the latest block, which needs no old state. Ponder predicts such
-  // calls after some of them, makes them ahead and many at once, and caches the answers.
+  // An attestation's payload never changes, so it is read at the latest block, which needs no old state.
+  // Ponder predicts such calls after some of them, sends many ahead, and caches the results.
   const body = await context.client.readContract({
     abi: context.contracts.EAS.abi,
     address: context.contracts.EAS.address,

@@ -1,4 +1,4 @@
 import { Hono } from 'hono'
 
-// Ponder does not start without this file. Nobody asks it anything here.
+// Ponder does not start without this file. It serves no requests here.
 export default new Hono()
