@@ -28,6 +28,6 @@ test('no link of a page is dead', async () => {
 
 test('a file that is not shown is named by its place in the repository', () => {
   const { text } = readManual('docs').find(({ address }) => address.endsWith('/contracts.md'))!
-  expect(text).toContain('[landing an answer](landing-an-answer.md#')
+  expect(text).toContain('(../reference/compute.md#answer)')
   expect(text).toContain('NearbyToken.sol (`packages/contracts/examples/NearbyToken.sol` in the repository)')
 })
