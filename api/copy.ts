@@ -3,7 +3,7 @@ import cluster from 'node:cluster'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { leaveOutExplorers } from '../src/chains'
+import { leaveOutExplorers, rpcLimits } from '../src/chains'
 import { MONOTONIC } from '../src/clock'
 import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
@@ -85,15 +85,10 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
         settings.smartAccounts ? [...attesters].map(([id, { reader }]) => [id, reader]) : [],
       ),
     })
-  if (!settings.schemaCheck)
-    logger.warn(
-      'SCHEMA_CHECK is false: answers are signed under any schema that a request names, registered or not, and a contract may read them as something else',
-    )
   const measurer = new Measurer()
   const resolver = new Resolver({
     ...{ store, measurer, clock, maxLagSeconds, fetcher: await fetcherOf(settings, logger) },
     indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
-    minConfirmations: settings.minConfirmations,
     smartAccounts: settings.smartAccounts,
     schemaPolicy: settings.schemaPolicy,
   })
@@ -134,7 +129,6 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
     tileCacheBytes: settings.tileCacheBytes,
     pageCacheBytes: settings.pageCacheBytes,
     defaultSchemas: settings.defaultSchemas,
-    schemaCheck: settings.schemaCheck,
     defaultSubmission: settings.defaultSubmission,
     deadlineSeconds: settings.deadlineSeconds,
     resignMaxAgeSeconds: settings.resignMaxAgeSeconds,
@@ -209,7 +203,7 @@ async function connectAttesters(settings: Settings, logger: Logger, clock: () =>
   const identity = await loadIdentity(settings, logger)
   const attesters = new Map(
     settings.chains.map((connected) => {
-      const reader = new ChainReader(connected, clock, settings.rpc.batchSize)
+      const reader = new ChainReader(connected, clock, rpcLimits(connected.chain).batchSize)
       return [connected.chain.id, { attester: new Attester(identity, connected, reader), reader }] as const
     }),
   )

@@ -569,7 +569,7 @@ describe('chains that are not signed for', () => {
     const load = (attesterAddress: string) =>
       loadIdentity({
         signer: { kind: 'key', readKey: () => `0x${'11'.repeat(32)}` },
-        ...{ attesterAddress, signerTimeoutMs: 1, otherAttesters: [], readSealSecrets: undefined },
+        ...{ attesterAddress, otherAttesters: [], readSealSecrets: undefined },
       })
     await expect(load('0x00000000219ab540356cbb839cbe05303d7705fa')).rejects.toThrow(SettingsError)
     expect((await load('0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a')).signer.address).toBe(

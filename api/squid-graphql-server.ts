@@ -17,8 +17,8 @@ const REQUEST_TIMEOUT_MS = 10_000
 const ANSWER_TIMEOUT_MS = 15_000
 
 /**
- * `npm run graphql`: serves the squid's own GraphQL (docs/operations/squid.md) on GQL_HOST and GQL_PORT
- * until a signal.
+ * `npm run graphql`: serves the squid's own GraphQL (docs/operations/squid.md) at GQL_PORT until a
+ * signal.
  */
 async function main(): Promise<void> {
   const settings = processSettings('database')

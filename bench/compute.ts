@@ -228,7 +228,6 @@ async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJ
     CHAINS: LOCAL_CHAIN.slug,
     RATE_LIMIT_PER_HOUR: '0',
     RECORDS_RATE_LIMIT_PER_HOUR: '0',
-    HEAD_POLL_SECONDS: '0.5',
     API_PROCESSES: '1',
   }
   const world = await startWorld({

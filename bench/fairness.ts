@@ -51,7 +51,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
       ...{ DATABASE_URL: databaseUrl, CHAINS: LOCAL_CHAIN.slug, API_PROCESSES: '1' },
       ...{ RATE_LIMIT_PER_HOUR: '0', RECORDS_RATE_LIMIT_PER_HOUR: '0', TRUST_PROXY: '127.0.0.1/32' },
       // The victim's lists would otherwise be served without the database.
-      PAGE_CACHE_MB: '0',
+      CACHE_MB: '0',
       ...{ PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort) },
     },
     folder: bench.folder,

@@ -231,7 +231,6 @@ async function index(bench: Bench, rpcUrl: string, count: number) {
     ...bench.environment,
     DATABASE_URL: databaseUrl,
     [`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`]: rpcUrl,
-    HEAD_POLL_SECONDS: '0.5',
   }
   const migration = spawnSync(process.execPath, ['lib/migrate.js'], { env: environment, encoding: 'utf8' })
   if (migration.status !== 0) throw new PlainError(`The database could not be migrated:\n${migration.stderr}`)

@@ -76,7 +76,7 @@ export async function records(bench: Bench): Promise<Table[]> {
       if (!FILLED) await fill(bench, client, filled, size)
       filled = size
       const kinds = await kindsOf(client, size)
-      const api = await startApi(bench, databaseUrl, { PAGE_CACHE_MB: '0' })
+      const api = await startApi(bench, databaseUrl, { CACHE_MB: '0' })
       const rows: Table[number][] = []
       for (const [kind, pages] of Object.entries(kinds).filter(([kind]) => !KINDS || KINDS.includes(kind))) {
         bench.report(`${size} records, ${kind} ...`)

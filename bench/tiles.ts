@@ -40,7 +40,7 @@ export async function tiles(bench: Bench): Promise<Table[]> {
     // Settings of the API's own connections, with which the plain query is faster.
     await client.query('SET jit = off; SET max_parallel_workers_per_gather = 0; SET work_mem = "16MB"')
     const api = await startApi(bench, databaseUrl)
-    const forgetful = await startApi(bench, databaseUrl, { TILE_CACHE_MB: '0' }, 'api-without-cache')
+    const forgetful = await startApi(bench, databaseUrl, { CACHE_MB: '0' }, 'api-without-cache')
     const rows: Table[number][] = []
     for (const zoom of ZOOMS) {
       bench.report(`tiles of zoom ${zoom} ...`)

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
+import { settingNames } from '../src/config'
 
 /** A process of the service that was started here and logs to a file. */
 export interface Service {
@@ -126,10 +127,9 @@ function isFree(port: number): Promise<boolean> {
   })
 }
 
-/** Every setting of .env.example with an empty value, which means unset and keeps .env from setting it. */
+/** Every setting with an empty value, which means unset and keeps .env from setting it. */
 export function blankSettings(): NodeJS.ProcessEnv {
-  const names = readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=/gm)
-  return Object.fromEntries(['DB_URL', ...[...names].map(([, name]) => name!)].map((name) => [name, '']))
+  return Object.fromEntries(settingNames().map((name) => [name, '']))
 }
 
 /** True if a process of this machine has this id. */

@@ -299,7 +299,6 @@ function rpcUrl(chain: Chain): string {
 
 /** Settings of a service on local chains, where the environment has no others. */
 export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pick<Settings, 'signer'>): void {
-  environment.HEAD_POLL_SECONDS ||= '0.5'
   environment.DEPLOYMENT_NAME ||= 'local'
   // The local service has one user, who is not limited.
   environment.RATE_LIMIT_PER_HOUR ||= '0'

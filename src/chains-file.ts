@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 import type { Static } from '@sinclair/typebox'
-import { CHAINS, addChains, settingSuffix, type Chain } from './chains'
+import { CHAINS, addChains, chainBySlug, settingSuffix, type Chain } from './chains'
 import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
 
 /**
- * Adds the chains of CHAINS_FILE to the table (docs/reference/settings.md, "Further chains"). Each program
- * imports this before the modules that make something of the table. A wrong file ends the process with code
- * 2, as wrong settings do.
+ * Reads CHAINS_FILE (docs/reference/settings.md, "Further chains"): adds its chains to the table, and sets
+ * values of chains in it. Each program imports this before the modules that read the table. A wrong file ends
+ * the process with code 2, as wrong settings do.
  */
 
-/** A list of chains. Its packages are loaded where there is such a file alone: they are 250 files. */
-function schemaOfRows() {
+/** Rows of new chains, and of values of a chain. TypeBox has 250 files: it is loaded if there are rows. */
+function schemas() {
   const { Type } = require('@sinclair/typebox') as typeof import('@sinclair/typebox') // oxlint-disable-line typescript/no-require-imports -- import() would be too late
   const address = Type.String({
     pattern: '^0x[0-9a-fA-F]{40}$',
@@ -25,7 +25,15 @@ function schemaOfRows() {
     pattern: '^https?://[^ ]*[^/ ]$',
     expected: 'an http(s) URL without a slash at its end',
   })
-  const row = Type.Object(
+  const closed = { additionalProperties: false }
+  const values = {
+    headPollMs: Type.Optional(Type.Integer({ minimum: 50, maximum: 600_000 })),
+    minConfirmations: Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 })),
+    rpcPerSecond: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+    rpcBatchSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+    rpcTimeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
+  }
+  const added = Type.Object(
     {
       id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
       slug,
@@ -36,23 +44,43 @@ function schemaOfRows() {
       firstBlock: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
       finality: Type.Integer({ minimum: 1, maximum: 900 }),
       blockMs: Type.Integer({ minimum: 50, maximum: 600_000 }),
-      headPollMs: Type.Optional(Type.Integer({ minimum: 50, maximum: 600_000 })),
+      ...values,
       explorer: Type.Optional(link),
       attestations: Type.Optional(link),
     },
-    { additionalProperties: false },
+    closed,
   )
-  return Type.Array(row, { maxItems: 100 })
+  const changed = Type.Object({ slug: Type.String(), ...values }, closed)
+  const list = (rows: readonly unknown[]) => Type.Tuple(rows.map((row) => (isChange(row) ? changed : added)))
+  return { added, changed, list }
 }
-type Rows = Static<ReturnType<typeof schemaOfRows>>
+type Schemas = ReturnType<typeof schemas>
+type Added = Static<Schemas['added']>
+type Changed = Static<Schemas['changed']>
 
-/** The chains of a file's text. Throws an Error that names each place and says what would be right. */
-export function readChains(text: string): Chain[] {
-  const value = parseSettingsFile(text)
-  const problems = schemaProblems(schemaOfRows(), value)
+/** True for a row that sets values of a chain in the table: it has its slug, and no id. */
+function isChange(row: unknown): row is Changed {
+  const { slug, id } = (row ?? {}) as Partial<Added>
+  return id === undefined && CHAINS.some((chain) => chain.slug === slug)
+}
+
+const MOST_ROWS = 100
+
+/** The content of a file: chains to add, and values to set of chains in the table, by slug. */
+export interface ChainRows {
+  readonly added: readonly Chain[]
+  readonly changed: readonly Changed[]
+}
+
+/** Reads a file's text. Throws an Error that names each place and what is expected there. */
+export function readChains(text: string): ChainRows {
+  const rows = parseSettingsFile(text)
+  if (!Array.isArray(rows) || rows.length > MOST_ROWS)
+    throw new Error(`expected a list of at most ${MOST_ROWS} chains`)
+  const problems = schemaProblems(schemas().list(rows), rows)
   if (problems) throw new Error(`expected a list of chains; ${problems}`)
-  const chains = (value as Rows).map(chainOf)
-  const all = [...CHAINS, ...chains]
+  const added = (rows as (Added | Changed)[]).flatMap((row) => (isChange(row) ? [] : chainOf(row as Added)))
+  const all = [...CHAINS, ...added]
   for (const [what, values] of [
     ['id', all.map(({ id }) => id)],
     ['slug or alias', all.flatMap(({ slug, aliases }) => [slug, ...aliases])],
@@ -61,10 +89,10 @@ export function readChains(text: string): Chain[] {
     const twice = values.find((each, i) => (values as unknown[]).indexOf(each) !== i)
     if (twice !== undefined) throw new Error(`two chains have the ${what} ${twice}`)
   }
-  return chains
+  return { added, changed: rows.filter(isChange) }
 }
 
-function chainOf({ eas, schemaRegistry, blockMs, ...row }: Rows[number]): Chain {
+function chainOf({ eas, schemaRegistry, blockMs, ...row }: Added): Chain {
   return {
     aliases: [],
     active: true,
@@ -81,7 +109,9 @@ function chainOf({ eas, schemaRegistry, blockMs, ...row }: Rows[number]): Chain 
 const { CHAINS_FILE } = processEnvironment()
 if (CHAINS_FILE)
   try {
-    addChains(readChains(readFileSync(CHAINS_FILE, 'utf8')))
+    const { added, changed } = readChains(readFileSync(CHAINS_FILE, 'utf8'))
+    addChains(added)
+    for (const { slug, ...values } of changed) Object.assign(chainBySlug(slug)!, values)
   } catch (error) {
     process.stderr.write(`CHAINS_FILE ${CHAINS_FILE}: ${(error as Error).message}\n`)
     process.exit(2)

@@ -9,16 +9,6 @@ const FIRST = CHAINS[0]
 /** Texts about the chains in other files, in the order of the table: file, pattern, expected matches. */
 const COPIES: [file: string, pattern: RegExp, expected: string[]][] = [
   [
-    '.env.example',
-    /^((RPC|GATEWAY)_URL|PROXY)_.*|^# Which of .* to work on/gm,
-    [
-      `# Which of ${CHAINS.map(({ slug }) => slug).join(', ')} to work on`,
-      ...['RPC_URL', 'GATEWAY_URL', 'PROXY'].flatMap((kind) =>
-        CHAINS.map((chain) => `${kind}_${settingSuffix(chain)}=`),
-      ),
-    ],
-  ],
-  [
     'docker-compose.yml',
     /^ {2}indexer-.*(\n {4}.*)*/gm,
     CHAINS.map((chain) =>

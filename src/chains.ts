@@ -23,6 +23,14 @@ export interface Chain {
   /** Where people look up its transactions, and its attestations: addresses without a slash at the end. */
   readonly explorer: string
   readonly attestations: string
+  /** Confirmations, its own block included, before an attestation is computed with; default 0. */
+  readonly minConfirmations?: number
+  /** Requests per second of an indexer to each RPC endpoint; default: no limit. */
+  readonly rpcPerSecond?: number
+  /** Calls in one HTTP request; default 100. */
+  readonly rpcBatchSize?: number
+  /** Milliseconds until an indexer asks the next endpoint; default 30,000. */
+  readonly rpcTimeoutMs?: number
 }
 
 /**
@@ -133,6 +141,11 @@ export function chainBySlug(name: string): Chain | undefined {
 /** The chain with this slug, alias or ID; undefined if there is none. */
 export function chainNamed(name: string): Chain | undefined {
   return chainBySlug(name) ?? CHAINS.find(({ id }) => String(id) === name)
+}
+
+/** How the RPC endpoints of a chain may be used. */
+export function rpcLimits({ rpcPerSecond, rpcBatchSize = 100, rpcTimeoutMs = 30_000 }: Chain) {
+  return { rateLimit: rpcPerSecond, batchSize: rpcBatchSize, timeoutMs: rpcTimeoutMs }
 }
 
 /** How the names of a chain's settings end: `RPC_URL_BASE_SEPOLIA`, `GATEWAY_URL_BASE_SEPOLIA`. */

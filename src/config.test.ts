@@ -1,17 +1,23 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CHAINS, settingSuffix } from './chains'
 import { SettingsError, parseSettingsFile, readSettings } from './config'
+import { parseSettings, removedSettings } from './settings/parse'
+import { REMOVED, ROWS, SETTINGS, type Setting, type Values } from './settings/table'
 import { sentence, testSentences } from '../test/sentences'
-
-/** The result schemas of docs/spec/facts.md 2, without spaces after commas. */
-const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
-const BOOLEAN_RESULT_SCHEMA_UID = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
 const complete = {
   DATABASE_URL: 'postgres://u:p@db/x',
   RPC_URL_CELO: 'https://celo.example',
   SIGNER_PRIVATE_KEY: '11'.repeat(32),
+}
+
+const TOKEN = {
+  SIGNER_PRIVATE_KEY: '',
+  SIGNER_URL: 'pkcs11:token=geo;object=signer?module-path=/lib/p11.so',
+  ...{ SIGNER_PKCS11_PIN: '1', SEAL_SECRET_FILE: '/seal' },
 }
 
 test('one error lists all missing and invalid settings', () => {
@@ -35,28 +41,22 @@ test.each([
   [{ RATE_LIMIT_PER_HOUR: '-1' }, 'RATE_LIMIT_PER_HOUR'],
   [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL'],
   [{ SIGNER_PRIVATE_KEY: 'abc' }, 'SIGNER_PRIVATE_KEY'],
-  [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY'],
-  [
-    { SIGNER_URL: 'https://signer.example', SIGNER_PKCS11_TOKEN: 'geo' },
-    'SIGNER_PRIVATE_KEY and SIGNER_PKCS11_MODULE and SIGNER_URL',
-  ],
-  [
-    { SIGNER_PRIVATE_KEY: '', SIGNER_PKCS11_MODULE: '/lib/p11.so', SIGNER_PKCS11_KEY: 'signer' },
-    'SIGNER_PKCS11_TOKEN',
-  ],
-  [
-    { SIGNER_PRIVATE_KEY: '', SIGNER_URL: 'https://signer.example', SEAL_SECRET_FILE: '/seal' },
-    'ATTESTER_ADDRESS',
-  ],
-  [{ SIGNER_PKCS11_KEY: 'id:xyz' }, 'SIGNER_PKCS11_KEY'],
-  [{ OTHER_ATTESTERS: '0x12' }, 'OTHER_ATTESTERS'],
+  [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_PRIVATE_KEY and SIGNER_KEY_FILE'],
+  [{ SIGNER_URL: 'https://signer.example' }, 'SIGNER_PRIVATE_KEY and SIGNER_URL'],
+  [{ ...TOKEN, SIGNER_PKCS11_PIN: '' }, 'SIGNER_PKCS11_PIN_FILE'],
+  [{ ...TOKEN, SEAL_SECRET_FILE: '' }, 'SEAL_SECRET_FILE'],
+  [{ ...TOKEN, SIGNER_URL: 'https://signer.example' }, 'ATTESTER_ADDRESS'],
+  [{ ATTESTER_ADDRESS: '0x12' }, 'ATTESTER_ADDRESS'],
   [{ TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
   [{ PUBLIC_BASE_URL: 'https://x.example:port' }, 'PUBLIC_BASE_URL'],
   [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS'],
   [{ IPFS_GATEWAYS: 'https://a.example, b.example' }, 'IPFS_GATEWAYS'],
   [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH'],
-  [{ WALLET_MAX_SKEW_SECONDS: '0' }, 'WALLET_MAX_SKEW_SECONDS'],
-  [{ HEAD_POLL_SECONDS: '0' }, 'HEAD_POLL_SECONDS'],
+  [{ AUDIT_CALLS_PER_SECOND: '-1' }, 'AUDIT_CALLS_PER_SECOND'],
+  [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL'],
+  [{ WEBHOOK_PRIVATE_HOSTS: 'a/b' }, 'WEBHOOK_PRIVATE_HOSTS'],
+  [{ DATABASE_READ_URLS: 'postgres://a, b' }, 'DATABASE_READ_URLS'],
+  [{ DEFAULT_NUMERIC_SCHEMA: '0x12' }, 'DEFAULT_NUMERIC_SCHEMA'],
 ])('%j is refused', (changes, field) => {
   expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(sentence(field))
 })
@@ -78,7 +78,6 @@ test('defaults and values of the environment', () => {
       trustProxy: ['10.0.0.0/8', '::1'],
       rateLimitPerHour: 100,
       deadlineSeconds: 3600,
-      schemaCheck: true,
     },
     chains: [{ rpcUrls: ['https://celo.example'], headPollMs: 2000, chain: { id: 42220 } }],
   })
@@ -95,23 +94,16 @@ test('nothing is fetched unless allowed, and then from these gateways', () => {
 })
 test('signed requests are off unless asked for', () => {
   const wallet = (changes: NodeJS.ProcessEnv) => readSettings({ ...complete, ...changes }, []).wallet
-  expect([wallet({}), wallet({ WALLET_AUTH: 'false', WALLET_RATE_LIMIT_PER_HOUR: '5' })]).toEqual([
-    undefined,
-    undefined,
-  ])
+  expect([wallet({}), wallet({ WALLET_AUTH: 'false' })]).toEqual([undefined, undefined])
   expect(wallet({ WALLET_AUTH: 'true' })).toEqual({
     perHour: 1000,
     perHourByAddress: 2000,
     maxSkewSeconds: 300,
   })
-  expect(
-    wallet({
-      WALLET_AUTH: 'true',
-      WALLET_RATE_LIMIT_PER_HOUR: '5',
-      WALLET_IP_RATE_LIMIT_PER_HOUR: '6',
-      WALLET_MAX_SKEW_SECONDS: '7',
-    }),
-  ).toEqual({ perHour: 5, perHourByAddress: 6, maxSkewSeconds: 7 })
+  expect(wallet({ WALLET_AUTH: 'true', RATE_LIMIT_PER_HOUR: '0' })).toMatchObject({
+    perHour: 0,
+    perHourByAddress: 0,
+  })
 })
 /** The signer's settings, and what is secret in them. */
 function signerOf(changes: NodeJS.ProcessEnv) {
@@ -131,12 +123,10 @@ test('a missing or invalid file of a secret gives a clear error', () => {
   expect(key('/nowhere/key')).toThrow(sentence('SIGNER_KEY_FILE'))
   expect(key('package.json')).toThrow(sentence('SIGNER_KEY_FILE'))
   const pin = signerOf({
-    ...{ SIGNER_PRIVATE_KEY: '', SIGNER_PKCS11_MODULE: '/lib/p11.so', SIGNER_PKCS11_TOKEN: 'geo' },
-    ...{
-      SIGNER_PKCS11_KEY: 'id:0aFF',
-      SIGNER_PKCS11_PIN_FILE: '/nowhere/pin',
-      SEAL_SECRET_FILE: '/nowhere/seal',
-    },
+    ...TOKEN,
+    SIGNER_PKCS11_PIN: '',
+    SIGNER_PKCS11_PIN_FILE: '/nowhere/pin',
+    SEAL_SECRET_FILE: '/nowhere/seal',
   })
   expect(pin.secret).toThrow(sentence('SIGNER_PKCS11_PIN_FILE'))
   expect(pin.settings.readSealSecrets).toThrow(sentence('SEAL_SECRET_FILE'))
@@ -144,53 +134,226 @@ test('a missing or invalid file of a secret gives a clear error', () => {
     sentence('SEAL_SECRET_FILE'),
   )
 })
-describe('the settings are documented', () => {
-  const perChain = CHAINS.flatMap((chain) => [
-    `RPC_URL_${settingSuffix(chain)}`,
-    `GATEWAY_URL_${settingSuffix(chain)}`,
-    `PROXY_${settingSuffix(chain)}`,
-  ])
-  /** Each setting's default as src/config.ts writes it. */
-  const defaults = new Map([
-    ...[
-      ...readFileSync('src/config.ts', 'utf8').matchAll(
-        /^ {6}([A-Z][A-Z0-9_]+): [^{]*\{[^}]*\bdefault: ([^}]+?),?\s*\}\)/gm,
-      ),
-    ].map((match): [string, string] => [match[1]!, match[2]!]),
-    ...perChain.map((name): [string, string] => [name, 'undefined']),
-  ])
-  // Another name of DATABASE_URL, which the migration tool reads.
-  defaults.delete('DB_URL')
-  const named = { NUMERIC_RESULT_SCHEMA_UID, BOOLEAN_RESULT_SCHEMA_UID } as Record<string, string>
-  /** The default as the documents write it; undefined when there is none. */
-  const shown = (name: string) => {
-    const text = named[defaults.get(name)!] ?? defaults.get(name)!.replace(/^'(.*)'$/, '$1')
-    return ['undefined', '[]'].includes(text) ? undefined : text
+describe('a secret', () => {
+  const file = (text: string) => {
+    const path = join(mkdtempSync(join(tmpdir(), 'secret-')), 'file')
+    writeFileSync(path, text)
+    return path
+  }
+  const secrets = Object.entries<Setting>(ROWS).filter(([, { secret }]) => secret)
+  const GIVEN: Record<string, string> = {
+    databaseReadUrls: 'postgres://a/b',
+    gatewayUrls: 'https://gateway.example',
+    graphqlDatabaseUrl: 'postgres://a/b',
+    outsideKey: 'https://signer.example',
+    readAdminKey: 'k'.repeat(32),
+    readPin: '1234',
+    readSealSecrets: `${'11'.repeat(32)}\n${'22'.repeat(32)}`,
+    redisUrl: 'rediss://host:6379',
+    ...{
+      databaseUrl: complete.DATABASE_URL,
+      readKey: complete.SIGNER_PRIVATE_KEY,
+      rpcUrls: complete.RPC_URL_CELO,
+    },
+  }
+  /** A setting's value; what a sealed one reads; of a family, that of the first chain. */
+  const valueOf = (environment: NodeJS.ProcessEnv, field: string): unknown => {
+    const problems: string[] = []
+    const value: unknown = parseSettings(environment, problems)[field as keyof Values]
+    if (problems.length) throw new SettingsError(problems.join('; '))
+    return typeof value === 'function' ? (value as () => unknown)() : value
   }
 
-  test('.env.example names every setting with its default, and no other', () => {
-    const text = readFileSync('.env.example', 'utf8')
-    const settings = [...text.matchAll(/^#?\s?([A-Z][A-Z0-9_]+)=/gm)].map((match) => match[1]!)
-    expect(new Set(settings)).toEqual(new Set(defaults.keys()))
-    const groups = text.split(/(?<=^[A-Z0-9_]+=.*\n)(?=#|\n)/m)
-    for (const name of defaults.keys()) {
-      const group = groups.find((lines) => new RegExp(`^${name}=`, 'm').test(lines))!
-      expect(group, name).toMatch(/\bDefaults?:|\brequired\b/)
-      expect(group, name).toContain(shown(name) ?? '')
+  test.each(secrets)('%s may be in a file, of which it is read', (field, { name, also }) => {
+    const text = GIVEN[field]!
+    for (const each of also === undefined ? [name] : [name, also]) {
+      const setting = each.replace('<CHAIN>', 'CELO')
+      const direct = valueOf({ [setting]: text }, field)
+      expect(valueOf({ [`${setting}_FILE`]: file(`${text}\n`) }, field)).toEqual(direct)
+      expect(() => valueOf({ [`${setting}_FILE`]: '/nowhere' }, field)).toThrow(sentence(`${setting}_FILE`))
+      expect(() => valueOf({ [setting]: text, [`${setting}_FILE`]: file(text) }, field)).toThrow(
+        sentence(`${setting} and ${setting}_FILE`),
+      )
     }
   })
-  test('docs/reference/settings.md names every setting with its default, and no other', () => {
-    const table = new Map(
-      [
-        ...readFileSync('docs/reference/settings.md', 'utf8').matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \|/gm),
-      ].map((match): [string, string] => [match[1]!, match[2]!]),
+  test('DB_URL, which a process sets for Subsquid, comes after the others', () => {
+    const of = (environment: NodeJS.ProcessEnv) =>
+      readSettings({ DB_URL: 'postgres://db', ...environment }, [])
+    expect(of({}).databaseUrl).toBe('postgres://db')
+    expect(of({ DATABASE_URL: 'postgres://x' }).databaseUrl).toBe('postgres://x')
+    expect(of({ DATABASE_URL_FILE: file('postgres://y') }).databaseUrl).toBe('postgres://y')
+  })
+  test('a file that is wrong is reported without its content', () => {
+    const [text, path] = ['too short', file('too short')]
+    for (const [field, name] of [
+      ['readAdminKey', 'ADMIN_KEY_FILE'],
+      ['redisUrl', 'REDIS_URL_FILE'],
+    ] as const) {
+      const problem = () => valueOf({ [name]: path }, field)
+      expect(problem).toThrow(sentence(`${name}`, path))
+      expect(problem).toThrow(expect.not.objectContaining({ message: expect.stringContaining(text) }))
+    }
+  })
+})
+
+describe('a removed setting', () => {
+  test.each(Object.entries(REMOVED))('%s is named with what holds now', (name, { refused }) => {
+    const read = () => readSettings({ ...complete, [name]: '1' }, [])
+    if (refused) expect(read).toThrow(sentence(name))
+    else expect(removedSettings({ [name]: '1', PORT: '80' })).toEqual([sentence('', name)])
+    if (!refused) read()
+    expect(removedSettings({ [name]: '' })).toEqual([])
+  })
+  test('is not one of the table', () => {
+    expect(Object.values<Setting>(ROWS).filter(({ name }) => name in REMOVED)).toEqual([])
+  })
+})
+
+test.each<[string, object | undefined]>([
+  ['pkcs11:token=geo;object=signer?module-path=/p11.so', { token: 'geo', key: 'signer' }],
+  ['pkcs11:object=a%3bb;token=my%20hsm;type=private?module-path=/p11.so', { token: 'my hsm', key: 'a;b' }],
+  ['pkcs11:token=geo;id=%0A%ff?module-path=/p11.so', { token: 'geo', key: 'id:0aff' }],
+  ['pkcs11:token=geo;object=signer', undefined],
+  ['pkcs11:object=signer?module-path=/p11.so', undefined],
+  ['pkcs11:token=geo?module-path=/p11.so', undefined],
+  ['pkcs11:token=geo;object=a;id=%01?module-path=/p11.so', undefined],
+  ['pkcs11:token=geo;token=b;object=a?module-path=/p11.so', undefined],
+  ['pkcs11:token=geo;object=%zz?module-path=/p11.so', undefined],
+  ['pkcs11:token=geo;object=a;pin-value=1?module-path=/p11.so', undefined],
+  ['ftp://signer.example', undefined],
+])('SIGNER_URL %s', (text, expected) => {
+  const changes = { SIGNER_PRIVATE_KEY: '', SIGNER_URL: text, SEAL_SECRET_FILE: '/seal' }
+  const read = () => signerOf({ ...changes, SIGNER_PKCS11_PIN: '1' }).signer
+  if (expected) expect(read()).toMatchObject({ kind: 'pkcs11', module: '/p11.so', ...expected })
+  else expect(read).toThrow(sentence('SIGNER_URL'))
+})
+test.each([
+  ['4350', { host: '127.0.0.1', port: 4350 }],
+  ['0.0.0.0:80', { host: '0.0.0.0', port: 80 }],
+  ['[::1]:80', { host: '::1', port: 80 }],
+  ['squid.internal:80', { host: 'squid.internal', port: 80 }],
+  ['0', undefined],
+  ['::1:80', undefined],
+  ['host:', undefined],
+  ['70000', undefined],
+])('GQL_PORT %s', (text, expected) => {
+  const read = () => readSettings({ GQL_PORT: text }, []).squidGraphql
+  if (expected) expect(read()).toEqual(expected)
+  else expect(read).toThrow(sentence('GQL_PORT'))
+})
+test('location schemas: texts and UIDs are read, -UID and -* are not', () => {
+  const [uid, other] = [`0x${'1'.repeat(64)}`, `0x${'2'.repeat(64)}`]
+  const text = 'string srs,string location_type,string location,string name'
+  const { locationSchemas, schemaPolicy } = readSettings(
+    { LOCATION_SCHEMAS: `${text}; ${uid};-${other};-*` },
+    [],
+  )
+  expect(locationSchemas.map(({ fields }) => fields)).toEqual([text])
+  expect(schemaPolicy).toEqual({ found: 'listed', listed: new Set([uid]), excluded: new Set([other]) })
+  expect(readSettings({}, []).schemaPolicy.found).toBe('all')
+  expect(() => readSettings({ LOCATION_SCHEMAS: '-0x12' }, [])).toThrow(sentence('LOCATION_SCHEMAS'))
+})
+test('what follows from other settings', () => {
+  const of = (environment: NodeJS.ProcessEnv) => readSettings({ ...complete, ...environment }, [])
+  expect(of({ ATTESTER_ADDRESS: `0x${'aB'.repeat(20)},0x${'12'.repeat(20)}` })).toMatchObject({
+    attesterAddress: `0x${'ab'.repeat(20)}`,
+    otherAttesters: [`0x${'12'.repeat(20)}`],
+  })
+  expect(of({ CACHE_MB: '3' })).toMatchObject({ tileCacheBytes: 2 * 1_048_576, pageCacheBytes: 1_048_576 })
+  expect([of({}), of({ DEADLINE_SECONDS: '60' }), of({ DEADLINE_SECONDS: '7200' })]).toMatchObject(
+    [3600, 3600, 7200].map((resignMaxAgeSeconds) => ({ resignMaxAgeSeconds, maxLagSeconds: 120 })),
+  )
+  const polls = ['http://127.0.0.1:8545', 'http://127.0.0.1:8545,https://celo.example'].map(
+    (url) => of({ RPC_URL_CELO: url }).chains[0]!.headPollMs,
+  )
+  expect(polls).toEqual([300, 2000])
+  expect(of({ API_PROCESSES: '1' }).exportDiskBytes).toBeGreaterThan(0)
+})
+
+/** Both documents are written from the table: `npx vitest run src/config.test.ts -u`. */
+describe('the settings are documented', () => {
+  const PAGE = 'docs/reference/settings.md'
+  const shownDefault = ({ default: value, shown }: Setting) => {
+    const isNone = value === undefined || (Array.isArray(value) && value.length === 0)
+    return shown ?? (isNone ? undefined : `${value as string | number | boolean}`)
+  }
+  const table = (head: string, rows: string[][]) =>
+    [
+      `| ${head} |`,
+      `|${'---|'.repeat(rows[0]!.length)}`,
+      ...rows.map((row) => `| ${row.join(' | ')} |`),
+    ].join('\n')
+
+  test('docs/reference/settings.md has every setting', async () => {
+    let page = readFileSync(PAGE, 'utf8')
+    const write = (heading: string, text: string) => {
+      const section = new RegExp(`(?<=^## ${heading}\\n\\n)(?:\\|.*\\n)*`, 'm')
+      expect([heading, section.test(page)]).toEqual([heading, true])
+      page = page.replace(section, () => `${text}\n`)
+    }
+    for (const [group, rows] of Object.entries<Record<string, Setting>>(SETTINGS))
+      write(
+        group,
+        table(
+          'setting | type | default | description',
+          Object.values(rows).map((row) => {
+            const [shown, unit] = [shownDefault(row), row.unit ? ` ${row.unit}` : '']
+            const text =
+              shown === undefined
+                ? 'none'
+                : shown.includes(' ') || shown.includes('`')
+                  ? shown
+                  : `\`${shown}\``
+            return [`\`${row.name}\``, row.type.name, text + unit, row.doc]
+          }),
+        ),
+      )
+    write(
+      'Removed settings',
+      table(
+        'setting | now',
+        Object.entries(REMOVED).map(([name, { now }]) => [`\`${name}\``, now]),
+      ),
     )
-    expect([...table.keys()].sort()).toEqual([...defaults.keys()].sort())
-    // These defaults depend on other settings, on the chain, or on the machine.
-    const workedOut = ['API_PROCESSES', 'PUBLIC_BASE_URL', 'CHAINS', 'HEAD_POLL_SECONDS']
-    for (const [name, text] of table)
-      if (!workedOut.includes(name))
-        expect([name, text]).toEqual([name, shown(name) ? `\`${shown(name)}\`` : 'none'])
+    await expect(page).toMatchFileSnapshot(`../${PAGE}`)
+  })
+  test('.env.example has every setting', async () => {
+    /** A text as comment lines, without Markdown. */
+    const comment = (text: string) =>
+      text
+        .replace(/\[([^\]]*)\]\(([^)]+)\)/g, (_, words: string, link: string) => {
+          const [page, anchor] = link.split('#') as [string, string | undefined]
+          const path = page ? posix.join('docs/reference', page) : PAGE
+          return `${words} (${path}${anchor === undefined ? '' : `#${anchor}`})`
+        })
+        .replaceAll('`', '')
+        .match(/.{1,116}(?= |$)/g)!
+        .map((line) => `# ${line.trim()}`)
+    const lines = [
+      ...comment(
+        `Every setting ([reference](settings.md), which this file is written from). Copy it to .env and fill in what you need; an empty value counts as left out. With nothing set, npm start runs on an embedded database and local chains. <NAME>_FILE, for a secret, names a file that holds it.`,
+      ),
+      ...Object.entries<Record<string, Setting>>(SETTINGS).flatMap(([group, rows]) => [
+        '',
+        `# --- ${group} ---`,
+        ...Object.values(rows).flatMap((row) => {
+          const shown = shownDefault(row) ?? 'none'
+          const secret = row.secret ? ' Secret.' : ''
+          return [
+            ...comment(`${row.doc}. Default: ${shown}${row.unit ? ` ${row.unit}` : ''}.${secret}`),
+            ...(row.name.includes('<CHAIN>')
+              ? CHAINS.map((chain) => `${row.name.replace('<CHAIN>', settingSuffix(chain))}=`)
+              : [`${row.name}=`]),
+          ]
+        }),
+      ]),
+    ]
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('../.env.example')
+  })
+  test('there are at most 45', () => {
+    expect(Object.keys(ROWS).length).toBeLessThanOrEqual(45)
+    const names = Object.values<Setting>(ROWS).map(({ name }) => name)
+    expect(new Set(names).size).toBe(names.length)
   })
 })
 

@@ -113,7 +113,6 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
       publicBaseUrl,
       counter,
       measurer,
-      schemaCheck: true,
       trustProxy: [],
     },
     ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test', mcp: true },
@@ -124,7 +123,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),
     resolver: new Resolver({
       ...{ store, measurer, clock },
-      ...{ indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0, smartAccounts },
+      ...{ indexMaxAgeSeconds: 15, maxLagSeconds: 60, smartAccounts },
       schemaPolicy: ALL_SCHEMAS,
     }),
     defaultSchemas: {

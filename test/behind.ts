@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createLogger } from '@subsquid/logger'
@@ -53,7 +53,8 @@ export const RESULT_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b
 
 /** Milliseconds that an indexer with HASTY waits for an RPC response, for tests with late responses. */
 export const TIMEOUT_MS = 2_000
-export const HASTY: NodeJS.ProcessEnv = { RPC_TIMEOUT_SECONDS: String(TIMEOUT_MS / 1000) }
+export const HASTY: NodeJS.ProcessEnv = { CHAINS_FILE: path.join(temporaryFolder(), 'hasty.json') }
+writeFileSync(HASTY.CHAINS_FILE!, JSON.stringify([{ slug: LOCAL_CHAIN.slug, rpcTimeoutMs: TIMEOUT_MS }]))
 const SLUG = LOCAL_CHAIN.slug
 /** Short, because tests restart often; constant, because no back-off is needed. */
 const RESTART_MS = 50
@@ -77,7 +78,6 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
       ...blankSettings(),
       DATABASE_URL: database.url,
       RPC_URL_BASE_SEPOLIA: proxy.url,
-      HEAD_POLL_SECONDS: '0.2',
       // Off: the tests run the audit, so that its repairs do not depend on timing.
       AUDIT_CALLS_PER_SECOND: '0',
     },
@@ -155,6 +155,8 @@ export function startIndexerBehind(
     modules.log.unifySubsquidLog(read.logLevel, logIn(folder))
     const log = createLogger('indexer')
     const [connected] = read.chains
+    // A process reads CHAINS_FILE before all else; the modules of this one outlive an indexer.
+    Object.assign(connected!.chain, { rpcTimeoutMs: environment.CHAINS_FILE ? TIMEOUT_MS : undefined })
     const indexer = modules.run.startIndexer(connected!, read)
     const failed = indexer.ended.then(
       () => 0,

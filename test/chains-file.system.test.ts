@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readChains } from '../src/chains-file'
-import { CHAINS } from '../src/chains'
+import { CHAINS, chainBySlug } from '../src/chains'
 import { attest, locationRequest, mined } from '../dev/chain'
 import { expectInvariants } from './invariants'
 import { startTestWorld, type TestWorld } from './world'
@@ -31,7 +31,7 @@ const { FILE, ROW } = vi.hoisted(() => {
     typeof import('node:os'),
   ]
   const file = `${fs.mkdtempSync(`${os.tmpdir()}/chains-`)}/chains.json`
-  fs.writeFileSync(file, JSON.stringify([row]))
+  fs.writeFileSync(file, JSON.stringify([row, { slug: 'celo', minConfirmations: 3, headPollMs: 7_000 }]))
   process.env.CHAINS_FILE = file
   return { FILE: file, ROW: row }
 })
@@ -79,6 +79,19 @@ test('indexes the chain, lists it by slug and alias, and signs for it', async ()
   expect((await mined(world.chain, sent.hash)).status).toBe(1)
 })
 
+test('sets values of a chain by a row with its slug and no id', () => {
+  expect(chainBySlug('celo')).toMatchObject({
+    id: 42220,
+    minConfirmations: 3,
+    headPollMs: 7_000,
+    finality: 75,
+  })
+  expect(readChains('[{"slug":"base","rpcBatchSize":1}]')).toEqual({
+    added: [],
+    changed: [{ slug: 'base', rpcBatchSize: 1 }],
+  })
+})
+
 describe('rejects a file with a mistake', () => {
   test.each<[string, unknown, string]>([
     ['not a list', {}, sentence()],
@@ -86,6 +99,8 @@ describe('rejects a file with a mistake', () => {
     ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour'],
     ['a chain of the table', [{ ...ROW, id: 8453, slug: 'other', aliases: [] }], 'the id 8453'],
     ['a slug of the table', [{ ...ROW, id: 5, slug: 'celo', aliases: [] }], 'the slug or alias celo'],
+    ['a value that a chain of the table keeps', [{ slug: 'celo', finality: 1 }], '/0/finality'],
+    ['a value out of range', [{ slug: 'celo', rpcBatchSize: 0 }], '/0/rpcBatchSize'],
   ])('%s', (_, value, message) => {
     expect(() => readChains(JSON.stringify(value))).toThrow(message)
   })

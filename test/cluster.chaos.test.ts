@@ -56,7 +56,6 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       ...process.env,
       ...blankSettings(),
       RPC_URL_BASE_SEPOLIA: chain.url,
-      HEAD_POLL_SECONDS: '0.3',
       AUDIT_CALLS_PER_SECOND: '0',
     }
     keep('indexer', () =>

@@ -38,7 +38,6 @@ const startIndexer = (name: string, folder: string, more: NodeJS.ProcessEnv = {}
       ...blankSettings(),
       DATABASE_URL: world.databaseUrl,
       RPC_URL_BASE_SEPOLIA: world.chain.url,
-      HEAD_POLL_SECONDS: '0.3',
       ...more,
     },
     folder,

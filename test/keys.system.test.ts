@@ -107,7 +107,7 @@ test('a token is rejected with a clear message if pkcs11js is missing', async ()
   } as const
   const opened = pkcs11Signer(settings, { timeoutMs: 600_000 }, worker)
   await expect(opened).rejects.toThrow(SettingsError)
-  await expect(opened).rejects.toThrow(sentence('SIGNER_PKCS11_MODULE'))
+  await expect(opened).rejects.toThrow(sentence('SIGNER_URL'))
 })
 
 describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => {
@@ -125,7 +125,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     for (const close of closing.splice(0)) await close()
   })
   const signerOf = async (changes: NodeJS.ProcessEnv = {}) => {
-    const environment = { ...token.environment, SIGNER_PKCS11_KEY: 'signer', SEAL_SECRET_FILE: secret }
+    const environment = { ...token.environment(), SEAL_SECRET_FILE: secret }
     const { signer } = readSettings({ ...environment, ...changes }, ['signer'])
     const opened = await pkcs11Signer(
       signer as Extract<SignerSettings, { kind: 'pkcs11' }>,
@@ -138,7 +138,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
 
   test('keeps the private key, and makes canonical signatures by its address', async () => {
     expect(token.extract('signer')).toBe('CKR_ATTRIBUTE_SENSITIVE')
-    const [byLabel, byId] = [await signerOf(), await signerOf({ SIGNER_PKCS11_KEY: 'id:0A01' })]
+    const [byLabel, byId] = [await signerOf(), await signerOf(token.environment('id=%0a%01'))]
     expect([byLabel.address, byLabel.notReady()]).toEqual([byId.address, undefined])
     const digests = Array.from({ length: 100 }, () => hexlify(randomBytes(32)))
     const signatures = await Promise.all(
@@ -156,16 +156,20 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     expect((answers.at(-1) as PromiseRejectedResult).reason).toEqual(sentence())
     expect(signer.notReady()).toBeUndefined()
   })
-  test.each<[NodeJS.ProcessEnv, unknown]>([
-    [{ SIGNER_PKCS11_MODULE: '/nowhere.so' }, sentence('SIGNER_PKCS11_MODULE')],
-    [{ SIGNER_PKCS11_TOKEN: 'other' }, sentence('SIGNER_PKCS11_TOKEN')],
-    [{ SIGNER_PKCS11_KEY: 'none' }, sentence('SIGNER_PKCS11_KEY')],
-    [{ SIGNER_PKCS11_KEY: 'id:ff' }, sentence('SIGNER_PKCS11_KEY')],
-    [{ SIGNER_PKCS11_KEY: 'twice' }, sentence('SIGNER_PKCS11_KEY')],
-    [{ SIGNER_PKCS11_KEY: 'another curve' }, sentence('SIGNER_PKCS11_KEY')],
-    [{ SIGNER_PKCS11_PIN_FILE: 'package.json' }, sentence('SIGNER_PKCS11_PIN_FILE')],
-  ])('rejects %j at the start', async (changes, problem) => {
-    const refused = signerOf(changes)
+  test.each<[string, () => NodeJS.ProcessEnv, unknown]>([
+    [
+      'library',
+      () => token.environment(undefined, { module: '/nowhere.so' }),
+      sentence('SIGNER_URL: module-path'),
+    ],
+    ['token', () => token.environment(undefined, { token: 'other' }), sentence('SIGNER_URL: token')],
+    ['label', () => token.environment('object=none'), sentence('SIGNER_URL')],
+    ['id', () => token.environment('id=%ff'), sentence('SIGNER_URL')],
+    ['label of two keys', () => token.environment('object=twice'), sentence('SIGNER_URL')],
+    ['curve', () => token.environment('object=another%20curve'), sentence('SIGNER_URL')],
+    ['PIN', () => ({ SIGNER_PKCS11_PIN_FILE: 'package.json' }), sentence('SIGNER_PKCS11_PIN_FILE')],
+  ])('rejects another %s at the start', async (_, changes, problem) => {
+    const refused = signerOf(changes())
     await expect(refused).rejects.toThrow(SettingsError)
     await expect(refused).rejects.toThrow(problem)
   })
@@ -179,8 +183,8 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
       ['dist/api/deploy-proxy.js', '--chain', LOCAL_CHAIN.slug, '--yes'],
       {
         env: {
-          ...{ ...process.env, ...blankSettings(), ...token.environment, RPC_URL_BASE_SEPOLIA: chain.url },
-          ...{ SIGNER_PKCS11_KEY: 'signer', SEAL_SECRET_FILE: secret },
+          ...{ ...process.env, ...blankSettings(), ...token.environment(), RPC_URL_BASE_SEPOLIA: chain.url },
+          SEAL_SECRET_FILE: secret,
         },
       },
     )
@@ -190,7 +194,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
   })
   test('signs answers that land', async () => {
     const { address } = await signerOf()
-    await answersLand({ ...token.environment, SIGNER_PKCS11_KEY: 'signer' }, getAddress(address))
+    await answersLand(token.environment(), getAddress(address))
   })
 })
 
@@ -276,8 +280,16 @@ describe('with a local chain', () => {
     }
     const [oldKey, nextKey] = [key(old, 'old'), key(next, 'next')]
     const before = await copy({ ...oldKey, SEAL_SECRET_FILE: secret })
-    const prepared = await copy({ ...oldKey, SEAL_SECRET_FILE: secret, OTHER_ATTESTERS: next.address })
-    const changed = await copy({ ...nextKey, SEAL_SECRET_FILE: secret, OTHER_ATTESTERS: old.address })
+    const prepared = await copy({
+      ...oldKey,
+      SEAL_SECRET_FILE: secret,
+      ATTESTER_ADDRESS: `${old.address},${next.address}`,
+    })
+    const changed = await copy({
+      ...nextKey,
+      SEAL_SECRET_FILE: secret,
+      ATTESTER_ADDRESS: `${next.address},${old.address}`,
+    })
     const after = await copy({ ...nextKey, SEAL_SECRET_FILE: secret })
 
     for (const [pair, signers] of [

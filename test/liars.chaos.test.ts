@@ -16,8 +16,7 @@ import { LOCAL_CHAIN, mine } from './world'
  */
 let world: FaultyWorld
 let indexer: KeptIndexer
-// Default time-outs: no fault in this file is a delay.
-const DEFAULTS = { AUDIT_CALLS_PER_SECOND: '0.05', RPC_TIMEOUT_SECONDS: '10' }
+const DEFAULTS = { AUDIT_CALLS_PER_SECOND: '0.05' }
 beforeAll(async () => {
   world = await startFaultyWorld()
   indexer = startIndexerBehind(world, [], DEFAULTS)

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { CHAINS } from '../src/chains'
+import { settingNames } from '../src/config'
 
 /** Images, commands, ports, paths and settings that ops/ and docker-compose.yml name must exist. */
 const read = (file: string) => readFileSync(file, 'utf8')
 const UNITS = readdirSync('ops/systemd').filter((file) => file.endsWith('.service'))
-const settings = new Set([...read('.env.example').matchAll(/^([A-Z][A-Z0-9_]+)=/gm)].map(([, name]) => name!))
+const settings = new Set(settingNames())
 /** True if an image has this program: it is built from an existing source. */
 const isProgram = (path: string) =>
   existsSync(
@@ -18,7 +19,9 @@ const isProgram = (path: string) =>
       .replace(/\.js$/, '.ts'),
   )
 /** Settings with a secret of the API itself; others name a file. */
-const SECRETS = ['SIGNER_PRIVATE_KEY', 'SIGNER_URL', 'ADMIN_KEY']
+const SECRETS = [
+  ...['SIGNER_PRIVATE_KEY', 'SIGNER_KEY', 'SIGNER_URL', 'SIGNER_PKCS11_PIN', 'SEAL_SECRET', 'ADMIN_KEY'],
+]
 const slugs = CHAINS.map(({ slug }) => slug)
 
 const manifests: any[] = readdirSync('ops/kubernetes').flatMap((file) =>

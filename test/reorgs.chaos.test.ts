@@ -205,7 +205,7 @@ test('audits the history of a location schema that is added to the settings late
   const { chain } = world
   // By itself, the indexer would find it (schemas.system.test.ts).
   await indexer.stop()
-  restart([], { SCHEMA_DISCOVERY: 'listed' })
+  restart([], { LOCATION_SCHEMAS: '-*' })
   const fields = 'string srs,string location_type,string location,string name'
   const schema = schemaUid(fields, ZeroAddress, true)
   await mined(
@@ -228,7 +228,7 @@ test('audits the history of a location schema that is added to the settings late
   expect(await records([before])).toEqual(['missing'])
 
   await indexer.stop()
-  restart([], { SCHEMA_DISCOVERY: 'listed', LOCATION_SCHEMAS: fields, AUDIT_CALLS_PER_SECOND: '10000' })
+  restart([], { LOCATION_SCHEMAS: `-*;${fields}`, AUDIT_CALLS_PER_SECOND: '10000' })
   const after = await attest(chain, request(schema, payload))
   await until(async () => (await records([before, revoked, after])).join() === 'valid,revoked,valid')
   const [record] = await query<{ longitude: string; location_type: string }>(
@@ -241,7 +241,7 @@ test('audits the history of a location schema that is added to the settings late
   await indexer.stop()
   await query('DELETE FROM attestation_event WHERE schema_uid = $1', [schema])
   await query('DELETE FROM location_record WHERE schema_uid = $1', [schema])
-  restart([], { SCHEMA_DISCOVERY: 'listed' })
+  restart([], { LOCATION_SCHEMAS: '-*' })
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
 })

@@ -32,7 +32,6 @@ beforeAll(async () => {
     ...blankSettings(),
     DATABASE_URL: database.url,
     RPC_URL_BASE_SEPOLIA: proxy.url,
-    HEAD_POLL_SECONDS: '0.3',
   }
   indexer = startService('indexer', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)
 })

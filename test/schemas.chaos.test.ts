@@ -69,7 +69,7 @@ test('reads history in order: each schema since its registration, several in one
 
 test('audits the history of a schema that the settings allow later, and reports no endpoint as lying', async () => {
   await indexer.stop()
-  restart([], { SCHEMA_DISCOVERY: 'listed' })
+  restart([], { LOCATION_SCHEMAS: '-*' })
   const fields = fieldsOf('late')
   await register(fields)
   const uids = [await attestBy(fields)]
@@ -94,7 +94,7 @@ test('leaves out an excluded schema, and reads it after it is allowed again', as
   const fields = fieldsOf('excluded')
   const schema = schemaUid(fields, ZeroAddress, true)
   await indexer.stop()
-  restart([], { SCHEMAS_EXCLUDED: schema })
+  restart([], { LOCATION_SCHEMAS: `-${schema}` })
   await register(fields)
   const uids = [await attestBy(fields)]
   await world.caughtUp()

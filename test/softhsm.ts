@@ -20,8 +20,11 @@ try {
 export const MISSING_FOR_TOKENS = [MODULE ? [] : 'softhsm2', pkcs11 ? [] : 'pkcs11js'].flat()
 
 export interface SoftToken {
-  /** settings of a process that signs with a key of the token, in addition to the name of the key */
-  readonly environment: NodeJS.ProcessEnv
+  /**
+   * Settings of a process that signs with a key of the token.
+   * @param parts of the URL that differ
+   */
+  environment(key?: string, parts?: { token?: string; module?: string }): NodeJS.ProcessEnv
   /** Creates a key pair whose private key never leaves the token. @param id in hex */
   makeKey(label: string, id: string, curve?: string): void
   /** response of the token to a request for the private key */
@@ -64,10 +67,10 @@ export function makeToken(folder: string, label: string): SoftToken {
   library.C_InitPIN(officer, PIN)
   library.C_CloseAllSessions(slot)
   return {
-    environment: {
-      ...{ SOFTHSM2_CONF: conf, SIGNER_PKCS11_MODULE: MODULE!, SIGNER_PKCS11_TOKEN: label },
-      SIGNER_PKCS11_PIN_FILE: pinFile,
-    },
+    environment: (key = 'object=signer', { token = label, module = MODULE! } = {}) => ({
+      ...{ SOFTHSM2_CONF: conf, SIGNER_PKCS11_PIN_FILE: pinFile },
+      SIGNER_URL: `pkcs11:token=${token};${key};type=private?module-path=${module}`,
+    }),
     makeKey: (name, id, curve = '06052b8104000a') =>
       void within((session) => {
         const common = [

@@ -69,6 +69,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'src/eas': [],
   'src/location': ['src/geodesy', 'src/eas'],
   'src/answer': ['src/operations', 'src/eas', 'src/location'],
+  'src/settings': ['src/location', 'src/eas'],
   'src/rpc': [],
   'src/chain': ['src/rpc', 'src/eas'],
   'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/answer', 'src/eas', 'src/abi', 'src/model'],
@@ -240,9 +241,10 @@ test('packages import nothing else of src and api, which have another licence', 
 test('parts receive settings by name, and only signers receive secrets', () => {
   expect(holders(/\.\.\.settings\b(?![.\w])/)).toEqual([])
   const readers = (secret: RegExp) => holders(secret).filter((file) => !file.startsWith('dev/'))
-  expect(readers(/\breadKey\b/)).toEqual(['src/config.ts', 'api/compute/signers/index.ts'])
-  expect(readers(/\breadSealSecrets\b/)).toEqual(['src/config.ts', 'api/compute/signers/index.ts'])
-  expect(readers(/\breadPin\b/)).toEqual(['src/config.ts', 'api/compute/signers/pkcs11.ts'])
+  const [settings, signers] = [['src/config.ts', 'src/settings/table.ts'], 'api/compute/signers']
+  expect(readers(/\breadKey\b/)).toEqual([...settings, `${signers}/index.ts`])
+  expect(readers(/\breadSealSecrets\b/)).toEqual([...settings, `${signers}/index.ts`])
+  expect(readers(/\breadPin\b/)).toEqual([...settings, `${signers}/pkcs11.ts`])
 })
 test("SQL, the environment, the key, outgoing calls, caches and the indexer's store have one room each", () => {
   expect(

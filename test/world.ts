@@ -97,7 +97,6 @@ async function environmentOf(databaseUrl: string): Promise<NodeJS.ProcessEnv> {
     LOCAL_CHAIN_PORT: String(chainPort),
     RATE_LIMIT_PER_HOUR: '0',
     RECORDS_RATE_LIMIT_PER_HOUR: '0',
-    HEAD_POLL_SECONDS: '0.3',
     // copies.system.test.ts uses several.
     API_PROCESSES: '1',
   }

@@ -35,8 +35,6 @@ export interface ComputeParts {
   /** By chain id: the signer of each configured chain and the reader of its contracts. */
   attesters: ReadonlyMap<number, ServedChain>
   defaultSchemas: { number: string; boolean: string }
-  /** Whether the registered types of a schema are compared with those of the payload. */
-  schemaCheck: boolean
   /** How answers land where the request does not say it and the chain has a proxy. */
   defaultSubmission: Submission
   deadlineSeconds: number
@@ -306,7 +304,7 @@ const RESULT_TYPES = {
  * signed result as something else.
  */
 async function chosenSchema(
-  { defaultSchemas, schemaCheck }: ComputeParts,
+  { defaultSchemas }: ComputeParts,
   { units }: OperationRow,
   reader: ChainReader,
   given: string | undefined,
@@ -314,13 +312,11 @@ async function chosenSchema(
   const fields = units ? NUMERIC_RESULT_FIELDS : BOOLEAN_RESULT_FIELDS
   const uid = (given ?? defaultSchemas[units ? 'number' : 'boolean']).toLowerCase()
   const record = await reader.schema(uid)
-  // Nobody can attest under it before it is registered, as SCHEMA_CHECK=false lets a deployer do afterwards.
-  if (!record && !schemaCheck) return { uid, revocable: true }
   if (!record)
     throw invalidInput(
       `schema: ${uid} is not registered on this chain${given === undefined ? ' (it is the default)' : ''}; register "${fields}" or name another`,
     )
-  if (schemaCheck && record.types !== RESULT_TYPES[fields])
+  if (record.types !== RESULT_TYPES[fields])
     throw invalidInput(
       `schema: ${uid} is "${record.schema.slice(0, 200)}", but a result of this operation has the fields "${fields}"`,
     )

@@ -58,7 +58,6 @@ const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown,
     clock,
     indexMaxAgeSeconds: 0,
     maxLagSeconds: 60,
-    minConfirmations: 0,
     schemaPolicy: ALL_SCHEMAS,
     fetcher,
   }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
@@ -107,7 +106,6 @@ test('caches do not change outcomes: one resolver gets all vectors twice', async
     clock,
     indexMaxAgeSeconds: 0,
     maxLagSeconds: 60,
-    minConfirmations: 0,
     schemaPolicy: ALL_SCHEMAS,
     fetcher: { fetch: async () => text },
   })

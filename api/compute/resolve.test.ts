@@ -51,7 +51,6 @@ async function resolve(given: {
     clock: () => 1_700_000_000_000,
     indexMaxAgeSeconds: 15,
     maxLagSeconds: 120,
-    minConfirmations: given.minConfirmations ?? 0,
     schemaPolicy: ALL_SCHEMAS,
   })
   const reader = {
@@ -63,10 +62,12 @@ async function resolve(given: {
     },
     schema: async () => undefined,
   } as unknown as ChainReader
-  const { message } = await resolver.resolve(uid, 'from', LOCAL_CHAIN, reader, '').then(
-    () => ({ message: 'resolved' }),
-    (error: Error) => error,
-  )
+  const { message } = await resolver
+    .resolve(uid, 'from', { ...LOCAL_CHAIN, minConfirmations: given.minConfirmations }, reader, '')
+    .then(
+      () => ({ message: 'resolved' }),
+      (error: Error) => error,
+    )
   return [message.replace(uid, 'UID'), asked]
 }
 

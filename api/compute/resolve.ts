@@ -29,8 +29,6 @@ export interface ResolverOptions {
    * then. A local chain may stop.
    */
   maxLagSeconds: number
-  /** Confirmations that an attestation needs, its own block included; 0 = none. */
-  minConfirmations: number
   /** Whether the signer of an offchain attestation may be a contract, which its chain is asked about. */
   smartAccounts?: boolean
   /** Which schemas of the registries are read. */
@@ -99,7 +97,8 @@ export class Resolver {
     reader: ChainReader,
     withGeometry = false,
   ): Promise<FoundGeometry> {
-    const { store, clock, schemaPolicy, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
+    const { store, clock, schemaPolicy, indexMaxAgeSeconds, maxLagSeconds } = this.options
+    const { minConfirmations = 0 } = chain
     const refuse = (problem: string) => invalidInput(`${path}: attestation ${uid} ${problem}`)
     const ask = () => reader.attestation(uid, maxLagSeconds)
     // In this order: the row is then at least as new as the state of its index.

@@ -331,7 +331,7 @@ export class ChainReader extends ChainNode {
 
   /**
    * Reads the latest block first: the state is at least as new. What an endpoint refuses as a batch, or what
-   * RPC_BATCH_SIZE makes several requests, is asked one by one at that block: an endpoint may be several
+   * rpcBatchSize makes several requests, is asked one by one at that block: an endpoint may be several
    * nodes.
    */
   private async sendAttestations(uids: readonly string[]): Promise<[unknown, ...unknown[]]> {

@@ -144,7 +144,6 @@ async function index(): Promise<void> {
     ...blankSettings(),
     DATABASE_URL: database.url,
     RPC_URL_BASE_SEPOLIA: chain.url,
-    HEAD_POLL_SECONDS: '0.3',
     AUDIT_CALLS_PER_SECOND: '0',
   }
   const indexer = startService('indexer', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)

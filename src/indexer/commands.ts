@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { createLogger } from '@subsquid/logger'
 import { Auditor, type Findings } from './audit'
 import { BodyReader } from './bodies'
-import { chainBySlug, settingSuffix, type Chain } from '../chains'
+import { chainBySlug, rpcLimits, settingSuffix, type Chain } from '../chains'
 import { unifySubsquidLog } from '../log'
 import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from '../config'
 import {
@@ -161,7 +161,7 @@ async function readBodiless(
     return progress.line(
       `${chain.slug}: ${events.length} attestations could not be stored. RPC_URL_${settingSuffix(chain)} is not set, so they are not read again`,
     )
-  const rpc = new Rpc({ chain, urls, ...settings.rpc, log: createLogger('replay') })
+  const rpc = new Rpc({ chain, urls, ...rpcLimits(chain), log: createLogger('replay') })
   await rpc.check()
   const bodies = await new BodyReader(rpc, chain.eas).read(announcedTimes(events))
   for (const [i, event] of events.entries()) {
@@ -200,7 +200,7 @@ async function audit(
       `Blocks ${from} to ${to} cannot be audited; what is indexed and final of ${chain.slug} is ${chain.firstBlock} to ${state.finalHeight}`,
     )
   const log = createLogger('audit')
-  const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
+  const rpc = new Rpc({ chain, urls: rpcUrls, ...rpcLimits(chain), log })
   await rpc.check()
   const registry = new Registry({
     chain,
@@ -260,7 +260,7 @@ async function restore(database: Database, settings: Settings, folder: string): 
   for (const { chain, attesters } of manifest.chains)
     if (attesters.length)
       progress.line(
-        `${chain}: the snapshot names ${attesters.map(({ address }) => address).join(', ')}, whose attestations are now listed as answers of this service. Nothing proves it: compare with the attester and the proxy that GET / names, and with OTHER_ATTESTERS`,
+        `${chain}: the snapshot names ${attesters.map(({ address }) => address).join(', ')}, whose attestations are now listed as answers of this service. Nothing proves it: compare with the attester and the proxy that GET / names, and with ATTESTER_ADDRESS`,
       )
   progress.line(
     `${uids} attestations are restored as the snapshot has them. Start the indexers: they go on from there, and the audit holds all of it against the chains`,

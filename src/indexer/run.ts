@@ -11,7 +11,7 @@ import {
   type BlockRef,
 } from '../chain'
 import { BodyReader } from './bodies'
-import { CHAINS, type Chain } from '../chains'
+import { CHAINS, rpcLimits, type Chain } from '../chains'
 import { MONOTONIC, type Clock } from '../clock'
 import { CHANGES_KEPT_DAYS, type ConnectedChain, type Settings } from '../config'
 import {
@@ -57,7 +57,7 @@ export interface Indexer {
 /** The parts of the settings that an indexer reads. */
 export type IndexerSettings = Pick<
   Settings,
-  'databaseUrl' | 'rpc' | 'schemaPolicy' | 'auditCallsPerSecond' | 'indexerMetrics'
+  'databaseUrl' | 'schemaPolicy' | 'auditCallsPerSecond' | 'indexerMetrics'
 >
 
 /**
@@ -131,7 +131,7 @@ class ChainIndexer implements Indexer {
   ) {
     const { chain, rpcUrls: urls } = connected
     this.chain = chain
-    this.rpc = new Rpc({ chain, urls, ...settings.rpc, log, signal: this.signal })
+    this.rpc = new Rpc({ chain, urls, ...rpcLimits(chain), log, signal: this.signal })
     this.signal.addEventListener('abort', () => this.rpc.close())
     this.ended = new Promise((resolve, reject) => {
       this.reject = reject

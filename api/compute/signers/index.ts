@@ -13,18 +13,22 @@ export interface Identity {
   readonly seals: readonly [Seal, ...Seal[]]
 }
 
-type IdentitySettings = Pick<
-  Settings,
-  'signer' | 'signerTimeoutMs' | 'attesterAddress' | 'otherAttesters' | 'readSealSecrets'
->
+/** For a signature by a token or a service, the wait for its turn included. */
+const TIMEOUT_MS = 5_000
+
+type IdentitySettings = Pick<Settings, 'signer' | 'attesterAddress' | 'otherAttesters' | 'readSealSecrets'>
 
 /**
  * The identity that the settings name; the only place that reads secrets. A remote signer need not answer
  * yet. Throws a SettingsError unless the key is there and fits the attester's address.
  */
-export async function loadIdentity(settings: IdentitySettings, logger?: Logger): Promise<Identity> {
+export async function loadIdentity(
+  settings: IdentitySettings,
+  logger?: Logger,
+  timeoutMs = TIMEOUT_MS,
+): Promise<Identity> {
   const { attesterAddress: expected, readSealSecrets } = settings
-  const { signer, ownSeals } = await load(settings, logger)
+  const { signer, ownSeals } = await load(settings, timeoutMs, logger)
   if (expected && expected !== signer.address)
     throw new SettingsError(
       `ATTESTER_ADDRESS is ${checksumAddress(expected)}, but the signer's key belongs to ${checksumAddress(signer.address)}: correct one of them`,
@@ -34,7 +38,8 @@ export async function loadIdentity(settings: IdentitySettings, logger?: Logger):
 }
 
 async function load(
-  { signer: settings, signerTimeoutMs: timeoutMs, attesterAddress }: IdentitySettings,
+  { signer: settings, attesterAddress }: IdentitySettings,
+  timeoutMs: number,
   logger?: Logger,
 ): Promise<{ signer: Signer; ownSeals: Seal[] }> {
   const onChange = (problem: string | undefined, detail?: string) =>

@@ -26,7 +26,7 @@ const PIN_REFUSED: ReadonlySet<unknown> = new Set([0xa0, 0xa1, 0xa2, 0xa3, 0xa4]
 const SECP256K1 = '06052b8104000a'
 
 const NO_PACKAGE =
-  'SIGNER_PKCS11_MODULE: the optional package pkcs11js is not installed, or was not compiled. Install with `npm ci` on a machine with Python and a C++ compiler (in Docker: docs/operations/keys.md), or sign in another way.'
+  'SIGNER_URL: the optional package pkcs11js is not installed, or was not compiled. Install with `npm ci` on a machine with Python and a C++ compiler (in Docker: docs/operations/keys.md), or sign in another way.'
 
 // `module` is a name of CommonJS.
 const { module: file, token, key, pin } = workerData as Token
@@ -52,8 +52,8 @@ function load(): PKCS11 {
     throw new TokenError(NO_PACKAGE)
   }
   const library = new package11.PKCS11()
-  attempt('SIGNER_PKCS11_MODULE', `${file} cannot be loaded`, () => library.load(file))
-  attempt('SIGNER_PKCS11_MODULE', `${file} cannot be used`, () =>
+  attempt('SIGNER_URL: module-path', `${file} cannot be loaded`, () => library.load(file))
+  attempt('SIGNER_URL: module-path', `${file} cannot be used`, () =>
     unless(ALREADY_INITIALIZED, () => library.C_Initialize({ flags: package11.CKF_OS_LOCKING_OK })),
   )
   return library
@@ -66,7 +66,7 @@ function open(library: PKCS11): Session {
     .filter((slot) => plain(library.C_GetTokenInfo(slot).label) === token)
   if (slots.length !== 1)
     throw new TokenError(
-      `SIGNER_PKCS11_TOKEN: ${slots.length || 'no'} token${slots.length ? 's have' : ' has'} the label '${token}'`,
+      `SIGNER_URL: token: ${slots.length || 'no'} token${slots.length ? 's have' : ' has'} the label '${token}'`,
     )
   // Those of before, if any: this thread alone uses the token in this process.
   library.C_CloseAllSessions(slots[0]!)
@@ -82,7 +82,7 @@ function open(library: PKCS11): Session {
   // The point, uncompressed, in a DER octet string (PKCS#11 2.40, 2.3.3); some tokens give it bare.
   const publicKey = point!.subarray(-64)
   if (curve!.toString('hex') !== SECP256K1 || ![65, 67].includes(point!.length))
-    throw new TokenError(`SIGNER_PKCS11_KEY: the key '${key}' is of another curve than secp256k1`)
+    throw new TokenError(`SIGNER_URL: the key '${key}' is of another curve than secp256k1`)
   return { library, handle, privateKey, publicKey }
 }
 
@@ -95,7 +95,7 @@ function find(library: PKCS11, session: Handle, kind: number, name: string): Han
   library.C_FindObjectsFinal(session)
   if (found.length !== 1)
     throw new TokenError(
-      `SIGNER_PKCS11_KEY: the token '${token}' has ${found.length ? 'several' : 'no'} ${name} keys '${key}'; one private and one public key must have this label or id`,
+      `SIGNER_URL: the token '${token}' has ${found.length ? 'several' : 'no'} ${name} keys '${key}'; one private and one public key must have this label or id`,
     )
   return found[0]!
 }
@@ -140,7 +140,7 @@ function main(port: NonNullable<typeof parentPort>): void {
     const problem =
       error instanceof TokenError
         ? error.message
-        : `SIGNER_PKCS11_MODULE: ${file} gives ${(error as Error).message}`
+        : `SIGNER_URL: module-path: ${file} gives ${(error as Error).message}`
     return port.postMessage({ problem } satisfies Opened)
   }
   port.on('message', ({ id, digest }: { id: number; digest: Uint8Array }) => {

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import { CHAINS, settingSuffix } from '../chains'
+import { REMOVED, ROWS, type Setting, type Values } from './table'
+
+/** Wrong or missing settings: the message names all of them and states what is expected. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError'
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const CHAIN = '<CHAIN>'
+const ofChains = (name: string) => CHAINS.map((chain) => name.replace(CHAIN, settingSuffix(chain)))
+
+/** The names that a setting of one name is read from, in order of precedence. */
+function sourcesOf({ name, also, secret }: Setting): string[] {
+  const names = also === undefined ? [name] : [name, also]
+  return secret ? names.flatMap((each) => [each, `${each}_FILE`]) : names
+}
+
+/** Every name that is read from the environment, of all chains, and the names of removed settings. */
+export function settingNames(): string[] {
+  const names = Object.values(ROWS).flatMap(sourcesOf)
+  return [...names.flatMap((name) => (name.includes(CHAIN) ? ofChains(name) : name)), ...Object.keys(REMOVED)]
+}
+
+/**
+ * Parses an environment by the table of settings. An empty value is a setting that is left out, as in a
+ * copied .env.example.
+ * @param problems to which each wrong setting is added, as `NAME: problem`
+ */
+export function parseSettings(environment: Environment, problems: string[]): Values {
+  const values = Object.entries<Setting>(ROWS).map(([field, row]) => {
+    if (!row.name.includes(CHAIN)) return [field, valueOf(row, environment, problems)]
+    const ofEach = CHAINS.flatMap((chain) => {
+      const name = row.name.replace(CHAIN, settingSuffix(chain))
+      const value = valueOf({ ...row, name }, environment, problems)
+      return value === undefined ? [] : [[chain.slug, value] as const]
+    })
+    return [field, new Map(ofEach)]
+  })
+  for (const [name, { now, refused }] of Object.entries(REMOVED))
+    if (refused && environment[name]) problems.push(`${name}: no longer exists; ${now}`)
+  return Object.fromEntries(values) as Values
+}
+
+/** Sentences about removed settings that are set, and without which a process runs all the same. */
+export function removedSettings(environment: Environment): string[] {
+  return Object.entries(REMOVED).flatMap(([name, { now, refused }]) =>
+    environment[name] && !refused ? `${name} no longer exists and is ignored: ${now}.` : [],
+  )
+}
+
+function valueOf(row: Setting, environment: Environment, problems: string[]): unknown {
+  const given = sourcesOf(row).filter((name) => environment[name])
+  const [source, other] = given
+  if (source === undefined) return row.default
+  // Where both are set, a process has set DB_URL for Subsquid's packages.
+  if (other !== undefined && other !== 'DB_URL') {
+    problems.push(`${given.join(' and ')}: both given; keep one`)
+    return row.default
+  }
+  const text = environment[source]!
+  const isFile = source !== row.name && source !== row.also
+  const read = (): unknown => {
+    try {
+      return row.type.parse(isFile ? secretIn(text) : text)
+    } catch (error) {
+      throw new SettingsError(`${source}: ${isFile ? `${text}: ` : ''}${(error as Error).message}`)
+    }
+  }
+  if (isFile && row.secret === 'sealed') return read
+  try {
+    const value = read()
+    return row.secret === 'sealed' ? () => value : value
+  } catch (error) {
+    problems.push((error as Error).message)
+    return row.default
+  }
+}
+
+function secretIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new Error(`cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+}

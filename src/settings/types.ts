@@ -1,0 +1,224 @@
+import { isIP } from 'node:net'
+import { CHAINS, chainBySlug, type Chain } from '../chains'
+import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from '../eas'
+import { locationSchema, type LocationSchema, type SchemaPolicy } from '../location'
+
+/** The type of a setting: its name in the documents, and its parser. */
+export interface Type<T> {
+  readonly name: string
+  /** Throws an Error that states what was expected. It never quotes a value that may be a secret. */
+  readonly parse: (text: string) => T
+}
+
+function type<T>(name: string, parse: (text: string) => T): Type<T> {
+  return { name, parse }
+}
+
+function matching(name: string, expression: RegExp, expected: string): Type<string> {
+  return type(name, (text) => {
+    if (!expression.test(text)) throw new Error(`expected ${expected}`)
+    return text
+  })
+}
+
+/** A list whose parts are separated by commas, except commas within a part. */
+function listOf<T>(each: Type<T>, separator: string | RegExp = ','): Type<readonly T[]> {
+  return type(`${each.name}, ...`, (text) => parts(text, separator).map(each.parse))
+}
+
+function parts(text: string, separator: string | RegExp): string[] {
+  const found = text.split(separator).map((part) => part.trim())
+  return found.filter(Boolean)
+}
+
+function within(text: string, minimum: number, maximum: number): boolean {
+  return text.trim() !== '' && Number(text) >= minimum && Number(text) <= maximum
+}
+
+export const TEXT = type('text', (text) => text)
+export const FILE: Type<string> = { ...TEXT, name: 'path' }
+
+const YES = ['true', 't', 'yes', 'on', '1']
+const NO = ['false', 'f', 'no', 'off', '0']
+export const BOOLEAN = type('boolean', (text) => {
+  if (![...YES, ...NO].includes(text)) throw new Error('expected true or false')
+  return YES.includes(text)
+})
+
+export function choice<const T extends string>(...choices: readonly T[]): Type<T> {
+  return type(choices.join(', '), (text) => {
+    const found = choices.find((each) => each === text)
+    if (found === undefined) throw new Error(`expected one of ${choices.join(', ')}`)
+    return found
+  })
+}
+
+export function integer(minimum: number, maximum: number): Type<number> {
+  return type('integer', (text) => {
+    if (!within(text, minimum, maximum) || !Number.isInteger(Number(text)))
+      throw new Error(`expected a whole number from ${minimum} to ${maximum}`)
+    return Number(text)
+  })
+}
+
+export function number(minimum: number, maximum: number): Type<number> {
+  return type('number', (text) => {
+    if (!within(text, minimum, maximum)) throw new Error(`expected a number from ${minimum} to ${maximum}`)
+    return Number(text)
+  })
+}
+
+export const PORT = integer(1, 65_535)
+
+export interface Listening {
+  readonly host: string
+  readonly port: number
+}
+/** A port of 127.0.0.1, or `host:port`; an IPv6 address in brackets. */
+export const LISTENING = type('[host:]port', (text): Listening => {
+  const [, inBrackets, host = inBrackets ?? '127.0.0.1', port] =
+    /^(?:(?:\[([\da-f:.]+)\]|([^:[\]]+)):)?(\d+)$/i.exec(text) ?? []
+  if (port === undefined || !within(port, 1, 65_535))
+    throw new Error('expected a port, or an address and a port such as 0.0.0.0:9464')
+  return { host, port: Number(port) }
+})
+
+export const HTTP_URL = type('http(s) URL', (text) => {
+  if (!/^https?:\/\/\S+$/.test(text) || !URL.canParse(text)) throw new Error('expected an http(s) URL')
+  return text
+})
+const SOME_HTTP_URLS = listOf(HTTP_URL)
+export const HTTP_URLS = type(SOME_HTTP_URLS.name, (text) => {
+  const urls = SOME_HTTP_URLS.parse(text)
+  if (urls.length === 0) throw new Error('expected one or several http(s) URLs, separated by commas')
+  return urls
+})
+const POSTGRES = 'a URL such as postgres://user:password@host:5432/name'
+export const POSTGRES_URL = matching('postgres URL', /^postgres(ql)?:\/\/\S+$/, POSTGRES)
+export const POSTGRES_URLS = listOf(
+  type(POSTGRES_URL.name, (text) => {
+    if (!/^postgres(ql)?:\/\/[^\s,]+$/.test(text) || !URL.canParse(text))
+      throw new Error(`expected URLs, each ${POSTGRES}, separated by commas`)
+    return text
+  }),
+  /,(?=\s*postgres)/,
+)
+export const REDIS_URL = matching('redis URL', /^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
+
+const HEX_32 = matching('32 bytes in hex', /^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
+export const PRIVATE_KEY = type(HEX_32.name, (text) => withPrefix(HEX_32.parse(text)))
+/** One or several lines. */
+export const SEALS = type('lines of 32 bytes in hex', (text) => listOf(PRIVATE_KEY, /\s+/).parse(text))
+export const ADMIN_KEY = matching(
+  '32+ characters',
+  /^[\x21-\x7e]{32,}$/,
+  '32 or more printable characters without spaces',
+)
+
+function withPrefix(digits: string): string {
+  return digits.startsWith('0x') ? digits : `0x${digits}`
+}
+
+const ADDRESS = matching('address', new RegExp(ADDRESS_PATTERN), 'an address: 0x and 40 hex digits')
+/** Lower-case. */
+export const LOWER_ADDRESS: Type<string> = type(ADDRESS.name, (text) => ADDRESS.parse(text).toLowerCase())
+export const ADDRESSES = listOf(LOWER_ADDRESS)
+/** Lower-case. */
+export const UID = type('UID', (text) => {
+  if (!new RegExp(UID_PATTERN).test(text)) throw new Error('expected a UID: 0x and 64 hex digits')
+  return text.toLowerCase()
+})
+
+/** Express's "true" and hop counts are refused: they would trust the header of any client. */
+export const ADDRESS_RANGES = listOf(
+  type('address or CIDR range', (text) => {
+    if (isIP(text.split('/')[0]!) === 0 || !/^[^/]+(\/\d{1,3})?$/.test(text))
+      throw new Error(`expected addresses or CIDR ranges, separated by commas, got '${text.slice(0, 80)}'`)
+    return text
+  }),
+)
+export const HOSTS = listOf(
+  type('host', (text) => {
+    if (!URL.canParse(`http://${text}/`) || /[/@?#]/.test(text))
+      throw new Error(`expected hosts such as hooks.internal or 127.0.0.1:8080, got '${text.slice(0, 80)}'`)
+    return text.toLowerCase()
+  }),
+)
+export const CHAIN_LIST = listOf(
+  type('slug', (text): Chain => {
+    const chain = chainBySlug(text)
+    if (!chain)
+      throw new Error(
+        `expected slugs of ${CHAINS.map(({ slug }) => slug).join(', ')}, got '${text.slice(0, 80)}'`,
+      )
+    return chain
+  }),
+)
+
+/** Location schemas by their texts, and which schemas of the registries are read besides. */
+export interface ChosenSchemas {
+  readonly texts: readonly LocationSchema[]
+  readonly policy: SchemaPolicy
+}
+/** Entries: the text of a schema, `0x...`, `-0x...` and `-*`. */
+export const LOCATION_SCHEMAS = type('schema; ...', (text): ChosenSchemas => {
+  const texts: LocationSchema[] = []
+  const [listed, excluded] = [new Set<string>(), new Set<string>()]
+  let found: SchemaPolicy['found'] = 'all'
+  for (const part of parts(text, ';')) {
+    const uid = parseUid(part.replace(/^-/, ''))
+    if (part === '-*') found = 'listed'
+    else if (uid !== undefined) (part.startsWith('-') ? excluded : listed).add(uid)
+    else if (part.startsWith('-')) throw new Error(`expected - and a UID, or -*, got '${part.slice(0, 80)}'`)
+    else texts.push(locationSchema(part))
+  }
+  return { texts, policy: { found, listed, excluded } }
+})
+export const NO_SCHEMAS = LOCATION_SCHEMAS.parse('')
+
+/** A key that is not in this process: in a PKCS#11 token, or in a service that signs typed data. */
+export type OutsideKey =
+  | {
+      readonly kind: 'pkcs11'
+      /** The file of the library. */
+      readonly module: string
+      /** Label of the token. */
+      readonly token: string
+      /** Label of the key, or `id:` and its id in hex. */
+      readonly key: string
+    }
+  | { readonly kind: 'remote'; readonly url: string }
+
+const PKCS11_FORM = 'pkcs11:token=<label>;object=<label of the key>?module-path=<library>'
+/** An http(s) URL; or a PKCS#11 URI (RFC 7512) with token, object or id, and module-path. */
+export const SIGNER_URL = type('http(s) or pkcs11 URL', (text): OutsideKey => {
+  if (!text.startsWith('pkcs11:')) return { kind: 'remote', url: HTTP_URL.parse(text) }
+  const [path = '', query = ''] = text.slice('pkcs11:'.length).split('?')
+  const attributes = new Map<string, Buffer>()
+  for (const [list, separator] of [
+    [path, ';'],
+    [query, '&'],
+  ] as const)
+    for (const attribute of parts(list, separator)) {
+      const [, name, value] =
+        /^(token|object|id|type|module-path)=((?:[^%]|%[\da-f]{2})+)$/i.exec(attribute) ?? []
+      if (name === undefined || attributes.has(name))
+        throw new Error(`expected ${PKCS11_FORM}; an attribute is unknown, empty or given twice`)
+      attributes.set(name, percentDecoded(value!))
+    }
+  const [module, token, object, id] = ['module-path', 'token', 'object', 'id'].map((name) =>
+    attributes.get(name),
+  )
+  if (!module || !token || (object === undefined) === (id === undefined))
+    throw new Error(`expected ${PKCS11_FORM}, or id=%01%0a instead of object`)
+  const key = object === undefined ? `id:${id!.toString('hex')}` : object.toString()
+  return { kind: 'pkcs11', module: module.toString(), token: token.toString(), key }
+})
+
+/** Bytes of a text with percent-encoded ones (RFC 3986, 2.1): an id need not be UTF-8. */
+function percentDecoded(text: string): Buffer {
+  const pieces = text.match(/%[\da-f]{2}|[^%]+/gi) ?? []
+  return Buffer.concat(
+    pieces.map((piece) => (piece.startsWith('%') ? Buffer.from(piece.slice(1), 'hex') : Buffer.from(piece))),
+  )
+}
