@@ -100,9 +100,10 @@ test('signed requests are off unless asked for', () => {
     perHourByAddress: 2000,
     maxSkewSeconds: 300,
   })
-  expect(wallet({ WALLET_AUTH: 'true', RATE_LIMIT_PER_HOUR: '0' })).toMatchObject({
-    perHour: 0,
-    perHourByAddress: 0,
+  expect(wallet({ WALLET_AUTH: 'true', RATE_LIMIT_PER_HOUR: '0' })).toEqual(wallet({ WALLET_AUTH: 'true' }))
+  expect(wallet({ WALLET_AUTH: 'true', RATE_LIMIT_PER_HOUR: '7' })).toMatchObject({
+    perHour: 70,
+    perHourByAddress: 140,
   })
 })
 /** The signer's settings, and what is secret in them. */

@@ -93,9 +93,11 @@ export type Requirement = 'database' | 'chains' | 'signer'
 const MOST_DEFAULT_PROCESSES = 4
 const MEGABYTE = 1_048_576
 const MOST_EXPORT_BYTES = 4096 * MEGABYTE
-/** 100 requests per hour of an address are 1,000 of a wallet; two busy wallets may share an address. */
+/** A wallet has ten times the limit of an address, 1,000 of 100; two busy wallets may share an address. */
 const WALLET_FACTOR = 10
 const WALLETS_OF_ADDRESS = 2
+/** The limit that counts for wallets if addresses have none. */
+const USUAL_RATE_LIMIT = 100
 const WALLET_MAX_SKEW_SECONDS = 300
 const LEAST_RESIGN_SECONDS = 3600
 /** A head that is ten blocks old is late on any chain; below two minutes it may be the endpoint's pause. */
@@ -123,6 +125,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
 
   const apiProcesses = values.apiProcessesWanted ?? Math.min(availableParallelism(), MOST_DEFAULT_PROCESSES)
   const { attesters, rateLimitPerHour, readAdminKey, webhooksFile } = values
+  const walletsPerHour = WALLET_FACTOR * (rateLimitPerHour || USUAL_RATE_LIMIT)
   const cacheThird = (values.cacheMegabytes * MEGABYTE) / 3
   return Object.freeze({
     ...values,
@@ -153,8 +156,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     exportDiskBytes: Math.min(MOST_EXPORT_BYTES, Math.floor(freeBytes(tmpdir()) / 2 / apiProcesses)),
     wallet: values.walletAuth
       ? {
-          perHour: WALLET_FACTOR * rateLimitPerHour,
-          perHourByAddress: WALLETS_OF_ADDRESS * WALLET_FACTOR * rateLimitPerHour,
+          perHour: walletsPerHour,
+          perHourByAddress: WALLETS_OF_ADDRESS * walletsPerHour,
           maxSkewSeconds: WALLET_MAX_SKEW_SECONDS,
         }
       : undefined,

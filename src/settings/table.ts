@@ -169,7 +169,7 @@ export const SETTINGS = {
     walletAuth: setting(
       'WALLET_AUTH',
       types.BOOLEAN,
-      'True if /compute accepts requests signed by a wallet ([wallet.md](wallet.md)): per hour ten times `RATE_LIMIT_PER_HOUR` of a wallet, twenty times of a client address for all its wallets. Set `PUBLIC_BASE_URL` with it: its host is part of what is signed. API instances on several machines need `REDIS_URL`, or a request can be replayed once to each',
+      'True if /compute accepts requests signed by a wallet ([wallet.md](wallet.md)): per hour ten times `RATE_LIMIT_PER_HOUR` of a wallet (1,000 if that is 0), twenty times of a client address for all its wallets. Set `PUBLIC_BASE_URL` with it: its host is part of what is signed. API instances on several machines need `REDIS_URL`, or a request can be replayed once to each',
       { default: false },
     ),
   },
