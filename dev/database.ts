@@ -10,7 +10,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { PGlite, type Extension } from '@electric-sql/pglite'
 import { postgis } from '@electric-sql/pglite-postgis'
 import { MAKE, copyPrepared } from './prepared'
-import { blankSettings } from './services'
+import { blankSettings } from './settings'
 
 /**
  * The embedded database: Postgres with PostGIS in this process (PGlite), behind a socket for Postgres

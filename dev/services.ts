@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
-import { settingNames } from '../src/config'
 
 /** A process of the service that was started here and logs to a file. */
 export interface Service {
@@ -125,11 +124,6 @@ function isFree(port: number): Promise<boolean> {
     server.once('error', () => resolve(false))
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
-}
-
-/** Every setting with an empty value, which means unset and keeps .env from setting it. */
-export function blankSettings(): NodeJS.ProcessEnv {
-  return Object.fromEntries(settingNames().map((name) => [name, '']))
 }
 
 /** True if a process of this machine has this id. */

@@ -5,7 +5,8 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
-import { blankSettings, freePort } from '../dev/services'
+import { freePort } from '../dev/services'
+import { blankSettings } from '../dev/settings'
 
 /**
  * End of the service's processes, started in an operator's way. Neither the database nor the RPC endpoint

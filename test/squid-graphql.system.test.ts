@@ -2,7 +2,8 @@ import { networkInterfaces } from 'node:os'
 import { connect } from 'node:net'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { blankSettings, freePort, startService, type Service } from '../dev/services'
+import { freePort, startService, type Service } from '../dev/services'
+import { blankSettings } from '../dev/settings'
 import { exchange } from './api'
 import {
   TEST_DATABASE_URL,

@@ -6,7 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, localVersion, locationRequest, startLocalChain } from '../dev/chain'
 import { holderOf, lockFolder } from '../dev/lock'
-import { PlainError, blankSettings, freePort, requireFreePort } from '../dev/services'
+import { PlainError, freePort, requireFreePort } from '../dev/services'
+import { blankSettings } from '../dev/settings'
 import { startWorld, type World } from '../dev/world'
 import {
   TEST_DATABASE_URL,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { blankSettings } from '../dev/services'
+import { blankSettings } from '../dev/settings'
 import { LOCATION_SCHEMA } from '../src/location'
 import { command as run } from './behind'
 import { rows } from './database'

@@ -4,7 +4,8 @@ import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TransactionReceipt } from 'ethers'
 import { LOCAL_CHAIN, mined, startLocalChain, type LocalChain } from '../dev/chain'
-import { blankSettings, freePort } from '../dev/services'
+import { freePort } from '../dev/services'
+import { blankSettings } from '../dev/settings'
 import {
   addressOf,
   attestSamples,

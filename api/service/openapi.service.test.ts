@@ -14,7 +14,8 @@ import {
   testAccount,
   type LocalChain,
 } from '../../dev/chain'
-import { blankSettings, freePort, startService } from '../../dev/services'
+import { freePort, startService } from '../../dev/services'
+import { blankSettings } from '../../dev/settings'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
 import {
   createMigratedDatabase,
