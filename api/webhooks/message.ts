@@ -18,11 +18,6 @@ export function bodyOf({ name, loggedAt, data }: RecordEvent): string {
   return `{"type":"record.${name}","timestamp":"${loggedAt.toISOString()}","data":${data}}`
 }
 
-/** The body of the message that changes were lost. */
-export function resetBody(reason: string, at: Date): string {
-  return JSON.stringify({ type: 'reset', timestamp: at.toISOString(), data: { reason } })
-}
-
 /** A webhook-id: what makes the message one. */
 export function messageId(subscription: string, ...parts: readonly (string | number)[]): string {
   const hash = createHash('sha256').update([subscription, ...parts].join(' '))

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+import { hunt } from '../../test/seed'
+import type { Position } from '../stream'
+import { isDue, isOver, isOverdue, step, type Delivery, type DeliveryEvent, type Item } from './delivery'
+
+const positionOf = (n: number): Position => ({ epoch: 'e', ids: { celo: n } })
+const item = (n: number, since = 0): Item => ({
+  message: { id: `m${n}`, body: String(n) },
+  ...{ after: positionOf(n), since, isNew: true },
+})
+const START: Delivery = { phase: 'reading', position: undefined, items: [], trouble: undefined }
+const steps = (...events: DeliveryEvent[]) => events.reduce(step, START)
+const located: DeliveryEvent = { type: 'located', position: positionOf(0) }
+const read = (...ns: number[]): DeliveryEvent => ({
+  ...{ type: 'read', items: ns.map((n) => item(n)), end: positionOf(Math.max(9, ...ns)) },
+})
+const failed = (at: number, pauseMs = 10): DeliveryEvent => ({ type: 'failed', error: 'no', at, pauseMs })
+const [begun, taken, expired, dropped] = (['begun', 'taken', 'expired', 'dropped'] as const).map((type) => ({
+  type,
+}))
+
+test('sends messages in order, and is where the last one was taken', () => {
+  const one = steps(located, read(1, 2), begun!, taken!)
+  expect(one).toMatchObject({ phase: 'waiting', position: positionOf(1), items: [item(2)] })
+  expect(step(step(one, begun!), taken!)).toMatchObject({
+    phase: 'reading',
+    position: positionOf(2),
+    items: [],
+  })
+  expect(steps(located, read())).toMatchObject({ phase: 'reading', position: positionOf(9) })
+})
+test('waits after a failure, and forgets the failures once a message is taken', () => {
+  const state = steps(located, read(1), begun!, failed(5), begun!, failed(20, 100))
+  expect(state).toMatchObject({
+    phase: 'waiting',
+    position: positionOf(0),
+    trouble: { failures: 2, since: 5 },
+  })
+  expect([isDue(state, 119), isDue(state, 120)]).toEqual([false, true])
+  expect(step(step(state, begun!), taken!).trouble).toBeUndefined()
+})
+test('gives up a message that failed for too long; the next one has its own time', () => {
+  const state = step(steps(located, read(1, 2), begun!), failed(5))
+  expect([isOverdue(state, 104, 100), isOverdue(state, 105, 100)]).toEqual([false, true])
+  const next = step({ ...state, items: [item(1), item(2, 50)] }, expired!)
+  expect(next).toMatchObject({ phase: 'waiting', position: positionOf(1), trouble: { failures: 1 } })
+  expect([isOverdue(next, 149, 100), isOverdue(next, 150, 100)]).toEqual([false, true])
+})
+test('sends nothing more once it is refused or dropped', () => {
+  const refused = step(steps(located, read(1), begun!), { ...failed(5), type: 'refused' } as DeliveryEvent)
+  expect([refused.phase, refused.position, isDue(refused, 1e9)]).toEqual(['disabled', positionOf(0), false])
+  const leaving = steps(located, read(1), begun!, dropped!)
+  expect([leaving.phase, isOver(leaving), step(leaving, taken!).phase]).toEqual(['leaving', true, 'dropped'])
+})
+test('a lost position is where its message says so', () => {
+  const state = steps(located, { type: 'lost', item: item(7) })
+  expect(state).toMatchObject({ phase: 'waiting', position: positionOf(7), items: [item(7)] })
+})
+
+describe('any order of events', () => {
+  const TYPES: readonly DeliveryEvent['type'][] = [
+    ...(['located', 'read', 'begun', 'taken', 'interrupted'] as const),
+    ...(['expired', 'dropped', 'failed', 'refused'] as const),
+  ]
+  hunt('handles each message once, in order, and has one request at a time', 300, ({ cases, random }) => {
+    const reached = new Set<string>()
+    for (let i = 0; i < cases; i++) {
+      let state = step(START, located)
+      let [known, sending] = [0, false]
+      const handled: number[] = []
+      for (let at = 1; at < 100; at++) {
+        const type = TYPES[Math.floor(random() * TYPES.length)]!
+        if ((type === 'dropped' || type === 'refused') && random() < 0.9) continue
+        const items = Array.from({ length: Math.floor(random() * 4) }, (_, n) => item(known + 1 + n))
+        const event = {
+          ...{ type, at, items, pauseMs: 5, error: 'no', position: state.position },
+          end: positionOf(known + items.length),
+        } as DeliveryEvent
+        let after: Delivery
+        try {
+          after = step(state, event)
+        } catch {
+          continue
+        }
+        // A request begins only while none is on its way, and no other event but its end ends it.
+        if (type === 'begun') expect(sending).toBe(false)
+        if (['taken', 'failed', 'refused', 'interrupted'].includes(type)) expect(sending).toBe(true)
+        sending = type === 'begun' || (sending && type === 'dropped')
+        if (type === 'read') known += items.length
+        if ((type === 'taken' && !isOver(state)) || type === 'expired')
+          handled.push(Number(state.items[0]!.message.body))
+        state = after
+        reached.add(state.phase)
+        if (!isOver(state)) {
+          expect(state.position).toEqual(positionOf(handled.at(-1) ?? 0))
+          expect(state.items.length).toBe(known - handled.length)
+        } else expect(isDue(state, Infinity)).toBe(false)
+      }
+      expect(handled).toEqual(handled.map((_, n) => n + 1))
+    }
+    expect(reached.size).toBe(6)
+  })
+})

@@ -1,0 +1,65 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+
+/** Figures of a process that delivers, read when they are asked for. */
+export interface Figures {
+  /** Tries and dead letters by outcome. */
+  messages(): Readonly<Record<string, number>>
+  held(): number
+  /** Subscriptions by state, whoever delivers for them. */
+  subscriptions(): Readonly<Record<string, number>>
+  /** How long a message waits at most, by receivers. */
+  waitingSeconds(): Readonly<Record<string, number>>
+}
+
+/** Registers the figures for Prometheus; returns the histogram of delays. */
+export function registerFigures(registry: Registry, figures: Figures): Histogram {
+  const registers = [registry]
+  new Counter({
+    name: 'geospatial_webhook_messages_total',
+    help: 'Tries that a receiver took or did not take, and messages that were given up',
+    labelNames: ['outcome'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [outcome, value] of Object.entries(figures.messages())) this.inc({ outcome }, value)
+    },
+  })
+  new Gauge({
+    name: 'geospatial_webhook_held',
+    help: 'Subscriptions that this process delivers for',
+    registers,
+    collect() {
+      this.set(figures.held())
+    },
+  })
+  for (const [name, help, label, values] of [
+    [
+      'subscriptions',
+      'Subscriptions by state, whoever delivers for them',
+      'state',
+      () => figures.subscriptions(),
+    ],
+    [
+      'waiting_seconds',
+      'How long a message waits at most, for receivers that take messages and for those that do not',
+      'receivers',
+      () => figures.waitingSeconds(),
+    ],
+  ] as const)
+    new Gauge({
+      name: `geospatial_webhook_${name}`,
+      help,
+      labelNames: [label],
+      aggregator: 'max',
+      registers,
+      collect() {
+        for (const [of, value] of Object.entries(values())) this.set({ [label]: of }, value)
+      },
+    })
+  return new Histogram({
+    name: 'geospatial_webhook_delay_seconds',
+    help: 'From the log of changes to the answer of a receiver, of messages that were taken at the first try and logged since this process delivers for their subscription',
+    buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    registers,
+  })
+}

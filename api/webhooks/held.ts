@@ -1,0 +1,74 @@
+import { filterOfTexts, parsePosition, positionText, type ChangeFilter, type Position } from '../stream'
+import type { Delivery, Item } from './delivery'
+import { LONGEST_WISH_MS, messageId } from './message'
+import type { HeldRow, Progress } from './store'
+
+/** A subscription that this process delivers for. */
+export interface Held {
+  readonly row: HeldRow
+  readonly filter: ChangeFilter
+  state: Delivery
+}
+
+/**
+ * A subscription as its row says.
+ * @param now `elapsed`. A failure in the future counts as one of now, and a wait that is longer than any is
+ *   over: the clock of the database was set back
+ */
+export function heldOf(row: HeldRow, now: number, momentOf: (time: Date) => number): Held {
+  const { failures, failingMs, waitMs, resetReason, resetAt } = row
+  const position = row.position === null ? undefined : parsePosition(row.position)
+  const reset =
+    resetReason !== null && position && resetItem(row.id, position, resetReason, resetAt!, momentOf)
+  return {
+    row,
+    filter: filterOfTexts(row.filter),
+    state: {
+      phase: reset ? 'waiting' : 'reading',
+      position,
+      items: reset ? [reset] : [],
+      trouble:
+        failures === 0
+          ? undefined
+          : {
+              failures,
+              since: now - Math.max(0, failingMs ?? 0),
+              nextTry: waitMs === null || waitMs > LONGEST_WISH_MS ? 0 : now + waitMs,
+              error: null,
+            },
+    },
+  }
+}
+
+/** What the row says of a subscription. @param now `elapsed` */
+export function progressOf({ row, state }: Held, now: number): Progress {
+  const { phase, position, items, trouble } = state
+  const { reset } = items[0] ?? {}
+  return {
+    id: row.id,
+    version: row.version,
+    position: position ? positionText(position) : null,
+    resetReason: reset?.reason ?? null,
+    resetAt: reset?.at ?? null,
+    failures: trouble?.failures ?? 0,
+    failingMs: trouble ? now - trouble.since : null,
+    waitMs: trouble?.nextTry ? trouble.nextTry - now : null,
+    lastError: trouble?.error ?? null,
+    disabled: phase === 'disabled' ? 'the receiver answered 410 Gone' : null,
+  }
+}
+
+/** The message that changes were lost, to send at the position after them. */
+export function resetItem(
+  subscription: string,
+  position: Position,
+  reason: string,
+  at: Date,
+  momentOf: (time: Date) => number,
+): Item {
+  const message = {
+    id: messageId(subscription, 'reset', positionText(position)),
+    body: JSON.stringify({ type: 'reset', timestamp: at.toISOString(), data: { reason } }),
+  }
+  return { message, after: position, since: momentOf(at), isNew: false, reset: { reason, at } }
+}

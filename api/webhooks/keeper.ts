@@ -1,0 +1,78 @@
+import { progressOf, type Held } from './held'
+import type { DeadLetter, WebhookStore } from './store'
+
+/** What went on is written this long after it did, so that one statement writes all of it. */
+const KEEP_AFTER_MS = 20
+
+/** Writes how far deliveries got, and dead letters. What cannot be written is written later. */
+export class Keeper {
+  private readonly noted = new Set<Held>()
+  private dead: DeadLetter[] = []
+  private keeping: Promise<void> = Promise.resolve()
+  private timer: NodeJS.Timeout | undefined
+
+  /**
+   * @param holder name of the lease
+   * @param elapsed monotonic milliseconds
+   * @param onRefused called with a subscription that this process has no more, or that is disabled
+   */
+  constructor(
+    private readonly webhooks: WebhookStore,
+    private readonly holder: () => string,
+    private readonly elapsed: () => number,
+    private readonly onRefused: (held: Held) => void,
+    private readonly onError: (error: Error) => void,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.noted.size === 0
+  }
+
+  /** Has the state of a subscription written at the next time. */
+  note(held: Held): void {
+    this.noted.add(held)
+  }
+
+  forget(held: Held): void {
+    this.noted.delete(held)
+  }
+
+  bury(letter: DeadLetter): void {
+    this.dead.push(letter)
+  }
+
+  soon(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined
+      this.keep().catch(this.onError)
+    }, KEEP_AFTER_MS)
+  }
+
+  /** Writes what was noted. One after another: an older state must not be written over a newer one. */
+  keep(): Promise<void> {
+    const kept = this.keeping.then(() => this.write())
+    this.keeping = kept.catch(() => {})
+    return kept
+  }
+
+  private async write(): Promise<void> {
+    const [given, dead] = [[...this.noted], this.dead]
+    if (given.length === 0) return
+    this.noted.clear()
+    this.dead = []
+    const now = this.elapsed()
+    const progress = given.map((held) => progressOf(held, now))
+    let kept: Set<string>
+    try {
+      kept = await this.webhooks.keep(this.holder(), progress, dead)
+    } catch (error) {
+      for (const held of given) this.noted.add(held)
+      this.dead.unshift(...dead)
+      throw error
+    }
+    for (const [i, held] of given.entries()) {
+      const { id, disabled } = progress[i]!
+      if (disabled !== null || !kept.has(id)) this.onRefused(held)
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { setMaxListeners } from 'node:events'
+import type { SafeSender } from '../outgoing'
+import { Semaphore } from '../http/semaphore'
+import { headersOf, type Message } from './message'
+import type { HeldRow } from './store'
+
+/** How a try ended. `error` says why the message was not taken; undefined: it was. */
+export interface Outcome {
+  readonly error?: string
+  readonly status?: number
+  readonly retryAfter?: string | undefined
+}
+
+export interface PostOptions {
+  /** How long a receiver may take for an answer, milliseconds. */
+  readonly timeoutMs: number
+  /** Requests at once, of all and to one host: for receivers that work, and for those that have failed. */
+  readonly atOnce: {
+    readonly working: { all: number; each: number }
+    readonly failing: { all: number; each: number }
+  }
+}
+
+const ERROR_CHARACTERS = 300
+
+/** Requests to receivers, limited in all and to each host. */
+export class Posts {
+  /** Tries that a receiver took or did not take. */
+  readonly figures = { delivered: 0, failed: 0 }
+  private readonly working: Semaphore
+  private readonly failing: Semaphore
+  /** Requests that are on their way. */
+  private readonly requests = new Set<AbortController>()
+
+  /**
+   * @param stopping ends the wait for slots
+   * @param lease no request begins without it; gives the time of signatures
+   */
+  constructor(
+    private readonly sender: SafeSender,
+    private readonly options: PostOptions,
+    private readonly lease: { readonly isHeld: boolean; readonly time: Date },
+    private readonly stopping: AbortSignal,
+  ) {
+    // Each that waits for a slot listens to it.
+    setMaxListeners(0, stopping)
+    const unbounded = { waiting: Infinity, waitingEach: Infinity }
+    this.working = new Semaphore({ ...options.atOnce.working, ...unbounded })
+    this.failing = new Semaphore({ ...options.atOnce.failing, ...unbounded })
+  }
+
+  /**
+   * One try, once there is a slot; undefined: none began, or it was cut off.
+   * @param isWanted asked once there is a slot
+   */
+  async try(
+    row: HeldRow,
+    message: Message,
+    slots: 'working' | 'failing',
+    isWanted: () => boolean,
+  ): Promise<Outcome | undefined> {
+    let release: () => void
+    try {
+      release = await this[slots].acquire(new URL(row.url).host, this.stopping)
+    } catch {
+      return undefined
+    }
+    try {
+      if (!isWanted() || this.stopping.aborted || !this.lease.isHeld) return undefined
+      const outcome = await this.post(row, message)
+      if (outcome) this.figures[outcome.error === undefined ? 'delivered' : 'failed']++
+      return outcome
+    } finally {
+      release()
+    }
+  }
+
+  /** Ends all requests that are on their way, whatever their receivers would answer. */
+  cutOff(): void {
+    for (const request of this.requests) request.abort()
+  }
+
+  private async post(row: HeldRow, message: Message): Promise<Outcome | undefined> {
+    const { timeoutMs } = this.options
+    const request = new AbortController()
+    const late = new Error(`no answer within ${timeoutMs / 1000} seconds`)
+    // Not AbortSignal.any() with a timeout: that timeout may be collected as garbage, and never ends it.
+    const timer = setTimeout(() => request.abort(late), timeoutMs)
+    this.requests.add(request)
+    try {
+      const { status, retryAfter } = await this.sender.post(
+        row.url,
+        headersOf(message, row.secrets, this.lease.time),
+        message.body,
+        request.signal,
+      )
+      if (status >= 200 && status < 300) return { status }
+      return { error: `the receiver answered ${status}`, status, retryAfter }
+    } catch (error) {
+      // By the end of the lease or by a stop, which says nothing of the receiver.
+      if (request.signal.aborted && request.signal.reason !== late) return undefined
+      return { error: failureOf(error as NodeJS.ErrnoException) }
+    } finally {
+      clearTimeout(timer)
+      this.requests.delete(request)
+    }
+  }
+}
+
+/** Why there was no answer, for the operator of the receiver. */
+function failureOf({ code, message }: NodeJS.ErrnoException): string {
+  // OpenSSL's message: an address, "error", a number, "SSL routines", a function, the reason, a file.
+  const [, reason] = /:error:[^:]*:SSL routines:[^:]*:([^:]+)/.exec(message) ?? []
+  if (reason === 'wrong version number') return 'no TLS at this port: is it one of http?'
+  if (reason) return `the TLS handshake failed: ${reason}`
+  if (message === 'no address') return 'its host name has no address'
+  return message.slice(0, ERROR_CHARACTERS) || code || 'no answer'
+}

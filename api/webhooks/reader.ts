@@ -1,0 +1,148 @@
+import type { Store } from '../store'
+import {
+  changesAfter,
+  currentPosition,
+  eventsOf,
+  locate,
+  LostPositionError,
+  positionText,
+  unlocated,
+  type ChangePage,
+  type Position,
+  type RecordEvent,
+} from '../stream'
+import type { DeliveryEvent } from './delivery'
+import { resetItem, type Held } from './held'
+import type { Lease } from './lease'
+import { bodyOf, messageId } from './message'
+import type { HeldRow, WebhookStore } from './store'
+
+/** Positions that are read from at a look: most subscriptions share one. */
+const POSITIONS_AT_ONCE = 16
+/** As for listeners of the stream: a replica that lags catches up in this time. */
+const AHEAD_MS = 10_000
+
+/** Reads changes for the subscriptions that have nothing to send. Those at one position share a read. */
+export class ChangeReader {
+  /** By position, since when the database has not got as far, by performance.now(). */
+  private readonly aheadSince = new Map<string, number>()
+
+  /** @param on called with what was found for a subscription */
+  constructor(
+    private readonly store: Store,
+    private readonly webhooks: WebhookStore,
+    private readonly lease: Lease,
+    private readonly stopping: AbortSignal,
+    private readonly on: (held: Held, event: DeliveryEvent) => void,
+  ) {}
+
+  /** Returns true if there is more right after. Throws if the database does not answer. */
+  async read(all: Iterable<Held>): Promise<boolean> {
+    const groups = await this.groups(all)
+    for (const key of this.aheadSince.keys()) if (!groups.has(key)) this.aheadSince.delete(key)
+    let more = groups.size > POSITIONS_AT_ONCE
+    // Those far behind take turns; the largest groups go first.
+    const largest = [...groups].sort(([, one], [, other]) => other.length - one.length)
+    const turn = [
+      ...largest.slice(0, POSITIONS_AT_ONCE / 2),
+      ...shuffled(largest.slice(POSITIONS_AT_ONCE / 2)),
+    ]
+    for (const [key, group] of turn.slice(0, POSITIONS_AT_ONCE)) {
+      if (this.stopping.aborted) return false
+      if (await this.readFor(key, group)) more = true
+    }
+    return more
+  }
+
+  /** The subscriptions to read for, by finality and position. */
+  private async groups(all: Iterable<Held>): Promise<Map<string, Held[]>> {
+    const groups = new Map<string, Held[]>()
+    const now = new Map<string, Position>()
+    for (const held of all) {
+      const { finality } = held.row
+      if (held.state.phase === 'reading' && !held.state.position) {
+        if (!now.has(finality)) now.set(finality, await currentPosition(this.store, finality))
+        // It may have been dropped meanwhile.
+        if (held.state.phase === 'reading') this.on(held, { type: 'located', position: now.get(finality)! })
+      }
+      if (held.state.phase !== 'reading') continue
+      const key = `${finality} ${positionText(held.state.position!)}`
+      const group = groups.get(key)
+      if (group) group.push(held)
+      else groups.set(key, [held])
+    }
+    return groups
+  }
+
+  private async readFor(key: string, group: readonly Held[]): Promise<boolean> {
+    const [{ row, state }] = group as [Held]
+    const { finality } = row
+    let page: ChangePage
+    try {
+      page = await changesAfter(this.store, finality, state.position!)
+      if (page.ahead) {
+        const since = this.aheadSince.get(key) ?? performance.now()
+        this.aheadSince.set(key, since)
+        if (performance.now() - since > AHEAD_MS) throw new LostPositionError('The database was set back.')
+        return false
+      }
+    } catch (error) {
+      if (!(error instanceof LostPositionError)) throw error
+      const now = await currentPosition(this.store, finality)
+      const { time } = this.lease
+      for (const held of group.filter(isReading))
+        this.on(held, {
+          type: 'lost',
+          item: resetItem(held.row.id, now, error.message, time, (at) => this.lease.momentOf(at)),
+        })
+      return true
+    }
+    const filters = group.map(({ filter }) => filter)
+    if (page.events.length && unlocated(page, filters).length) await locate(this.store, page, filters)
+    const chosen = group.map((held) => [held, eventsOf(page, held.filter)] as const)
+    const bodies = await this.bodiesFor(finality, new Set(chosen.flatMap(([, events]) => events)))
+    for (const [held, events] of chosen) {
+      if (!isReading(held)) continue
+      const items = events.map((event, i) => ({
+        message: {
+          id: messageId(held.row.id, finality, event.chain, event.since, event.change),
+          body: bodies.get(event)!,
+        },
+        after: i === events.length - 1 ? page.end : event.position,
+        since: this.lease.momentOf(event.loggedAt),
+        isNew: event.loggedAt >= held.row.readAt,
+      }))
+      if (items.length > 0 || positionText(held.state.position!) !== positionText(page.end))
+        this.on(held, { type: 'read', items, end: page.end })
+    }
+    return page.more
+  }
+
+  /** What is sent about these events: as whoever sent it first has stored it. */
+  private async bodiesFor(
+    finality: HeldRow['finality'],
+    events: ReadonlySet<RecordEvent>,
+  ): Promise<Map<RecordEvent, string>> {
+    if (events.size === 0) return new Map()
+    const keyOf = ({ chain, since, change }: { chain: string; since: number; change: number }) =>
+      `${chain} ${since} ${change}`
+    const given = [...events].map((event) => {
+      const { chain, since, change } = event
+      return { chain, since, change, body: bodyOf(event) }
+    })
+    const stored = await this.webhooks.storeBodies(finality, given)
+    const bodies = new Map(stored.map((each) => [keyOf(each), each.body]))
+    return new Map([...events].map((event) => [event, bodies.get(keyOf(event))!]))
+  }
+}
+
+function isReading({ state }: Held): boolean {
+  return state.phase === 'reading'
+}
+
+function shuffled<T>(list: readonly T[]): T[] {
+  return list
+    .map((each) => [Math.random(), each] as const)
+    .sort(([one], [other]) => one - other)
+    .map(([, each]) => each)
+}
