@@ -40,11 +40,8 @@ afterAll(async () => {
 function start(databaseUrl = shared.url): Indexer {
   const rpcUrls = [`http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`]
   return (indexer = startIndexer(
-    { chain, rpcUrls, gatewayUrl: undefined, headPollMs: 100 },
-    {
-      ...{ databaseUrl, schemaPolicy: ALL_SCHEMAS, auditCallsPerSecond: 0, indexerMetrics: undefined },
-      rpc: { rateLimit: undefined, batchSize: 10, timeoutMs: 1_000 },
-    },
+    { chain: { ...chain, rpcTimeoutMs: 1_000 }, rpcUrls, gatewayUrl: undefined, headPollMs: 100 },
+    { databaseUrl, schemaPolicy: ALL_SCHEMAS, auditCallsPerSecond: 0, indexerMetrics: undefined },
   ))
 }
 
