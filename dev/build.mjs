@@ -11,6 +11,7 @@ const kernel = [
   'src/eas',
   'src/location',
   'src/chains.ts',
+  'src/errors.ts',
   'src/strict-json.ts',
 ]
 const API = 'dist/api/main.js'

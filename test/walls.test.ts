@@ -85,7 +85,7 @@ const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/loc
  */
 const PORTABLE = [
   ...['src/geodesy', 'src/geodesy/degrees', 'src/operations', 'src/operations/table', 'src/eas/portable'],
-  ...['src/location/names', 'src/location/payload'],
+  ...['src/location/names', 'src/location/payload', 'src/errors'],
 ]
 const SIDE_DOORS = ['api/graphql/squid', 'api/store/model', ...PORTABLE]
 const roomOf = (file: string) =>
@@ -99,6 +99,7 @@ test('every file of api and src is in a room, except files that wire the rooms o
     'src/chains.ts',
     'src/clock.ts',
     'src/config.ts',
+    'src/errors.ts',
     'src/log.ts',
     'src/migrate.ts',
     'src/postgres.ts',

@@ -12,8 +12,8 @@ import {
   type UnitName,
 } from '../../src/operations'
 import { ERROR_PAGES } from '../http/error-pages'
-import { RATE_HEADERS, RETRY_AFTER, answer, ref as refByName, type Schema } from '../http/openapi-components'
-import { COMPUTE_PROBLEMS, type ProblemSlug } from '../http/problems'
+import { RATE_HEADERS, answer, errorHeaders, ref as refByName, type Schema } from '../http/openapi-components'
+import { COMPUTE_ERRORS, type ComputeErrorKind, type ErrorRow } from '../../src/errors'
 import { address, components, constant, named, oneOf, oneOfTexts, orNull, ref, uid } from '../http/schema'
 import { unchecked, withRules } from '../http/validation'
 import { OFFCHAIN_COMPONENTS, OffchainAttestation } from './offchain-schemas'
@@ -693,14 +693,14 @@ const Problem = named(
       type: Type.String({
         description: 'Leads to a page that says what it means and what to do.',
         format: 'uri',
-        pattern: `/errors/(${Object.keys(COMPUTE_PROBLEMS).join('|')})$`,
+        pattern: `/errors/(${Object.keys(COMPUTE_ERRORS).join('|')})$`,
       }),
       title: oneOfTexts(
-        Object.values(COMPUTE_PROBLEMS).map(({ title }) => title),
+        Object.values(COMPUTE_ERRORS).map(({ title }) => title),
         'The kind of error.',
       ),
       status: Type.Unsafe<number>({
-        enum: Object.values(COMPUTE_PROBLEMS).map(({ status }) => status),
+        enum: Object.values(COMPUTE_ERRORS).map(({ status }) => status),
         description: 'The HTTP status.',
       }),
       detail: Type.String({ description: 'What is wrong with this request, and what would be right.' }),
@@ -722,15 +722,11 @@ export const COMPUTE_COMPONENTS = {
 
 /** Every error of the Compute API, from its tables. */
 const ERRORS = Object.fromEntries(
-  (Object.entries(COMPUTE_PROBLEMS) as [ProblemSlug, { status: number }][]).map(([slug, { status }]) => [
-    status,
+  (Object.entries(COMPUTE_ERRORS) as [ComputeErrorKind, ErrorRow][]).map(([slug, row]) => [
+    row.status,
     answer(ref(Problem), `\`${slug}\`: ${ERROR_PAGES[slug].meaning}`, {
       type: 'application/problem+json',
-      ...(status === 429
-        ? { headers: { ...RATE_HEADERS, ...RETRY_AFTER } }
-        : status === 500
-          ? { headers: RETRY_AFTER }
-          : {}),
+      ...(row.retryable && { headers: errorHeaders(row) }),
     }),
   ]),
 )

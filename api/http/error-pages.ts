@@ -1,6 +1,6 @@
 import { html } from './html'
 import { anchor, list, type Page, page } from './pages'
-import { COMPUTE_PROBLEMS, type ProblemSlug } from './problems'
+import { COMPUTE_ERRORS, type ComputeErrorKind } from '../../src/errors'
 
 /** The page that the `type` of an error leads to: what it means, what causes it, what to do. */
 export interface ErrorPage {
@@ -10,7 +10,7 @@ export interface ErrorPage {
 }
 
 /** One page for every error of the Compute API. */
-export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
+export const ERROR_PAGES: Readonly<Record<ComputeErrorKind, ErrorPage>> = {
   'invalid-input': {
     meaning:
       'The request itself is not right, so nothing was computed and nothing was signed. The same request will be refused again.',
@@ -83,19 +83,19 @@ export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
 }
 
 /** The slug of an error; undefined for any other text. */
-export function errorSlug(text: string): ProblemSlug | undefined {
-  return Object.hasOwn(ERROR_PAGES, text) ? (text as ProblemSlug) : undefined
+export function errorSlug(text: string): ComputeErrorKind | undefined {
+  return Object.hasOwn(ERROR_PAGES, text) ? (text as ComputeErrorKind) : undefined
 }
 
 /** The page as data. */
-export function errorPageJson(slug: ProblemSlug, publicBaseUrl: string) {
-  const { status, title } = COMPUTE_PROBLEMS[slug]
+export function errorPageJson(slug: ComputeErrorKind, publicBaseUrl: string) {
+  const { status, title } = COMPUTE_ERRORS[slug]
   const { meaning, causes, remedies } = ERROR_PAGES[slug]
   return { type: `${publicBaseUrl}/errors/${slug}`, title, status, meaning, causes, remedies }
 }
 
 /** The page for a reader in a browser. */
-export function errorPageHtml(slug: ProblemSlug, publicBaseUrl: string): Page {
+export function errorPageHtml(slug: ComputeErrorKind, publicBaseUrl: string): Page {
   const { type, title, status, meaning, causes, remedies } = errorPageJson(slug, publicBaseUrl)
   return page(
     title,

@@ -1,4 +1,5 @@
 import { UID_PATTERN } from '../../src/eas'
+import { RECORDS_ERRORS as ERROR_ROWS, type ErrorRow, type RecordsErrorKind } from '../../src/errors'
 
 /**
  * The named schemas of the API's description (JSON Schema 2020-12): what inputs and answers look like.
@@ -162,20 +163,33 @@ export const answer = (
 
 /** What browsers get. */
 export const HTML: Schema = { type: 'string', description: 'The same as a page, for browsers.' }
+/** Headers of an error that another try may end. */
+export const errorHeaders = ({ status, retryable }: ErrorRow): Schema | undefined =>
+  retryable
+    ? { ...(status === ERROR_ROWS['rate-limited'].status && RATE_HEADERS), ...RETRY_AFTER }
+    : undefined
 /** An error in the form of the Records API. */
 export const recordsError = (description: string, headers?: Schema) => ({
   description,
   ...(headers && { headers }),
   content: { 'application/json': { schema: ref('RecordsError') }, 'text/html': { schema: HTML } },
 })
+/** An error of the Records API, by its status. */
+export const recordsErrors = (texts: Partial<Record<RecordsErrorKind, string>>) =>
+  Object.fromEntries(
+    Object.entries(texts).map(([kind, description]) => {
+      const row = ERROR_ROWS[kind as RecordsErrorKind]
+      return [row.status, recordsError(description, errorHeaders(row))] as const
+    }),
+  )
 
 /** Errors of routes that read what is indexed. */
-export const RECORDS_ERRORS = {
-  400: recordsError('A parameter is wrong, unknown, or given twice.'),
-  429: recordsError('Too many requests.', { ...RATE_HEADERS, ...RETRY_AFTER }),
-  500: recordsError('A fault of ours.'),
-  503: recordsError('The database is out of reach.', RETRY_AFTER),
-}
+export const RECORDS_ERRORS = recordsErrors({
+  'invalid-query': 'A parameter is wrong, unknown, or given twice.',
+  'rate-limited': 'Too many requests.',
+  'internal-error': 'A fault of ours.',
+  unavailable: 'The database is out of reach.',
+})
 const ETAG = {
   etag: text('Names the state of the data; with If-None-Match, the answer is 304 until a record changes.'),
 }
@@ -192,4 +206,3 @@ export function formats(summary: string, schemas: Record<string, Schema>, header
     304: NOT_MODIFIED,
   }
 }
-

@@ -70,4 +70,3 @@ export function readPoint(text: string, name: string): readonly [number, number]
     )
   return [lng, lat]
 }
-

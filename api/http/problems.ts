@@ -1,38 +1,13 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  COMPUTE_ERRORS,
+  RECORDS_ERRORS,
+  type ComputeErrorKind,
+  type RecordsErrorKind,
+} from '../../src/errors'
 import { GeometryError } from '../../src/geodesy'
 import { sendPage } from './pages'
 import { problemPage, wantsPage } from './problem-page'
-
-/**
- * Errors of the Compute API (docs/spec/interface.md 10; RFC 7807): slug -> status and title. Nothing else
- * ever leaves /compute.
- */
-export const COMPUTE_PROBLEMS = {
-  'invalid-input': { status: 400, title: 'Invalid Input' },
-  'attestation-not-found': { status: 404, title: 'Attestation Not Found' },
-  'verification-failed': { status: 401, title: 'Verification Failed' },
-  'computation-error': { status: 500, title: 'Computation Error' },
-  'rate-limited': { status: 429, title: 'Too Many Requests' },
-} as const
-export type ProblemSlug = keyof typeof COMPUTE_PROBLEMS
-
-/** Errors of the Records API (docs/spec/interface.md 10): kind -> status and message. */
-const RECORDS_ERRORS = {
-  'invalid-request': { status: 400, message: 'Invalid request' },
-  'invalid-query': { status: 400, message: 'Invalid query parameter' },
-  'invalid-format': { status: 400, message: 'Invalid format parameter' },
-  'invalid-bbox': { status: 400, message: 'Invalid bbox format' },
-  unauthorized: { status: 401, message: 'Unauthorized' },
-  'invalid-uid': { status: 400, message: 'Invalid UID format' },
-  'record-not-found': { status: 404, message: 'Location record not found' },
-  'answer-not-found': { status: 404, message: 'Answer not found' },
-  'not-found': { status: 404, message: 'Not found' },
-  'method-not-allowed': { status: 405, message: 'Method not allowed' },
-  'rate-limited': { status: 429, message: 'Rate limit exceeded' },
-  'internal-error': { status: 500, message: 'Internal error' },
-  unavailable: { status: 503, message: 'Temporarily unavailable' },
-} as const
-type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 
 /**
  * Names the other chains on which an attestation was read that a chain does not have; empty if none is known.
@@ -59,12 +34,17 @@ export class ComputeError extends Error {
   override readonly name = 'ComputeError'
 
   constructor(
-    readonly slug: ProblemSlug,
+    readonly slug: ComputeErrorKind,
     detail: string,
     /** Seconds after which another try makes sense. */
     readonly retryAfter?: number,
   ) {
     super(detail)
+  }
+
+  /** True if the same request may succeed later. */
+  get retryable(): boolean {
+    return this.retryAfter !== undefined || COMPUTE_ERRORS[this.slug].retryable === true
   }
 
   /** The same error, about a part of the request: `prefix` goes before its detail. */
@@ -98,18 +78,19 @@ export class RecordsError extends Error {
   override readonly name = 'RecordsError'
   readonly status: number
 
+  /** True if the same request may succeed later. */
+  readonly retryable: boolean
+
   /** @param kind or the name of the parameter that is wrong */
   constructor(
     kind: RecordsErrorKind | { parameter: string },
     readonly detail: string,
     status?: number,
   ) {
-    const { status: usual, message } =
-      typeof kind === 'string'
-        ? RECORDS_ERRORS[kind]
-        : { status: 400, message: `Invalid ${kind.parameter} parameter` }
-    super(message)
-    this.status = status ?? usual
+    const row = RECORDS_ERRORS[typeof kind === 'string' ? kind : 'invalid-parameter']
+    super(typeof kind === 'string' ? row.message : row.message.replace('<name>', () => kind.parameter))
+    this.status = status ?? row.status
+    this.retryable = row.retryable
   }
 }
 
@@ -215,11 +196,11 @@ function problemOf(
  */
 export function computeProblem(
   publicBaseUrl: string,
-  slug: ProblemSlug,
+  slug: ComputeErrorKind,
   detail: string,
-  status: number = COMPUTE_PROBLEMS[slug].status,
+  status: number = COMPUTE_ERRORS[slug].status,
 ): Problem {
-  return { type: `${publicBaseUrl}/errors/${slug}`, title: COMPUTE_PROBLEMS[slug].title, status, detail }
+  return { type: `${publicBaseUrl}/errors/${slug}`, title: COMPUTE_ERRORS[slug].title, status, detail }
 }
 
 /** Problem details as they are sent. */
@@ -271,8 +252,7 @@ export function recordsErrorHandler(publicBaseUrl: string) {
 
 function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): RecordsError {
   if (error instanceof RecordsError) {
-    if (error.status === 429 && !reply.hasHeader('retry-after'))
-      reply.header('retry-after', RETRY_AFTER_SECONDS)
+    if (error.retryable && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_SECONDS)
     return error
   }
   if (error instanceof UnavailableError) {

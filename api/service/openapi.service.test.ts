@@ -35,7 +35,7 @@ import { buildTestServer } from '../../test/api'
 import { readManual } from './manual'
 import { RECORDED_BASE_URL, type Example } from './openapi-examples'
 import { OPERATIONS } from '../../src/operations'
-import { COMPUTE_PROBLEMS } from '../http/problems'
+import { COMPUTE_ERRORS } from '../../src/errors'
 import { PublishedViews } from '../graphql/sql'
 import { SafeSender } from '../outgoing'
 import { Store } from '../store'
@@ -799,7 +799,7 @@ describe('the document', () => {
       }
       if (path.startsWith('/compute/'))
         expect(Object.keys(operation.responses)).toEqual(
-          ['200', ...Object.values(COMPUTE_PROBLEMS).map(({ status }) => String(status))].sort(),
+          ['200', ...Object.values(COMPUTE_ERRORS).map(({ status }) => String(status))].sort(),
         )
     }
     const ids = operations().map(({ operation }) => operation.operationId as string)
@@ -966,7 +966,7 @@ describe('schemas and behaviour', () => {
 describe('pages', () => {
   const page = (url: string, accept?: string) =>
     app.inject({ url, headers: accept === undefined ? {} : { accept } })
-  test.each(Object.entries(COMPUTE_PROBLEMS))(
+  test.each(Object.entries(COMPUTE_ERRORS))(
     '%s leads to one, for a browser and for a program',
     async (slug, { status, title }) => {
       const html = await page(

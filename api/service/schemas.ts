@@ -2,7 +2,7 @@ import { Type, type TSchema } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
 import { RETRY_AFTER, answer, recordsError } from '../http/openapi-components'
 import { SUBMISSIONS } from '../../src/config'
-import { COMPUTE_PROBLEMS, type ProblemSlug } from '../http/problems'
+import { COMPUTE_ERRORS, type ComputeErrorKind } from '../../src/errors'
 import { CHAIN_READINESS } from '../store'
 import { address, components, constant, named, oneOfTexts, orNull, ref, uid } from '../http/schema'
 
@@ -250,7 +250,7 @@ export const SERVICE_ROUTES = {
     'Where the `type` of every error of the Compute API leads. HTML for a browser (`Accept: text/html`), else JSON.',
     {
       params: Type.Object({
-        slug: oneOfTexts(Object.keys(COMPUTE_PROBLEMS) as ProblemSlug[], "The end of the error's `type`."),
+        slug: oneOfTexts(Object.keys(COMPUTE_ERRORS) as ComputeErrorKind[], "The end of the error's `type`."),
       }),
       response: {
         200: {

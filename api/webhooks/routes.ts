@@ -4,7 +4,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { CHANGES_KEPT_DAYS } from '../../src/config'
 import type { SafeSender } from '../outgoing'
-import { recordsError, RETRY_AFTER } from '../http/openapi-components'
+import { recordsError, recordsErrors } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { knownTexts } from '../http/parameters'
 import type { Finality, Store } from '../store'
@@ -73,11 +73,11 @@ const DEAD_LETTER = Type.Object({
 const BY_ID = {
   params: { type: 'object', properties: { id: { type: 'string', description: 'Of the subscription.' } } },
 } as const
-const ERRORS = {
-  400: recordsError('The request is wrong.'),
-  401: recordsError('The admin key is missing, or is another one.'),
-  503: recordsError('The database is out of reach.', RETRY_AFTER),
-}
+const ERRORS = recordsErrors({
+  'invalid-request': 'The request is wrong.',
+  unauthorized: 'The admin key is missing, or is another one.',
+  unavailable: 'The database is out of reach.',
+})
 const UNKNOWN = { 404: recordsError('There is no such subscription, or message.') }
 const OF_FILE = { 409: recordsError('It is one of WEBHOOKS_FILE: change the file.') }
 

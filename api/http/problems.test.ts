@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { COMPUTE_ERRORS, COMPUTE_TEXTS, RECORDS_ERRORS, RECORDS_TEXTS, type ErrorRow } from '../../src/errors'
+import { ComputeError, RecordsError } from './problems'
+
+const PAGE = 'docs/reference/errors.md'
+
+test(`${PAGE} has every error: with -u its tables are written`, async () => {
+  const retry = ({ retryable }: ErrorRow) =>
+    retryable === true ? 'after `Retry-After`' : retryable ? 'with `Retry-After`' : 'no'
+  const table = (head: string, rows: [string, ErrorRow, string][]) =>
+    [
+      `| ${head} | status | retry | meaning |`,
+      '|---|---|---|---|',
+      ...rows.map(([name, row, text]) => `| \`${name}\` | ${row.status} | ${retry(row)} | ${text} |`),
+    ].join('\n')
+  const keysOf = <K extends string>(record: Readonly<Record<K, unknown>>) => Object.keys(record) as K[]
+  const tables = {
+    slug: table(
+      'slug',
+      keysOf(COMPUTE_ERRORS).map((kind) => [kind, COMPUTE_ERRORS[kind], COMPUTE_TEXTS[kind]]),
+    ),
+    '`message`': table(
+      '`message`',
+      keysOf(RECORDS_ERRORS).map((kind) => [
+        RECORDS_ERRORS[kind].message,
+        RECORDS_ERRORS[kind],
+        RECORDS_TEXTS[kind],
+      ]),
+    ),
+  }
+  let page = readFileSync(PAGE, 'utf8')
+  for (const [head, text] of Object.entries(tables)) {
+    const before = new RegExp(`^\\| ${head} \\|.*\\n(?:\\|.*\\n)*`, 'm')
+    expect([head, before.test(page)]).toEqual([head, true])
+    page = page.replace(before, () => `${text}\n`)
+  }
+  await expect(page).toMatchFileSnapshot(`../../${PAGE}`)
+})
+test('an error is retryable by its kind, or by the time that it names', () => {
+  const of = (error: { retryable: boolean }) => error.retryable
+  expect([
+    of(new ComputeError('rate-limited', '')),
+    of(new ComputeError('computation-error', '')),
+    of(new ComputeError('computation-error', '', 5)),
+    of(new ComputeError('invalid-input', '')),
+    of(new RecordsError('unavailable', '')),
+    of(new RecordsError({ parameter: 'chain' }, '')),
+  ]).toEqual([true, false, true, false, true, false])
+  expect(new RecordsError({ parameter: '$&' }, '').message).toBe('Invalid $& parameter')
+})

@@ -1,0 +1,70 @@
+/**
+ * The errors of the service, a table for each face: what a client gets, and what the documents say. It runs
+ * in browsers too: the client has its classes from it.
+ */
+
+export interface ErrorRow {
+  /** HTTP status; some errors are sent with a more precise one. */
+  readonly status: number
+  /** True if the same request may succeed later. `Retry-After`: if the response has this header. */
+  readonly retryable: boolean | 'Retry-After'
+}
+
+/**
+ * Errors of the Compute API by slug (docs/spec/interface.md 10; RFC 7807). Nothing else ever leaves
+ * /compute.
+ */
+export const COMPUTE_ERRORS = {
+  'invalid-input': { status: 400, title: 'Invalid Input', retryable: false },
+  'attestation-not-found': { status: 404, title: 'Attestation Not Found', retryable: false },
+  'verification-failed': { status: 401, title: 'Verification Failed', retryable: false },
+  'computation-error': { status: 500, title: 'Computation Error', retryable: 'Retry-After' },
+  'rate-limited': { status: 429, title: 'Too Many Requests', retryable: true },
+} as const satisfies Readonly<Record<string, ErrorRow & { title: string }>>
+export type ComputeErrorKind = keyof typeof COMPUTE_ERRORS
+
+/** Errors of the Records API by kind, which a client knows by `message` (docs/spec/interface.md 10). */
+export const RECORDS_ERRORS = {
+  'invalid-parameter': { status: 400, message: 'Invalid <name> parameter', retryable: false },
+  'invalid-bbox': { status: 400, message: 'Invalid bbox format', retryable: false },
+  'invalid-query': { status: 400, message: 'Invalid query parameter', retryable: false },
+  'invalid-uid': { status: 400, message: 'Invalid UID format', retryable: false },
+  'invalid-request': { status: 400, message: 'Invalid request', retryable: false },
+  unauthorized: { status: 401, message: 'Unauthorized', retryable: false },
+  'record-not-found': { status: 404, message: 'Location record not found', retryable: false },
+  'answer-not-found': { status: 404, message: 'Answer not found', retryable: false },
+  'not-found': { status: 404, message: 'Not found', retryable: false },
+  'method-not-allowed': { status: 405, message: 'Method not allowed', retryable: false },
+  'rate-limited': { status: 429, message: 'Rate limit exceeded', retryable: true },
+  'internal-error': { status: 500, message: 'Internal error', retryable: false },
+  unavailable: { status: 503, message: 'Temporarily unavailable', retryable: true },
+} as const satisfies Readonly<Record<string, ErrorRow & { message: string }>>
+export type RecordsErrorKind = keyof typeof RECORDS_ERRORS
+
+/** What the documents say about each error: Markdown, with links as from docs/reference. */
+export const COMPUTE_TEXTS: Readonly<Record<ComputeErrorKind, string>> = {
+  'invalid-input': 'anything wrong with the request, an unknown content type included',
+  'attestation-not-found': 'no such attestation on that chain',
+  'verification-failed':
+    'an [offchain attestation](offchain.md) is not what it claims, or is no longer valid; an earlier answer is not one of this service; a [signed request](wallet.md) is not valid',
+  'computation-error':
+    'the service failed; or, with `Retry-After`, the database or the RPC endpoint is unreachable, or too many large geometries are being measured; or the geometries are so entangled that measuring them takes more than 20 s (`detail` says which). Nothing was signed',
+  'rate-limited': 'too many requests ([limits](limits.md#requests))',
+}
+export const RECORDS_TEXTS: Readonly<Record<RecordsErrorKind, string>> = {
+  'invalid-parameter': 'the value of a parameter is wrong',
+  'invalid-bbox': '`bbox` is malformed',
+  'invalid-query': 'the query string cannot be read, or has an unknown parameter',
+  'invalid-uid': 'the path has no UID',
+  'invalid-request':
+    'the request is wrong; with 409 something else is in the way ([webhooks](webhooks.md)), with 431 the head is too large',
+  unauthorized: 'the key of the [admin API](webhooks.md#the-admin-api) is missing or another one',
+  'record-not-found': 'no record has the UID',
+  'answer-not-found': 'no answer of this service has the UID',
+  'not-found': 'there is no such endpoint or resource',
+  'method-not-allowed': '`Allow` has the methods that the endpoint has',
+  'rate-limited':
+    "too many requests in an hour, or too many of the client's at once ([shares](limits.md#requests))",
+  'internal-error': 'the service failed',
+  unavailable: 'the database is unreachable, or there was no free place for too long',
+}
