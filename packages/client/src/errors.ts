@@ -1,5 +1,5 @@
+import { COMPUTE_ERRORS, RECORDS_ERRORS, type ComputeErrorKind } from '../../../src/errors'
 import type { BatchAnswer } from './types'
-import type { operations } from './openapi'
 
 /** Every error of this package. Its message is a sentence that says what is wrong and what to do. */
 export class GeoError extends Error {
@@ -9,6 +9,11 @@ export class GeoError extends Error {
    * later request failed: a batch of its own. Undefined if there are none. Logs and JSON leave it out.
    */
   declare readonly answered?: BatchAnswer
+
+  /** True if the same call may succeed later. */
+  get retryable(): boolean {
+    return false
+  }
 }
 
 /** What the service said when it refused a request. */
@@ -40,6 +45,15 @@ export class ApiError extends GeoError implements Refusal {
     this.detail = detail
     this.type = type
     this.retryAfter = retryAfter
+  }
+
+  override get retryable(): boolean {
+    return (
+      this.retryAfter !== undefined ||
+      [RECORDS_ERRORS['rate-limited'].status, RECORDS_ERRORS.unavailable.status].some(
+        (status) => status === this.status,
+      )
+    )
   }
 }
 /** `invalid-input`, and any 4xx of the Records API that has no class of its own. */
@@ -74,6 +88,10 @@ export class UnavailableError extends ApiError {
 /** No answer: the service or a chain's node cannot be reached, or did not answer in time. */
 export class ConnectionError extends GeoError {
   override name = 'ConnectionError'
+
+  override get retryable(): boolean {
+    return true
+  }
 }
 /** The service is older than this package, or something else answers at its address. */
 export class ServiceVersionError extends GeoError {
@@ -143,22 +161,23 @@ export class PartlyAttestedError extends GeoError {
   }
 }
 
-type Kind = new (refusal: Refusal) => ApiError
-/** By the slugs of the API's description: a slug that is new there does not compile without its class. */
-const BY_SLUG: Readonly<Record<operations['getErrorPage']['parameters']['path']['slug'], Kind>> = {
+type ApiErrorClass = new (refusal: Refusal) => ApiError
+/** One class for each slug of the Compute API. */
+const CLASSES: Readonly<Record<ComputeErrorKind, ApiErrorClass>> = {
   'invalid-input': InvalidInputError,
   'attestation-not-found': AttestationNotFoundError,
   'verification-failed': VerificationFailedError,
   'computation-error': ComputationError,
   'rate-limited': RateLimitedError,
 }
-const BY_STATUS: Readonly<Record<number, Kind>> = {
-  401: VerificationFailedError,
-  404: AttestationNotFoundError,
-  429: RateLimitedError,
-  500: ComputationError,
-  503: UnavailableError,
-}
+/** Errors of the Records API, and of what answers in the service's place, by status. */
+const BY_STATUS = new Map<number, ApiErrorClass>([
+  ...(Object.keys(CLASSES) as ComputeErrorKind[]).map((slug): [number, ApiErrorClass] => [
+    COMPUTE_ERRORS[slug].status,
+    CLASSES[slug],
+  ]),
+  [RECORDS_ERRORS.unavailable.status, UnavailableError],
+])
 
 /** The error for an answer that is no success: problem details, the form of the Records API, or GraphQL's. */
 export function apiError(status: number, body: unknown, retryAfter?: number): ApiError {
@@ -179,8 +198,8 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
   const isBlank = refusal.type === 'about:blank' && status < 500
   const Class = isBlank
     ? InvalidInputError
-    : ((BY_SLUG as Readonly<Record<string, Kind>>)[slug] ??
-      BY_STATUS[status] ??
+    : ((Object.hasOwn(CLASSES, slug) ? CLASSES[slug as ComputeErrorKind] : undefined) ??
+      BY_STATUS.get(status) ??
       (status < 500 ? InvalidInputError : ApiError))
   return new Class(refusal)
 }
