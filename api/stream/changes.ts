@@ -6,10 +6,10 @@ import {
   type ChainChanges,
   type ChangedRecord,
   type ChangeIds,
-  type ChangeKind,
   type Finality,
   type Store,
 } from '../store'
+import { eventOf, type EventName } from './events'
 import { recordText } from '../formats'
 
 /** Changes of a chain that are read at once. */
@@ -27,9 +27,6 @@ export interface Position {
   epoch: string
   ids: ChangeIds
 }
-
-/** The names of events that tell of a record. */
-export type EventName = ChangeKind | 'corrected'
 
 /** What happened to a record, as listeners get it. */
 export interface RecordEvent {
@@ -160,7 +157,7 @@ export async function changesAfter(
       const record = records.get(id)
       // A record that is gone already is left out: its `reorged` follows.
       if (record || kind === 'reorged') {
-        const name = kind === 'reorged' && finality === 'final' ? 'corrected' : kind
+        const name = eventOf(kind, finality)
         const position = { epoch, ids: { ...ids } }
         const data = record ? recordText(record) : JSON.stringify({ uid, chain })
         events.push({

@@ -20,6 +20,7 @@ export {
   type Position,
   type RecordEvent,
 } from './changes'
+export { messageType } from './events'
 export { filterOfTexts } from './filter'
 export { LIVE, type LiveOptions, LiveRecords } from './live'
 export { streamRoutes } from './routes'

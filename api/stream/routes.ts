@@ -7,6 +7,7 @@ import { workOf } from '../http/work'
 import { FINALITIES, type Finality } from '../store'
 import { invalid, parameter, queryOf, readParameters, readText } from '../http/parameters'
 import { parsePosition, type Position } from './changes'
+import { eventTable } from './events'
 import { CHANGE_FILTERS, filterOf } from './filter'
 import type { LiveRecords } from './live'
 
@@ -37,9 +38,12 @@ const SCHEMA = {
   tags: ['Records'],
   summary: 'What happens to records, as it happens',
   description: [
-    'Server-Sent Events, as `EventSource` of browsers reads them. `new`, `revoked` (data: the record as it is now) and `reorged`: the chain took it back (data: `{"uid","chain"}` where the record is gone, the record where only its revocation is). Data replaces what is known of that UID and chain.',
-    'Who comes back with the `id` of the last event (browsers do) is told all since, once and in order, by any copy of the service. `reset` says that this is not possible: load the list anew, then go on. Without one it begins now: begin to listen, then load the list. Changes are kept for 7 days.',
-    'With `finality=final` a record is told when its block is final, and its revocation when that block is, each once; nothing that a reorg took back, or may take back, is told or shown. `corrected` in place of `reorged`: a node had made it up, as the audit proved.',
+    'Server-Sent Events, as `EventSource` of browsers reads them. Data replaces what is known of that UID and chain.',
+    eventTable((name) => name)
+      .map(([name, meaning, data]) => `- ${name}: ${meaning}. Data: ${data}.`)
+      .join('\n'),
+    'A client that comes back with the `id` of the last event (browsers do) gets all changes since, once and in order, from any API instance, or a `reset`. Without one the stream begins now: begin to listen, then load the list. Changes are kept for 7 days.',
+    'With `finality=final` a record is sent when its block is final, and its revocation when that block is, each once; nothing that a reorg removed, or may remove, is sent or shown.',
     '`reorged` of records that are gone passes all filters but `chain`. A comment every 15 seconds is a sign of life.',
   ].join('\n\n'),
   querystring: QUERY,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import type { RecordEvent } from '../stream'
+import { messageType, type RecordEvent } from '../stream'
 
 /** A message as it is sent: its body is the same at every try, by any process. */
 export interface Message {
@@ -15,7 +15,7 @@ export const LONGEST_WISH_MS = 24 * 3_600_000
 
 /** The body of the message about an event: JSON of `type`, `timestamp` and `data`. */
 export function bodyOf({ name, loggedAt, data }: RecordEvent): string {
-  return `{"type":"record.${name}","timestamp":"${loggedAt.toISOString()}","data":${data}}`
+  return `{"type":"${messageType(name)}","timestamp":"${loggedAt.toISOString()}","data":${data}}`
 }
 
 /** A webhook-id: what makes the message one. */

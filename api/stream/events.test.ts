@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { EVENTS, eventOf, eventTable, messageType } from './events'
+
+test.each([
+  ['docs/reference/streams.md', 'event', (name: string) => name],
+  ['docs/reference/webhooks.md', '`type`', messageType],
+] as const)('%s has every event: with -u its table is written', async (file, head, nameOf) => {
+  const rows = [[head, 'meaning', 'data'], ['---', '---', '---'], ...eventTable(nameOf)]
+  const page = readFileSync(file, 'utf8')
+  const before = new RegExp(`^\\| ${head} \\|.*\\n(?:\\|.*\\n)*`, 'm')
+  expect(before.test(page)).toBe(true)
+  const text = rows
+    .map((cells) => (cells[0] === '---' ? '|---|---|---|' : `| ${cells.join(' | ')} |`))
+    .join('\n')
+  await expect(page.replace(before, () => `${text}\n`)).toMatchFileSnapshot(`../../${file}`)
+})
+test('a reorg is a correction for listeners of final changes', () => {
+  expect([eventOf('reorged', 'latest'), eventOf('reorged', 'final'), eventOf('new', 'final')]).toEqual([
+    ...['reorged', 'corrected', 'new'],
+  ])
+  expect(Object.keys(EVENTS).map((name) => messageType(name as keyof typeof EVENTS))).toEqual([
+    ...['record.new', 'record.revoked', 'record.reorged', 'record.corrected', 'reset'],
+  ])
+})
