@@ -109,230 +109,251 @@ const route = (
 })
 
 /**
- * /admin/v0/webhooks: subscriptions of webhooks, for who knows the key (docs/reference/webhooks.md). Errors
- * are those of the Records API.
+ * /admin/v0/webhooks: subscriptions of webhooks, for clients that know the key (docs/reference/webhooks.md).
+ * Errors are those of the Records API.
  */
-export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }: WebhookAdminParts) {
+export function webhookAdminRoutes(parts: WebhookAdminParts) {
+  return (app: FastifyInstance, _options: object, done: () => void): void => {
+    checkRequests(app, parts.adminKey)
+    subscriptionRoutes(app, parts)
+    changeRoutes(app, parts)
+    deadLetterRoutes(app, parts)
+    done()
+  }
+}
+
+function checkRequests(app: FastifyInstance, adminKey: string): void {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   const wanted = digest(`Bearer ${adminKey}`)
-  const known = async (id: string): Promise<SubscriptionRow> => {
-    const row = await webhooks.get(id)
-    if (!row) throw new RecordsError('not-found', `There is no subscription '${id.slice(0, 64)}'`)
-    return row
-  }
-  /** One that was made here: the others are changed in their file. */
-  const own = async (id: string): Promise<SubscriptionRow> => {
-    const row = await known(id)
-    if (row.source === 'file')
-      throw new RecordsError(
-        'invalid-request',
-        'This subscription is one of WEBHOOKS_FILE: change the file',
-        409,
-      )
-    return row
-  }
-  /** Throws where replaying from this position would send a `reset`, and lose what was not delivered yet. */
-  const expectKept = async (text: string, finality: Finality): Promise<void> => {
-    const position = parsePosition(text)
-    const problem = (why: string) =>
-      new RecordsError(
-        'invalid-request',
-        `position: expected the id of an event of the stream with finality=${finality}. ${why}`,
-      )
-    if (!position) throw problem('This is none.')
-    try {
-      const { ahead } = await changesAfter(store, finality, position)
-      if (ahead) throw problem('This one lies beyond the last event.')
-    } catch (error) {
-      throw error instanceof LostPositionError ? problem(error.message) : error
+  app.addHook('onRequest', (request, reply, next) => {
+    if (timingSafeEqual(digest(request.headers.authorization ?? ''), wanted)) return next()
+    void reply.header('www-authenticate', 'Bearer')
+    next(new RecordsError('unauthorized', 'Expected the header Authorization: Bearer and the admin key'))
+  })
+  app.addHook('preHandler', (request, _reply, next) => {
+    const { querystring, body } = (request.routeOptions.schema ?? {}) as {
+      querystring?: TObject
+      body?: TObject
     }
-  }
-  const idOf = (request: FastifyRequest) => (request.params as { id: string }).id
-  const queryOf = (request: FastifyRequest) => request.query as Record<string, string | undefined>
+    knownTexts(request.query as Record<string, unknown>, Object.keys(querystring?.properties ?? {}))
+    // Postgres takes it in no text.
+    const given = Object.values({ ...(request.params as object), ...(request.query as object) })
+    if (given.some((value) => String(value).includes('\0')))
+      throw new RecordsError('invalid-request', 'Expected an address without NUL (%00)')
+    if (!body && JSON.stringify(request.body ?? {}) !== '{}')
+      throw new RecordsError('invalid-request', 'body: expected none')
+    next()
+  })
+  app.addHook('onSend', (_request, reply, _payload, next) => {
+    void reply.header('cache-control', 'no-store')
+    next()
+  })
+}
 
-  return (app: FastifyInstance, _options: object, done: () => void): void => {
-    app.addHook('onRequest', (request, reply, next) => {
-      if (timingSafeEqual(digest(request.headers.authorization ?? ''), wanted)) return next()
-      void reply.header('www-authenticate', 'Bearer')
-      next(new RecordsError('unauthorized', 'Expected the header Authorization: Bearer and the admin key'))
-    })
-    app.addHook('preHandler', (request, _reply, next) => {
-      const { querystring, body } = (request.routeOptions.schema ?? {}) as {
-        querystring?: TObject
-        body?: TObject
-      }
-      knownTexts(request.query as Record<string, unknown>, Object.keys(querystring?.properties ?? {}))
-      // Postgres takes it in no text.
-      const given = Object.values({ ...(request.params as object), ...(request.query as object) })
-      if (given.some((value) => String(value).includes('\0')))
-        throw new RecordsError('invalid-request', 'Expected an address without NUL (%00)')
-      if (!body && JSON.stringify(request.body ?? {}) !== '{}')
-        throw new RecordsError('invalid-request', 'body: expected none')
-      next()
-    })
-    app.addHook('onSend', (_request, reply, _payload, next) => {
-      void reply.header('cache-control', 'no-store')
-      next()
-    })
+/** Routes that make, show and end subscriptions. */
+function subscriptionRoutes(app: FastifyInstance, { webhooks, sender }: WebhookAdminParts): void {
+  app.post(
+    '/webhooks',
+    route(
+      'addWebhook',
+      'Adds a subscription',
+      'It begins now. `secret` is not shown again.',
+      [201, WITH_SECRET],
+      { 409: recordsError('There are as many as there may be.') },
+      { body: GIVEN },
+    ),
+    async (request, reply) => {
+      const given = bodyOf(GIVEN, request.body)
+      const { url, finality = 'final', filter = {}, secret = madeSecret() } = given
+      if (!isSecret(secret))
+        throw new RecordsError('invalid-request', 'secret: expected whsec_ and 24 to 64 bytes in base64')
+      const problem = problemOf(given, sender)
+      if (problem) throw new RecordsError('invalid-request', problem)
+      const id = `wh_${randomBytes(12).toString('hex')}`
+      const row = await webhooks.add({ id, url, finality, filter, secrets: [secret] }, MOST_SUBSCRIPTIONS)
+      if (!row)
+        throw new RecordsError('invalid-request', `There are ${MOST_SUBSCRIPTIONS} already, the most`, 409)
+      return reply.status(201).send({ ...row, secret })
+    },
+  )
+  app.get(
+    '/webhooks',
+    route(
+      'listWebhooks',
+      'Subscriptions, in the order of their ids',
+      'At most 100 a page.',
+      [200, Type.Array(SUBSCRIPTION)],
+      {},
+      {
+        querystring: {
+          type: 'object',
+          properties: { after: { type: 'string', description: 'The last id of the page before.' } },
+        },
+      },
+    ),
+    (request) => webhooks.list(queryOf(request).after ?? '', PAGE),
+  )
+  app.get(
+    '/webhooks/:id',
+    route('getWebhook', 'A subscription', 'Secrets are not shown.', [200, SUBSCRIPTION], UNKNOWN, BY_ID),
+    (request) => known(webhooks, idOf(request)),
+  )
+  app.delete(
+    '/webhooks/:id',
+    route(
+      'removeWebhook',
+      'Ends a subscription',
+      'A message that is on its way still arrives.',
+      [204, undefined],
+      { ...UNKNOWN, ...OF_FILE },
+      BY_ID,
+    ),
+    async (request, reply) => {
+      await webhooks.remove((await own(webhooks, idOf(request))).id)
+      return reply.status(204).send()
+    },
+  )
+}
 
-    app.post(
-      '/webhooks',
-      route(
-        'addWebhook',
-        'Adds a subscription',
-        'It begins now. `secret` is not shown again.',
-        [201, WITH_SECRET],
-        { 409: recordsError('There are as many as there may be.') },
-        { body: GIVEN },
-      ),
-      async (request, reply) => {
-        const given = bodyOf(GIVEN, request.body)
-        const { url, finality = 'final', filter = {}, secret = madeSecret() } = given
-        if (!isSecret(secret))
-          throw new RecordsError('invalid-request', 'secret: expected whsec_ and 24 to 64 bytes in base64')
-        const problem = problemOf(given, sender)
-        if (problem) throw new RecordsError('invalid-request', problem)
-        const id = `wh_${randomBytes(12).toString('hex')}`
-        const row = await webhooks.add({ id, url, finality, filter, secrets: [secret] }, MOST_SUBSCRIPTIONS)
-        if (!row)
-          throw new RecordsError('invalid-request', `There are ${MOST_SUBSCRIPTIONS} already, the most`, 409)
-        return reply.status(201).send({ ...row, secret })
+/** Routes that change a subscription. */
+function changeRoutes(app: FastifyInstance, { store, webhooks, clock }: WebhookAdminParts): void {
+  app.post(
+    '/webhooks/:id/rotate-secret',
+    route(
+      'rotateWebhookSecret',
+      'A new secret',
+      'The old one signs too for 24 hours.',
+      [200, WITH_SECRET],
+      { ...UNKNOWN, ...OF_FILE },
+      BY_ID,
+    ),
+    async (request) => {
+      const row = await own(webhooks, idOf(request))
+      const secret = madeSecret()
+      await webhooks.rotate(row.id, secret)
+      return { ...row, secret }
+    },
+  )
+  app.post(
+    '/webhooks/:id/replay',
+    route(
+      'replayWebhook',
+      'Sends again what follows a position or a time',
+      'With the same ids and bytes. Enables a disabled one.',
+      [202, SUBSCRIPTION],
+      UNKNOWN,
+      { ...BY_ID, body: REPLAY },
+    ),
+    async (request, reply) => {
+      const { position, since } = bodyOf(REPLAY, request.body)
+      const { id, finality } = await known(webhooks, idOf(request))
+      if ((position === undefined) === (since === undefined))
+        throw new RecordsError('invalid-request', 'Expected position or since, one of them')
+      if (position !== undefined) await expectKept(store, position, finality)
+      const time = new Date(since ?? 0)
+      if (Number.isNaN(time.getTime()))
+        throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
+      const earliest = new Date(clock() - CHANGES_KEPT_DAYS * 86_400_000)
+      if (since !== undefined && time < earliest)
+        throw new RecordsError(
+          'invalid-request',
+          `since: changes are kept for ${CHANGES_KEPT_DAYS} days: expected ${earliest.toISOString()} or later`,
+        )
+      if (time.getTime() > clock())
+        throw new RecordsError('invalid-request', 'since: expected a time that is past')
+      const { epoch } = await currentPosition(store, finality)
+      await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))
+      return reply.status(202).send(await known(webhooks, id))
+    },
+  )
+}
+
+function deadLetterRoutes(app: FastifyInstance, { webhooks }: WebhookAdminParts): void {
+  app.get(
+    '/webhooks/:id/dead-letters',
+    route(
+      'listDeadLetters',
+      'Messages that were given up, the oldest first',
+      'At most 100 a page; they are kept for 30 days.',
+      [200, Type.Array(DEAD_LETTER)],
+      UNKNOWN,
+      {
+        ...BY_ID,
+        querystring: {
+          type: 'object',
+          properties: { after: { type: 'integer', description: 'The last number of the page before.' } },
+        },
       },
-    )
-    app.get(
-      '/webhooks',
-      route(
-        'listWebhooks',
-        'Subscriptions, in the order of their ids',
-        'At most 100 a page.',
-        [200, Type.Array(SUBSCRIPTION)],
-        {},
-        {
-          querystring: {
-            type: 'object',
-            properties: { after: { type: 'string', description: 'The last id of the page before.' } },
+    ),
+    async (request) => {
+      const after = Number(queryOf(request).after ?? 0)
+      if (!Number.isSafeInteger(after)) throw new RecordsError({ parameter: 'after' }, 'Expected a number')
+      return webhooks.deadLetters((await known(webhooks, idOf(request))).id, after, PAGE)
+    },
+  )
+  app.post(
+    '/webhooks/:id/dead-letters/:message/redeliver',
+    route(
+      'redeliverDeadLetter',
+      'Tries a message once more',
+      'It is gone from here once it is taken.',
+      [202, undefined],
+      UNKNOWN,
+      {
+        params: {
+          type: 'object',
+          properties: {
+            ...BY_ID.params.properties,
+            message: { type: 'string', description: 'Its webhook-id.' },
           },
         },
-      ),
-      (request) => webhooks.list(queryOf(request).after ?? '', PAGE),
-    )
-    app.get(
-      '/webhooks/:id',
-      route('getWebhook', 'A subscription', 'Secrets are not shown.', [200, SUBSCRIPTION], UNKNOWN, BY_ID),
-      (request) => known(idOf(request)),
-    )
-    app.delete(
-      '/webhooks/:id',
-      route(
-        'removeWebhook',
-        'Ends a subscription',
-        'A message that is on its way still arrives.',
-        [204, undefined],
-        { ...UNKNOWN, ...OF_FILE },
-        BY_ID,
-      ),
-      async (request, reply) => {
-        await webhooks.remove((await own(idOf(request))).id)
-        return reply.status(204).send()
       },
+    ),
+    async (request, reply) => {
+      const { id, message } = request.params as { id: string; message: string }
+      if (!(await webhooks.want((await known(webhooks, id)).id, message)))
+        throw new RecordsError('not-found', `There is no dead letter '${message.slice(0, 64)}'`)
+      return reply.status(202).send()
+    },
+  )
+}
+
+const idOf = (request: FastifyRequest) => (request.params as { id: string }).id
+const queryOf = (request: FastifyRequest) => request.query as Record<string, string | undefined>
+
+/** The subscription with this id. Throws a RecordsError. */
+async function known(webhooks: WebhookStore, id: string): Promise<SubscriptionRow> {
+  const row = await webhooks.get(id)
+  if (!row) throw new RecordsError('not-found', `There is no subscription '${id.slice(0, 64)}'`)
+  return row
+}
+
+/** One that was made here: the others are changed in their file. */
+async function own(webhooks: WebhookStore, id: string): Promise<SubscriptionRow> {
+  const row = await known(webhooks, id)
+  if (row.source === 'file')
+    throw new RecordsError(
+      'invalid-request',
+      'This subscription is one of WEBHOOKS_FILE: change the file',
+      409,
     )
-    app.post(
-      '/webhooks/:id/rotate-secret',
-      route(
-        'rotateWebhookSecret',
-        'A new secret',
-        'The old one signs too for 24 hours.',
-        [200, WITH_SECRET],
-        { ...UNKNOWN, ...OF_FILE },
-        BY_ID,
-      ),
-      async (request) => {
-        const row = await own(idOf(request))
-        const secret = madeSecret()
-        await webhooks.rotate(row.id, secret)
-        return { ...row, secret }
-      },
+  return row
+}
+
+/** Throws if replaying from this position would send a `reset`, and lose what was not delivered yet. */
+async function expectKept(store: Store, text: string, finality: Finality): Promise<void> {
+  const position = parsePosition(text)
+  const problem = (why: string) =>
+    new RecordsError(
+      'invalid-request',
+      `position: expected the id of an event of the stream with finality=${finality}. ${why}`,
     )
-    app.post(
-      '/webhooks/:id/replay',
-      route(
-        'replayWebhook',
-        'Sends again what follows a position or a time',
-        'With the same ids and bytes. Enables a disabled one.',
-        [202, SUBSCRIPTION],
-        UNKNOWN,
-        { ...BY_ID, body: REPLAY },
-      ),
-      async (request, reply) => {
-        const { position, since } = bodyOf(REPLAY, request.body)
-        const { id, finality } = await known(idOf(request))
-        if ((position === undefined) === (since === undefined))
-          throw new RecordsError('invalid-request', 'Expected position or since, one of them')
-        if (position !== undefined) await expectKept(position, finality)
-        const time = new Date(since ?? 0)
-        if (Number.isNaN(time.getTime()))
-          throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
-        const earliest = new Date(clock() - CHANGES_KEPT_DAYS * 86_400_000)
-        if (since !== undefined && time < earliest)
-          throw new RecordsError(
-            'invalid-request',
-            `since: changes are kept for ${CHANGES_KEPT_DAYS} days: expected ${earliest.toISOString()} or later`,
-          )
-        if (time.getTime() > clock())
-          throw new RecordsError('invalid-request', 'since: expected a time that is past')
-        const { epoch } = await currentPosition(store, finality)
-        await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))
-        return reply.status(202).send(await known(id))
-      },
-    )
-    app.get(
-      '/webhooks/:id/dead-letters',
-      route(
-        'listDeadLetters',
-        'Messages that were given up, the oldest first',
-        'At most 100 a page; they are kept for 30 days.',
-        [200, Type.Array(DEAD_LETTER)],
-        UNKNOWN,
-        {
-          ...BY_ID,
-          querystring: {
-            type: 'object',
-            properties: { after: { type: 'integer', description: 'The last number of the page before.' } },
-          },
-        },
-      ),
-      async (request) => {
-        const after = Number(queryOf(request).after ?? 0)
-        if (!Number.isSafeInteger(after)) throw new RecordsError({ parameter: 'after' }, 'Expected a number')
-        return webhooks.deadLetters((await known(idOf(request))).id, after, PAGE)
-      },
-    )
-    app.post(
-      '/webhooks/:id/dead-letters/:message/redeliver',
-      route(
-        'redeliverDeadLetter',
-        'Tries a message once more',
-        'It is gone from here once it is taken.',
-        [202, undefined],
-        UNKNOWN,
-        {
-          params: {
-            type: 'object',
-            properties: {
-              ...BY_ID.params.properties,
-              message: { type: 'string', description: 'Its webhook-id.' },
-            },
-          },
-        },
-      ),
-      async (request, reply) => {
-        const { id, message } = request.params as { id: string; message: string }
-        if (!(await webhooks.want((await known(id)).id, message)))
-          throw new RecordsError('not-found', `There is no dead letter '${message.slice(0, 64)}'`)
-        return reply.status(202).send()
-      },
-    )
-    done()
+  if (!position) throw problem('This is none.')
+  try {
+    const { ahead } = await changesAfter(store, finality, position)
+    if (ahead) throw problem('This one lies beyond the last event.')
+  } catch (error) {
+    throw error instanceof LostPositionError ? problem(error.message) : error
   }
 }
 
