@@ -35,7 +35,10 @@ const operationRows = (): CommandRow[] =>
       }
     },
     args: [
-      ...inputs.map(({ argument, accepts }) => new Argument(`<${argument}>`, accepts ? SHAPE : PLACE)),
+      ...inputs.map(
+        ({ argument, accepts }) =>
+          new Argument(`<${argument}>`, accepts && !accepts.includes('Point') ? SHAPE : PLACE),
+      ),
       ...parameters.map(({ name, unit }) => new Argument(`<${name}>`, unit).argParser(read.metres)),
     ],
     options: [privateOption(), ...questionOptions(), landOption(), ...keyOptions()],

@@ -43,8 +43,11 @@ function definitionOf(name: OperationName, { inputs, parameters = [], units }: O
   const names = inputs.map((each) => each.name)
   const privateError = `expected a list of names of places, of ${names.join(', ')}`
   const places = inputs.map(({ name, label, accepts, usual = [] }): [string, z.ZodType] => {
-    const types = accepts ?? (usual.includes('Point') ? [] : usual)
-    return [name, types.length > 0 ? shape(label, types.join(' or ')) : place(label)]
+    const types = accepts ?? usual
+    return [
+      name,
+      types.length > 0 && !types.includes('Point') ? shape(label, types.join(' or ')) : place(label),
+    ]
   })
   const result = units ? { result: z.number(), units: z.literal(units) } : { result: z.boolean() }
   const input: z.ZodRawShape = {
