@@ -6,7 +6,7 @@ import { fieldTypes, schemaUid } from '../src/eas'
 import { BodyReader } from '../src/indexer/bodies'
 import { RangeAuditor } from '../src/indexer/range-auditor'
 import { Registry } from '../src/indexer/registry'
-import { Database, finalState } from '../src/indexer/store'
+import { Database, finalBlock } from '../src/indexer/store'
 import { ALL_SCHEMAS } from '../src/location'
 import { ANSWERER, RESULT_SCHEMA, answerRequest, audit } from './behind'
 import { TEST_DATABASE_URL } from './database'
@@ -146,7 +146,7 @@ test.each([
       await until(
         async () => (await query('SELECT FROM answer_attester WHERE read_from IS NULL')).length === 0,
       )
-      const { finalHeight: to } = (await finalState(database.query, LOCAL_CHAIN))!
+      const { height: to } = (await finalBlock(database.query, LOCAL_CHAIN))!
       await auditor[how]({ from: LOCAL_CHAIN.firstBlock, to })
       expect(await query('SELECT uid FROM answer WHERE attester = $1', [address])).toEqual([{ uid: old }])
     } finally {

@@ -1,14 +1,6 @@
-import type { HeadReader } from '../chain'
+import type { BlockRef, HeadReader } from '../chain'
 import { repeat } from '../retry'
-import {
-  NotFinalError,
-  finalState,
-  followsHead,
-  noteUnproven,
-  spendAuditCalls,
-  unaudited,
-  type ChainState,
-} from './store'
+import { NotFinalError, finalBlock, followsHead, noteUnproven, spendAuditCalls, unaudited } from './store'
 import { PostponedRanges, pauseAfter } from './postponed'
 import {
   OrphanedLogError,
@@ -126,26 +118,23 @@ export class Auditor {
   /** Does the next piece of work. Returns the pause after it, in milliseconds. */
   private async step(callsPerSecond: number): Promise<number> {
     const { chain, database } = this.options
-    const state = await finalState(database.query, chain)
+    const final = await finalBlock(database.query, chain)
     // History comes first: to read it twice at a time would slow both.
-    if (!state || !(await followsHead(database.query, chain))) return IDLE_MS
-    const proofs = callsPerSecond > 0 ? await this.proveNext(state, callsPerSecond) : undefined
-    return proofs ?? (await this.rereadNext(state.finalHeight, callsPerSecond)) ?? IDLE_MS
+    if (!final || !(await followsHead(database.query, chain))) return IDLE_MS
+    const proofs = callsPerSecond > 0 ? await this.proveNext(final, callsPerSecond) : undefined
+    return proofs ?? (await this.rereadNext(final.height, callsPerSecond)) ?? IDLE_MS
   }
 
   /** Proves the newest unproven blocks; undefined when there are none, or no calls for them. */
-  private async proveNext(
-    { finalHeight, finalHash }: ChainState,
-    callsPerSecond: number,
-  ): Promise<number | undefined> {
+  private async proveNext(final: BlockRef, callsPerSecond: number): Promise<number | undefined> {
     const { chain, database, head } = this.options
-    const gaps = await unaudited(database.query, chain, 'proven', finalHeight, this.postponed.waiting())
+    const gaps = await unaudited(database.query, chain, 'proven', final.height, this.postponed.waiting())
     // The chain that the head reader follows must be the one in the database.
-    const trusted = head?.known(finalHeight)?.header.hash === finalHash ? head : undefined
+    const trusted = head?.known(final.height)?.header.hash === final.hash ? head : undefined
     for (const gap of gaps.reverse()) {
       const next = this.nextRange(gap, trusted)
       if (!next.isFree && !next.failed && this.failedInRow >= MOST_FAILED_IN_ROW) continue
-      const needed = this.callsNeeded(next, finalHeight, callsPerSecond, trusted)
+      const needed = this.callsNeeded(next, final.height, callsPerSecond, trusted)
       if (needed > -Infinity && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < needed)
         return undefined
       return await this.proveRange(next, callsPerSecond, trusted)

@@ -11,7 +11,7 @@ import {
   LAST_HEIGHT,
   bodilessEvents,
   countUids,
-  finalState,
+  finalBlock,
   foundSchemas,
   replayPage,
   storeBody,
@@ -102,7 +102,7 @@ async function replay(
   let [differing, held] = [0, 0]
   for (const chain of chains) {
     // A log without the state of an indexer is a copy: all of it is final.
-    const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? LAST_HEIGHT
+    const finalHeight = (await finalBlock(database.query, chain))?.height ?? LAST_HEIGHT
     if (repair) await readBodiless(database, settings, chain, finalHeight)
     const found = await foundSchemas(database.query, chain)
     addLocationSchemas(
@@ -190,14 +190,14 @@ async function audit(
   { chain, rpcUrls }: ConnectedChain,
   asked: { from?: string | undefined; to?: string | undefined; quick?: boolean | undefined },
 ): Promise<number> {
-  const state = await finalState(database.query, chain)
-  if (!state)
+  const final = await finalBlock(database.query, chain)
+  if (!final)
     throw new SettingsError(`The database holds no final block of ${chain.slug} yet: index it first`)
   const from = blockNumber('--from', asked.from, chain.firstBlock)
-  const to = blockNumber('--to', asked.to, state.finalHeight)
-  if (from < chain.firstBlock || to > state.finalHeight || from > to)
+  const to = blockNumber('--to', asked.to, final.height)
+  if (from < chain.firstBlock || to > final.height || from > to)
     throw new SettingsError(
-      `Blocks ${from} to ${to} cannot be audited; what is indexed and final of ${chain.slug} is ${chain.firstBlock} to ${state.finalHeight}`,
+      `Blocks ${from} to ${to} cannot be audited; what is indexed and final of ${chain.slug} is ${chain.firstBlock} to ${final.height}`,
     )
   const log = createLogger('audit')
   const rpc = new Rpc({ chain, urls: rpcUrls, ...rpcLimits(chain), log })

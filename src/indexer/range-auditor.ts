@@ -14,7 +14,7 @@ import type { Rpc } from '../rpc'
 import type { BodyReader } from './bodies'
 import {
   NotFinalError,
-  finalState,
+  finalBlock,
   noteAudited,
   repairLog,
   storedEvents,
@@ -251,14 +251,13 @@ export class RangeAuditor {
     if (missing.length === 0 && surplus.length === 0) return 0
     const isHistory = surplus.length === 0 && missing.every((event) => registry.isHistory(event))
     if (!isHistory) doubt?.contradicted(`blocks ${from} to ${to} have other logs than a node has given`)
-    const state = await finalState(database.query, chain)
-    if (!state || state.finalHeight < to)
-      throw new NotFinalError(`block ${to} is not final in the database yet`)
+    const final = await finalBlock(database.query, chain)
+    if (!final || final.height < to) throw new NotFinalError(`block ${to} is not final in the database yet`)
     const repaired = await repairLog(database, chain, {
       events: missing,
       bodies: await bodies.read(announcedTimes(missing)),
       surplus,
-      finalHeight: state.finalHeight,
+      finalHeight: final.height,
     })
     if (isHistory) {
       log.info(

@@ -4,7 +4,7 @@ import { repeat } from '../retry'
 import { READING } from './project'
 import { watchedOf } from './registry'
 import {
-  finalState,
+  finalBlock,
   noteReading,
   readingOf,
   replayAgain,
@@ -59,7 +59,7 @@ export async function followReading(
           return 0
         }
       }
-      const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? -1
+      const finalHeight = (await finalBlock(database.query, chain))?.height ?? -1
       const began = performance.now()
       if (after !== undefined) {
         const watched = watchedOf(chain)

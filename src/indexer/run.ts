@@ -18,13 +18,12 @@ import {
   CHANGES_FORGOTTEN_AT_ONCE,
   ChainDatabase,
   Database,
-  finalState,
+  finalBlock,
   forgetChanges,
   indexedTip,
   lastEventBlock,
   noteHead,
   rewindFinal,
-  type ChainState,
 } from './store'
 import { Lease } from './lease'
 import { IndexerMetrics } from './metrics'
@@ -98,17 +97,7 @@ const NEXT = {
 type State = keyof typeof NEXT
 
 /** Parts of an indexer that has the lease. */
-interface Parts {
-  readonly database: Database
-  readonly lease: Lease
-  readonly bodies: BodyReader
-  readonly doubt: Doubt
-  readonly registry: Registry
-  readonly head: HeadReader
-  /** Reads single blocks, apart from the head reader. */
-  readonly blocks: BlockReader
-  readonly storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
-}
+type Parts = ReturnType<ChainIndexer['partsOf']>
 
 class ChainIndexer implements Indexer {
   state: State = 'connecting'
@@ -184,15 +173,15 @@ class ChainIndexer implements Indexer {
     await lease.take(this.fail, this.signal)
     this.enter('checking')
     const parts = this.partsOf(database, lease)
-    const state = await finalState(database.query, this.chain)
+    const final = await finalBlock(database.query, this.chain)
     const [stored] = await Promise.all([
-      state && this.checkSameChain(state, parts),
+      final && this.checkSameChain(final, parts),
       this.rpc.check(),
       parts.bodies.hasMulticall(),
     ])
     this.enter('loading')
     await parts.registry.load()
-    const added = await parts.registry.note(state === undefined)
+    const added = await parts.registry.note(final === undefined)
     if (added.length)
       log.info(
         { chain: this.chain.slug, added },
@@ -200,7 +189,7 @@ class ChainIndexer implements Indexer {
       )
     this.signal.throwIfAborted()
     this.enter('indexing')
-    this.running.push(...this.duties(parts, state === undefined))
+    this.running.push(...this.duties(parts, final === undefined))
     await this.process(
       parts,
       stored,
@@ -215,7 +204,7 @@ class ChainIndexer implements Indexer {
     return database
   }
 
-  private partsOf(database: Database, lease: Lease): Parts {
+  partsOf(database: Database, lease: Lease) {
     const { chain, rpc, clock } = this
     const doubt = new Doubt(clock)
     const { schemaPolicy: policy } = this.settings
@@ -237,11 +226,11 @@ class ChainIndexer implements Indexer {
    * another chain.
    */
   private async checkSameChain(
-    { finalHeight: height, finalHash: hash }: ChainState,
+    stored: BlockRef,
     { database, blocks, storedAtOrBelow }: Parts,
   ): Promise<BlockRef | undefined> {
     const { chain, signal } = this
-    const stored = { height, hash }
+    const { height, hash } = stored
     const other = await contradiction(stored, { blocks, log, signal, storedAtOrBelow })
     if (other === undefined) return stored
     const last = await storedAtOrBelow(height)

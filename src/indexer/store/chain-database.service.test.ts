@@ -22,7 +22,7 @@ import { encodeBooleanResult } from '../../eas'
 import { EventKind } from '../../model'
 import { PROJECTED_TABLES, project, type ChainEvent, type ProjectedTable } from '../project'
 import { watchedOf } from '../registry'
-import { ChainDatabase, Database, finalState, replayPage, rewindFinal, type BatchWriter } from '.'
+import { ChainDatabase, Database, finalBlock, replayPage, rewindFinal, type BatchWriter } from '.'
 import { insertSql } from './log'
 
 /**
@@ -171,10 +171,7 @@ class Followed {
     expect(await rows(url, 'SELECT height, hash FROM hot_block ORDER BY height')).toEqual(
       this.branch.slice(this.final).map(({ height, hash }) => ({ height, hash })),
     )
-    expect(await finalState(database.query, CHAIN)).toEqual({
-      finalHeight: this.final - 1,
-      finalHash: this.last.hash,
-    })
+    expect(await finalBlock(database.query, CHAIN)).toEqual({ height: this.final - 1, hash: this.last.hash })
     await expectCounts(url, slug)
     await expectChanges(url, slug, 'latest', 'SELECT uid, revoked FROM location_record WHERE chain = $1')
     await expectChanges(

@@ -10,12 +10,6 @@ import { lockChain, type Database, type Query } from './connection'
  * that it has revoked, as they were before.
  */
 
-/** The last block of a chain's copy that no reorg can take back. */
-export interface ChainState {
-  finalHeight: number
-  finalHash: string
-}
-
 /** The greatest integer of Postgres, above every block number. */
 export const LAST_HEIGHT = 2 ** 31 - 1
 const LAST_LOG = 999_999
@@ -34,10 +28,10 @@ export async function chainState(query: Query, chain: Chain): Promise<HotDatabas
   return { ...(row!.final ?? NO_BLOCK), top: row!.top ?? [] }
 }
 
-/** Returns the last final block; undefined before the first one. */
-export async function finalState(query: Query, chain: Chain): Promise<ChainState | undefined> {
+/** Returns the last block that no reorg can take back; undefined before the first one. */
+export async function finalBlock(query: Query, chain: Chain): Promise<BlockRef | undefined> {
   const { height, hash } = await chainState(query, chain)
-  return height >= 0 ? { finalHeight: height, finalHash: hash } : undefined
+  return height >= 0 ? { height, hash } : undefined
 }
 
 export async function noteFinal(query: Query, chain: Chain, block: BlockRef): Promise<void> {

@@ -2,7 +2,7 @@ import type { Chain } from '../../chains'
 import type { Database, Query } from './connection'
 import { eventId, READING } from '../project'
 import { insertSql } from './log'
-import { finalState } from './hot'
+import { finalBlock } from './hot'
 
 /** What a snapshot reads from a database, and a restore writes into an empty one (../snapshot.ts). */
 
@@ -37,14 +37,14 @@ export async function migrationsOf(query: Query): Promise<string[]> {
 
 /** Undefined before the first final block. */
 export async function snapshotPosition(query: Query, chain: Chain): Promise<SnapshotPosition | undefined> {
-  const state = await finalState(query, chain)
-  if (!state) return undefined
+  const final = await finalBlock(query, chain)
+  if (!final) return undefined
   const [row] = await query<{ schemas: string[] | null; epoch: string | null }>(
     `SELECT (SELECT schemas FROM chain_status WHERE chain = $1) AS schemas,
        (SELECT to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') FROM record_state WHERE chain = $1) AS epoch`,
     [chain.slug],
   )
-  return { ...state, schemas: row!.schemas ?? [], epoch: row!.epoch }
+  return { finalHeight: final.height, finalHash: final.hash, schemas: row!.schemas ?? [], epoch: row!.epoch }
 }
 
 /** The final events of a chain as JSON texts, in the order of the chain: page by page. */
@@ -73,7 +73,7 @@ export async function contentOf(query: Query, chains: readonly Chain[]): Promise
   ])
     if ((await query(`SELECT FROM ${table} LIMIT 1`)).length) return `${table} has rows`
   for (const chain of chains)
-    if (await finalState(query, chain)) return `an indexer of ${chain.slug} has begun`
+    if (await finalBlock(query, chain)) return `an indexer of ${chain.slug} has begun`
   const [writer] = await query<{ chain: string }>(
     'SELECT chain FROM chain_writer WHERE until > now() LIMIT 1',
   )
