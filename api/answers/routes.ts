@@ -3,7 +3,7 @@ import { CHAINS } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import { sendPage } from '../http/pages'
 import { RecordsError, itIsOn } from '../http/problems'
-import { workOf, type Work } from '../http/work'
+import { workOf } from '../http/work'
 import { chooseFormat } from '../http/accept'
 import { csvFile, ndjsonFile, withMark, type Exports, provenanceText } from '../formats'
 import { cursorText, pageAddresses } from '../http/paging'
@@ -35,18 +35,6 @@ export function answersRoutes(parts: {
   const { store, freshness, fileExports, publicBaseUrl } = parts
   const listAddress = `${publicBaseUrl}/api/v0/answers`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
-  /** All that match, `limit` at most, in pages that are read when they are wanted. */
-  async function* pagesOf(query: AnswerQuery, work: Work): AsyncGenerator<AnswerResult[]> {
-    for (let { from, limit } = query; limit > 0;) {
-      const size = Math.min(limit, EXPORTED_AT_ONCE)
-      const rows = await store.of(work).run<AnswerResult>(answersQuery({ ...query, from, limit: size }), true)
-      if (rows.length) yield rows
-      if (rows.length < size) return
-      limit -= size
-      from = positionOf(rows.at(-1)!)
-    }
-  }
-
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = readingScope(scope, publicBaseUrl)
     freshness.keepAnswersOf(app)
@@ -54,14 +42,14 @@ export function answersRoutes(parts: {
     app.get('/answers', { schema: answersSchemas.list }, async (request, reply) => {
       const { tag, limit, format, bom, ...query } = answersRequest(request.query, request.headers.accept)
       if (await freshness.answers(request, reply, format)) return reply
+      const own = store.of(workOf(request))
       if (format !== 'json' && format !== 'html')
         return fileExports.send(
           request,
           reply,
-          pagesOf({ ...query, limit }, workOf(request)),
+          pagesOf(own, { ...query, limit }),
           bom ? withMark(FORMATS.csv) : FORMATS[format],
         )
-      const own = store.of(workOf(request))
       const rows = await own.run<AnswerResult>(answersQuery({ ...query, limit: limit + 1 }), true)
       const page = rows.slice(0, limit)
       const last = rows.length > limit ? page.at(-1) : undefined
@@ -111,6 +99,18 @@ export function answersRoutes(parts: {
       return reply.type(JSON_TYPE).send(answerText(row))
     })
     done()
+  }
+}
+
+/** All that match, `limit` at most, in pages that are read when they are wanted. */
+async function* pagesOf(store: Store, query: AnswerQuery): AsyncGenerator<AnswerResult[]> {
+  for (let { from, limit } = query; limit > 0;) {
+    const size = Math.min(limit, EXPORTED_AT_ONCE)
+    const rows = await store.run<AnswerResult>(answersQuery({ ...query, from, limit: size }), true)
+    if (rows.length) yield rows
+    if (rows.length < size) return
+    limit -= size
+    from = positionOf(rows.at(-1)!)
   }
 }
 

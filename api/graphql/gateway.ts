@@ -56,21 +56,8 @@ class GraphqlRequestError extends Error {
  * that was not has a status from 400.
  */
 export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): Promise<void> {
-  const { backend, counter, rateLimitPerHour, examples, answerMs = ANSWER_MS } = parts
-  const semaphore = new Semaphore(SLOTS, (isOwn) => {
-    const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
-    return isOwn
-      ? new GraphqlRequestError(
-          429,
-          'Too many of your queries wait for an answer already; wait for one of them.',
-          headers,
-        )
-      : new GraphqlRequestError(
-          503,
-          `Too many queries wait for an answer; try again in ${RETRY_AFTER_SECONDS} seconds.`,
-          headers,
-        )
-  })
+  const { backend, counter, rateLimitPerHour, examples } = parts
+  const semaphore = new Semaphore(SLOTS, refusal)
   app.setErrorHandler(errorHandler)
   app.addHook('onRequest', async (_request, reply) => {
     void reply.header('x-content-type-options', 'nosniff')
@@ -105,7 +92,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       async (request, reply) => {
         const { query, operationName, variables } = readBody(request.body)
         const checked = checkQuery(backend.schema(), query, operationName, variables, backend.rowsOf)
-        const result = await answered(request, reply, checked, variables)
+        const result = await answered(parts, semaphore, request, reply, checked, variables)
         const unavailable = result.errors?.find(
           ({ originalError }) => originalError instanceof UnavailableError,
         )
@@ -120,43 +107,61 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       },
     )
   })
+}
 
-  /**
-   * Runs a query once it has a slot. Rejects after the time limit, or when the client disconnects; the slot
-   * stays taken until the database has finished.
-   */
-  async function answered(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    checked: CheckedQuery,
-    variables: Record<string, unknown>,
-  ): Promise<ExecutionResult> {
-    const abort = new AbortController()
-    const late = new GraphqlRequestError(
-      503,
-      `There was no answer within ${answerMs / 1000} seconds: ask for less at once, or later.`,
-      { 'retry-after': String(RETRY_AFTER_SECONDS) },
-    )
-    const timer = setTimeout(() => abort.abort(late), answerMs)
-    reply.raw.once('close', () => abort.abort(late))
-    try {
-      const { client, spend } = workOf(request)
-      const end = await semaphore.acquire(client, abort.signal)
-      const began = performance.now()
-      const running = (async () => backend.run(checked, variables, abort.signal))().finally(() => {
-        spend(performance.now() - began)
-        end()
-      })
-      // After a time-out nobody awaits it.
-      running.catch(() => {})
-      return await Promise.race([
-        running,
-        new Promise<never>((_, reject) => abort.signal.addEventListener('abort', () => reject(late))),
-      ])
-    } finally {
-      clearTimeout(timer)
-    }
+/**
+ * Runs a query once it has a slot. Rejects after the time limit, or when the client disconnects; the slot
+ * stays taken until the database has finished.
+ */
+async function answered(
+  { backend, answerMs = ANSWER_MS }: GraphqlParts,
+  semaphore: Semaphore,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  checked: CheckedQuery,
+  variables: Record<string, unknown>,
+): Promise<ExecutionResult> {
+  const abort = new AbortController()
+  const late = new GraphqlRequestError(
+    503,
+    `There was no answer within ${answerMs / 1000} seconds: ask for less at once, or later.`,
+    { 'retry-after': String(RETRY_AFTER_SECONDS) },
+  )
+  const timer = setTimeout(() => abort.abort(late), answerMs)
+  reply.raw.once('close', () => abort.abort(late))
+  try {
+    const { client, spend } = workOf(request)
+    const end = await semaphore.acquire(client, abort.signal)
+    const began = performance.now()
+    const running = (async () => backend.run(checked, variables, abort.signal))().finally(() => {
+      spend(performance.now() - began)
+      end()
+    })
+    // After a time-out nobody awaits it.
+    running.catch(() => {})
+    return await Promise.race([
+      running,
+      new Promise<never>((_, reject) => abort.signal.addEventListener('abort', () => reject(late))),
+    ])
+  } finally {
+    clearTimeout(timer)
   }
+}
+
+/** The error of a query for which there is no slot. */
+function refusal(isOwn: boolean): GraphqlRequestError {
+  const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
+  return isOwn
+    ? new GraphqlRequestError(
+        429,
+        'Too many of your queries wait for an answer already; wait for one of them.',
+        headers,
+      )
+    : new GraphqlRequestError(
+        503,
+        `Too many queries wait for an answer; try again in ${RETRY_AFTER_SECONDS} seconds.`,
+        headers,
+      )
 }
 
 interface GraphqlRequest {

@@ -5,7 +5,7 @@ import { checksumAddress } from '../../src/eas'
 import { PAGE_LIMITS, pageRows, type RowsOf } from './limits'
 import { PUBLISHED_SCHEMA } from './sql'
 import { FiltersPlugin, storedValue } from './sql-filters'
-import { OrderPlugin, PageInfoPlugin, PagesPlugin, TotalCountPlugin } from './sql-pages'
+import { OrderPlugin, PageArgumentsPlugin, PageInfoPlugin, PagesPlugin, TotalCountPlugin } from './sql-pages'
 
 /** Columns that hold addresses: stored in lower case, answered with their checksum. */
 const ADDRESSES = new Set(['prover', 'subject', 'attester', 'recipient'])
@@ -93,6 +93,7 @@ export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
       NamesPlugin,
       ValuesPlugin,
       PageInfoPlugin,
+      PageArgumentsPlugin,
       PagesPlugin,
       OrderPlugin,
       TotalCountPlugin,

@@ -110,7 +110,7 @@ export const PageInfoPlugin: Plugin = (builder) => {
  * The arguments first, last, offset, after and before with their limits. Reads one row more than requested:
  * it shows whether there is another page.
  */
-export const PagesPlugin: Plugin = (builder) => {
+export const PageArgumentsPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields:field:args', (args, build, context) => {
     const scope = context.scope as Scope
     const column = scope.isPgFieldConnection ? TIME_COLUMN[scope.pgFieldIntrospection!.name] : undefined
@@ -166,6 +166,10 @@ export const PagesPlugin: Plugin = (builder) => {
       'pages',
     )
   })
+}
+
+/** Pages of connections: the rows that the arguments ask for. */
+export const PagesPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields:field', (field, build, context) => {
     const scope = context.scope as Scope
     const { resolve } = field

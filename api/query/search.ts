@@ -75,7 +75,6 @@ export class RecordSearch {
 
 /** One search. What its condition says of places is decided once, for all that is asked of it. */
 export class Search {
-  private readonly candidates: Candidates
   private readonly filters: Omit<SearchQuery, keyof Paging>
   private readonly paging: Paging & { limit: number }
   private decidedFilters: Promise<Decided> | undefined
@@ -89,7 +88,6 @@ export class Search {
     const { limit = Infinity, offset, sort, from, withGeometry, withProvenance, ...filters } = query
     this.filters = filters
     this.paging = { limit, offset, sort, from, withGeometry, withProvenance }
-    this.candidates = new Candidates(store, sieve, work)
   }
 
   /**
@@ -284,6 +282,10 @@ export class Search {
   async filter(): Promise<RecordFilter> {
     const { place, ...filter } = await this.decided()
     return place ? { ids: (await this.candidates.measured(filter, place)).passed } : filter
+  }
+
+  private get candidates(): Candidates {
+    return new Candidates(this.store, this.sieve, this.work)
   }
 
   private decided(): Promise<Decided> {

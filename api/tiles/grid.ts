@@ -1,4 +1,5 @@
 import type { Bbox } from '../store'
+import { invalid } from '../http/parameters'
 
 /**
  * The tile matrix set WebMercatorQuad (OGC 17-083r4, D.1): zoom z has 2^z tiles on a side, counted from the
@@ -52,4 +53,11 @@ export function boxOf({ z, x, y }: Tile): Bbox {
 export function cellsOf(at: number, z: number, bits: number): [first: number, last: number] {
   const cells = 2 ** (bits - z)
   return [at * cells, (at + 1) * cells - 1]
+}
+
+/** The tile of a path. Throws a RecordsError where there is none. */
+export function tileOf({ z, x, y }: Tile): Tile {
+  for (const [name, value] of Object.entries({ x, y }))
+    if (value >= 2 ** z) throw invalid(name, `Expected a whole number from 0 to ${2 ** z - 1} at zoom ${z}`)
+  return { z, x, y }
 }

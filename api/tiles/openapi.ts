@@ -3,10 +3,33 @@ import type { FastifySchema } from 'fastify'
 import { answer, RATE_HEADERS, ref, text, type Schema, RECORDS_ERRORS } from '../http/openapi-components'
 import { TILE_TYPE } from './documents'
 import { MAX_ZOOM } from './grid'
-import { TILE_PATH, TILE_QUERY } from './parameters'
 import { MOST_DRAWN } from './sql'
+import { invalid, queryOf, parameter, wholeReader, pathOf } from '../http/parameters'
+import { CQL2_FILTER, FILTERS } from '../query'
 
-/** What is documented of the tiles, as OpenAPI 3.1. */
+/** What can be asked of tiles, and what is documented of them. */
+
+const index = (description: string) => parameter({ type: 'integer', description, minimum: 0 }, wholeReader(0))
+
+const TILE_PATH = pathOf({
+  z: parameter(
+    {
+      type: 'integer',
+      description: `Zoom: the world has 2^z tiles on a side.`,
+      minimum: 0,
+      maximum: MAX_ZOOM,
+    },
+    (text, name) => {
+      const zoom = /^\d{1,2}$/.test(text) ? Number(text) : NaN
+      if (!(zoom <= MAX_ZOOM)) throw invalid(name, `Expected a whole number from 0 to ${MAX_ZOOM}`)
+      return zoom
+    },
+  ),
+  x: index('Column, counted from 180 degrees west.'),
+  y: index('Row, counted from the north.'),
+})
+/** The filters of the list of records, and CQL2. */
+const TILE_QUERY = queryOf({ ...FILTERS, ...CQL2_FILTER })
 
 export const TILES_COMPONENTS: Readonly<Record<string, Schema>> = {
   TileJson: Type.Object(

@@ -8,7 +8,7 @@ import { isKnown } from '../http/freshness'
 import type { Store } from '../store'
 import { TILE_TYPE, tileJson } from './documents'
 import { tilesSchemas } from './openapi'
-import { tileOf } from './parameters'
+import { tileOf } from './grid'
 import { Tiles } from './tiles'
 import { readingScope } from '../http/parameters'
 

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildTestServer } from './api'
+import { createMigratedDatabase, type TestDatabase } from './database'
+import { insertRecords } from './records'
+
+/** The files that a request passes, as V8 counts the calls of their functions. */
+
+let database: TestDatabase
+let server: Awaited<ReturnType<typeof buildTestServer>>
+const profiler = new Session()
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  await insertRecords(
+    database.url,
+    [13, 2].map((longitude) => ({ geometry: { type: 'Point', coordinates: [longitude, 50] } })),
+  )
+  server = await buildTestServer({ databaseUrl: database.url, pageCacheBytes: 0, tileCacheBytes: 0 })
+  profiler.connect()
+  await profiler.post('Profiler.enable')
+  await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+})
+afterAll(async () => {
+  await profiler.post('Profiler.stopPreciseCoverage')
+  profiler.disconnect()
+  await server.close()
+  await database.drop()
+})
+
+/** The files of rooms that a GET passes. Those of http, service and src see requests of all rooms. */
+async function passedBy(url: string): Promise<string[]> {
+  // The first answer prepares what later ones find.
+  expect((await server.app.inject(url)).statusCode).toBe(200)
+  await profiler.post('Profiler.takePreciseCoverage')
+  expect((await server.app.inject(url)).statusCode).toBe(200)
+  const { result } = await profiler.post('Profiler.takePreciseCoverage')
+  const called = result.filter(({ functions }) =>
+    functions.some(
+      // Vite makes a function `get` of each export.
+      ({ functionName, ranges }) => functionName !== 'get' && ranges.some(({ count }) => count > 0),
+    ),
+  )
+  const files = called
+    .map(({ url: file }) => (file.startsWith('file:') ? fileURLToPath(file) : file))
+    .map((file) => path.relative(process.cwd(), file))
+  return [...new Set(files)].filter((file) => /^api\/(?!http\/|service\/)[^/]+\//.test(file)).sort()
+}
+
+/** The files of a row of the table of flows in docs/architecture/README.md. */
+function documented(flow: string): string[] {
+  const row = readFileSync('docs/architecture/README.md', 'utf8')
+    .split('\n')
+    .find((line) => line.startsWith(`| ${flow} |`))!
+  let folder = ''
+  return [...row.matchAll(/`([^`]+)`/g)]
+    .map(([, name]) => {
+      if (name!.includes('/')) folder = path.posix.dirname(name!)
+      return `${name!.includes('/') ? name! : `${folder}/${name!}`}.ts`
+    })
+    .sort()
+}
+
+test.each([
+  ['a page of the list', ''],
+  ['filters', 'chain=celo&prover=0x0000000000000000000000000000000000000001&location_type=h3,geojson-point'],
+  ['a box and times', 'bbox=0,40,20,60&fromTimestamp=2020-01-01&toTimestamp=2100'],
+  ['a total', 'revoked=false&total=true&limit=1'],
+])('a record query passes 7 files: %s', async (_name, query) => {
+  const files = await passedBy(`/api/v0/location-records?${query}`)
+  expect(files).toEqual(documented('a record query'))
+  expect(files.length).toBeLessThanOrEqual(7)
+})
+
+test('a tile passes 6 files of its room', async () => {
+  const files = (await passedBy('/tiles/location-records/0/0/0.mvt')).filter((file) =>
+    file.startsWith('api/tiles/'),
+  )
+  expect(files).toEqual(documented('a tile'))
+  expect(files.length).toBeLessThanOrEqual(6)
+})
