@@ -1,4 +1,4 @@
-import type { Collection, Document, Link } from './documents'
+import type { Collection, Link } from './documents'
 import type { Bbox } from '../store'
 import { drawMap, type Feature, featureBody, headline, REVOKED, titleOf } from '../pages'
 import { type Html, html, joined, trusted } from '../http/html'
@@ -9,39 +9,26 @@ import { definitions, list, type Page, page, type Trail } from '../http/pages'
  * (/req/html/content).
  */
 
-export function landingPage(document: Document): Page {
-  return page(document.title, [], html`<p>${document.description}</p>${linkList('Links', document.links)}`)
-}
-
-export function conformancePage(
-  { conformsTo }: { conformsTo: readonly string[] },
+/** A document: what stands on its page, and its links. */
+export function documentPage(
+  title: string,
   trail: Trail,
   links: readonly Link[],
+  body: Html | Html[] = [],
+  heading = 'Links',
 ): Page {
-  return page(
-    'Conformance',
-    trail,
-    html`<p>This service conforms to OGC API - Features, Part 1: Core and Part 3: Filtering, to CQL2, and to OGC API - Tiles, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}${linkList('Links', links)}`,
-  )
+  return page(title, trail, html`${body}${linkList(heading, links)}`)
 }
 
-export function collectionsPage(
-  collections: readonly Collection[],
-  trail: Trail,
-  links: readonly Link[],
-): Page {
-  return page(
-    'Collections',
-    trail,
-    html`${collections.map((collection) => html`<h2>${collection.title}</h2>${collectionBody(collection)}`)}${linkList('Links of this page', links)}`,
-  )
+export function conformanceBody({ conformsTo }: { conformsTo: readonly string[] }): Html {
+  return html`<p>This service conforms to OGC API - Features, Part 1: Core and Part 3: Filtering, to CQL2, and to OGC API - Tiles, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}`
 }
 
-export function collectionPage(collection: Collection, trail: Trail): Page {
-  return page(collection.title, trail, collectionBody(collection))
+export function collectionsBody(collections: readonly Collection[]): Html {
+  return html`${collections.map((collection) => html`<h2>${collection.title}</h2>${collectionBody(collection)}${linkList('Links', collection.links)}`)}`
 }
 
-function collectionBody({ id, description, itemType, crs, extent, links }: Collection): Html {
+export function collectionBody({ id, description, itemType, crs, extent }: Collection): Html {
   const { spatial, temporal } = extent
   return html`<p>${description}</p>${definitions({
     id,
@@ -51,7 +38,7 @@ function collectionBody({ id, description, itemType, crs, extent, links }: Colle
     ...(temporal && {
       'extent, in time': `${temporal.interval.map(([first, last]) => `${first} to ${last}`).join('; ')} (${temporal.trs})`,
     }),
-  })}${linkList('Links', links)}`
+  })}`
 }
 
 /** A page of features. @param order in words @param box that was asked for */
@@ -108,58 +95,25 @@ export function itemPage(feature: Feature & { links: readonly Link[] }, trail: T
   )
 }
 
-/** A JSON Schema, with a note of what it is. */
-export function schemaPage(
-  title: string,
-  note: string,
-  schema: object,
-  trail: Trail,
-  links: readonly Link[],
-): Page {
-  return page(
-    title,
-    trail,
-    html`<p>${note}</p><pre>${JSON.stringify(schema, null, 2)}</pre>${linkList('Links', links)}`,
-  )
-}
-
-/** A document about tiles, with the links of its parts. */
-export function tilesPage(
-  title: string,
-  document: object & { [part: string]: unknown },
-  trail: Trail,
-  links: readonly Link[],
-): Page {
-  const parts = Object.values(document)
-    .flat()
-    .flatMap((part) => (part as { links?: readonly Link[] } | null)?.links ?? [])
-  return page(
-    title,
-    trail,
-    html`<pre>${JSON.stringify(document, null, 2)}</pre>${linkList('Links', [...links, ...parts])}`,
-  )
+/** A document as it is, after a note. */
+export function jsonBody(document: object, note?: string): Html {
+  return html`${note !== undefined && html`<p>${note}</p>`}<pre>${JSON.stringify(document, null, 2)}</pre>`
 }
 
 /** The definition of the API: its operations in short, then the whole document. */
-export function apiPage(
-  document: { info: { title: string; description: string }; paths: object },
+export function apiBody(
+  document: { info: { description: string }; paths: object },
   operations: readonly {
     path: string
     summary: string
     parameters: readonly { name: string; description: string }[]
   }[],
-  trail: Trail,
-  links: readonly Link[],
-): Page {
+): Html {
   const sections = operations.map(
     ({ path, summary, parameters }) =>
       html`<h2><code>GET ${path}</code></h2><p>${summary}</p>${parameters.length > 0 && definitions(Object.fromEntries(parameters.map(({ name, description }) => [name, description])))}`,
   )
-  return page(
-    document.info.title,
-    trail,
-    html`<p>${document.info.description}</p>${sections}<h2>OpenAPI document</h2><pre>${JSON.stringify(document, null, 2)}</pre>${linkList('Links', links)}`,
-  )
+  return html`<p>${document.info.description}</p>${sections}<h2>OpenAPI document</h2><pre>${JSON.stringify(document, null, 2)}</pre>`
 }
 
 function linkList(title: string, links: readonly Link[]): Html {

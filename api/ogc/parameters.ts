@@ -23,7 +23,16 @@ import {
   TIME_SORTS,
   type SearchQuery,
 } from '../query'
-import { invalid, parameter, pathOf, queryOf, severalReader, readText, wholeReader } from '../http/parameters'
+import {
+  invalid,
+  parameter,
+  pathOf,
+  queryOf,
+  severalReader,
+  readText,
+  wholeReader,
+  textParameter,
+} from '../http/parameters'
 import { MAX_CURSOR_LENGTH, readCursor } from '../http/paging'
 import { NEWEST_FIRST, type Bbox, type TimeSort } from '../store'
 
@@ -144,14 +153,9 @@ function shifted(from: number, duration: string, direction: 1 | -1): number {
 // --- Parameters ---
 
 const FORMAT = {
-  f: parameter(
-    {
-      description: 'The form of the answer; without it what the header Accept prefers.',
-      type: 'string',
-      enum: FORMATS,
-    },
-    readFormat,
-  ),
+  f: textParameter('The form of the answer; without it what the header Accept prefers.', readFormat, {
+    enum: FORMATS,
+  }),
 }
 const collectionId = parameter({ type: 'string' }, (text) => {
   if (text !== COLLECTION)
@@ -178,7 +182,7 @@ export const COLLECTION_PATH = pathOf({
 /** An ID is read by the handler: a malformed one is a feature that does not exist. */
 export const FEATURE_PATH = pathOf({
   collectionId,
-  featureId: parameter({ description: 'ID of a feature: `<chain>-<uid>`.', type: 'string' }, String),
+  featureId: textParameter('ID of a feature: `<chain>-<uid>`.', String),
 })
 export const FEATURE_QUERY = queryOf({ include: INCLUDE, ...FORMAT })
 /** GDAL and others filter by parameters that are named as properties. */
@@ -200,61 +204,36 @@ export const ITEMS_QUERY = queryOf({
     },
     readBox,
   ),
-  'bbox-crs': parameter(
-    {
-      description: 'The reference system of bbox. There is only the one.',
-      type: 'string',
-      enum: [CRS84, CRS84H],
-      default: CRS84,
-    },
-    readCrs,
-  ),
-  datetime: parameter(
-    {
-      description:
-        "Only records whose `timestamp`, the time of the attestation's block, is this RFC 3339 time, or lies in this interval, its ends included; `..` or nothing is an open end. Beyond the standard a date is all of its day in UTC, and one end may be an ISO 8601 duration.",
-      type: 'string',
-      examples: ['2026-01-01T00:00:00Z/..'],
-    },
+  'bbox-crs': textParameter('The reference system of bbox. There is only the one.', readCrs, {
+    enum: [CRS84, CRS84H],
+    default: CRS84,
+  }),
+  datetime: textParameter(
+    "Only records whose `timestamp`, the time of the attestation's block, is this RFC 3339 time, or lies in this interval, its ends included; `..` or nothing is an open end. Beyond the standard a date is all of its day in UTC, and one end may be an ISO 8601 duration.",
     readDatetime,
+    { examples: ['2026-01-01T00:00:00Z/..'] },
   ),
-  chain: parameter(
-    {
-      description: `Only records of this chain: ${ACTIVE_SLUGS.join(', ')}, or its ID. Several: separated by commas.`,
-      type: 'string',
-      examples: [ACTIVE_SLUGS[0]],
-    },
+  chain: textParameter(
+    `Only records of this chain: ${ACTIVE_SLUGS.join(', ')}, or its ID. Several: separated by commas.`,
     severalReader(readChain),
+    { examples: [ACTIVE_SLUGS[0]] },
   ),
-  prover: parameter(
-    {
-      description: 'Only records attested by this address, in any letter case. Several: separated by commas.',
-      type: 'string',
-    },
+  prover: textParameter(
+    'Only records attested by this address, in any letter case. Several: separated by commas.',
     severalReader(readAddress),
   ),
-  subject: parameter(
-    {
-      description: 'Only records with this recipient, in any letter case. Several: separated by commas.',
-      type: 'string',
-    },
+  subject: textParameter(
+    'Only records with this recipient, in any letter case. Several: separated by commas.',
     severalReader(readAddress),
   ),
-  schema: parameter(
-    {
-      description: 'Only records of the location schema with this UID. Several: separated by commas.',
-      type: 'string',
-    },
+  schema: textParameter(
+    'Only records of the location schema with this UID. Several: separated by commas.',
     severalReader(readSchemaUid),
   ),
-  location_type: parameter(
-    {
-      description: 'Only records of this form of location, in any letter case. Several: separated by commas.',
-      type: 'string',
-      minLength: 1,
-      examples: ['geojson-point'],
-    },
+  location_type: textParameter(
+    'Only records of this form of location, in any letter case. Several: separated by commas.',
     severalReader(readLocationType),
+    { minLength: 1, examples: ['geojson-point'] },
   ),
   revoked: parameter(
     {
@@ -263,25 +242,15 @@ export const ITEMS_QUERY = queryOf({
     },
     readBoolean,
   ),
-  uid: parameter(
-    {
-      description: 'Only records of the attestation with this UID: one on each chain at most.',
-      type: 'string',
-      ...UID,
-    },
-    readUid,
-  ),
+  uid: textParameter('Only records of the attestation with this UID: one on each chain at most.', readUid, {
+    ...UID,
+  }),
   ...CQL2_FILTER,
   include: INCLUDE,
-  sortby: parameter(
-    {
-      description:
-        "The order: by the time of the attestation's block, or of the located event; `-` is descending. Records of one time are in the order of their IDs.",
-      type: 'string',
-      enum: TIME_SORTS,
-      default: '-timestamp',
-    },
+  sortby: textParameter(
+    "The order: by the time of the attestation's block, or of the located event; `-` is descending. Records of one time are in the order of their IDs.",
     readSortby,
+    { enum: TIME_SORTS, default: '-timestamp' },
   ),
   limit: parameter(
     {
@@ -293,14 +262,9 @@ export const ITEMS_QUERY = queryOf({
     },
     wholeReader(1),
   ),
-  cursor: parameter(
-    {
-      description: 'Where a page begins. Only the next link of an answer knows it.',
-      type: 'string',
-      maxLength: MAX_CURSOR_LENGTH,
-    },
-    readText,
-  ),
+  cursor: textParameter('Where a page begins. Only the next link of an answer knows it.', readText, {
+    maxLength: MAX_CURSOR_LENGTH,
+  }),
   ...FORMAT,
 })
 

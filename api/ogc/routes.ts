@@ -1,3 +1,4 @@
+import { html } from '../http/html'
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../../package.json'
@@ -27,15 +28,14 @@ import {
 import { ogcOpenApi, operationsOf, type OgcOpenApi } from './openapi'
 import { featureSchema, queryablesSchema } from './schemas'
 import {
-  apiPage,
-  collectionPage,
-  collectionsPage,
-  conformancePage,
+  apiBody,
+  collectionBody,
+  collectionsBody,
+  conformanceBody,
+  documentPage,
   itemPage,
   itemsPage,
-  schemaPage,
-  landingPage,
-  tilesPage,
+  jsonBody,
 } from './pages'
 import {
   COLLECTION,
@@ -122,19 +122,28 @@ function documentRoutes(
 ): void {
   scope.fixed('', JSON_TYPE, (format, given) => {
     const document = landing(at, deploymentName, format, given, [matrixSetsLink(to)])
-    return { document, links: document.links, html: () => landingPage(document) }
+    return {
+      document,
+      links: document.links,
+      html: () => documentPage(document.title, [], document.links, html`<p>${document.description}</p>`),
+    }
   })
   scope.fixed('/conformance', JSON_TYPE, (format, given) => {
     const links = selfLinks(`${at.root}/conformance`, JSON_TYPE, 'This document', format, given)
     const document = { conformsTo: [...CONFORMANCE, ...TILES_CONFORMANCE] }
-    return { document, links, html: () => conformancePage(document, [home], links) }
+    return {
+      document,
+      links,
+      html: () => documentPage('Conformance', [home], links, conformanceBody(document)),
+    }
   })
   scope.fixed('/api', OPENAPI, (format, given) => {
     const links = selfLinks(`${at.root}/api`, OPENAPI, 'This document', format, given)
     return {
       document: definition,
       links,
-      html: () => apiPage(definition, operationsOf(definition), [home], links),
+      html: () =>
+        documentPage(definition.info.title, [home], links, apiBody(definition, operationsOf(definition))),
     }
   })
   scope.fixed('/collections/:collectionId/schema', SCHEMA, (format, given) => {
@@ -143,13 +152,17 @@ function documentRoutes(
     return {
       document,
       links,
-      html: () => schemaPage('Schema of a record', SCHEMA_NOTE, document, trail, links),
+      html: () => documentPage('Schema of a record', trail, links, jsonBody(document, SCHEMA_NOTE)),
     }
   })
   scope.fixed('/collections/:collectionId/queryables', SCHEMA, (format, given) => {
     const document = queryablesSchema(at.queryables)
     const links = selfLinks(at.queryables, SCHEMA, 'This document', format, given)
-    return { document, links, html: () => schemaPage('Queryables', QUERYABLES_NOTE, document, trail, links) }
+    return {
+      document,
+      links,
+      html: () => documentPage('Queryables', trail, links, jsonBody(document, QUERYABLES_NOTE)),
+    }
   })
 }
 
@@ -172,7 +185,14 @@ function tilesRoutes(
       const own = selfLinks(href, JSON_TYPE, title, format, given)
       const document = make(own, format)
       const links = document.links?.filter(({ templated }) => !templated) ?? own
-      return { document, links, html: () => tilesPage(title, document, above, links) }
+      const parts = Object.values(document)
+        .flat()
+        .flatMap((part) => (part as { links?: readonly Link[] } | null)?.links ?? [])
+      return {
+        document,
+        links,
+        html: () => documentPage(title, above, [...links, ...parts], jsonBody(document)),
+      }
     })
   getTiles('/tileMatrixSets', 'Tile matrix sets', [home], (links, format) => matrixSets(to, links, format))
   getTiles('/tileMatrixSets/:tileMatrixSetId', MATRIX_SET, [home], () => matrixSet())
@@ -207,7 +227,8 @@ function collectionRoutes(
       type: JSON_TYPE,
       links,
       json: () => JSON.stringify({ links, collections }),
-      html: () => collectionsPage(collections, [home], links),
+      html: () =>
+        documentPage('Collections', [home], links, collectionsBody(collections), 'Links of this page'),
     }
   })
   scope.live('/collections/:collectionId', async (format, given, etag) => {
@@ -216,7 +237,7 @@ function collectionRoutes(
       type: JSON_TYPE,
       links: document.links,
       json: () => JSON.stringify(document),
-      html: () => collectionPage(document, trail.slice(0, 2)),
+      html: () => documentPage(document.title, trail.slice(0, 2), document.links, collectionBody(document)),
     }
   })
 }
