@@ -1,7 +1,7 @@
 /**
- * Formats of records: JSON, GeoJSON, NDJSON, CSV, and GeoParquet and FlatGeobuf (columnar/file.ts).
- *
- * completion.ts makes what Postgres writes the records that are shown; exports.ts streams files of any length.
+ * Formats of records: json.ts makes JSON of what Postgres writes, schema.ts describes it; formats.ts
+ * writes GeoJSON, NDJSON and CSV, columnar/file.ts GeoParquet and FlatGeobuf; exports.ts streams files of
+ * any length.
  */
 
 export { ColumnarFiles, type ColumnarName } from './columnar/file'

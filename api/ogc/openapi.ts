@@ -124,7 +124,7 @@ type Operation = readonly [
 ]
 
 const OBJECT = { type: 'object' }
-/** Every path below /ogc: name of its GET, sentence, media type and schema of its JSON, and parameters but `f`. */
+/** Every path below /ogc, and what its GET answers as JSON; parameters if there are others than `f`. */
 const OPERATIONS: readonly Operation[] = [
   ['/', 'getLandingPage', 'The landing page: where everything else is', JSON_TYPE, ref('LandingPage')],
   ['/api', 'getApiDefinition', 'This document', OPENAPI, OBJECT],

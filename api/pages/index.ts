@@ -1,6 +1,6 @@
 /**
- * Records as pages for browsers: attested-pages.ts has what pages of answers (room answers) share, map.ts
- * draws.
+ * Attestations as pages for browsers, in the layout of http/pages.ts: attested-pages.ts is the list of
+ * records and of answers, pages.ts a record, map.ts draws.
  */
 
 export {

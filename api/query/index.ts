@@ -1,9 +1,9 @@
 /**
  * Queries of records: parameters are read into a search, which the store and workers answer.
  *
- * parameters.ts has what may be asked, by the readers of readers.ts; filter.ts says what a filter in CQL2
- * (room cql2) means, of the properties in queryables.ts. search.ts plans: sieve.ts measures candidates
- * exactly, nearest.ts finds the nearest.
+ * parameters.ts has what may be asked; filter.ts says what a filter in CQL2 (room cql2) means, of the
+ * properties in queryables.ts. search.ts plans a search and is entered once for it; candidates.ts reads
+ * what may be at a place, sieve.ts measures it exactly, nearest.ts finds the nearest.
  */
 
 export {

@@ -18,7 +18,6 @@ import {
 } from '../http/parameters'
 import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
-
 import { EffortError, GeometryError } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
 import { isPortableJson, parseStrictJson } from '../../src/strict-json'

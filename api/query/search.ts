@@ -67,7 +67,7 @@ export class RecordSearch {
     await this.sieve.close()
   }
 
-  /** A search for the work of a request: nothing is read before it is asked for a page, a count or a filter. */
+  /** A search for the work of a request. Nothing is read before a page, a count or a filter is wanted. */
   search(query: SearchQuery, work: Work = OWN_WORK): Search {
     return new Search(query, this.store.of(work), this.sieve, work)
   }
@@ -276,8 +276,8 @@ export class Search {
   }
 
   /**
-   * The filter that the database can decide alone; by the ids of all that match where there is a place. Throws
-   * a RecordsError where too many records would have to be measured.
+   * The filter that the database can decide alone; by the ids of all that match where there is a place.
+   * Throws a RecordsError where too many records would have to be measured.
    */
   async filter(): Promise<RecordFilter> {
     const { place, ...filter } = await this.decided()

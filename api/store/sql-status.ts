@@ -1,7 +1,7 @@
 import { CHAINS } from '../../src/chains'
 import type { Statement } from './model'
 
-/** The SQL of what is known of chains: how far their copies go, their schemas, and counts of their records. */
+/** SQL for chains: how far their copies go, their schemas, and counts of their records. */
 
 /**
  * A chain's copy and its head, as the indexer last noted them; null before the first look or block. Ages in
@@ -116,7 +116,10 @@ export interface ChainCounts {
   revoked: number
 }
 
-/** Counts of each chain as of `now`: those that the database keeps, and the records of the hour in which each window begins. */
+/**
+ * Counts of each chain as of `now`: those that the database keeps, and for the hour in which each window
+ * begins, the records themselves. Uses the primary keys and the index (chain, timestamp).
+ */
 export function statsQuery(now: Date): Statement {
   const since = (
     at: string,
