@@ -32,6 +32,7 @@ export const CACHES = {
   'contract state': { entries: 1_000 },
   'index state': { entries: 100 },
   clients: { entries: 1_000 },
+  'request counts': { entries: 100_000 },
   'turn times': { entries: 10_000 },
   land: { entries: 3 },
 } as const satisfies Record<string, Bound>

@@ -6,8 +6,6 @@ import type { Count, SharedCount, SharedMarks } from './redis'
 import { beginWork, type Budget } from './work'
 
 export const HOUR_MS = 3_600_000
-/** Clients that this process remembers; beyond that, it forgets those seen longest ago. */
-const CLIENTS_REMEMBERED = 100_000
 /**
  * Milliseconds of a database connection or a worker that count as a request; the first are part of the
  * request itself. With 3,600 requests an hour a client gets a tenth of a core.
@@ -20,7 +18,7 @@ const UNIT_MS = 100
  * Redis fails or comes back empty.
  */
 export class RequestCounter {
-  private readonly local = new Map<string, { current: number; until: number }>()
+  private readonly local = new Cache<{ current: number; until: number }>('request counts')
   private readonly reserved = new Map<string, number>()
 
   /** @param clock monotonic milliseconds */
@@ -63,9 +61,7 @@ export class RequestCounter {
     const known = this.local.get(key)
     const window = known && known.until > now ? known : { current: 0, until: now + windowMs }
     window.current += by
-    this.local.delete(key)
     this.local.set(key, window)
-    if (this.local.size > CLIENTS_REMEMBERED) this.local.delete(this.local.keys().next().value!)
     return { current: window.current, ttl: window.until - now }
   }
 }

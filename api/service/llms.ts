@@ -1,9 +1,13 @@
 import { ERROR_PAGES } from '../http/error-pages'
-import type { AboutParts } from './about'
+import type { ComputeParts } from '../compute'
+import type { ManualPage } from './manual'
 import type { Document } from './openapi-examples'
 
 /** What the page tells beside the endpoints. */
-interface Told extends Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp' | 'attesters' | 'manual'> {
+interface Told extends Pick<ComputeParts, 'publicBaseUrl' | 'attesters'> {
+  deploymentName: string
+  mcp: boolean
+  manual?: readonly ManualPage[]
   name: string
   description: string
 }
