@@ -1,11 +1,24 @@
+import { writeFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import Fastify from 'fastify'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { startApi, type TestApi } from '../../test/api'
-import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { COLUMNAR_WORKER, startApi, type TestApi } from '../../test/api'
+import {
+  createMigratedDatabase,
+  removeFolder,
+  rows,
+  temporaryFolder,
+  type TestDatabase,
+} from '../../test/database'
 import { insertRecords } from '../../test/records'
 import { sentence, testSentences } from '../../test/sentences'
+import { beginWork } from '../http/work'
+import { ColumnarFiles } from './columnar/file'
+import { Exports } from './exports'
 
 /**
  * Exports to slow and disconnecting clients, and with failures. They are larger than the socket buffers, so
@@ -388,6 +401,71 @@ test('an export by place contains exactly the records that match', async () => {
     ((await jsonOf(await start('?near=10.5,10.5&radius=80000&limit=1&total=true'))) as { total: number })
       .total,
   )
+})
+
+describe('a short file in space order does not wait', () => {
+  test('for the workers of long ones', async () => {
+    const folder = temporaryFolder()
+    const stuck = path.join(folder, 'worker.js')
+    // Pages of long files are never sorted.
+    writeFileSync(
+      stuck,
+      `const real = require(${JSON.stringify(COLUMNAR_WORKER)})
+      module.exports = { ...real, lines: (rows) => (rows.length < 200 ? real.lines(rows) : new Promise(() => {})) }`,
+    )
+    const other = await startApi({
+      ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'] },
+      columnarFiles: new ColumnarFiles(2 ** 30, stuck),
+    })
+    try {
+      for (const client of ['192.0.2.20', '192.0.2.21', '192.0.2.22'])
+        void start('?format=geoparquet', client, { of: other }).catch(() => {})
+      const short = '?format=geoparquet&near=10.5,10.5&radius=80000'
+      await expect.poll(busyConnections).toBe(0)
+      for (let i = 0; i < 3; i++) {
+        const response = await start(short, '192.0.2.23', { of: other })
+        expect(response.statusCode).toBe(200)
+        expect((await textOf(response)).slice(0, 4)).toBe('PAR1')
+      }
+    } finally {
+      await other.close()
+      removeFolder(folder)
+    }
+  })
+
+  test('for the pages of long ones', async () => {
+    const exports = new Exports(new ColumnarFiles(2 ** 30, COLUMNAR_WORKER), () => 0)
+    const written = { type: 'text/plain', file: '', head: '', separator: ' ', tail: '' }
+    async function* pagesOf(path: string) {
+      for (let page = 1; page <= 2 || path === '/long'; page++) {
+        if (page > 2) await new Promise(() => {})
+        yield [page]
+      }
+    }
+    const app = Fastify()
+    app.addHook('onRequest', (asked, reply, done) => {
+      beginWork(asked, reply, String(asked.headers.client))
+      done()
+    })
+    for (const path of ['/short', '/long'])
+      app.get(path, (asked, reply) =>
+        exports.send(asked, reply, pagesOf(path), {
+          ...written,
+          write: (page: readonly number[]) => page.join(),
+        }),
+      )
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = app.server.address() as AddressInfo
+    const ask = (path: string, client: string) =>
+      fetch(`http://127.0.0.1:${port}${path}`, { headers: { client } })
+    const begun = await Promise.all(['a', 'b', 'c'].map((client) => ask('/long', client)))
+    expect(begun.map(({ status }) => status)).toEqual([200, 200, 200])
+    const { value } = await (await ask('/short', 'd')).body!.getReader().read()
+    expect(Buffer.from(value!).toString()).toMatch(/^1/)
+    exports.stop()
+    app.server.closeAllConnections()
+    await app.close()
+  })
 })
 
 testSentences()

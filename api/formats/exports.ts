@@ -11,8 +11,13 @@ import type { RecordResult } from '../store'
 /** Exports at once. Each holds a page of records in memory, and no connection while its client reads. */
 const EXPORTS_AT_ONCE = 16
 const EXPORTS_OF_CLIENT = 2
-/** Exports that read from the database at the same moment: lists have the other connections. */
+/**
+ * Exports that read from the database at the same moment: lists have the other connections. As many read their
+ * first two pages, so that one that is short does not wait for the pages of long ones.
+ */
 const READS_AT_ONCE = 2
+/** An export that lost its slot may still wait for its read, so the queue has no limit. */
+const READS = { all: READS_AT_ONCE, each: 1, waiting: Infinity, waitingEach: Infinity }
 const RETRY_AFTER_SECONDS = 5
 /**
  * While others wait, a client has to read at this pace, in characters a millisecond: 6 MB a minute. An export
@@ -57,11 +62,8 @@ interface Export {
 export class Exports {
   private readonly open = new Set<Export>()
   private readonly clients = new Semaphore({ all: Infinity, each: EXPORTS_OF_CLIENT })
-  private readonly reads = new Semaphore({
-    ...{ all: READS_AT_ONCE, each: 1 },
-    // An export that lost its slot may still wait for its read, so the queue has no limit.
-    ...{ waiting: Infinity, waitingEach: Infinity },
-  })
+  private readonly beginnings = new Semaphore(READS)
+  private readonly reads = new Semaphore(READS)
 
   /** @param clock monotonic milliseconds */
   constructor(
@@ -88,7 +90,7 @@ export class Exports {
     const kind = 'columnar' in format ? 'columnar' : 'text'
     const own = this.enter(reply, workOf(request), kind, breakOff)
     try {
-      const first = await this.read(pages, own)
+      const first = await this.read(pages, own, this.beginnings)
       // The client left, or got the answer that this took too long.
       if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) {
         await pages.return(undefined)
@@ -127,7 +129,7 @@ export class Exports {
     reply: FastifyReply,
   ): Promise<AsyncGenerator<Uint8Array> | undefined> {
     // A list that ends with its first page needs little memory, and so no slot.
-    const second = first.done ? first : await this.read(pages, own)
+    const second = first.done ? first : await this.read(pages, own, this.beginnings)
     const file = second.done
       ? this.columnarFiles.small(format.columnar, own.work)
       : await this.begin(format.columnar, own)
@@ -264,9 +266,13 @@ export class Exports {
     }
   }
 
-  private async read<Row>(pages: AsyncGenerator<Row[]>, own: Export): Promise<IteratorResult<Row[]>> {
+  private async read<Row>(
+    pages: AsyncGenerator<Row[]>,
+    own: Export,
+    reads = this.reads,
+  ): Promise<IteratorResult<Row[]>> {
     const asked = this.clock()
-    const release = await this.reads.acquire(own.work.client, own.work.signal)
+    const release = await reads.acquire(own.work.client, own.work.signal)
     try {
       return await pages.next()
     } finally {

@@ -27,6 +27,8 @@ const LIMITS: WorkerLimits = {
   taskMs: 60_000,
   ...workerErrors('Too many exports in space order wait already.', 'Sorting these records took too long.'),
 }
+/** Files of one page: their few short tasks do not wait behind those of long files. */
+const LIMITS_OF_SMALL: WorkerLimits = { ...LIMITS, slots: { ...LIMITS.slots, all: 1 } }
 /** A row group ends with whichever is reached first: the larger it is, the more a reader has to hold. */
 const GROUP_RECORDS = 10_000
 const GROUP_BYTES = 16_000_000
@@ -39,6 +41,7 @@ const [LEAST_READ, MOST_READ] = [8_192, 262_144]
 /** Makes columnar files. */
 export class ColumnarFiles {
   private readonly workers: Workers
+  private readonly workersOfSmall: Workers
   private readonly slots = new Semaphore(
     FILES,
     busyWith(
@@ -54,11 +57,12 @@ export class ColumnarFiles {
    */
   constructor(diskBytes: number, workerFile = path.join(__dirname, 'worker.js')) {
     this.workers = new Workers(workerFile, LIMITS)
+    this.workersOfSmall = new Workers(workerFile, LIMITS_OF_SMALL)
     this.budget = new DiskBudget(diskBytes)
   }
 
   async close(): Promise<void> {
-    await this.workers.close()
+    await Promise.all([this.workers.close(), this.workersOfSmall.close()])
   }
 
   /** Whether a client waits for a file to begin. */
@@ -71,19 +75,19 @@ export class ColumnarFiles {
    * many are made, and a RecordsError where the client makes one already.
    */
   async begin(name: ColumnarName, work: Work): Promise<ColumnarFile> {
-    return this.open(name, work, await this.slots.acquire(work.client, work.signal))
+    return this.open(name, work, this.workers, await this.slots.acquire(work.client, work.signal))
   }
 
   /** A file of one page, which needs no slot. */
   small(name: ColumnarName, work: Work): ColumnarFile {
-    return this.open(name, work, () => {})
+    return this.open(name, work, this.workersOfSmall, () => {})
   }
 
-  private open(name: ColumnarName, work: Work, release: () => void): ColumnarFile {
+  private open(name: ColumnarName, work: Work, workers: Workers, release: () => void): ColumnarFile {
     const Kind = name === 'geoparquet' ? GeoParquetFile : FlatGeobufFile
     return new Kind(
       new Spool(this.budget),
-      ({ name, input, transfer }) => this.workers.run(name, input, work, transfer),
+      ({ name, input, transfer }) => workers.run(name, input, work, transfer),
       release,
     )
   }
