@@ -18,9 +18,10 @@ const API = 'dist/api/main.js'
 const CLIENT = 'packages/client/dist/index.mjs'
 const CLIENT_TYPES = 'packages/client/src/openapi.ts'
 /**
- * The longest first. `product` is a file that the program writes; its time becomes the time at which the
- * build started, so that any later change of `sources` makes the part outdated. `kept` is another one, which
- * the program writes only when its content changes. A part starts once the parts that it `needs` have ended.
+ * Parts, the longest first. `product` is a file that the program writes. Its time becomes the time at which
+ * the build started, so that any later change of `sources` makes the part outdated. `kept` is another file,
+ * which the program writes only if its content changes. A part starts after the parts of its `needs` have
+ * ended.
  */
 const PARTS = [
   {
@@ -80,7 +81,7 @@ runParts(
   {
     doing: 'building',
     start({ product }) {
-      // A build that is stopped half-way leaves its part outdated.
+      // A build that stops half-way leaves its part outdated.
       rmSync(product, { force: true })
     },
     done({ product, kept, folder }) {
@@ -118,7 +119,7 @@ function newest(paths) {
   return latest
 }
 
-/** Removes what was built of sources that no longer exist. Vite empties its own folder. */
+/** Removes the output of sources that no longer exist. Vite empties its own folder. */
 function removeStale(built, sources) {
   for (const name of readdirSync(built)) {
     const file = path.join(built, name)

@@ -2,8 +2,8 @@ import module from 'node:module'
 import path from 'node:path'
 
 /**
- * Where Node keeps what V8 makes of the sources, from one start to the next (from 22.8 on): for this program,
- * which imports this file first, and for those that it starts.
+ * Folder in which Node (22.8 or newer) stores V8's compiled code between starts: for this program, which
+ * imports this file first, and for programs that it starts.
  */
 export const COMPILE_CACHE = path.join(__dirname, '../.compile-cache')
 const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown }

@@ -29,10 +29,10 @@ import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../
 import type { GuardMessage } from './guard'
 import { PlainError } from './services'
 
-/** The chain that a local node plays by default. */
+/** Chain that a local node simulates by default. */
 export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
 /**
- * The domain versions of EAS whose creation code is in dev/contracts/, and the layout of their delegated
+ * Domain versions of EAS whose creation code is in dev/contracts/, and the layout of their delegated
  * attestations.
  */
 const LAYOUTS: Readonly<Record<string, AttestLayout>> = {
@@ -47,40 +47,43 @@ export const LOCAL_PROXY_NAME = 'Geospatial Attestation Service'
 const EAS = new Interface(readJson('abi/EAS.json') as [])
 export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /**
- * The publicly known mnemonic of anvil's unlocked test accounts. They are refused as signers on any chain
- * that is not local.
+ * Publicly known mnemonic of anvil's unlocked test accounts. They are refused as signers on any chain that is
+ * not local.
  */
 const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
 const testWallet = HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, "m/44'/60'/0'/0")
 const testAccounts: HDNodeWallet[] = []
 /** Test account 9 signs for the local service; accounts 0 to 8 attest. */
 export const LOCAL_SIGNER_KEY = testAccount(9).privateKey
-/** A local chain starts this many blocks before the first indexed one; the deployment is in these blocks. */
+/**
+ * Number of blocks before the first indexed one at which a local chain starts. The deployment is in these
+ * blocks.
+ */
 const BLOCKS_BEFORE_FIRST = 20
 
 export interface LocalChain {
-  /** The chain that the node plays: its contracts, addresses and id. */
+  /** the simulated chain: its contracts, addresses and id */
   readonly chain: Chain
   readonly url: string
-  /** Whether it was started without a saved state. */
+  /** true if it was started without a saved state */
   readonly fresh: boolean
-  /** EAS's PermissionedEIP712Proxy of the signer. */
+  /** EAS's PermissionedEIP712Proxy of the signer */
   readonly proxy: string
   readonly provider: JsonRpcProvider
-  /** The EAS contract, called by this test account. */
+  /** EAS contract, called by this test account */
   eas(account?: number): Promise<Contract>
   registry(account?: number): Promise<Contract>
   stop(): Promise<void>
-  /** Resolves when the node has ended, with the reason as a sentence without its full stop. */
+  /** resolves when the node has ended, with the reason as a sentence without its full stop */
   readonly ended: Promise<string>
 }
 
-/** The test account's wallet, not connected to a chain. */
+/** Wallet of the test account, not connected to a chain. */
 export function testAccount(index: number): HDNodeWallet {
   return (testAccounts[index] ??= testWallet.deriveChild(index))
 }
 
-/** Why a local chain cannot run on this machine, in one line; undefined when it can. */
+/** Reason for which a local chain cannot run on this machine, in one line; undefined if it can. */
 export function missingNodeBinary(): string | undefined {
   try {
     nodeBinary()
@@ -97,11 +100,11 @@ export function nodeBinary(): string {
 }
 
 /**
- * The version of EAS that a local node of this chain runs: the newest of its versions in dev/contracts/.
- * Throws a PlainError when there is none.
+ * Version of EAS that a local node of this chain runs: the newest of its versions in dev/contracts/. Throws a
+ * PlainError if there is none.
  */
 export function localVersion(chain: Chain): string {
-  const version = chain.domainVersions.findLast((each) => each in LAYOUTS)
+  const version = chain.domainVersions.findLast((version) => version in LAYOUTS)
   if (!version)
     throw new PlainError(
       `No local chain can play ${chain.slug}: its EAS is ${chain.domainVersions.join(' or ')}, and dev/contracts holds ${Object.keys(LAYOUTS).join(', ')}. ` +
@@ -113,29 +116,29 @@ export function localVersion(chain: Chain): string {
 const STOP_TIMEOUT_MS = 20_000
 
 export interface LocalChainOptions {
-  /** Base Sepolia by default. */
+  /** Base Sepolia by default */
   chain?: Chain
   port: number
-  /** Where the chain is continued from, and saved to when it is stopped. */
+  /** file from which the chain continues, and to which it is saved when it stops */
   stateFile?: string
-  /** The saved state that a chain begins with which is saved nowhere. */
+  /** saved state that a chain starts with, without saving its changes */
   loadedFrom?: string
-  /** Unix seconds at which the clock of a fresh or a loaded chain starts; 40 days ago by default. */
+  /** Unix seconds at which the clock of a fresh or a loaded chain starts; 40 days ago by default */
   startsAt?: number
-  /** Owner of the proxy, whose signatures it takes; the local service's signer by default. */
+  /** owner of the proxy, which accepts its signatures; the local service's signer by default */
   signer?: string
   /**
-   * Number of blocks whose state the node keeps; all by default, which takes gigabytes beyond 20,000
-   * attestations.
+   * number of blocks whose state the node stores; all by default, which takes gigabytes beyond 20,000
+   * attestations
    */
   statesKept?: number
 }
 
 /**
- * Starts a local node that plays a chain of the table. A fresh chain gets its version of EAS and its
- * registry at the real addresses, Multicall3, all schemas and the proxy of the signer; its clock starts 40
- * days back, so that sample attestations have a past. Throws when the node does not start, or its contract
- * is not the one in the table.
+ * Starts a local node that simulates a chain of the table. A fresh chain gets its version of EAS and its
+ * registry at the real addresses, Multicall3, all schemas and the proxy of the signer. Its clock starts 40
+ * days back, so that sample attestations have a past. Throws if the node does not start, or its contract
+ * differs from the table.
  */
 export async function startLocalChain({
   chain = LOCAL_CHAIN,
@@ -159,7 +162,7 @@ export async function startLocalChain({
       ...(loadedFrom ? ['--load-state', loadedFrom] : []),
       ...(statesKept === undefined ? [] : ['--prune-history', String(statesKept)]),
     ],
-    // A process group of its own: on Ctrl-C it must end after the indexer.
+    // Its own process group: on Ctrl-C it must end after the indexer.
     { stdio: ['ignore', 'ignore', 'pipe'], detached: process.platform !== 'win32' },
   )
   const killWithUs = () => child.kill('SIGKILL')
@@ -205,7 +208,7 @@ export async function startLocalChain({
     stop: async () => {
       provider.destroy()
       child.kill('SIGTERM')
-      // It saves its state first, where it has a file for it.
+      // It saves its state first, if it has a file for it.
       const insist = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
       await ended
       clearTimeout(insist)
@@ -230,8 +233,8 @@ export async function startLocalChain({
 }
 
 /**
- * A new folder for the states of old blocks, which a node writes to disk while it runs and leaves there when
- * it is killed: gigabytes in days.
+ * New folder for the states of old blocks, which a node writes to disk while it runs and leaves there if it
+ * is killed: gigabytes in days.
  */
 function statesFolder(stateFile: string | undefined): string {
   if (stateFile === undefined) return mkdtempSync(path.join(tmpdir(), 'geospatial-chain-'))
@@ -242,10 +245,10 @@ function statesFolder(stateFile: string | undefined): string {
 
 let guardProcess: ChildProcess | undefined
 
-/** Makes the node end when this process is killed: a node has no channel on which to notice that. */
+/** Ends the node when this process is killed. A node has no channel on which it could notice that. */
 function guard(node: ChildProcess): void {
   if (!guardProcess) {
-    // A process group of its own, so that it survives when this one is killed.
+    // Its own process group, so that it survives a kill of this one.
     guardProcess = spawn(process.execPath, ['dist/dev/guard.js'], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       detached: process.platform !== 'win32',
@@ -265,7 +268,7 @@ function guard(node: ChildProcess): void {
 }
 
 /**
- * Puts the real contracts at their real addresses: deploys them normally, then copies code and storage
+ * Places the real contracts at their real addresses: deploys them normally, then copies code and storage
  * (immutables are in the code).
  */
 async function deploy(local: LocalChain): Promise<void> {
@@ -317,13 +320,13 @@ async function deploy(local: LocalChain): Promise<void> {
     await mined(local, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
 }
 
-/** Indexing needs a final block; evm-processor waits for one. */
+/** Indexing needs a final block, which evm-processor waits for. */
 async function mineToFinality({ chain, provider }: LocalChain): Promise<void> {
   const missing = chain.firstBlock + chain.finality - (await provider.getBlockNumber())
   await provider.send('anvil_mine', [`0x${missing.toString(16)}`, '0x1'])
 }
 
-/** The proxy that this account deployed before, or else a new one. */
+/** Proxy that this account deployed before, otherwise a new one. */
 async function proxyOf(local: LocalChain, owner: string): Promise<string> {
   const { chain, provider } = local
   const deployed = await provider.getTransactionCount(owner)
@@ -345,7 +348,7 @@ async function proxyOf(local: LocalChain, owner: string): Promise<string> {
   return contractAddress!
 }
 
-/** An attestation request of a location schema, in the form of EAS's attest(). */
+/** Attestation request of a location schema, in the form of EAS's attest(). */
 export function locationRequest(
   geometry: Geometry,
   options: {
@@ -383,7 +386,7 @@ export function locationRequest(
   return request(schema, data, options)
 }
 
-/** An attestation request with any payload. */
+/** Attestation request with any payload. */
 export function request(
   schema: string,
   data: string,
@@ -402,7 +405,7 @@ export function request(
   }
 }
 
-/** Sends an attestation and returns its UID once it is mined. */
+/** Sends an attestation and returns its UID after it is mined. */
 export async function attest(
   chain: LocalChain,
   attestation: ReturnType<typeof request>,
@@ -423,8 +426,8 @@ export async function revoke(
 }
 
 /**
- * Sends a call of EAS by a test account and returns what was logged, once it is mined (EIP-7966). Plain
- * JSON-RPC, as ethers' signer makes five more calls per transaction.
+ * Sends a call of EAS by a test account and returns its logs after it is mined (EIP-7966). Plain JSON-RPC,
+ * because ethers' signer makes five more calls per transaction.
  */
 async function send(
   { chain, provider }: LocalChain,
@@ -432,7 +435,7 @@ async function send(
   data: string,
 ): Promise<{ topics: string[]; data: string }[]> {
   const from = testAccount(account).address
-  // Set, so that nothing is estimated: large payloads cost more than the estimate.
+  // Fixed, so that nothing is estimated: large payloads cost more than the estimate.
   const gas = '0x1dcd6500'
   const { status, transactionHash, logs } = (await provider.send('eth_sendTransactionSync', [
     { from, to: chain.eas, data, gas },
@@ -442,8 +445,8 @@ async function send(
 }
 
 /**
- * The receipt of a transaction once it is mined; throws when it reverted. (ethers' wait() listens for the
- * next block, which never comes when the transaction was mined before and the node mines on demand.)
+ * Receipt of a transaction after it is mined. Throws if it reverted. ethers' wait() listens for the next
+ * block, which never comes if the transaction was mined before and the node mines on demand.
  */
 export async function mined(chain: LocalChain, hash: string): Promise<TransactionReceipt> {
   for (;;) {
@@ -455,9 +458,9 @@ export async function mined(chain: LocalChain, hash: string): Promise<Transactio
 }
 
 /**
- * Mines an empty block after each one that has transactions, as a live chain goes on, until the node ends.
- * On a node that mines on demand only, ethers' wait() never returns when the transaction is mined between its
- * first question for the receipt and its first for the number of the last block.
+ * Mines an empty block after each block with transactions, like a live chain, until the node ends. On a node
+ * that mines on demand only, ethers' wait() never returns if the transaction is mined between its first
+ * request for the receipt and its first request for the number of the last block.
  */
 export function mineOn({ chain, url, ended }: LocalChain): void {
   const provider = new JsonRpcProvider(url, chain.id, { staticNetwork: true, pollingInterval: 1000 })
@@ -467,7 +470,7 @@ export function mineOn({ chain, url, ended }: LocalChain): void {
     if (block?.transactions.length && (await provider.getBlockNumber()) === number)
       await provider.send('anvil_mine', ['0x1'])
   }
-  // It fails where the node ends, or a reorg took the block: the next one is looked at.
+  // It fails if the node ends, or a reorg dropped the block. The next block is then handled.
   void provider.on('block', (number: number) => void follow(number).catch(() => {}))
 }
 
@@ -520,7 +523,7 @@ async function answering(url: string): Promise<void> {
   }
 }
 
-/** Reads a file of the project. npm starts everything in the project's folder. */
+/** Reads a JSON file of the project. npm starts everything in the project's folder. */
 function readJson(file: string): any {
   return JSON.parse(readFileSync(file, 'utf8'))
 }

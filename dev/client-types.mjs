@@ -1,4 +1,4 @@
-// Generates the types of packages/client out of the OpenAPI document of the built API, whose routes are
+// Generates the types of packages/client from the OpenAPI document of the built API, whose routes are
 // registered without a database and a chain. dev/build.mjs runs it.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

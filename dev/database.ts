@@ -13,10 +13,10 @@ import { MAKE, copyPrepared } from './prepared'
 import { blankSettings } from './settings'
 
 /**
- * The embedded database: Postgres with PostGIS in this process (PGlite), behind a socket for Postgres
- * clients. `node dist/dev/database.js [--small] <port> [folder]`; without a folder it is in memory. `--small`
- * is for little data: less memory and a quicker start, but slower long queries. It is a process of its own,
- * as a query blocks its event loop. It tells its parent when it accepts connections. All clients share one
+ * Embedded database: Postgres with PostGIS in this process (PGlite), behind a socket for Postgres clients.
+ * `node dist/dev/database.js [--small] <port> [folder]`; without a folder it is in memory. `--small` is for
+ * little data: less memory and a quicker start, but slower long queries. It needs its own process, because a
+ * query blocks its event loop. It notifies its parent when it accepts connections. All clients share one
  * session: no SET, no LISTEN, and an open transaction makes the others wait.
  */
 async function main(): Promise<void> {
@@ -25,9 +25,9 @@ async function main(): Promise<void> {
     values: { small },
   } = parseArgs({ allowPositionals: true, options: { small: { type: 'boolean' } } })
   if (small) {
-    // By default 1.8 million. A start runs much of Postgres, and little of it often.
+    // 1.8 million by default. A start runs much of Postgres, and little of it often.
     setFlagsFromString('--wasm-tiering-budget=180000000')
-    // By default 160 MB, beside the files' own place in memory or the system's cache of them.
+    // 160 MB by default, in addition to the files' own place in memory or the system's cache of them.
     startParameters.push('-c', 'shared_buffers=32MB')
   }
   if (port === MAKE) return make(folder!)
@@ -43,8 +43,8 @@ async function main(): Promise<void> {
     await database.close()
     process.exit(0)
   }
-  // Its parent stops it. A Ctrl-C in the terminal, or closing it, reaches the whole process group, but the
-  // indexer must finish first.
+  // Its parent stops it. A Ctrl-C in the terminal, or closing the terminal, reaches the whole process group,
+  // but the indexer must finish first.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   process.once('SIGTERM', () => void stop())
   process.once('disconnect', () => void stop())
@@ -74,7 +74,7 @@ function create(dataDir?: string): Promise<PGlite> {
   })
 }
 
-/** Makes the folder that dev/prepared.ts keeps: a new database with PostGIS and our migrations. */
+/** Creates the folder of dev/prepared.ts: a new database with PostGIS and the migrations. */
 async function make(folder: string): Promise<void> {
   mkdirSync(path.dirname(folder), { recursive: true })
   rememberLargeKeys()
@@ -83,7 +83,7 @@ async function make(folder: string): Promise<void> {
   const server = await listen(database, 0)
   const { port } = server.address() as AddressInfo
   const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`
-  // Not loaded by every start.
+  // Loaded only here, because not every start needs it.
   const { processEnvironment } = await import('../src/config.js')
   const environment = { ...processEnvironment(), ...blankSettings(), DATABASE_URL }
   const migration = spawn(process.execPath, ['lib/migrate.js'], { env: environment, stdio: 'inherit' })
@@ -94,8 +94,8 @@ async function make(folder: string): Promise<void> {
 }
 
 /**
- * PGlite lists all 23,265 symbols of PostGIS (Object.keys) for each function that CREATE EXTENSION looks up,
- * which takes 4 of its 5 seconds. They do not change once they are loaded.
+ * Caches the lists of keys: PGlite lists all 23,265 symbols of PostGIS (Object.keys) for each function that
+ * CREATE EXTENSION looks up, which takes 4 of its 5 seconds. They do not change after they are loaded.
  */
 function rememberLargeKeys(): void {
   const listed = new WeakMap<object, string[]>()
@@ -120,8 +120,8 @@ function listen(database: PGlite, port: number): Promise<Server> {
 }
 
 /**
- * PostGIS as its package sets it up, but for its files: of their 95 MB, which each start unpacks into memory,
- * two thirds are rasters, topology and upgrades. They are cut out once, for all later starts.
+ * PostGIS as its package sets it up, without its unused files. Two thirds of their 95 MB, which each start
+ * unpacks into memory, are rasters, topology and upgrades. They are removed once, for all later starts.
  */
 const postgisAlone: Extension = {
   ...postgis,
@@ -142,7 +142,7 @@ const USED_FILES =
   /^(lib\/postgresql\/postgis-3\.so|share\/proj\/.*|share\/postgresql\/extension\/postgis(--\d+\.\d+\.\d+\.sql|\.control))$/
 const TAR_BLOCK = 512
 
-/** The files of a tar archive with such paths. A header has its path first, and the size at 124, in octal. */
+/** Files of a tar archive whose paths match. A header has its path first, and the size at 124, in octal. */
 function cutTar(archive: Buffer, wanted: RegExp): Buffer {
   const kept: Buffer[] = []
   for (let at = 0; archive[at];) {
@@ -156,9 +156,9 @@ function cutTar(archive: Buffer, wanted: RegExp): Buffer {
 }
 
 /**
- * The one session, which one client has at a time: for a whole query of several messages, and until its
+ * The only session, which one client has at a time: for a whole query of several messages, and until its
  * transaction ends. (pglite-socket changes clients after every message, so that their queries mix, and stops
- * for good at the first failure.)
+ * permanently at the first failure.)
  */
 class SharedSession {
   private holder: Socket | undefined
@@ -166,7 +166,7 @@ class SharedSession {
 
   constructor(private readonly database: PGlite) {}
 
-  /** Runs the messages of one query and passes the answers on. */
+  /** Runs the messages of one query and passes the responses on. */
   async run(socket: Socket, messages: readonly Buffer[]): Promise<void> {
     if (this.holder !== socket) await this.take(socket)
     try {
@@ -178,13 +178,13 @@ class SharedSession {
           }),
         )
         const answer = Buffer.concat(answered)
-        // After an error PGlite reports ready at once, and again at the Sync. A client would take the second
-        // report for the answer to its next query.
+        // After an error PGlite reports ready at once, and again at the Sync. A client would read the second
+        // report as the response to its next query.
         const early =
           i < messages.length - 1 &&
           answer.length >= READY_BYTES &&
           answer[answer.length - READY_BYTES] === READY
-        // It was told that its rows are awaited before PGlite knew of them.
+        // The client received this response before PGlite had the query.
         const told = answer[0] === COPY_IN_RESPONSE[0] ? 1 + answer.readInt32BE(1) : 0
         if (socket.writable) socket.write(answer.subarray(told, early ? -READY_BYTES : undefined))
       }
@@ -193,9 +193,9 @@ class SharedSession {
     }
   }
 
-  /** The client has gone: its open transaction is rolled back. */
+  /** The client has disconnected: its open transaction is rolled back. */
   async leave(socket: Socket): Promise<void> {
-    const place = this.waiting.findIndex((each) => each.socket === socket)
+    const place = this.waiting.findIndex((client) => client.socket === socket)
     if (place >= 0) this.waiting.splice(place, 1)
     if (this.holder !== socket) return
     if (this.database.isInTransaction()) await this.database.exec('ROLLBACK')
@@ -223,23 +223,26 @@ const CANCEL_REQUEST = 80_877_102
 /** Messages that the server answers with ReadyForQuery: Query, Sync, FunctionCall. */
 const ENDS_QUERY = new Set(['Q', 'S', 'F'])
 /**
- * PGlite has no client to ask for the rows of a COPY: it reads them from the bytes that the query came in. So
- * the client is told to send them (CopyInResponse, as text), and all goes to PGlite at once.
+ * PGlite cannot request the rows of a COPY from a client: it reads them from the bytes of the query. So the
+ * client gets CopyInResponse (as text), and everything is sent to PGlite at once.
  */
 const COPY_IN = /^COPY\s[^]*\sFROM\s+STDIN\b/i
 const COPY_IN_RESPONSE = Buffer.from([0x47, 0, 0, 0, 7, 0, 0, 0])
-/** Bytes of a query in which FROM STDIN is looked for. */
+/** Bytes of a query that are searched for FROM STDIN. */
 const COPY_TEXT = 10_000
 /** CopyDone, CopyFail. */
 const ENDS_COPY = new Set(['c', 'f'])
-/** PGlite has one database, but says done to CREATE DATABASE, and lets in whoever asks for another one. */
+/**
+ * PGlite has one database, but reports success for CREATE DATABASE, and accepts clients that request another
+ * one.
+ */
 const DATABASE = 'postgres'
 const CREATE_DATABASE = /^\s*CREATE\s+DATABASE\b/i
-/** By the extended protocol PGlite would wait for rows for ever, and end. */
+/** By the extended protocol PGlite would wait for rows indefinitely, and end. */
 const SIMPLE_COPY = 'the embedded database takes COPY FROM STDIN as a simple query only'
 const ONE_DATABASE = `the embedded database has one database only, ${DATABASE}: for another one use a Postgres with PostGIS`
 
-/** The database that a client's first message asks for: by default the one of its user's name. */
+/** Database that a client's first message requests: by default the one of its user's name. */
 function askedDatabase(startup: Buffer): string | undefined {
   const texts = startup.toString('utf8', 8).split('\0')
   const value = (name: string) => texts.find((_, i) => i % 2 === 1 && texts[i - 1] === name)
@@ -256,7 +259,7 @@ function noSuchDatabase(name: string | undefined): Buffer {
   return Buffer.concat([head, fields])
 }
 
-/** A statement that a client sends: its text as far as it is looked at and, of a Parse, its name. */
+/** A statement from a client: the part of its text that is examined and, for a Parse, its name. */
 interface Statement {
   text: string
   name?: string
@@ -271,13 +274,13 @@ function statementIn(letter: string, message: Buffer): Statement | undefined {
   }
 }
 
-/** Why a statement is refused; undefined for most. */
+/** Reason for which a statement is refused; undefined for most. */
 function refusalOf({ text, name }: Statement): string | undefined {
   if (CREATE_DATABASE.test(text)) return ONE_DATABASE
   return name !== undefined && COPY_IN.test(text) ? SIMPLE_COPY : undefined
 }
 
-/** A message in place of a statement's, which fails in words, in whatever transaction it comes. */
+/** A message that replaces a statement's and fails with this reason, in whatever transaction it comes. */
 function refused(reason: string, { name }: Statement): Buffer {
   const sql = `DO $$ BEGIN RAISE EXCEPTION '${reason}' USING ERRCODE = 'feature_not_supported'; END $$\0`
   const text = Buffer.from(name === undefined ? sql : `${name}\0${sql}\0\0`, 'latin1')
@@ -287,7 +290,7 @@ function refused(reason: string, { name }: Statement): Buffer {
 }
 
 /**
- * Serves one client: cuts its bytes into messages (Postgres protocol 3.0), gathers them into queries, and
+ * Serves one client: splits its bytes into messages (Postgres protocol 3.0), collects them into queries, and
  * runs these in order.
  */
 async function serve(socket: Socket, session: SharedSession): Promise<void> {
@@ -331,12 +334,12 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
       }
     }
   } catch (error) {
-    // The client has gone, or Postgres itself failed. In the latter case clients that wait see their
+    // The client has disconnected, or Postgres itself failed. In the latter case, waiting clients see their
     // connection end.
     console.error(error)
   } finally {
     await session.leave(socket)
-    // Not at once: it may have to read yet why it was refused.
+    // Not at once: the client may not have read the reason of a refusal yet.
     socket.destroySoon()
   }
 }

@@ -1,13 +1,13 @@
-// `npm run dev`: `npm start` that builds what changes and restarts what runs it.
+// `npm run dev`: `npm start` that rebuilds changed sources and restarts the services that run them.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** Time between two looks at the sources. Node 20 does not report files that a rename replaces. */
+/** Milliseconds between two scans of the sources. Node 20 does not report files that a rename replaces. */
 const LOOK_MS = 500
 
-/** Folders with the services that run their code; `start` is `npm start` itself. */
+/** Folders, with the services that run their code. `start` is `npm start` itself. */
 const SERVICES = {
   src: ['api', 'indexer'],
   api: ['api'],
@@ -18,7 +18,7 @@ const SERVICES = {
 }
 let start = startWorld()
 const touched = new Set()
-/** Services of builds that restarted nothing. */
+/** Services of builds after which nothing was restarted. */
 const failed = new Set()
 let building = false
 const seen = new Map()
@@ -26,7 +26,7 @@ const seen = new Map()
 for (const folder of Object.keys(SERVICES)) seen.set(folder, sourcesOf(folder))
 setInterval(look, LOOK_MS)
 
-/** Notes the services of the folders that changed, and rebuilds once nothing changed since the last look. */
+/** Records the services of the folders that changed, and rebuilds if nothing changed since the last scan. */
 function look() {
   let changed = false
   for (const [folder, services] of Object.entries(SERVICES)) {
@@ -67,7 +67,7 @@ async function rebuild() {
   failed.clear()
   const build = spawn(process.execPath, [path.join('dev', 'build.mjs')], { stdio: 'inherit' })
   const [code] = await once(build, 'exit')
-  // A failed build, or one that a change overtook, restarts nothing: the next one does.
+  // A failed build, or one that a later change overtook, restarts nothing: the next build does.
   if (code === 0 && touched.size === 0) await restart(services)
   else for (const service of services) failed.add(service)
   building = false

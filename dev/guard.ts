@@ -1,11 +1,11 @@
 /**
  * Ends processes that cannot notice the end of their parent: `node dist/dev/guard.js`, with an IPC channel.
- * Its own parent names them (GuardMessage). The channel closes however that parent ends; then each process
+ * Its own parent names them (GuardMessage). The channel closes however that parent ends. Then each process
  * that still runs gets a SIGTERM, and a SIGKILL after STOP_TIMEOUT_MS.
  */
 export interface GuardMessage {
   readonly pid: number
-  /** False: it has ended, and its id may belong to another process. */
+  /** false if it has ended, and its id may belong to another process */
   readonly runs: boolean
 }
 
@@ -15,7 +15,7 @@ const LOOK_MS = 100
 
 const guarded = new Set<number>()
 process.on('message', ({ pid, runs }: GuardMessage) => (runs ? guarded.add(pid) : guarded.delete(pid)))
-// A Ctrl-C in the terminal reaches this process, too; its parent decides what ends.
+// A Ctrl-C in the terminal reaches this process too; its parent decides which processes end.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.once('disconnect', () => {
   const started = performance.now()

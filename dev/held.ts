@@ -1,9 +1,9 @@
 import path from 'node:path'
 
 /**
- * `node dist/dev/held.js <modules> <program> [arguments]`: a program that is started before what it needs is
- * there. It loads the modules, separated by commas, which takes most of its start, and runs once its parent
- * sends it the settings that were still missing.
+ * `node dist/dev/held.js <modules> <program> [arguments]` starts a program before its dependencies are
+ * available. It loads the modules, separated by commas, which takes most of the start, and runs the program
+ * when its parent sends the missing settings.
  */
 const [node, , modules, program, ...parameters] = process.argv
 const file = path.resolve(program!)

@@ -1,4 +1,4 @@
-// `npm run hunt [-- --minutes 30 --effort 20 names...]`: repeats the randomised tests (test/seed.ts) of files
+// `npm run hunt [-- --minutes 30 --effort 20 names...]` repeats the randomised tests (test/seed.ts) of files
 // whose path contains a name, with random seeds, until the time is over. Adds each seed that fails to
 // test/seeds.json. `--replay` repeats the seeds of that file instead.
 import { execFileSync } from 'node:child_process'
@@ -20,20 +20,20 @@ const [minutes, effort] = [Number(options.minutes), Number(options.effort)]
 if (!(minutes > 0 && effort > 0)) throw new Error('--minutes and --effort: expected a number above 0.')
 const SEEDS = 'test/seeds.json'
 const seeds = JSON.parse(readFileSync(SEEDS, 'utf8'))
-/** Maximum number of seeds kept of one hunt: more would repeat the same defect. */
+/** Maximum number of stored seeds per hunt: more would repeat the same defect. */
 const KEPT_SEEDS = 3
-/** Time that running tests have to end by themselves when the time is over. */
+/** Milliseconds that running tests have to end by themselves when the time is over. */
 const PATIENCE_MS = 60_000
 const HUNTS = /^import \{[^}]*\bhunt\b[^}]*\} from '[./\w]*\/seed'$/m
 
 /** Number of rounds, cases and failed seeds of each hunt, by file and name. */
 const report = new Map()
 let isOver = false
-/** The run under way: its seed, its effort, its hunts. */
+/** The current run: its seed, its effort, its hunts. */
 let run
 
 if (options.replay && seeds.length === 0) process.exit()
-// The limit of a run (test/run.ts) is that of all rounds: it only ends what hangs.
+// The limit of a run (test/run.ts) applies to all rounds together, and only ends hanging ones.
 process.env.TEST_MINUTES = String(options.replay ? 20 + 10 * seeds.length : minutes + 20)
 
 const vitest = await createVitest('test', {
@@ -107,8 +107,8 @@ async function replay() {
 }
 
 /**
- * Repeats hunts with random seeds until the time is over. Each project has the same share of it: the one that
- * had least runs next. Returns the number of failures.
+ * Repeats hunts with random seeds until the time is over. Each project has an equal share of it: the one with
+ * the least time runs next. Returns the number of failures.
  */
 async function hunt() {
   const projects = new Map()
@@ -140,7 +140,7 @@ async function hunt() {
   return failures
 }
 
-/** Ends the run under way: hunts that have not begun are skipped, others have a minute to end. */
+/** Ends the current run: hunts that have not begun are skipped, others have a minute to end. */
 function stop() {
   isOver = true
   console.log('The time is over.')

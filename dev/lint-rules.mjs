@@ -1,6 +1,6 @@
-// Rules of .oxlintrc.json that oxlint does not have.
+// Rules of .oxlintrc.json that oxlint does not provide.
 
-/** As wide as Prettier's lines, which it does not wrap if they are comments. */
+/** Width of Prettier's lines. Prettier does not wrap comments. */
 const MAX_WIDTH = 110
 
 export default {
@@ -13,7 +13,7 @@ export default {
           for (const { type, loc } of context.sourceCode.getAllComments())
             for (let line = loc.start.line; line <= loc.end.line; line++) {
               const text = lines[line - 1]
-              // A comment that follows code is as wide as its code makes it.
+              // The width of a comment after code depends on the code.
               const follows = line === loc.start.line && text.slice(0, loc.start.column).trim() !== ''
               if (text.length > MAX_WIDTH && !follows && !text.includes('://'))
                 context.report({

@@ -1,4 +1,4 @@
-// `npm run lint`: all checks that run no tests. The longest first.
+// `npm run lint`: all checks that run no tests, the longest first.
 import { runParts } from './parts.mjs'
 
 const bin = (name, ...options) => [`node_modules/${name}`, ...options]

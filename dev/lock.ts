@@ -4,22 +4,22 @@ import path from 'node:path'
 import { json } from 'node:stream/consumers'
 import { PlainError } from './services'
 
-/** The folder of the local world that `npm start` keeps, from the root of the clone. */
+/** Folder of the local world that `npm start` stores, relative to the root of the clone. */
 export const LOCAL_FOLDER = '.local'
 
-/** The process that uses a folder, in its own words. */
+/** Process that uses a folder, in its own description. */
 export interface Holder {
   readonly pid: number
   /** ISO 8601 */
   readonly since: string
-  /** Ports by the names of their settings. */
+  /** ports by the names of their settings */
   readonly ports: Readonly<Record<string, number>>
 }
 
 /**
  * Makes this process the only user of the folder until it ends or calls the returned function. The lock is a
- * socket on which its holder describes itself: when nobody answers, nobody holds it. Throws a PlainError when
- * another process does.
+ * socket on which its holder describes itself: if nobody responds, nobody holds it. Throws a PlainError if
+ * another process holds it.
  */
 export async function lockFolder(folder: string, ports: Holder['ports']): Promise<() => Promise<void>> {
   const place = socketOf(folder)
@@ -46,7 +46,7 @@ export async function lockFolder(folder: string, ports: Holder['ports']): Promis
   return () => new Promise((resolve) => server.close(() => resolve()))
 }
 
-/** The process that uses the folder now; undefined when there is none. */
+/** Process that uses the folder now; undefined if there is none. */
 export async function holderOf(folder: string): Promise<Holder | undefined> {
   const socket = connect(socketOf(folder))
   try {
@@ -69,8 +69,8 @@ export function described({ pid, since, ports }: Holder): string {
 }
 
 /**
- * Relative where that is shorter, as the path of a socket has at most a hundred characters. Windows has named
- * pipes in a place of their own.
+ * Path of the socket, relative if that is shorter, because it may have at most a hundred characters. Windows
+ * has named pipes in a separate namespace.
  */
 function socketOf(folder: string): string {
   if (process.platform === 'win32') return path.join('\\\\?\\pipe', path.resolve(folder), 'running')

@@ -10,7 +10,7 @@ import { PlainError } from './services'
 import { Steps } from './steps'
 import { startWorld, type World } from './world'
 
-/** `npm start`: runs everything until Ctrl-C, with local parts for whatever the settings do not name. */
+/** `npm start`: runs everything until Ctrl-C, with local parts unless settings name others. */
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))
   const started = performance.now()
@@ -58,7 +58,7 @@ function restartOnRequest({ services }: World): void {
   })
 }
 
-/** The addresses of everything, and a request that can be copied. */
+/** Addresses of everything, and a request that can be copied. */
 async function welcome(world: World): Promise<string> {
   const { settings, chain, chains } = world
   const { slug, id } = chain?.chain ?? LOCAL_CHAIN

@@ -1,18 +1,18 @@
-// Runs programs of Node, some at a time, and shows which ones run: dev/build.mjs and dev/lint.mjs.
+// Runs Node programs, some at a time, and shows which ones run, for dev/build.mjs and dev/lint.mjs.
 import { spawn } from 'node:child_process'
 
 const AT_ONCE = 2
-/** After this time without a line, a log file gets a line that names the running parts. */
+/** Milliseconds without a line after which a log file gets a line that names the running parts. */
 const SILENCE_MS = 2_500
 const { stdout } = process
 const coloured = stdout.isTTY && stdout.hasColors()
 const paint = (colour, text) => (coloured ? `\x1b[${colour}m${text}\x1b[0m` : text)
 
 /**
- * Runs all parts: `{ name, program, needs?, isDone? }`, where `needs` names parts that must end first, and a
- * part that `isDone` by then is left out. Prints the output of a part that fails. Exits with status 1 after
- * the first failure, or after all parts with `keepGoing`. `start` is called with a part before it runs,
- * `done` with a part that succeeded.
+ * Runs all parts: `{ name, program, needs?, isDone? }`. `needs` names parts that must end first, and a part
+ * that `isDone` by then is skipped. Prints the output of a part that fails. Exits with status 1 after the
+ * first failure, or after all parts with `keepGoing`. Calls `start` with a part before it runs, and `done`
+ * with a part that succeeded.
  */
 export function runParts(parts, { doing, keepGoing = false, start = () => {}, done = () => {} }) {
   const started = performance.now()

@@ -5,20 +5,23 @@ import { constants, cpSync, existsSync, readFileSync, readdirSync, renameSync, r
 import path from 'node:path'
 import { isRunning } from './services'
 
-/** Argument of dist/dev/database.js instead of the port: it makes the folder named next, and exits. */
+/**
+ * Argument of dist/dev/database.js instead of the port: it creates the folder of the next argument, and
+ * exits.
+ */
 export const MAKE = 'make'
 const FOLDER = 'dist/prepared'
 const MIGRATIONS = 'db/migrations'
 
 /**
- * Returns the folder of an embedded database with PostGIS and all migrations, to be copied: no process may
- * start on it. The first call makes it, in a process of its own, since that takes seconds, and memory that
- * PGlite does not release. Call it in the project's root, after the build. Throws if it cannot be made.
+ * Returns the folder of an embedded database with PostGIS and all migrations, for copying: no process may
+ * start on it. The first call creates it in a separate process, because that takes seconds, and memory that
+ * PGlite does not release. Call it in the project's root, after the build. Throws if it cannot be created.
  */
 export async function preparedDatabase(): Promise<string> {
   const prepared = path.resolve(FOLDER, key())
   if (existsSync(prepared)) return prepared
-  // Renamed once it is complete: a maker that is killed leaves nothing that is used.
+  // Renamed when it is complete: a process that is killed leaves nothing that is used.
   const made = `${prepared}.${process.pid}`
   const maker = spawn(process.execPath, ['dist/dev/database.js', MAKE, made], { stdio: 'inherit' })
   const stop = () => maker.kill('SIGKILL')
@@ -30,7 +33,7 @@ export async function preparedDatabase(): Promise<string> {
   try {
     renameSync(made, prepared)
   } catch (error) {
-    // Another process made it first.
+    // Another process created it first.
     if (!existsSync(prepared)) throw error
     rmSync(made, { recursive: true })
   }
@@ -38,7 +41,7 @@ export async function preparedDatabase(): Promise<string> {
   return prepared
 }
 
-/** Copies the prepared database to a new folder, which exists only once it is complete. */
+/** Copies the prepared database to a new folder, which exists only when it is complete. */
 export async function copyPrepared(folder: string): Promise<void> {
   const copy = `${folder}.new`
   rmSync(copy, { recursive: true, force: true })
@@ -46,7 +49,7 @@ export async function copyPrepared(folder: string): Promise<void> {
   renameSync(copy, folder)
 }
 
-/** Changes with each version of Postgres or PostGIS and with each migration. */
+/** Key that changes with each version of Postgres or PostGIS and with each migration. */
 function key(): string {
   const hash = createHash('sha256')
   for (const name of ['pglite', 'pglite-postgis']) {
@@ -57,7 +60,7 @@ function key(): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Removes databases of other migrations, and incomplete ones whose makers were killed. */
+/** Removes databases of other migrations, and incomplete ones of killed processes. */
 function removeOthers(prepared: string): void {
   for (const name of readdirSync(FOLDER)) {
     const maker = /\.(\d+)$/.exec(name)?.[1]

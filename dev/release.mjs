@@ -1,5 +1,5 @@
-// `npm run release -- <version>`: writes the changelog and the version of all packages, commits, tags, and
-// puts what is uploaded into dist/release: npm packages, an SBOM, SHA-256 sums. It needs no network.
+// `npm run release -- <version>` writes the changelog and the version of all packages, commits, tags, and
+// writes the files for upload into dist/release: npm packages, an SBOM, SHA-256 sums. It needs no network.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,9 +16,9 @@ const SECTIONS = {
   changed: 'Changed',
   fixed: 'Fixed',
 }
-/** Where the recorded examples of the API name the version. */
+/** Recorded examples of the API, which contain the version. */
 const EXAMPLES = 'api/service/openapi-examples.json'
-/** A program's output. Its errors are shown. */
+/** Output of a program. Its errors are shown. */
 const output = (program, ...options) =>
   execFileSync(program, options, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1e8 })
 const git = (...options) => output('git', ...options).trim()
@@ -31,7 +31,7 @@ function stop(problem) {
   process.exit(2)
 }
 
-/** The changes by section, or a message that names the first file which belongs to none. */
+/** Changes by section, or a message that names the first file without a section. */
 function readChanges() {
   const files = readdirSync(UNRELEASED)
     .filter((file) => file.endsWith('.md'))
@@ -57,7 +57,7 @@ function writeVersion(manifest, names, version) {
       if (names.includes(name) && /^\d/.test(manifest[kind][name])) manifest[kind][name] = version
 }
 
-/** Leaves the tree as it was if a later step fails. */
+/** Restores the tree if a later step fails. */
 function restore() {
   git('reset', '--quiet', '--hard')
 }

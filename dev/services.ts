@@ -10,24 +10,24 @@ import path from 'node:path'
 export interface Service {
   readonly name: string
   readonly pid: number
-  /** Sends settings to a program that dev/held.ts holds, which then runs. */
+  /** sends settings to a program that dev/held.ts delays, which then runs */
   release(settings: NodeJS.ProcessEnv): void
-  /** Resolves when it has ended, with its exit code, or the signal that ended it. */
+  /** resolves when it has ended, with its exit code, or the signal that ended it */
   readonly ended: Promise<number | NodeJS.Signals>
-  /** Resolves when it reports over IPC or on its output that it is ready; rejects when it ends before. */
+  /** resolves when it reports over IPC or on its output that it is ready; rejects if it ends before */
   readonly ready: Promise<void>
-  /** Asks it to end and waits for that; kills it after STOP_TIMEOUT_MS. */
+  /** requests its end and waits for it; kills it after STOP_TIMEOUT_MS */
   stop(): Promise<void>
-  /** Ends it at once, as a crash would. */
+  /** ends it at once, like a crash */
   kill(): Promise<void>
-  /** The last lines of its log. */
+  /** last lines of its log */
   tail(): string
 }
 
 /** An explanation for the user: printed without a stack. */
 export class PlainError extends Error {}
 
-/** Generous: a busy machine is slow to write what must be written. */
+/** Long, because a busy machine is slow to write its data. */
 const STOP_TIMEOUT_MS = 20_000
 
 /** Starts `node <args>` with this environment. Its output goes to <logFolder>/<name>.log. */
@@ -78,7 +78,7 @@ export function startService(
   }
 }
 
-/** Throws a PlainError when something listens on this port already. */
+/** Throws a PlainError if another program listens on this port. */
 export async function requireFreePort(port: number, setting: string, purpose: string): Promise<void> {
   if (!(await isFree(port)))
     throw new PlainError(
@@ -86,12 +86,12 @@ export async function requireFreePort(port: number, setting: string, purpose: st
     )
 }
 
-/** Below the ports that systems give to whoever names none: from 32768 on Linux, from 49152 elsewhere. */
+/** Range below the ports that systems assign automatically: from 32768 on Linux, from 49152 elsewhere. */
 const [LOWEST_PORT, HIGHEST_PORT] = [16_000, 32_000]
 
 /**
- * The first of `count` consecutive ports that are free. They stay reserved while this process runs: no other
- * caller gets them, in this process or another one, however late the one that they are for listens there.
+ * First of `count` consecutive free ports. They stay reserved while this process runs: no other caller gets
+ * them, in this process or another one, however late their user listens there.
  */
 export async function freePort(count = 1): Promise<number> {
   for (;;) {
@@ -103,7 +103,7 @@ export async function freePort(count = 1): Promise<number> {
   }
 }
 
-/** Reserves a TCP port by holding the UDP port of this number; undefined when it is taken. */
+/** Reserves a TCP port by holding the UDP port of this number; undefined if it is in use. */
 async function reserve(port: number): Promise<Socket | undefined> {
   const socket = createSocket('udp4').unref()
   try {

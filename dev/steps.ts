@@ -1,16 +1,16 @@
 import type { WriteStream } from 'node:tty'
 
-/** After this long without a line, one says what is under way. */
+/** Milliseconds without a line after which a line names the running steps. */
 const SILENCE_MS = 2_500
 const [GREEN, RED, GREY] = [32, 31, 90]
 
 /**
- * The steps of a start, several of which may be under way, on the standard output: a line for each that has
- * ended, with its seconds. On a terminal a last line shows what is under way, elsewhere a line now and then
- * does. Colours are for terminals that have them, and not where NO_COLOR is set.
+ * Steps of a start, several of which may run at once, on the standard output: a line for each step that has
+ * ended, with its seconds. On a terminal a last line shows the running steps; elsewhere a line at intervals
+ * does. Colours are for terminals that support them, unless NO_COLOR is set.
  */
 export class Steps {
-  /** Names of the steps under way. */
+  /** names of the running steps */
   private readonly underWay = new Set<string>()
   private readonly counted = new Map<string, string>()
   private readonly timer = setInterval(() => this.tell(), 100).unref()
@@ -40,7 +40,7 @@ export class Steps {
     }
   }
 
-  /** How far something is. */
+  /** Shows the progress of a count. */
   readonly progress = (what: string, done: number, total: number): void => {
     if (done < total) this.counted.set(what, `${done} of ${total} ${what}`)
     else this.counted.delete(what)
@@ -52,7 +52,7 @@ export class Steps {
     this.last = performance.now()
   }
 
-  /** Tells nothing more of steps and progress. Notes are still written. */
+  /** Ends the output of steps and progress. Notes are still written. */
   stop(): void {
     clearInterval(this.timer)
     this.clear()

@@ -19,57 +19,57 @@ import {
 import { lockFolder } from './lock'
 import { PlainError, requireFreePort, startService, type Service } from './services'
 
-/** Everything that runs: the parts started here and those that the settings name. */
+/** All running parts: those started here and those that the settings name. */
 export interface World {
   readonly settings: Settings
-  /** The local chains by slug; empty when the settings name real ones. */
+  /** local chains by slug; empty if the settings name real ones */
   readonly chains: ReadonlyMap<string, LocalChain>
-  /** Base Sepolia, or else the first local chain. */
+  /** Base Sepolia, otherwise the first local chain */
   readonly chain: LocalChain | undefined
-  /** The services that run now, by name: database, indexers, api. */
+  /** running services by name: database, indexers, api */
   readonly services: ReadonlyMap<string, Service>
-  /** Resolves with a reason when a part that is needed has ended for good. */
+  /** resolves with a reason when a required part has ended permanently */
   readonly broken: Promise<string>
-  /** Stops the parts that were started here, in reverse order. */
+  /** stops the parts that were started here, in reverse order */
   stop(): Promise<void>
 }
 
 export interface WorldOptions {
   environment: NodeJS.ProcessEnv
-  /** The folder that keeps the local database and chains between runs. */
+  /** folder that stores the local database and chains between runs */
   folder: string
-  /** False: the local chains start without the sample places. */
+  /** false if the local chains start without the sample places */
   samples: boolean
-  /** False: database and chains live in memory. */
+  /** false if database and chains are in memory */
   keep: boolean
-  /** The state that a local chain begins with; without it, a fresh one. */
+  /** state that a local chain starts with; a fresh one without it */
   loadedFrom?: (chain: Chain) => string | undefined
-  /** Unix seconds at which the clocks of local chains start. */
+  /** Unix seconds at which the clocks of local chains start */
   startsAt?: number
-  /** Aborts the start: what was started by then is stopped, and startWorld throws. */
+  /** aborts the start: the parts started by then are stopped, and startWorld throws */
   signal?: AbortSignal
   report: (line: string) => void
-  /** Called with each step as it begins; by default its name is reported. */
+  /** called with each step when it begins; reports its name by default */
   step?: <Result>(what: string, work: Promise<Result>) => Promise<Result>
-  /** Called often during long steps. */
+  /** called often during long steps */
   progress: (what: string, done: number, total: number) => void
 }
 
-/** The first pause before a program is restarted; it doubles with each end before it ran steadily. */
+/** First pause before a program is restarted. It doubles with each end before the program ran steadily. */
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
 const LOOK_MS = 100
-/** The local chains when neither CHAINS nor any RPC_URL_* names one. */
+/** Local chains if neither CHAINS nor any RPC_URL_* names one. */
 const DEFAULT_LOCAL_CHAINS = ACTIVE_SLUGS.join(',')
 /** The first local chain gets all sample places, the others every tenth. */
 const NTH_PLACE_ELSEWHERE = 10
 
 /**
- * Starts the service: the database, the chains, migrations, the indexers, the API. Parts that the
- * environment names (DATABASE_URL, RPC_URL_*, signer) are used as they are; the others are started locally.
- * Without any RPC_URL_* these are the chains of CHAINS, the first at LOCAL_CHAIN_PORT and each other one port
- * further. Throws a PlainError that says what to do; what was started by then is stopped.
+ * Starts the service: the database, the chains, migrations, the indexers, the API. Parts that the environment
+ * names (DATABASE_URL, RPC_URL_*, signer) are used; the others are started locally. Without any RPC_URL_*
+ * these are the chains of CHAINS, the first at LOCAL_CHAIN_PORT and each other one at the next port. Throws a
+ * PlainError that names the remedy, after stopping the parts started by then.
  */
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { report, folder } = options
@@ -116,7 +116,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     mkdirSync(folder, { recursive: true })
     const environment: NodeJS.ProcessEnv = { ...options.environment }
     const local = !CHAINS.some((chain) => environment[rpcUrl(chain)])
-    // Settings with CHAINS need URLs, which are known only once the chains run: these are placeholders.
+    // Settings with CHAINS need URLs, which are known only when the chains run: these are placeholders.
     const placeholders = Object.fromEntries(CHAINS.map((chain) => [rpcUrl(chain), 'http://127.0.0.1']))
     const given = readSettings(
       local
@@ -133,9 +133,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       throw new PlainError(
         'RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or another one (see .env.example).',
       )
-    // Local chains have proxies of its own.
+    // Local chains have their own proxies.
     const signer = given.attesterAddress ?? addressOf(given.signer)
-    // Checked before the ports, as other ports would not help.
+    // Checked before the ports, because other ports would not help.
     if (options.keep && (local || localDatabase))
       unlock = await lockFolder(folder, {
         PORT: given.port,
@@ -147,12 +147,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       await requireFreePort(given.localChainPort + i, 'LOCAL_CHAIN_PORT', `local chain of ${slug}`)
     await requireFreePort(given.port, 'PORT', 'API')
 
-    // It has one session, which several processes only wait for.
+    // It has one session, which several processes would only wait for.
     if (localDatabase) environment.API_PROCESSES ||= '1'
     const databaseReady = localDatabase
       ? step('Embedded database: Postgres with PostGIS', localDatabaseUp())
       : Promise.resolve()
-    databaseReady.catch(() => {}) // awaited below; the chains start meanwhile
+    databaseReady.catch(() => {}) // awaited later; the chains start in the meantime
     async function localDatabaseUp(): Promise<void> {
       environment.DATABASE_URL = `postgres://postgres@127.0.0.1:${given.localDbPort}/postgres`
       const memoryOrFolder = options.keep ? [path.join(folder, 'database')] : []
@@ -174,7 +174,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
       setLocalDefaults(environment, given)
     }
-    // Loading programs takes longest of a start: that goes on beside the database's own start.
+    // Loading programs takes longest of a start, so it runs concurrently with the database's own start.
     const held = (name: string, modules: string, program: string, ...args: string[]) =>
       start(name, ['dist/dev/held.js', modules, program, ...args], environment)
     const migration = held('migrate', 'lib/chains-file.js,lib/postgres.js', 'lib/migrate.js')
@@ -182,7 +182,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const heldApi = () => held('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js')
     const api = heldApi()
     // The embedded database has one session anyway, and four processes take longer to load.
-    const slugs = given.chains.map((each) => each.chain.slug)
+    const slugs = given.chains.map(({ chain }) => chain.slug)
     const groups = localDatabase ? [slugs] : slugs.map((slug) => [slug])
     const heldIndexer = (group: readonly string[]) => {
       const name = group.length === 1 ? `indexer-${group[0]}` : 'indexers'
@@ -200,14 +200,14 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const chains: ReadonlyMap<string, LocalChain> = new Map(started.map((each) => [each.chain.slug, each]))
     const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
     const sampled = Promise.all(started.map(sample))
-    sampled.catch(() => {}) // awaited below; the embedded database starts meanwhile
+    sampled.catch(() => {}) // awaited later; the embedded database starts in the meantime
     async function sample(each: LocalChain): Promise<void> {
       const { slug } = each.chain
       if (options.samples && each.fresh)
         await step(`Sample places of ${slug}`, attestSamples(each, each === chain, options.progress))
       if (!options.keep) return
       writeFileSync(completeFile(slug), '')
-      // Not before: the times of sample places are set block by block.
+      // Only now, because the times of sample places are set block by block.
       mineOn(each)
     }
 
@@ -238,7 +238,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       return path.join(folder, `chain-${slug}-complete`)
     }
     await databaseReady
-    // A database of the user's must not learn of a chain that is thrown away when this start is stopped.
+    // A user's own database must not get a chain that is removed when this start is stopped.
     if (!localDatabase) await sampled
 
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
@@ -261,12 +261,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       void service.ended.then((end) => {
         if (stopping) return
         if (end === 2) return setBroken(`The ${what} refuses to run:\n${service.tail()}`)
-        // It lost its database or its node, or was killed. It continues where it was.
+        // It lost its database or its node, or was killed. It resumes where it stopped.
         const next =
           performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
         const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
         const log = `${path.join(logs, service.name)}.log`
-        // With code 0 it was asked to end, as `npm run dev` does after a build.
+        // Status 0 means that it was requested to end, as by `npm run dev` after a build.
         if (end === 0) report(`The ${what} is restarted ...`)
         else report(`The ${what} ${how}. It is started again. Its log, ${log}, ends with:\n${service.tail()}`)
         setTimeout(() => {
@@ -283,7 +283,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       throw new PlainError(reason)
     })
     const looked = Promise.all(started.map((each) => waitForIndexer(each)))
-    looked.catch(() => {}) // where an indexer refuses, the database is stopped
+    looked.catch(() => {}) // if an indexer refuses, the database is stopped
     await step('Indexers', Promise.race([looked, refused]))
     async function waitForIndexer(each: LocalChain): Promise<void> {
       await waitForHead(settings, each, options.progress)
@@ -297,7 +297,7 @@ function rpcUrl(chain: Chain): string {
   return `RPC_URL_${settingSuffix(chain)}`
 }
 
-/** Settings of a service on local chains, where the environment has no others. */
+/** Sets the settings of a service on local chains, unless the environment has others. */
 export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pick<Settings, 'signer'>): void {
   environment.DEPLOYMENT_NAME ||= 'local'
   // The local service has one user, who is not limited.
@@ -307,7 +307,7 @@ export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pic
   if (!signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
 }
 
-/** The settings that name a local chain. */
+/** Sets the settings that name a local chain. */
 export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, proxy }: LocalChain): void {
   environment[rpcUrl(chain)] ||= url
   environment[`PROXY_${settingSuffix(chain)}`] ||= proxy
@@ -324,7 +324,7 @@ export function attestSamples(
   )
 }
 
-/** The address of a key in a file; a PlainError for a key elsewhere. */
+/** Address of a key in a file. Throws a PlainError for a key elsewhere. */
 export function addressOf(signer: Settings['signer']): string {
   if (signer && signer.kind !== 'key')
     throw new PlainError(
@@ -333,7 +333,7 @@ export function addressOf(signer: Settings['signer']): string {
   return new Wallet(signer?.readKey() ?? LOCAL_SIGNER_KEY).address
 }
 
-/** The last block that a chain's indexer has written; -1 before the first one. */
+/** Last block that a chain's indexer has written; -1 before the first one. */
 async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number> {
   const rows = await queryOnce<{ height: number | null }>(
     databaseUrl,
@@ -343,8 +343,8 @@ async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number>
 }
 
 /**
- * Resolves once the chain's indexer has looked at its head since `before`: until then the API takes the copy
- * of an earlier run for outdated.
+ * Resolves when the chain's indexer has read its head since `before`: until then the API treats the index of
+ * an earlier run as outdated.
  */
 export async function waitForLook(
   { databaseUrl }: Settings,
@@ -356,7 +356,7 @@ export async function waitForLook(
     await pause(LOOK_MS)
 }
 
-/** When the indexer of each chain last looked at its head, by slug. */
+/** Time at which the indexer of each chain last read its head, by slug. */
 export async function looks(databaseUrl: string): Promise<Map<string, string>> {
   const rows = await queryOnce<{ chain: string; at: string }>(
     databaseUrl,
@@ -365,7 +365,7 @@ export async function looks(databaseUrl: string): Promise<Map<string, string>> {
   return new Map(rows.map(({ chain, at }) => [chain, at]))
 }
 
-/** Resolves once the chain's indexer has written the block that is the head at the time of the call. */
+/** Resolves when the chain's indexer has written the block that is the head at the time of the call. */
 export async function waitForHead(
   settings: Settings,
   chain: LocalChain,
@@ -382,7 +382,7 @@ export async function waitForHead(
 }
 
 /**
- * Empties the database when it holds another local chain of this name and is local itself; throws when it is
+ * Empties the database if it contains another local chain of this name and is local itself. Throws if it is
  * not local.
  */
 async function checkSameChain(

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { CHAINS, settingSuffix } from './chains'
 
 const ACTIVE = CHAINS.filter(({ active }) => active)
-/** Runs by default (docker-compose.yml); each other chain has a profile. */
+/** Chain that runs by default (docker-compose.yml); each other chain has a profile. */
 const FIRST = CHAINS[0]
 
 /** Texts about the chains in other files, in the order of the table: file, pattern, expected matches. */
@@ -36,7 +36,7 @@ const COPIES: [file: string, pattern: RegExp, expected: string[]][] = [
   ],
 ]
 
-test.each(COPIES)('%s names every chain as src/chains.ts does', (file, pattern, expected) => {
+test.each(COPIES)('%s names every chain of src/chains.ts', (file, pattern, expected) => {
   const found = [...readFileSync(file, 'utf8').matchAll(pattern)].map(([text]) => text)
   expect(found, `${file} must have these lines:\n${expected.join('\n')}\n`).toEqual(expected)
 })

@@ -1,40 +1,40 @@
 export interface Chain {
   readonly id: number
-  /** Lower-case hyphenated name: in records, in the `chain` filter, in the names of settings. */
+  /** lower-case hyphenated name: in records, in the `chain` filter, in the names of settings */
   readonly slug: string
-  /** Other names that are accepted as input. */
+  /** other names that are accepted as input */
   readonly aliases: readonly string[]
-  /** False: the chain can be indexed and computed for, but the `chain` filter does not accept it yet. */
+  /** false if the chain can be indexed and computed for, but the `chain` filter does not accept it yet */
   readonly active: boolean
-  /** EAS contract, lower-case. */
+  /** EAS contract, lower-case */
   readonly eas: string
-  /** SchemaRegistry contract, lower-case. */
+  /** SchemaRegistry contract, lower-case */
   readonly schemaRegistry: string
-  /** EIP-712 domain versions that this chain's EAS may use: the one whose separator matches is taken. */
+  /** EIP-712 domain versions that this chain's EAS may use; the one with the matching separator is used */
   readonly domainVersions: readonly string[]
-  /** The first block of its EAS. */
+  /** first block of its EAS contract */
   readonly firstBlock: number
-  /** A block with so many blocks after it counts as final: the deepest reorg that the indexer tolerates. */
+  /** number of blocks after which a block is final: the deepest reorg that the indexer tolerates */
   readonly finality: number
-  /** How often the head is polled, in milliseconds: about one block time. */
+  /** milliseconds between two polls of the head: about one block time */
   readonly headPollMs: number
-  /** Block time, in milliseconds. */
+  /** block time in milliseconds */
   readonly blockMs: number
-  /** Where people look up its transactions, and its attestations: addresses without a slash at the end. */
+  /** explorers of its transactions and of its attestations: URLs without a trailing slash */
   readonly explorer: string
   readonly attestations: string
-  /** Confirmations, its own block included, before an attestation is computed with; default 0. */
+  /** confirmations, its own block included, that an attestation needs before compute reads it; default 0 */
   readonly minConfirmations?: number
-  /** Requests per second of an indexer to each RPC endpoint; default: no limit. */
+  /** requests per second of an indexer to each RPC endpoint; no limit by default */
   readonly rpcPerSecond?: number
-  /** Calls in one HTTP request; default 100. */
+  /** calls in one HTTP request; default 100 */
   readonly rpcBatchSize?: number
-  /** Milliseconds until an indexer asks the next endpoint; default 30,000. */
+  /** milliseconds until an indexer calls the next endpoint; default 30,000 */
   readonly rpcTimeoutMs?: number
 }
 
 /**
- * Every chain we know: this table, and the chains of CHAINS_FILE (chains-file.ts). A new row is one here, at
+ * All known chains: this table, and the chains of CHAINS_FILE (chains-file.ts). A new chain needs a row at
  * the end, and the lines for other files that `npx vitest run src/chains.test.ts` then prints.
  */
 export const CHAINS: readonly Chain[] = [
@@ -120,35 +120,35 @@ export const CHAINS: readonly Chain[] = [
  */
 export const ACTIVE_SLUGS: readonly string[] = CHAINS.filter((c) => c.active).map((c) => c.slug)
 
-/** Adds chains, before anything else looks at the table. */
+/** Adds chains, before any other code reads the table. */
 export function addChains(chains: readonly Chain[]): void {
   ;(CHAINS as Chain[]).push(...chains)
   ;(ACTIVE_SLUGS as string[]).push(...chains.filter(({ active }) => active).map(({ slug }) => slug))
 }
 
-/** Leaves out the explorers of chains that are played on this machine: no page of others knows these. */
+/** Removes the explorers of local chains, which no external explorer knows. */
 export function leaveOutExplorers(ids: readonly number[]): void {
   for (const chain of CHAINS)
     if (ids.includes(chain.id)) Object.assign(chain, { explorer: '', attestations: '' })
 }
 
-/** The chain with this slug or alias, in any letter case; undefined if there is none. */
+/** Chain with this slug or alias, in any letter case; undefined if there is none. */
 export function chainBySlug(name: string): Chain | undefined {
   const slug = name.toLowerCase()
   return CHAINS.find((c) => c.slug === slug || c.aliases.includes(slug))
 }
 
-/** The chain with this slug, alias or ID; undefined if there is none. */
+/** Chain with this slug, alias or ID; undefined if there is none. */
 export function chainNamed(name: string): Chain | undefined {
   return chainBySlug(name) ?? CHAINS.find(({ id }) => String(id) === name)
 }
 
-/** How the RPC endpoints of a chain may be used. */
+/** Limits of an indexer's calls to the RPC endpoints of a chain. */
 export function rpcLimits({ rpcPerSecond, rpcBatchSize = 100, rpcTimeoutMs = 30_000 }: Chain) {
   return { rateLimit: rpcPerSecond, batchSize: rpcBatchSize, timeoutMs: rpcTimeoutMs }
 }
 
-/** How the names of a chain's settings end: `RPC_URL_BASE_SEPOLIA`, `GATEWAY_URL_BASE_SEPOLIA`. */
+/** Suffix of the names of a chain's settings: `RPC_URL_BASE_SEPOLIA`, `GATEWAY_URL_BASE_SEPOLIA`. */
 export function settingSuffix(chain: Chain): string {
   return chain.slug.toUpperCase().replaceAll('-', '_')
 }

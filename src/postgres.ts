@@ -1,22 +1,25 @@
 import { Client } from 'pg'
 
-/** Postgres servers as a URL names them: one, or several of which one takes writes. */
+/** Postgres servers of a URL: one, or several of which one accepts writes. */
 
-/** How long a server has to say what it is, milliseconds. */
+/** Milliseconds that a server has to report its role. */
 const PROBE_MS = 5_000
 
-/** One URL for each host of a URL with several, as libpq has it: postgres://user:password@one:5432,two:5432/name. */
+/**
+ * One URL for each host of a URL with several, in libpq's form:
+ * postgres://user:password@one:5432,two:5432/name.
+ */
 export function hostUrls(url: string): string[] {
   const [, head, hosts, tail] = /^(postgres(?:ql)?:\/\/(?:[^/?]*@)?)([^/?@]*)(.*)$/.exec(url)!
   return hosts!.split(',').map((host) => head! + host + tail!)
 }
 
-/** Where a URL leads, without login and password. */
+/** Host of a URL, without login and password. */
 export function hostOf(url: string): string {
   return new URL(url).host
 }
 
-/** The timeline on which a server takes writes; undefined where it takes none, or does not answer. */
+/** Timeline on which a server accepts writes. Undefined if it accepts none, or does not respond. */
 async function timelineOf(url: string): Promise<number | undefined> {
   const client = new Client({
     connectionString: url,
@@ -36,14 +39,14 @@ async function timelineOf(url: string): Promise<number | undefined> {
   } catch {
     return undefined
   } finally {
-    // Not awaited: a server that hangs would never answer.
+    // Not awaited, because a hanging server would never respond.
     client.end().catch(() => {})
   }
 }
 
 /**
- * Which of these servers takes writes: where several say so, the one that was promoted last. Undefined where
- * none does.
+ * URL of the server that accepts writes. If several do, the one that was promoted last. Undefined if none
+ * does.
  */
 export async function findPrimary(urls: readonly string[]): Promise<string | undefined> {
   const timelines = await Promise.all(urls.map(timelineOf))
@@ -52,8 +55,8 @@ export async function findPrimary(urls: readonly string[]): Promise<string | und
 }
 
 /**
- * The URL of the one server that takes writes, of those that a URL names; a single one is not asked. Throws
- * where none does.
+ * URL of the server that accepts writes, among those of a URL. A single one is not queried. Throws if none
+ * does.
  */
 export async function primaryUrl(url: string): Promise<string> {
   const urls = hostUrls(url)
@@ -63,13 +66,13 @@ export async function primaryUrl(url: string): Promise<string> {
   return found
 }
 
-/** Whether an error, of pg or TypeORM, is that there are no tables yet. */
+/** True if an error of pg or TypeORM means that the tables do not exist yet. */
 export function isUnmigrated(error: unknown): boolean {
   const { code, driverError } = (error ?? {}) as { code?: string; driverError?: { code?: string } }
   return (code ?? driverError?.code) === '42P01'
 }
 
-/** What a program says of such an error; undefined for others. */
+/** Message of a program for such an error; undefined for other errors. */
 export function unmigrated(error: unknown): string | undefined {
   return isUnmigrated(error)
     ? 'The database is not migrated: run npm run migrate (node lib/migrate.js) first'

@@ -1,16 +1,16 @@
 import path from 'node:path'
 import { npmScript } from './config'
 
-/** How often a process that npm runs checks that npm is still running. */
+/** Milliseconds between two checks that npm, if it runs this process, is still running. */
 const LOOK_MS = 500
-/** Read when the module loads, before npm may have gone. */
+/** Read when the module loads, before npm may have ended. */
 const PARENT = process.ppid
 
 /**
  * Calls `stop` once, with the reason, when this process has to end: on SIGINT, SIGTERM or SIGHUP, when the
  * IPC channel of its parent closes, or when the npm that runs it ends. npm sends a signal only to its shell,
- * which ends and orphans this process. Without npm the end of the parent means nothing (nohup, setsid). With
- * an IPC channel the process then ends by process.exit() only.
+ * which ends and orphans this process. Without npm, the end of the parent has no meaning (nohup, setsid).
+ * With an IPC channel, the process then ends by process.exit() only.
  */
 export function onStop(stop: (reason: string) => void): void {
   let stopping = false
@@ -25,7 +25,7 @@ export function onStop(stop: (reason: string) => void): void {
   setInterval(() => process.ppid === PARENT || once('npm has gone'), LOOK_MS).unref()
 }
 
-/** Whether npm runs this program itself: its child processes inherit npm's environment too. */
+/** True if npm runs this program itself. Its child processes inherit npm's environment too. */
 function isRunByNpm(): boolean {
   const program = path.relative(process.cwd(), process.argv[1] ?? '').replaceAll('\\', '/')
   return program !== '' && npmScript().includes(program)

@@ -1,8 +1,8 @@
 import { MONOTONIC, type Clock } from './clock'
 
 /**
- * Calls `work` until it succeeds, `attempts` times at most, and throws its last error. Throws the signal's
- * reason if the signal aborts in a pause.
+ * Calls `work` until it succeeds, at most `attempts` times, and throws its last error. Throws the signal's
+ * reason if the signal aborts during a pause.
  */
 export async function retry<T>(
   work: () => Promise<T>,
@@ -14,9 +14,9 @@ export async function retry<T>(
     clock = MONOTONIC,
   }: {
     attempts: number
-    /** The pause after each failed attempt, counted from 1, in milliseconds. */
+    /** pause after each failed attempt, counted from 1, in milliseconds */
     pauseMs: (attempt: number) => number
-    /** Called after every failed attempt, counted from 1, the last one included. */
+    /** called after every failed attempt, counted from 1, including the last one */
     onFailure?: (error: Error, attempt: number) => void
     signal?: AbortSignal | undefined
     clock?: Clock
@@ -35,7 +35,7 @@ export async function retry<T>(
 }
 
 /**
- * Repeats a step until the signal aborts. Each step returns the pause after it in milliseconds; after a step
+ * Repeats a step until the signal aborts. Each step returns the pause after it in milliseconds. After a step
  * that fails, `onError` returns it.
  */
 export async function repeat(

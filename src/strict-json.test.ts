@@ -4,7 +4,7 @@ import { hunt } from '../test/seed'
 import { parseStrictJson } from './strict-json'
 import { sentence, testSentences } from '../test/sentences'
 
-hunt('valid JSON is read as by JSON.parse', 50, ({ seed, cases }) => {
+hunt('parseStrictJson reads valid JSON like JSON.parse', 50, ({ seed, cases }) => {
   fc.assert(
     fc.property(
       fc.jsonValue({ maxDepth: 6 }),
@@ -19,7 +19,7 @@ hunt('valid JSON is read as by JSON.parse', 50, ({ seed, cases }) => {
     { seed, numRuns: cases },
   )
 })
-test('equal keys in different objects, and strings that look like keys, are accepted', () => {
+test('parseStrictJson accepts equal keys in different objects, and strings that look like keys', () => {
   for (const text of [
     '{"a":{"a":1},"b":[{"a":1},{"a":2}]}',
     '{"a":"\\"a\\":","b":"a"}',
@@ -31,7 +31,7 @@ test('equal keys in different objects, and strings that look like keys, are acce
   ])
     expect(parseStrictJson(text)).toEqual(JSON.parse(text))
 })
-describe('refuses', () => {
+describe('parseStrictJson rejects', () => {
   test.each([
     ['{"a":1,"a":1}'],
     ['\ufeff\ufeff1'],
@@ -48,12 +48,13 @@ describe('refuses', () => {
     expect(() => parseStrictJson(text)).toThrow(SyntaxError)
     expect(() => parseStrictJson(text)).toThrow(sentence())
   })
-  test.each(['{"a":1', ''])('%j, as JSON.parse does', (text) => {
+  test.each(['{"a":1', ''])('%j, like JSON.parse', (text) => {
     expect(() => parseStrictJson(text)).toThrow(SyntaxError)
   })
-  test('64 levels are accepted', () => expect(parseStrictJson('['.repeat(64) + ']'.repeat(64))).toBeDefined())
+  test('parseStrictJson accepts 64 levels', () =>
+    expect(parseStrictJson('['.repeat(64) + ']'.repeat(64))).toBeDefined())
 })
-test('the time is linear in the text', () => {
+test('parseStrictJson takes linear time', () => {
   for (const text of [
     JSON.stringify('\\'.repeat(1_000_000)),
     JSON.stringify(Array(200_000).fill('"')),

@@ -1,15 +1,15 @@
-/** Deepest nesting that is accepted; real documents and geometries have a fifth of it. */
+/** Maximum nesting. Real documents and geometries have a fifth of it. */
 const MAX_DEPTH = 64
 
-/** The text without the byte order mark that some editors and programs write before JSON (RFC 8259, 8.1). */
+/** Text without the byte order mark that some editors and programs write before JSON (RFC 8259, 8.1). */
 export function withoutMark(text: string): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text
 }
 
 /**
- * Parses JSON that every parser understands alike; a byte order mark may precede it. Refuses a repeated key
- * in an object, as some parsers take the first value and some the last; the key __proto__; and nesting beyond
- * 64 levels. Linear in the text, without recursion. Throws a SyntaxError.
+ * Parses JSON that has one meaning for every parser; a byte order mark may precede it. Rejects a repeated key
+ * in an object, of which some parsers use the first value and some the last; the key __proto__; and nesting
+ * beyond 64 levels. Linear in the text, without recursion. Throws a SyntaxError.
  */
 export function parseStrictJson(marked: string): unknown {
   const text = withoutMark(marked)
@@ -33,8 +33,8 @@ export function parseStrictJson(marked: string): unknown {
 }
 
 /**
- * The index at which JSON.parse stopped, by its error; undefined where that does not say. Some of its errors
- * quote the text, which may look like a place.
+ * Index at which JSON.parse stopped, from its error. Undefined if the error does not contain it. Some of its
+ * errors quote the text, which may look like a position.
  */
 export function faultPosition({ message }: Error): number | undefined {
   const [, position] = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? []
@@ -42,8 +42,8 @@ export function faultPosition({ message }: Error): number | undefined {
 }
 
 /**
- * Whether a JSON text means the same to JavaScript and to Postgres's jsonb: no number that doubles change,
- * and no escape of NUL or of a surrogate, which jsonb refuses.
+ * True if a JSON text means the same to JavaScript and to Postgres's jsonb: it has no number that doubles
+ * change, and no escape of NUL or of a surrogate, which jsonb rejects.
  */
 export function isPortableJson(text: string): boolean {
   if (/\\u(?:0000|[dD][89a-fA-F])/.test(text)) return false
@@ -51,7 +51,7 @@ export function isPortableJson(text: string): boolean {
   return !/\d{16}|[eE][+-]?\d/.test(withoutStrings)
 }
 
-/** The index of the quote that ends the string which begins at `start`. */
+/** Index of the quote that ends the string that begins at `start`. */
 function endOfText(text: string, start: number): number {
   for (let at = start + 1; ; at++) {
     at = text.indexOf('"', at)

@@ -3,22 +3,22 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { SettingsError, processEnvironment } from './config'
 
 /**
- * Traces of the API by OpenTelemetry, where OTEL_EXPORTER_OTLP_ENDPOINT says where they go: HTTP requests
- * with their statements of the database and calls of nodes. Its programs import this file first, as packages
- * are watched from when they are loaded; without the setting nothing more is loaded. The other OTEL_*
- * settings are the standard ones.
+ * Traces of the API by OpenTelemetry, if OTEL_EXPORTER_OTLP_ENDPOINT names a collector: HTTP requests with
+ * their database statements and RPC calls. The programs import this file first, because packages are
+ * instrumented when they are loaded. Without the setting, nothing else is loaded. The other OTEL_* settings
+ * are the standard ones.
  */
 
 const NOT_INSTALLED =
   'OTEL_EXPORTER_OTLP_ENDPOINT: the optional packages of OpenTelemetry are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
-/** A collector that does not answer delays the end of the process so long. */
+/** Milliseconds by which an unresponsive collector delays the end of the process. */
 const STOP_MS = 1_000
-/** Asked all the time, of no interest. */
+/** Paths that are requested constantly, and are of no interest. */
 const UNTRACED = /^\/(health|ready|metrics)(\?|$)/
 
 let stop: (() => Promise<void>) | undefined
 
-/** Sends what was not sent yet, within a second. Never throws. */
+/** Sends the remaining spans, within a second. Never throws. */
 export async function stopTracing(): Promise<void> {
   if (stop) await Promise.race([stop().catch(() => {}), pause(STOP_MS)])
 }
@@ -44,7 +44,7 @@ function start(): void {
       .merge(resources.detectResources({ detectors: [resources.envDetector] })),
     spanProcessors: [new sdk.BatchSpanProcessor(new otlp.OTLPTraceExporter())],
   })
-  // Trace headers stay here: nodes, gateways and hosts that clients name get none.
+  // Trace headers are not sent to RPC endpoints, gateways and hosts that clients name.
   provider.register({ propagator: null })
   stop = () => provider.shutdown()
   registerInstrumentations({
@@ -53,7 +53,7 @@ function start(): void {
         ignoreIncomingRequestHook: ({ url }) => UNTRACED.test(url ?? ''),
         applyCustomAttributesOnSpan: (span, request, { statusCode }) => {
           const { method, url } = request as IncomingMessage
-          // Paths that nobody knows would be names without end.
+          // Unknown paths would result in an unbounded number of names.
           if (url !== undefined && statusCode !== 404) span.updateName(`${method} ${templateOf(url)}`)
         },
       }),
@@ -71,7 +71,7 @@ function start(): void {
   })
 }
 
-/** A path with the places of what differs from request to request. */
+/** A path with placeholders for the parts that differ from request to request. */
 function templateOf(url: string): string {
   return url
     .split('?')[0]!
