@@ -9,7 +9,7 @@ const PAGES: Record<Page, { title: string; Content: ComponentType }> = {
   attest: { title: 'Attest', Content: lazy(async () => (await import('./attest')).default) },
 }
 
-/** The header, and the page that the address names. */
+/** Header, and the page of the current address. */
 export function App() {
   const { page } = here.value
   const { title, Content } = PAGES[page]

@@ -2,7 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { CHAINS } from '../src/chains'
 import { localNodes } from './wallet/nodes'
 
-/** What the pages say of a chain. Colours differ on light and dark land, and for colour-blind people. */
+/**
+ * Names and colours of chains on the pages. Colours differ on light and dark land, and for colour-blind
+ * people.
+ */
 const COLOURS = ['#2f6fde', '#8a4fd3', '#d9480f', '#0b8f6a', '#c2255c', '#946200', '#0c8599', '#5f6b7a']
 const OTHER = COLOURS.at(-1)!
 
@@ -10,18 +13,18 @@ const known = new Map(
   CHAINS.map((chain, i) => [chain.slug, { ...chain, colour: COLOURS[i % COLOURS.length]! }]),
 )
 
-/** Slugs of the chains whose records may be here, in their order. */
+/** Slugs of the chains whose records may be shown, in their order. */
 export const SLUGS: readonly string[] = CHAINS.filter(({ active }) => active).map(({ slug }) => slug)
 
-/** The name of a chain as people write it. */
+/** Name of a chain in its usual spelling. */
 export const chainName = (slug: string): string =>
   slug.replace(/(^|-)(\w)/g, (_, dash: string, letter: string) => (dash && ' ') + letter.toUpperCase())
 
 export const chainColour = (slug: string): string => known.get(slug)?.colour ?? OTHER
 
 /**
- * Pages of others about something of a chain; undefined for a chain that is not in the table, and for one of
- * this machine, which nobody else has seen.
+ * Explorer pages about a chain's data. Undefined for a chain that is not in the table, and for a local chain,
+ * which no explorer knows.
  */
 export function usePages(slug: string) {
   const chain = known.get(slug)
@@ -35,7 +38,7 @@ export function usePages(slug: string) {
   }
 }
 
-/** Kinds of location types, by how their names begin: the first that fits. */
+/** Kinds of location types, by the beginning of their names. The first match counts. */
 export const KINDS = [
   { name: 'GeoJSON point', prefix: 'geojson-point', colour: '#2f6fde' },
   { name: 'GeoJSON line', prefix: 'geojson-line', colour: '#946200' },

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 
-/** Copies a text, and says that it did. */
+/** Copies a text, and confirms it. */
 export function CopyButton({ text, what }: { text: string; what: string }) {
   const [state, setState] = useState<'' | 'Copied' | 'Not copied'>('')
   const copy = async () => {
@@ -19,7 +19,7 @@ async function copied(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text)
     return true
   } catch {
-    // Pages of plain http have no clipboard, but may copy what is selected.
+    // Pages of plain http have no clipboard, but may copy a selection.
     const field = document.createElement('textarea')
     field.value = text
     document.body.append(field)

@@ -1,7 +1,7 @@
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 
-/** A component whose code is loaded when it is first shown; until then it says so. */
+/** A component whose code is loaded when it is first shown. A notice is shown until then. */
 export function lazy<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
 ): (props: Props) => JSX.Element {

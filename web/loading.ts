@@ -2,26 +2,26 @@ import { ApiError, RateLimitedError } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Loaded<T> {
-  /** What was loaded last, also while something else is being loaded. */
+  /** last loaded data, even while other data is loading */
   data: T | undefined
   isLoading: boolean
   failure: Failure | undefined
-  /** Tries again at once. */
+  /** retries at once */
   retry: () => void
 }
 export interface Failure {
-  /** What is wrong, and what would be right. */
+  /** the problem, and its remedy */
   text: string
-  /** Seconds until it is tried again; undefined where that changes nothing. */
+  /** seconds until the retry; undefined if a retry is useless */
   retryIn: number | undefined
 }
 
-/** Seconds between tries while the service gives no time of its own. */
+/** Seconds between retries if the service states no time. */
 const RETRY_SECONDS = [2, 4, 8, 16, 30]
 
 /**
- * Loads what `key` names, again when it changes. What failed for a while is tried again until it is there;
- * nothing is loaded while the key is undefined.
+ * Loads the data of `key`, and loads again when the key changes. Temporary failures are retried until they
+ * succeed. Nothing is loaded while the key is undefined.
  */
 export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, 'retry'> & { key?: string }>({
@@ -54,7 +54,7 @@ export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal
   return { ...state, retry: () => setRound(round + 1) }
 }
 
-/** A failure in words, after so many tries before. */
+/** Message of a failure, after a number of tries. */
 export function failureOf(error: unknown, tries: number): Failure {
   const backOff = RETRY_SECONDS[Math.min(tries, RETRY_SECONDS.length - 1)]!
   if (error instanceof RateLimitedError)

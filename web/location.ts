@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals'
 
 /**
- * What is seen is in the address: the page by its last path segment, the rest as query parameters. Links and
- * the buttons of the browser work as anywhere.
+ * The address has the state of the page: its name is the last path segment, the rest are query parameters.
+ * Links and the buttons of the browser work as usual.
  */
 
 export type Page = 'explorer' | 'playground' | 'attest'
@@ -17,7 +17,7 @@ function pageOf(path: string): Page {
 export const here = signal(read())
 addEventListener('popstate', () => (here.value = read()))
 
-/** Goes to a page, with a step back in the history. */
+/** Opens a page, with a step in the browser's history. */
 export function goTo(page: Page, parameters: URLSearchParams = new URLSearchParams()): void {
   const query = parameters.toString()
   history.pushState(null, '', `${page === 'explorer' ? '.' : page}${query && `?${query}`}`)

@@ -1,4 +1,4 @@
-/** Addresses of built files (build/). */
+/** URLs of built files (build/). */
 declare module 'virtual:basemap/*' {
   const url: string
   export default url

@@ -23,7 +23,7 @@ import { WithSigner } from '../wallet'
 import { MediaFields, type Medium } from './media-fields'
 import './attest.css'
 
-/** An address much longer is refused by servers on the way. */
+/** Maximum number of characters of a parameter. Servers in between refuse much longer addresses. */
 const LONGEST_PARAMETER = 6_000
 
 type Field = 'place' | 'memo' | 'time' | 'media' | 'recipient' | 'chain'
@@ -31,19 +31,19 @@ interface Problem {
   field: Field
   sentence: string
 }
-/** What is wrong with a field of the form: said there, and nothing is sent. */
+/** Problem of a form field: shown at the field, and nothing is sent. */
 class FormError extends GeoError {
   constructor(readonly problem: Problem) {
     super('Nothing was sent: a field above says what is wrong.')
   }
 }
 
-/** A form that makes an attestation of a place (Location Protocol v0.1) on a chain, by the user's wallet. */
+/** A form that attests a place (Location Protocol v0.1) on a chain, by the user's wallet. */
 export default function Attest() {
   const { parameters } = here.value
   const [text, setText] = useState(parameters.get('place') ?? '')
   const [memo, setMemo] = useState(parameters.get('memo') ?? '')
-  /** What the address filled in when the page was opened: whoever made the link wrote it. */
+  /** Values that the address filled in when the page was opened: the author of the link wrote them. */
   const [linked] = useState({ text, memo })
   const isLinked =
     (linked.text !== '' && text === linked.text) || (linked.memo !== '' && memo === linked.memo)
@@ -79,7 +79,7 @@ export default function Attest() {
       try {
         features = geometry ? drawGeometry(geometry, 'a') : []
       } catch {
-        // What is wrong with it is said when it is to be attested.
+        // Its problem is shown when the user attests it.
       }
       show(made.map, 'given', features)
       frame(made.map, features)
@@ -87,7 +87,7 @@ export default function Attest() {
     return () => void (left = true)
   }, [made, shown])
 
-  /** Another place, or the same one said otherwise: a second attestation. */
+  /** Another place, or the same one in another notation, is a second attestation. */
   const change = () => {
     setProblem(undefined)
     setAttested(undefined)
@@ -96,7 +96,7 @@ export default function Attest() {
   }
   const step = (sentence: string) => setSteps((before) => [...before, sentence])
 
-  /** The place as the form has it. Throws a FormError. */
+  /** Place in the form. Throws a FormError. */
   const placeOf = (): Place => {
     const wrong = (field: Field, sentence: string) => new FormError({ field, sentence })
     if (parsed.kind === 'nothing') throw wrong('place', 'Give a place: draw it on the map, or paste it.')
@@ -123,7 +123,7 @@ export default function Attest() {
       ...(recipient.trim() && { recipient: recipient.trim() }),
     }
   }
-  /** Runs a step of attesting; what it says of a field is shown there. */
+  /** Runs a step of attesting. Its problem with a field is shown at the field. */
   const atField = async <T,>(run: () => T | Promise<T>): Promise<T> => {
     try {
       return await run()
@@ -153,7 +153,7 @@ export default function Attest() {
       (found) => {
         setRecord(found)
         step('The service shows it.')
-        // A live map has been told.
+        // A live map gets the event itself.
         if (live.value !== 'live') made?.records.refresh()
       },
       (error: Error) => signal.aborted || step(error.message),
@@ -297,8 +297,8 @@ export default function Attest() {
 }
 
 /**
- * The text with what may hide parts of it made visible: invisible characters as their code points, and how
- * many line breaks follow each other.
+ * Text with its hiding characters made visible: invisible characters as their code points, and the number of
+ * consecutive line breaks.
  */
 function visibleText(text: string): string {
   return text
@@ -309,24 +309,24 @@ function visibleText(text: string): string {
     .replace(/\n{4,}/g, (breaks) => `\n[${breaks.length} line breaks]\n`)
 }
 
-/** Keeps a text in the address, to be shared, where it fits. */
+/** Writes a text into the address for sharing, if it fits. */
 function inAddress(name: 'place' | 'memo', text: string): void {
   setParameters({ [name]: text.length <= LONGEST_PARAMETER ? text || undefined : undefined })
 }
 
-/** The explorer, at the record. */
+/** Address of the explorer with the record open. */
 function explorerAddress({ chain, uid, longitude, latitude }: LocationRecord): string {
   const parameters = new URLSearchParams({ record: `${chain}-${uid}` })
   if (longitude !== null && latitude !== null) parameters.set('at', `${longitude},${latitude},12`)
   return `${addressOf('')}?${parameters}`
 }
 
-/** What the client refuses, at the field that it names; undefined for other errors. */
+/** Problem that the client reports, with the field that it names; undefined for other errors. */
 function problemOf(error: unknown): Problem | undefined {
   if (!(error instanceof InvalidInputError)) return undefined
   const [, name] = /^place\.(\w+)/.exec(error.detail) ?? []
   const field = (['memo', 'time', 'media', 'recipient'] as const).find((each) => each === name) ?? 'place'
-  // A place in the geometry stays: "the edge that starts here" is nothing without it.
+  // A position in the geometry stays: "the edge that starts here" means nothing without it.
   const sentence = error.detail
     .replace(/^place(?!\.location\.)[.\w[\]]*: /, '')
     .replaceAll('place.location.', '')

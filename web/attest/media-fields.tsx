@@ -5,14 +5,17 @@ import { FieldProblem } from '../panel/field-problem'
 export interface Medium {
   type: string
   data: string
-  /** of a file, whose data is not shown */
+  /** name of a file, whose data is not shown */
   name?: string
 }
 
-/** Bytes of a file: on chain each costs some 720 gas, and a block of Ethereum has 36 million and more. */
+/**
+ * Maximum number of bytes of a file. On chain each costs some 720 gas, and a block of Ethereum has 36 million
+ * and more.
+ */
 const MOST_BYTES = 12_000
 
-/** Media of a place: addresses of files elsewhere, or small files that are attested whole. */
+/** Media of a place: URLs of files elsewhere, or small files that are attested completely. */
 export function MediaFields({
   media,
   problem,

@@ -12,10 +12,10 @@ import { select, setFilters } from './state'
 import { shortHex, timeText } from './words'
 
 const NO_UID = `0x${'0'.repeat(64)}`
-/** Characters of a payload that are shown; copying takes all. */
+/** Number of characters of a payload that are shown; copying includes all. */
 const SHOWN = 2_000
 
-/** A record's card: everything that is known of it. */
+/** Card of a record with everything known about it. */
 export function Card({
   chosen,
   loaded: { data, isLoading, failure, retry },
@@ -23,11 +23,11 @@ export function Card({
 }: {
   chosen: { chain: string; uid: string }
   loaded: Loaded<Full | undefined>
-  /** Moves the map to the record. */
+  /** moves the map to the record */
   onShow: ((at: [number, number]) => void) | undefined
 }) {
   const title = useRef<HTMLHeadingElement>(null)
-  // Before it is painted: a key pressed as soon as the card is seen is the card's.
+  // Focused before it is painted, so that a key pressed at its first sight applies to the card.
   useLayoutEffect(() => title.current?.focus(), [chosen.uid, chosen.chain])
   const close = () => {
     select(undefined)
@@ -213,7 +213,7 @@ function CardBody({ record, details }: Full) {
 const graphqlOf = (chain: string, uid: string) =>
   `{ locationRecordByChainAndUid(chain: "${chain}", uid: "${uid}") { memo geometry revoked events { nodes { kind blockTimestamp } } } }`
 
-/** Whether the record still holds, and what that means. */
+/** Validity of the record, and its meaning. */
 function Standing({ record, details }: Full) {
   const expires = Number(details?.expirationTime ?? 0)
   if (record.revoked)

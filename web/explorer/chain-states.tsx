@@ -25,7 +25,7 @@ const LIVE = {
   refused: 'Not live',
 }
 
-/** How far the copy of each chain goes, and whether changes arrive as they happen. */
+/** Indexed height of each chain, and the state of the live connection. */
 export function ChainStates() {
   const [round, setRound] = useState(0)
   useEffect(() => {

@@ -9,10 +9,10 @@ import { FailureNotice } from './notice'
 import { colouring, hidden, select, selected } from './state'
 import { titleText } from './words'
 
-/** Features of the plain map. */
+/** Maximum number of features of the plain map. */
 const PLAIN_PLACES = 1_000
 
-/** What stands in for the map where there is no WebGL: a plain one, with the same filters. */
+/** Replaces the map if there is no WebGL: a plain map, with the same filters. */
 export function Fallback({ version, onUsed }: { version: number; onUsed: () => void }) {
   useEffect(onUsed, [])
   const query = seenQuery(undefined)

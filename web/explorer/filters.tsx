@@ -5,7 +5,7 @@ import { geoOnce } from '../service'
 import { clearFilters, FILTERS, filterQuery, filterValue, setFilters, type FilterName } from './state'
 import { dayText } from './words'
 
-/** Location types to choose from; any other can be typed. */
+/** Suggested location types; any other can be typed. */
 const TYPES = [
   ...['geojson', 'geojson-point', 'geojson-linestring', 'geojson-polygon'],
   ...['coordinate-decimal+lon-lat', 'coordinate-decimal+lat-lon', 'scaledCoordinates'],
@@ -13,17 +13,17 @@ const TYPES = [
 ]
 const DAY_MS = 86_400_000
 const ADDRESS = /^0x[0-9a-f]{40}$/i
-/** Filters that only an address (a link) can have set: they are shown, and can be taken away. */
+/** Filters that only an address (a link) can have set: they are shown, and can be removed. */
 const LINKED: readonly FilterName[] = ['subject', 'schema', 'near', 'radius', 'intersects']
 
-/** What passes: chain, attester, type, memo, state, time, area. */
+/** Filters: chain, attester, type, memo, state, time, area. */
 export function Filters({
   isDrawing,
   onDraw,
   onView,
 }: {
   isDrawing: boolean
-  /** undefined where there is no map to draw on */
+  /** undefined if there is no map to draw on */
   onDraw: (() => void) | undefined
   onView: (() => void) | undefined
 }) {
@@ -88,7 +88,7 @@ export function Filters({
   )
 }
 
-/** How many filters are set. */
+/** Number of filters that are set. */
 export const filterCount = (): number => FILTERS.filter(filterValue).length
 
 function Choice({
@@ -120,7 +120,7 @@ function Choice({
   )
 }
 
-/** A text that filters once it is complete: on Enter, or when the field is left. */
+/** A text that filters when it is complete: on Enter, or when the field loses focus. */
 function Text({
   name,
   label,
@@ -132,7 +132,7 @@ function Text({
   label: string
   placeholder: string
   options?: readonly string[]
-  /** What is wrong with a text. */
+  /** returns the problem of a text */
   refuse?: (text: string) => string | undefined
 }) {
   const id = useId()
@@ -193,7 +193,7 @@ function TimeRange() {
     return Number.isNaN(time) ? otherwise : Math.min(end, Math.max(start, Math.ceil(time / DAY_MS)))
   }
   const kept = { from: dayOf('fromTimestamp', start), to: dayOf('toTimestamp', end) }
-  // A key may be up before what it moved is rendered.
+  // A key may be released before its change is rendered.
   const moved = useRef<{ from: number; to: number }>(undefined)
   const [, setMoved] = useState(moved.current)
   const { from, to } = moved.current ?? kept

@@ -36,7 +36,7 @@ const Fallback = lazy(async () => (await import('./fallback')).Fallback)
 /** Zoom at which one place is shown. */
 const NEAR_ZOOM = 9
 
-/** The map of what is attested, with a list, filters, and a card for each record. */
+/** Map of attested places, with a list, filters, and a card for each record. */
 export default function Explorer() {
   const map = useRef<{ map: Map; records: RecordsOnMap } | undefined>(undefined)
   const stopDrawing = useRef<(() => void) | undefined>(undefined)
@@ -59,7 +59,7 @@ export default function Explorer() {
     [chosen?.uid, middle?.[0], middle?.[1], map.current],
   )
 
-  /** How often the map failed in a row; its tiles fail together. */
+  /** Number of failures of the map in a row; its tiles fail together. */
   const failedTries = useRef(0)
   const retryMap = () => {
     setMapFailure(undefined)
@@ -182,7 +182,7 @@ export default function Explorer() {
   )
 }
 
-/** Follows changes of what passes the filters that the stream has too. */
+/** Follows changes of records that pass the filters that the stream supports. */
 function useChanges(onChanges: (events: readonly RecordEvent[]) => void, onReset: () => void): void {
   const handlers = useRef({ onChanges, onReset })
   handlers.current = { onChanges, onReset }
@@ -200,7 +200,7 @@ function useChanges(onChanges: (events: readonly RecordEvent[]) => void, onReset
   )
 }
 
-/** Tries again when the failure says. */
+/** Retries at the time that the failure states. */
 function useRetry(failure: Failure | undefined, retry: () => void): void {
   useEffect(() => {
     if (failure?.retryIn === undefined) return
@@ -209,7 +209,7 @@ function useRetry(failure: Failure | undefined, retry: () => void): void {
   }, [failure])
 }
 
-/** What a tile that did not come means. Why is in the notice of the list. */
+/** Failure of a tile. The notice of the list shows the reason. */
 function mapFailureOf(status: number | undefined, tries: number): Failure {
   const { retryIn } = failureOf(undefined, tries)
   if (status === 429)

@@ -2,7 +2,7 @@ import { chainColour, chainName, KINDS, OTHER_KIND, SLUGS } from '../chains'
 import { Dot } from './list'
 import { colouring, hidden, setLook, type Colouring } from './state'
 
-/** What the colours mean; each can be hidden and shown. */
+/** Legend of the colours; each can be hidden and shown. */
 export function Legend() {
   const by = colouring.value
   const groups =

@@ -9,9 +9,9 @@ import { FailureNotice } from './notice'
 import { area, boxText, clearFilters, colouring, filterQuery, hidden, select, selected } from './state'
 import { countText, timeText, titleText } from './words'
 
-/** Records of a page of the list. */
+/** Number of records on a page of the list. */
 const PAGE = 50
-/** Files that hold what is seen. */
+/** Formats of files with the shown records. */
 const EXPORTS = [
   { format: 'geojson', name: 'GeoJSON' },
   { format: 'csv', name: 'CSV' },
@@ -20,14 +20,14 @@ const EXPORTS = [
   { format: 'flatgeobuf', name: 'FlatGeobuf' },
 ]
 
-/** The query of what is seen: the filters, within the area that was drawn, else within the view. */
+/** Query of the shown records: the filters, within the drawn area or, without one, within the view. */
 export function seenQuery(view: Box | undefined): string {
   const query = new URLSearchParams(filterQuery.value)
   if (view && !area.value && !query.has('near') && !query.has('intersects')) query.set('bbox', boxText(view))
   return query.toString()
 }
 
-/** The records of a query, newest first, as many pages as were asked for. */
+/** Records of a query, newest first, in the number of requested pages. */
 export function useList(query: string | undefined, version: number) {
   const [pages, setPages] = useState({ query, count: 1 })
   const count = pages.query === query ? pages.count : 1
@@ -49,7 +49,7 @@ async function loadPages(query: string, count: number, signal: AbortSignal): Pro
   return { ...last, data, total: first.total, total_exact: first.total_exact }
 }
 
-/** The records that are in view: by it, those who do not use the map reach every one. */
+/** Records in view, so that every record is reachable without the map. */
 export function RecordList({
   list: { data, isLoading, failure, retry, more },
   query,
@@ -145,7 +145,7 @@ function Item({ record }: { record: LocationRecord }) {
   )
 }
 
-/** A dot of this colour; the policy of these pages has no inline styles, and an SVG needs none. */
+/** A dot of this colour. The policy of these pages allows no inline styles, and an SVG needs none. */
 export function Dot({ colour }: { colour: string }) {
   return (
     <svg class="dot" viewBox="0 0 10 10" aria-hidden="true">

@@ -2,8 +2,8 @@
 export const CID = /^(Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{50,})(\/.*)?$/
 
 /**
- * The address that attested media lead to: IPFS by a public gateway. Undefined for other texts, and for a
- * path that leads out of its CID: browsers resolve `..` before the gateway sees it, to any page of its host.
+ * URL of attested media: for IPFS, that of a public gateway. Undefined for other texts, and for a path that
+ * leads out of its CID: browsers resolve `..` before the gateway sees it, to any page of its host.
  */
 export function linkOf(data: string): string | undefined {
   const path = data.startsWith('ipfs://') ? data.slice('ipfs://'.length) : data

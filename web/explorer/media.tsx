@@ -1,12 +1,15 @@
 import { CID, linkOf } from './media-link'
 
-/** Media of a record: attested, so hostile until shown otherwise. Nothing is loaded from elsewhere. */
+/**
+ * Media of a record. They are attested by anyone, so they are treated as hostile. Nothing is loaded from
+ * other servers.
+ */
 
-/** Pictures that browsers show without running anything. */
+/** Pictures that browsers show without running scripts. */
 const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/i
 const DATA_URL = /^data:(image\/[a-z]+);base64,([A-Za-z0-9+/=\s]+)$/i
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}$/
-/** Characters of a picture; of larger ones only the size is said. */
+/** Maximum number of characters of a picture. Only the size of larger ones is shown. */
 const MOST = 8_000_000
 const SHOWN = 300
 
@@ -47,7 +50,7 @@ function Medium({ type, data }: { type: string; data: string }) {
   )
 }
 
-/** The picture as a data: URL; undefined where it is none. */
+/** Picture as a data: URL; undefined if it is not a picture. */
 function pictureOf(type: string, data: string): string | undefined {
   if (data.length > MOST) return undefined
   const [, ownType, base64] = DATA_URL.exec(data) ?? []

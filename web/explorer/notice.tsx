@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Failure } from '../loading'
 
-/** What failed, in words, and when it is tried again. */
+/** Message of a failure, with the time of the retry. */
 export function FailureNotice({ failure, retry }: { failure: Failure; retry: () => void }) {
   const [left, setLeft] = useState(failure.retryIn)
   useEffect(() => {

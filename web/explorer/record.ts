@@ -20,7 +20,7 @@ export interface Details {
   revocationTime: string | null
   events: { nodes: Event[] }
 }
-/** A record with what only GraphQL has of it. */
+/** A record with the details that only GraphQL returns. */
 export interface Full {
   record: LocationRecord
   details: Details | null
@@ -32,7 +32,7 @@ const DETAILS = `query Record($chain: String!, $uid: String!) {
     events(first: 10) { nodes { kind blockNumber blockTimestamp transactionHash attester data problem } }
   }
 }`
-/** Undefined where there is no such record. */
+/** Loads a record; undefined if it does not exist. */
 export async function loadRecord(
   { chain, uid }: { chain: string; uid: string },
   signal: AbortSignal,
@@ -49,7 +49,7 @@ export async function loadRecord(
   }
 }
 
-/** Where a geometry is: its point, else the middle of its corners. */
+/** Position of a geometry: its point, otherwise the middle of its vertices. */
 export function middleOf(geometry: Geometry | null | undefined): [number, number] | undefined {
   const corners: [number, number][] = []
   const collect = (coordinates: unknown): void => {
@@ -62,7 +62,7 @@ export function middleOf(geometry: Geometry | null | undefined): [number, number
   if (geometry) walk(geometry)
   if (corners.length === 0) return undefined
   const [first] = corners
-  // Longitudes as near to the first as they can be: an edge may cross the antimeridian.
+  // Longitudes as near to the first as possible, because an edge may cross the antimeridian.
   const longitudes = corners.map(([x]) => x - 360 * Math.round((x - first![0]) / 360))
   const latitudes = corners.map(([, y]) => y)
   const middle = (values: number[]) =>

@@ -4,8 +4,8 @@ import type { Box } from '../map/area'
 import type { View } from '../map/world-map'
 
 /**
- * What the explorer shows is in its address, to be shared. Filters have the names and meanings of the Records
- * API's (docs/reference/records.md), so that the query of one fits the other.
+ * The explorer's state is in its address, for sharing. Filters have the names and meanings of the Records
+ * API's (docs/reference/records.md), so that both accept the same query.
  */
 
 export const FILTERS = [
@@ -24,10 +24,10 @@ const ofFilter = Object.fromEntries(FILTERS.map((name) => [name, parameter(name)
   ReturnType<typeof parameter>
 >
 
-/** A filter as the address has it. */
+/** Value of a filter in the address. */
 export const filterValue = (name: FilterName): string | undefined => ofFilter[name].value
 
-/** The filters as a query of the Records API. */
+/** Filters as a query of the Records API. */
 export const filterQuery = computed(() => {
   const query = new URLSearchParams()
   for (const name of FILTERS) {
@@ -43,12 +43,12 @@ export const setFilters = (changes: Partial<Record<FilterName, string | undefine
 export const clearFilters = (): void =>
   setParameters(Object.fromEntries(FILTERS.map((name) => [name, undefined])))
 
-/** The area that was drawn. */
+/** Drawn area. */
 export const area = computed((): Box | undefined => {
   const numbers = filterValue('bbox')?.split(',').map(Number)
   return numbers?.length === 4 && numbers.every(Number.isFinite) ? (numbers as unknown as Box) : undefined
 })
-/** The box as the API takes it, widened to whole hundred-thousandths of a degree (a metre). */
+/** The box in the API's form, widened to whole hundred-thousandths of a degree (a metre). */
 export function boxText([west, south, east, north]: Box): string {
   const down = (degrees: number) => Math.floor(degrees * 1e5) / 1e5
   const up = (degrees: number) => Math.ceil(degrees * 1e5) / 1e5
@@ -59,7 +59,7 @@ export function boxText([west, south, east, north]: Box): string {
 }
 
 const selectedText = parameter('record')
-/** The record whose card is open. */
+/** Record whose card is open. */
 export const selected = computed(() => {
   const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(selectedText.value ?? '') ?? []
   return chain !== undefined && uid !== undefined ? { chain, uid } : undefined
@@ -70,12 +70,12 @@ export const select = (record: { chain: string; uid: string } | undefined): void
 const byText = parameter('by')
 export const colouring = computed((): Colouring => (byText.value === 'type' ? 'type' : 'chain'))
 const hideText = parameter('hide')
-/** Names of the legend that are not shown on the map. */
+/** Names of the legend that are hidden on the map. */
 export const hidden = computed(() => (hideText.value ? hideText.value.split(',') : []))
 export const setLook = (by: Colouring, hide: readonly string[]): void =>
   setParameters({ by: by === 'type' ? by : undefined, hide: hide.join(',') || undefined })
 
-/** Where the map begins: as the address says, else the world. */
+/** Initial view of the map: that of the address, otherwise the world. */
 export function firstView(): View {
   const [longitude, latitude, zoom] = (here.value.parameters.get('at') ?? '').split(',').map(Number)
   return [longitude, latitude, zoom].every((each) => Number.isFinite(each)) && Math.abs(latitude!) <= 90

@@ -1,10 +1,10 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
 
-/** How the explorer says things. */
+/** Texts of the explorer. */
 
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
-/** Characters of an attested text that a line shows; one may be 100 kB long. */
+/** Maximum number of characters of an attested text on a line; a text may have 100 kB. */
 const LINE = 160
 
 export const timeText = (iso: string): string => `${TIME.format(new Date(iso))} UTC`
@@ -12,7 +12,7 @@ export const dayText = (milliseconds: number): string => DAY.format(milliseconds
 export const shortHex = (hex: string): string =>
   hex.length > 14 ? `${hex.slice(0, 8)}…${hex.slice(-4)}` : hex
 
-/** An attested text on one line; cut between characters. */
+/** An attested text on one line, truncated between characters. */
 const lineText = (text: string): string => {
   const start = text
     .slice(0, 4 * LINE)
@@ -25,6 +25,6 @@ const lineText = (text: string): string => {
 export const countText = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 
-/** What a record is called: its memo, else its location. */
+/** Title of a record: its memo, otherwise its location. */
 export const titleText = ({ memo, location, location_type: type }: LocationRecord): string =>
   lineText(memo) || `${lineText(type)} ${lineText(location)}`

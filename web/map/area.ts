@@ -1,7 +1,7 @@
 import { effect, type ReadonlySignal } from '@preact/signals'
 import type { GeoJSONSource, Map } from './library'
 
-/** A box on the map, and the drag that makes one. */
+/** A box on the map, and the drag that creates one. */
 
 /** West, south, east, north in degrees; west > east crosses the antimeridian. */
 export type Box = readonly [number, number, number, number]
@@ -9,7 +9,7 @@ export type Box = readonly [number, number, number, number]
 const SOURCE = 'area'
 const COLOUR = '#d9480f'
 
-/** Shows the box, as it changes, until the function that it returns is called. */
+/** Shows the box and its changes, until the returned function is called. */
 export function showArea(map: Map, area: ReadonlySignal<Box | undefined>): () => void {
   map.addSource(SOURCE, { type: 'geojson', data: shapeOf(undefined) })
   map.addLayer({
@@ -21,7 +21,7 @@ export function showArea(map: Map, area: ReadonlySignal<Box | undefined>): () =>
   return effect(() => void map.getSource<GeoJSONSource>(SOURCE)?.setData(shapeOf(area.value)))
 }
 
-/** Lets the user drag a box, by mouse or finger. `onDone` gets undefined where it was given up (Escape). */
+/** Lets the user drag a box, by mouse or finger. `onDone` gets undefined if the user cancels (Escape). */
 export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () => void {
   const leaving = new AbortController()
   const { signal } = leaving
@@ -59,7 +59,7 @@ export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () =
     'pointerup',
     (event) => {
       const box = from && between(from, at(event))
-      // A click is no area.
+      // A click is not an area.
       if (box && box[0] !== box[2] && box[1] !== box[3]) end(box)
       else from = undefined
     },
@@ -75,10 +75,10 @@ function between(a: { lng: number; lat: number }, b: { lng: number; lat: number 
   return east - west >= 360 ? [-180, south, 180, north] : [wrapped(west), south, wrapped(east), north]
 }
 
-/** What a map shows; undefined where that is the whole world. */
+/** Box of the view; undefined if it is the whole world. */
 export function viewBox(map: Map): Box | undefined {
   const bounds = map.getBounds()
-  // The map ends at 85 degrees: what lies beyond is in a view that reaches its edge.
+  // The map ends at 85 degrees. A view that reaches its edge includes everything beyond.
   const south = bounds.getSouth() <= -85 ? -90 : bounds.getSouth()
   const north = bounds.getNorth() >= 85 ? 90 : bounds.getNorth()
   const [west, east] = [bounds.getWest(), bounds.getEast()]

@@ -15,13 +15,13 @@ const PALETTES = {
   dark: { water: '#131c26', land: '#26303a', border: '#4d5965', label: '#b9c2cb', halo: '#1b242d' },
 }
 
-/** Borders and land by the zoom from which they are fine enough. */
+/** Borders and land, by the zoom at which they are detailed enough. */
 const DETAILS = [
   { zoom: 0, url: coarse },
   { zoom: 3, url: medium },
   { zoom: 6, url: fine },
 ]
-/** What is drawn from a zoom on, and loaded then. */
+/** Layers that are loaded and drawn at a minimum zoom. */
 const ADDED = [
   { source: 'lakes', zoom: 2, url: lakes },
   { source: 'cities', zoom: 2.5, url: cities },
@@ -30,8 +30,8 @@ const EMPTY = { type: 'FeatureCollection' as const, features: [] }
 type World = Topology<{ countries: GeometryCollection; land: GeometryCollection }>
 
 /**
- * The style of the map under the records: land, borders, lakes and cities, all from the service itself.
- * Without `glyphs` the fonts of the system draw the text.
+ * Style of the basemap: land, borders, lakes and cities, all from the service itself. Without `glyphs`, the
+ * fonts of the system draw the text.
  */
 export function basemapStyle(): StyleSpecification {
   const palette = matchMedia('(prefers-color-scheme: dark)').matches ? PALETTES.dark : PALETTES.light
@@ -58,7 +58,7 @@ export function basemapStyle(): StyleSpecification {
         id: 'cities',
         type: 'symbol',
         source: 'cities',
-        // Larger cities first: one is named from the zoom at which about its population is told apart.
+        // Larger cities first: a city has a name at the zoom at which its population is distinguishable.
         filter: [
           '>=',
           ['get', 'population'],
@@ -81,7 +81,7 @@ export async function coarseLand() {
   return landOf(await loaded(coarse))
 }
 
-/** Keeps the basemap as fine as the map's zoom asks for. Resolves when the first land is there. */
+/** Updates the detail of the basemap to the map's zoom. Resolves when the first land is loaded. */
 export async function followDetail(map: Map): Promise<void> {
   let shown = -1
   const waiting = new Set(ADDED)
@@ -103,7 +103,7 @@ export async function followDetail(map: Map): Promise<void> {
         map.getSource<GeoJSONSource>('borders')?.setData(borders),
       ])
     } catch {
-      // The coarser land stays; the next move tries again.
+      // The coarser land stays. The next move retries.
       shown = before
     }
   }
@@ -111,7 +111,7 @@ export async function followDetail(map: Map): Promise<void> {
   await follow()
 }
 
-/** Land for a flat map: rings of the topology cross the antimeridian and go round the south pole. */
+/** Land for a flat map: rings of the topology cross the antimeridian and run around the south pole. */
 function landOf(world: World): MultiPolygon {
   const { features } = feature(world, world.objects.land)
   const polygons = features.flatMap(({ geometry }) =>
@@ -124,7 +124,9 @@ function landOf(world: World): MultiPolygon {
   return { type: 'MultiPolygon', coordinates: polygons.map((rings) => rings.map(unrolled)) }
 }
 
-/** The ring without jumps of its longitudes, which may pass 180; one round a pole is closed over the pole. */
+/**
+ * The ring without jumps of its longitudes, which may pass 180. A ring around a pole is closed over the pole.
+ */
 function unrolled(ring: Position[]): Position[] {
   let turns = 0
   const positions = ring.map(([longitude = 0, latitude = 0], i) => {

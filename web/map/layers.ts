@@ -1,7 +1,7 @@
 import type { Feature, Geometry, Position } from 'geojson'
 import { LngLatBounds, type GeoJSONSource, type Map } from './library'
 
-/** Geometries on the map that are no records: those of a form, and what was measured of them. */
+/** Geometries on the map that are not records: those of a form, and their measurements. */
 
 const COLOURS = {
   a: '#2f6fde',
@@ -11,7 +11,7 @@ const COLOURS = {
   buffer: '#8a4fd3',
   overlap: '#c2255c',
 }
-/** Degrees of latitude. */
+/** Degrees of latitude at which a flat map ends. */
 const FLAT_MAP_ENDS = 85
 const EMPTY = { type: 'FeatureCollection' as const, features: [] }
 
@@ -58,7 +58,10 @@ export function show(map: Map, source: 'given' | 'measured', features: Feature[]
   void map.getSource<GeoJSONSource>(source)?.setData({ type: 'FeatureCollection', features })
 }
 
-/** Brings the features into view, those of the second on the copy of the world that is near the first. */
+/**
+ * Brings the features into view. Those of the second geometry are drawn on the copy of the world that is near
+ * the first.
+ */
 export function frame(map: Map, features: readonly Feature[]): void {
   const positions = features.flatMap(({ geometry }) => positionsOf(geometry))
   if (positions.length === 0) return
@@ -76,14 +79,14 @@ export function frame(map: Map, features: readonly Feature[]): void {
   map.fitBounds(bounds, { padding: 60, maxZoom: 14, animate: !still, duration: 500 })
 }
 
-/** A flat map ends before the poles: the globe, from above the pole that the positions are nearer to. */
+/** Switches to the globe, seen from above the nearer pole, because a flat map ends before the poles. */
 function framePole(map: Map, positions: readonly Position[]): void {
   map.setProjection({ type: 'globe' })
   const latitudes = positions.map(([, latitude]) => latitude!)
   const [least, most] = [Math.min(...latitudes), Math.max(...latitudes)]
   const north = most > -least
   const span = 2 * (north ? 90 - least : 90 + most)
-  // The zoom is that at the centre's latitude, where the flat map is larger by the inverse of its cosine.
+  // The zoom applies at the centre's latitude, at which the flat map is larger by the inverse of its cosine.
   const zoom = Math.log2(300 / span) + Math.log2(Math.cos((FLAT_MAP_ENDS * Math.PI) / 180))
   map.jumpTo({ center: [positions[0]![0]!, north ? FLAT_MAP_ENDS : -FLAT_MAP_ENDS], zoom })
 }

@@ -2,18 +2,18 @@ import type { RecordEvent, StreamOptions } from '@geospatial-attestation/client'
 import { signal } from '@preact/signals'
 import { geoOnce } from '../service'
 
-/** Whether changes arrive as they happen. */
+/** State of the live connection. */
 export const live = signal<'connecting' | 'live' | 'reconnecting' | 'refused'>('connecting')
 
-/** Tiles may be that much older than the stream, milliseconds: events wait for them. */
+/** Milliseconds that tiles may be older than the stream: events wait for them. */
 const TILES_LATE_MS = 300
-/** Under many changes the page follows at this pace, milliseconds. */
+/** Milliseconds between updates of the page during many changes. */
 const PACE_MS = 2_000
 
 /**
- * Follows the changes of records. They come in batches, and wait while the page is not seen.
- * @param onReset is called when changes may have been missed
- * @returns ends it
+ * Follows the changes of records. They arrive in batches, and wait while the page is not visible.
+ * @param onReset called if changes may have been missed
+ * @returns a function that ends it
  */
 export function followChanges(
   filters: Pick<StreamOptions, 'chain' | 'prover' | 'subject' | 'schema' | 'location_type'>,
@@ -46,7 +46,7 @@ export function followChanges(
       signal: left,
       onOpen: () => {
         live.value = 'live'
-        // What failed meanwhile is there again.
+        // Data that failed in the meantime is available again.
         if (drops > 0) onReset()
         drops = 0
       },

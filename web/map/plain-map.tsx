@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import { coarseLand } from './basemap'
 
-/** A record on the plain map: what it is, where, and its colour. */
+/** A record on the plain map: its title, position and colour. */
 export interface PlainPlace {
   key: string
   name: string
@@ -13,8 +13,8 @@ export interface PlainPlace {
 }
 
 /**
- * The world as a plain drawing, longitude and latitude as they are, for browsers without WebGL. Lines and
- * areas are drawn by their corners.
+ * The world as a plain drawing of longitude and latitude, for browsers without WebGL. Lines and areas are
+ * drawn by their vertices.
  */
 export function PlainMap({
   places,
@@ -89,7 +89,7 @@ function PlainShape({ geometry, isSelected }: { geometry: Geometry; isSelected: 
 const areaPath = ({ coordinates }: MultiPolygon) =>
   coordinates.flatMap((rings) => rings.map((ring) => `${linePath(ring)}Z`)).join('')
 
-/** Begins anew where an edge crosses the antimeridian. */
+/** Starts a new path if an edge crosses the antimeridian. */
 const linePath = (line: readonly Position[]) =>
   line
     .map(([x, y], i) => `${i === 0 || Math.abs(x! - line[i - 1]![0]!) > 180 ? 'M' : 'L'}${x} ${-y!}`)

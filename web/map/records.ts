@@ -6,26 +6,26 @@ import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
 import './records.css'
 
-/** The records on a map, from the service's vector tiles (docs/reference/tiles.md). */
+/** Records on a map, from the service's vector tiles (docs/reference/tiles.md). */
 
 export interface RecordsLook {
   by: 'chain' | 'type'
-  /** Slugs of chains, or names of kinds, that are not shown. */
+  /** slugs of chains, or names of kinds, that are hidden */
   hidden: readonly string[]
 }
 export interface RecordKey {
   chain: string
   uid: string
 }
-/** What the map shows at the moment. */
+/** Current content of the map. */
 export interface Shown {
-  /** Places, those that clusters count included. */
+  /** number of places, including those that clusters count */
   places: number
   revoked: number
 }
 
 type PaintName = Parameters<Map['setPaintProperty']>[1]
-/** A layer in plain types: with those of MapLibre the linter compares thousands of kinds of expressions. */
+/** A layer in plain types: with those of MapLibre, the linter compares thousands of kinds of expressions. */
 interface RecordLayer {
   id: string
   type: 'fill' | 'line' | 'circle' | 'symbol'
@@ -41,16 +41,16 @@ const LAYERS = ['areas', 'area-edges', 'lines', 'points', 'clusters'].map((name)
 const COUNTED_COLOUR = '#41505f'
 const OPACITY = { plain: 0.9, faded: 0.3 }
 const FADE_MS = 900
-/** Changes of a batch that are pointed at. */
+/** Maximum number of changes of a batch that are highlighted. */
 const MOST_PULSES = 30
 const PULSE_MS = 2_400
-/** Pixels around the pointer in which something is met. */
+/** Pixels around the pointer in which a feature is hit. */
 const REACH = 5
 const MAX_ZOOM = 22
 
 type Tiles = NonNullable<Parameters<Map['refreshTiles']>[1]>
 
-/** Adds the records to a map, and keeps them there until `remove`. */
+/** Adds the records to a map, and updates them until `remove`. */
 export function addRecords(
   map: Map,
   { query, look }: { query: string; look: RecordsLook },
@@ -60,7 +60,7 @@ export function addRecords(
     onShown,
   }: {
     onSelect: (record: RecordKey) => void
-    /** Told of an HTTP status, or of none where there was no answer. */
+    /** called with an HTTP status, or undefined if there was no response */
     onFailure: (status: number | undefined) => void
     onShown: (shown: Shown) => void
   },
@@ -99,7 +99,7 @@ export function addRecords(
       .addTo(map)
   }
   const click = (event: MapMouseEvent) => {
-    // Who draws on the map picks nothing.
+    // While the user draws, a click selects nothing.
     if (map.getContainer().hasAttribute('data-drawing')) return
     const found = layerAt(event)
     if (found[0]?.layer.id === 'records-clusters') {
@@ -113,15 +113,14 @@ export function addRecords(
         .filter(({ properties }) => properties.uid !== undefined)
         .map(({ properties }) => [properties.uid as string, properties as unknown as RecordKey]),
     )
-    // Of several at one place each click shows the next one.
+    // If there are several at one position, each click shows the next one.
     const uids = [...records.keys()]
     const next = records.get(uids[(uids.indexOf(selectedUid ?? '') + 1) % uids.length] ?? '')
     if (next) onSelect({ chain: next.chain, uid: next.uid })
   }
   /**
-   * Has all tiles, or these, loaded anew. MapLibre 6.17 does not ask again for one that is on its way, and
-   * takes the answer to the earlier question; and it asks for none while a layer's change waits for a frame.
-   * So they are loaded again once the map is idle.
+   * Reloads all tiles, or these. MapLibre 6.17 does not repeat a pending request, but uses its response, and
+   * it sends none while a layer's change waits for a frame. So tiles are reloaded when the map is idle.
    */
   let again: 'all' | Tiles | undefined
   const loadAgain = (tiles?: Tiles) => {
@@ -130,7 +129,7 @@ export function addRecords(
   const load = (start: () => void, tiles?: Tiles) => {
     if (!map.loaded()) loadAgain(tiles)
     start()
-    // A refresh does not say that it begins, and an unmodified tile not that it is there (world-map.tsx).
+    // A refresh does not report its begin, nor an unmodified tile its arrival (world-map.tsx).
     map.fire('dataloading', { dataType: 'source', sourceId: SOURCE })
   }
   const refresh = (tiles?: Tiles) => load(() => map.refreshTiles(SOURCE, tiles), tiles)
@@ -163,16 +162,16 @@ export function addRecords(
         if (id === 'records-counts') map.setLayoutProperty(id, 'text-field', countText(next))
       }
     },
-    /** Loads all tiles again; those that did not change are answered without content. */
+    /** reloads all tiles; responses for unchanged ones have no content */
     refresh: () => refresh(),
-    /** Shows changes: tiles that they touch are loaded again. */
+    /** shows changes: tiles that they touch are reloaded */
     change: (events: readonly RecordEvent[]) => {
       pulse(map, events)
       fade(map, events)
       const touched = touchedTiles(events)
       if (touched?.length !== 0) refresh(touched)
     },
-    /** Marks a record; `at` is where, if it has a place. */
+    /** marks a record; `at` is its position, if it has one */
     select: (uid: string | undefined, at: readonly [number, number] | undefined) => {
       if (selectedUid !== undefined) setState(map, selectedUid, { selected: false })
       selectedUid = uid
@@ -192,7 +191,7 @@ export type RecordsOnMap = ReturnType<typeof addRecords>
 const tilesOf = (query: string) =>
   `${addressOf('tiles/location-records/{z}/{x}/{y}.mvt')}${query && `?${query.replaceAll('{', '%7B')}`}`
 
-/** The group that a record belongs to: its chain, or the kind of its location type. */
+/** Group of a record: its chain, or the kind of its location type. */
 function groupOf({ by }: RecordsLook): ExpressionSpecification {
   if (by === 'chain') return ['get', 'chain']
   const type: ExpressionSpecification = ['downcase', ['get', 'location_type']]
@@ -211,7 +210,7 @@ function colourOf(look: RecordsLook): ExpressionSpecification {
   return ['match', groupOf(look), ...colours.flat(), OTHER_KIND.colour] as unknown as ExpressionSpecification
 }
 
-/** How many of a cluster's records are shown: those of hidden chains are not counted. */
+/** Number of a cluster's records that are shown: those of hidden chains do not count. */
 function countOf({ by, hidden }: RecordsLook): ExpressionSpecification {
   if (by === 'type' || hidden.length === 0) return ['get', 'point_count']
   const shown = SLUGS.filter((slug) => !hidden.includes(slug)).map((slug) => ['coalesce', ['get', slug], 0])
@@ -235,7 +234,7 @@ function clusterColour(look: RecordsLook): ExpressionSpecification | string {
   ] as unknown as ExpressionSpecification
 }
 
-/** 1 for what is revoked, between 0 and 1 while that is being shown. */
+/** 1 for a revoked record, between 0 and 1 during the transition. */
 const FADED: ExpressionSpecification = [
   'coalesce',
   ['feature-state', 'faded'],
@@ -337,7 +336,7 @@ function setState(map: Map, uid: string, state: object): void {
   map.setFeatureState({ source: SOURCE, sourceLayer: 'records', id: uid }, state)
 }
 
-/** Fades what was revoked, and brings back what a chain took back. */
+/** Fades revoked records, and restores those whose revocation a reorg dropped. */
 function fade(map: Map, events: readonly RecordEvent[]): void {
   const records = events.flatMap((event) => ('record' in event && event.kind !== 'new' ? [event.record] : []))
   if (records.length === 0) return
@@ -351,7 +350,7 @@ function fade(map: Map, events: readonly RecordEvent[]): void {
   step()
 }
 
-/** Points at what changed. */
+/** Highlights changes. */
 function pulse(map: Map, events: readonly RecordEvent[]): void {
   for (const event of events.slice(-MOST_PULSES)) {
     const { longitude, latitude } = 'record' in event ? event.record : {}
@@ -362,7 +361,7 @@ function pulse(map: Map, events: readonly RecordEvent[]): void {
   }
 }
 
-/** The tiles that changed points lie in; undefined where a change may be in any. */
+/** Tiles that contain changed points; undefined if a change may be in any tile. */
 function touchedTiles(events: readonly RecordEvent[]): { x: number; y: number; z: number }[] | undefined {
   const touched = new globalThis.Map<string, { x: number; y: number; z: number }>()
   for (const event of events) {

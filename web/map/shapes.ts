@@ -11,21 +11,21 @@ import { rowOf, type OperationName } from '../../src/operations/table'
 import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } from 'geojson'
 
 /**
- * What is drawn of a question and its answer: positions of the kernel, its edges as true geodesics.
- * Longitudes go past 180 rather than jump, and rings round a pole are closed over it, as a flat map needs it.
+ * Drawings of a request and its answer: positions of the kernel, with its edges as true geodesics. Longitudes
+ * continue past 180 rather than jump, and rings around a pole are closed over it, as a flat map requires.
  */
 
-/** What a feature stands for: the geometries, and what was measured. */
+/** Role of a feature: a geometry, or a measurement. */
 export type Role = 'a' | 'b' | 'measured' | 'end' | 'buffer' | 'overlap'
 export interface Drawing {
   features: Feature[]
-  /** What of it is not as it was measured, in words. */
+  /** notes for the user about differences between drawing and measurement */
   notes: string[]
 }
 
 /** Metres between drawn positions of a geodesic: a straight line between them is off by a pixel at most. */
 const STEP = 25_000
-/** The most places that are asked of the kernel for one picture; it answers tens of thousands a second. */
+/** Maximum number of positions that the kernel tests for one picture; it tests tens of thousands a second. */
 const MOST_PLACES = 4_000
 const NORTH = measurable({ type: 'Point', coordinates: [0, 90] })
 const point = (coordinates: Position) => measurable({ type: 'Point', coordinates })
@@ -35,7 +35,7 @@ const isIn = (position: Position, other: Measurable, radius: number) => {
   return point([wrapped, latitude]).within(other, radius)
 }
 
-/** The geometries of a question, as they are. Throws an error of the kernel, in words. */
+/** Geometries of a request, unchanged. Throws an error of the kernel. */
 export function drawGeometry(geometry: Geometry, role: Role): Feature[] {
   return flat(geometry).map((each) => feature(role, each))
 }
@@ -66,7 +66,7 @@ const feature = (role: Role, geometry: Geometry): Feature => ({
   geometry,
 })
 
-/** The shortest geodesic between the two, and its ends. */
+/** Shortest geodesic between the two, and its ends. */
 function drawDistance(a: Measurable, b: Measurable): Drawing {
   const ends = a.nearest(b)
   if (!ends) return { features: [], notes: ['One lies in the other: there is no way between them to draw.'] }
@@ -81,8 +81,8 @@ function drawDistance(a: Measurable, b: Measurable): Drawing {
 }
 
 /**
- * The places at the radius from a geometry. Of a point the geodesic circle; of others the places beside each
- * edge and round each vertex that are, by the kernel, no nearer to any other part.
+ * Positions at the radius from a geometry. For a point, the geodesic circle; for others, those positions near
+ * each edge and around each vertex that, by the kernel, are not nearer to any other part.
  */
 function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Drawing {
   if (radius <= 0) return { features: [], notes: [] }
@@ -92,7 +92,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
     const ring = circle(geometry.coordinates, radius, 2)
     const poles = [NORTH, point([0, -90])].map((pole) => pole.within(target, radius))
     const features = [feature('buffer', { type: 'LineString', coordinates: ring })]
-    // Of a circle that holds both poles only the edge is drawn.
+    // For a circle that contains both poles, only the edge is drawn.
     if (!(poles[0] && poles[1]))
       features.unshift(
         feature('buffer', {
@@ -147,7 +147,10 @@ function circle(centre: Position, radius: number, step: number): Position[] {
   )
 }
 
-/** What two geometries share: of areas the part in both, of lines the parts in the other, and a place. */
+/**
+ * Common part of two geometries: the overlap of areas, the parts of lines in the other geometry, and one
+ * position.
+ */
 function drawOverlap(a: Geometry, b: Geometry, first: Measurable, second: Measurable): Drawing {
   const notes: string[] = []
   const features: Feature[] = []
@@ -173,7 +176,7 @@ function drawOverlap(a: Geometry, b: Geometry, first: Measurable, second: Measur
 
 const isArea = (geometry: Geometry): geometry is Polygon => geometry.type === 'Polygon'
 
-/** The part in both, on the flat map; the second is moved to where the first is drawn. */
+/** Overlap on the flat map. The second polygon is moved to the copy of the world of the first. */
 function overlapOf(a: Polygon, b: Polygon): Polygon | MultiPolygon | undefined {
   const middle = ({ coordinates: [shell] }: Polygon) => {
     const longitudes = shell!.map(([longitude]) => longitude!)
@@ -214,20 +217,20 @@ function inOther(geometry: Geometry, other: Measurable): Geometry[] {
   })
 }
 
-/** So many positions of an edge, without its end. */
+/** `count` positions of an edge, without its end. */
 function finer(from: Position, to: Position, count: number): Position[] {
   const length = lengthOf(from, to)
   return geodesicPath(from, to, Math.max(0.01, length / count)).slice(0, -1)
 }
 
-/** About the metres between two positions: only to choose a step. */
+/** Approximate metres between two positions, only to choose a step. */
 function lengthOf([lonA = 0, latA = 0]: Position, [lonB = 0, latB = 0]: Position): number {
   const turn = Math.abs(lonB - lonA)
   const east = Math.min(turn, 360 - turn) * Math.cos(((latA + latB) / 2) * (Math.PI / 180))
   return 111_195 * Math.hypot(east, latB - latA)
 }
 
-/** The stretches of a line whose places are kept, each of two places or more. */
+/** Stretches of a line whose positions pass, each of two positions or more. */
 function runsOf(places: readonly Position[], kept: (place: Position) => boolean): Position[][] {
   const runs: Position[][] = [[]]
   for (const place of places)
@@ -236,7 +239,7 @@ function runsOf(places: readonly Position[], kept: (place: Position) => boolean)
   return runs.filter((run) => run.length > 1)
 }
 
-/** Lines and rings as given, and points each by itself. */
+/** Lines and rings unchanged, and each point separately. */
 function chainsOf(geometry: Geometry): Position[][] {
   switch (geometry.type) {
     case 'Point':
@@ -274,7 +277,7 @@ function flat(geometry: Geometry): Geometry[] {
   }
 }
 
-/** The area, and its rings as lines: what closes it over a pole is no edge of it. */
+/** The area, and its rings as lines: the line that closes it over a pole is not an edge. */
 function flatPolygon(rings: readonly Position[][]): (Polygon | LineString)[] {
   const start = rings[0]?.[0]?.[0] ?? 0
   // Holes are drawn on the same copy of the world as their shell.
@@ -304,7 +307,7 @@ function dense(positions: readonly Position[]): Position[] {
   )
 }
 
-/** The positions without jumps of their longitudes, which may pass 180. */
+/** Positions without jumps of their longitudes, which may pass 180. */
 function unrolled(positions: readonly Position[]): Position[] {
   let before = positions[0]?.[0] ?? 0
   return positions.map(([longitude = 0, latitude = 0]) => {
@@ -315,7 +318,7 @@ function unrolled(positions: readonly Position[]): Position[] {
 
 const goesRound = (ring: readonly Position[]) => Math.abs(ring.at(-1)![0]! - ring[0]![0]!) > 180
 
-/** A ring, which is closed over a pole where it goes round one. */
+/** A ring, closed over a pole if it runs around one. */
 function closed(ring: Position[], pole: 90 | -90 | undefined): Position[] {
   if (pole === undefined || !goesRound(ring)) return ring
   return [...ring, [ring.at(-1)![0]!, pole], [ring[0]![0]!, pole], ring[0]!]

@@ -4,8 +4,8 @@ import { basemapStyle, followDetail } from './basemap'
 import { AttributionControl, GlobeControl, Map, NavigationControl, ScaleControl } from './library'
 
 /**
- * How often a busy map looks whether it is idle. MapLibre looks when it draws, and draws nothing for a tile
- * that is unmodified: after one that comes last it would stay busy.
+ * Milliseconds between two checks that a busy map is idle. MapLibre checks when it draws, and draws nothing
+ * for an unmodified tile: after one that comes last it would stay busy.
  */
 const LOOK_MS = 100
 
@@ -16,9 +16,9 @@ export interface View {
 }
 
 /**
- * The map that all pages show: the basemap, controls, and what `onReady` adds to it; below it, in a strip of
- * their own, the scale and the attribution. `fallback` stands in where the browser has no WebGL. Its element
- * says in `data-state` whether everything is drawn (`idle`).
+ * Map of all pages: the basemap, controls, and everything that `onReady` adds. Scale and attribution are in a
+ * separate strip below it. `fallback` replaces it if the browser has no WebGL. Its element has `data-state`
+ * `idle` if everything is drawn.
  */
 export function WorldMap({
   view,
@@ -49,7 +49,7 @@ export function WorldMap({
       attributionControl: false,
       fadeDuration: 0,
       maxZoom: 22,
-      // Tiles out of view may have changed when they come back: the browser's own cache asks for their ETag.
+      // Tiles out of view may have changed when they return: the browser's own cache revalidates their ETag.
       maxTileCacheSize: 0,
     })
     performance.mark('map-made')

@@ -4,7 +4,7 @@ import { here } from '../location'
 import { geo } from '../service'
 import { FieldProblem } from './field-problem'
 
-/** The service's chains, and the one that the address names, by slug or id; else the first. */
+/** Chains of the service, and the one that the address names, by slug or id, otherwise the first. */
 export function useChains(onFailure: (error: Error) => void): {
   chains: readonly Chain[]
   chain: Chain | undefined
@@ -15,14 +15,14 @@ export function useChains(onFailure: (error: Error) => void): {
   return { chains, chain: chains.find(({ id, slug }) => [String(id), slug].includes(named)) ?? chains[0] }
 }
 
-/** The chain of what a form asks for. */
+/** Chain of a form's request. */
 export function ChainField({
   chains,
   chain,
   problem,
   onChain,
 }: {
-  /** empty until the service has told them */
+  /** empty until the service has returned them */
   chains: readonly Chain[]
   chain: Chain | undefined
   problem: string | undefined

@@ -9,9 +9,7 @@ export type Shape = 'point' | 'linestring' | 'polygon'
 /** Degrees to 7 decimals: a centimetre. */
 const rounded = (degrees: number) => Math.round(degrees * 1e7) / 1e7
 
-/**
- * Lets the user draw one geometry on the map; returns what ends it before it is finished.
- */
+/** Lets the user draw one geometry on the map. Returns a function that ends it before it is finished. */
 export function draw(map: Map, shape: Shape, onDrawn: (geometry: Geometry) => void): () => void {
   const terra = new TerraDraw({
     adapter: new TerraDrawMapLibreGLAdapter({ map }),

@@ -6,7 +6,7 @@ import { CopyButton } from '../copy-button'
 import { FieldProblem } from './field-problem'
 import { privateText, type Found, type Parsed } from './input'
 
-/** What a field stands for, as far as it is known. */
+/** Known content of a field. */
 export interface FieldState {
   geometry?: Geometry
   record?: Found
@@ -27,7 +27,7 @@ const SHAPES: readonly { shape: Shape; name: string; how: string }[] = [
   },
 ]
 
-/** One geometry: typed, pasted, drawn, or a record that is picked on the map (of a question). */
+/** One geometry: typed, pasted, drawn, or a record that is picked on the map (for the request's chain). */
 export function GeometryField({
   index,
   label,
@@ -45,16 +45,16 @@ export function GeometryField({
   label: string
   text: string
   state: FieldState
-  /** of the question */
+  /** chain of the request */
   chain?: string | undefined
   problem: string | undefined
-  /** undefined where nothing can be drawn */
+  /** undefined if nothing can be drawn */
   map: Map | undefined
   placeholder: string
-  /** What the text means, where a place may be private. */
+  /** meaning of the text, if a place may be private */
   mayBePrivate?: Parsed
   onText: (text: string) => void
-  /** The field is the one that a record picked on the map goes to. */
+  /** called when the field becomes the target of a record picked on the map */
   onActive?: () => void
 }) {
   const [drawing, setDrawing] = useState<Shape>()
@@ -154,7 +154,7 @@ export function GeometryField({
   )
 }
 
-/** The geometry as a person would write it. */
+/** Geometry in the form that a person would type. */
 function textOf(geometry: Geometry): string {
   return geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
 }

@@ -9,11 +9,11 @@ import './panel.css'
 
 export interface PanelMap {
   map: Map
-  /** The records of the service. */
+  /** records of the service */
   records: RecordsOnMap
 }
 
-/** A page with a form and its results beside a map of all records. */
+/** A page with a form and its results next to a map of all records. */
 export function MapWithPanel({
   onMap,
   onPick = () => {},
@@ -22,22 +22,22 @@ export function MapWithPanel({
   withoutMap,
   children,
 }: {
-  /** Told the map once it can be drawn on, and undefined when it is gone. */
+  /** called with the map when it can be drawn on, and with undefined when it is removed */
   onMap: (made: PanelMap | undefined) => void
-  /** Told of the record that was clicked, unless something is being drawn. */
+  /** called with the clicked record, unless the user is drawing */
   onPick?: (record: RecordKey) => void
-  /** Slug of the chain whose records are shown; all, where it is not given. */
+  /** slug of the chain whose records are shown; all without it */
   chain?: string | undefined
-  /** Whether changes of records are shown as they happen. */
+  /** true if changes of records are shown live */
   isLive?: boolean
-  /** what can be done where the browser has no WebGL */
+  /** what the user can do if the browser has no WebGL */
   withoutMap: string
   children: ComponentChildren
 }) {
   const [shown, setShown] = useState<Shown>()
   const shownRecords = useRef<RecordsOnMap>(undefined)
   const query = `revoked=false${chain === undefined ? '' : `&chain=${chain}`}`
-  // The map is made later, and once.
+  // The map is created later, and once.
   const latestQuery = useRef(query)
   latestQuery.current = query
   useEffect(() => void shownRecords.current?.setQuery(query), [query])
@@ -52,7 +52,7 @@ export function MapWithPanel({
               { query: latestQuery.current, look: { by: 'chain', hidden: [] } },
               {
                 onSelect: (record) => onPick(record),
-                // The records are an offer: the form works without.
+                // The records are optional: the form works without them.
                 onFailure: () => {},
                 onShown: setShown,
               },

@@ -3,7 +3,7 @@ import type { Geometry } from 'geojson'
 import { inRange, longitudeProblem } from '../../src/geodesy/degrees'
 import { addressOf } from '../service'
 
-/** What a text in a field means. */
+/** Meaning of a text in a field. */
 export type Parsed =
   | { kind: 'nothing' }
   | { kind: 'uid'; uid: string; input: Input }
@@ -70,12 +70,12 @@ function geometryIn(json: unknown): Geometry | undefined {
   return TYPES.includes(String(type)) && Array.isArray(coordinates) ? (json as Geometry) : undefined
 }
 
-/** The text of a geometry with a fresh salt (docs/reference/compute.md, Private places). */
+/** Text of a geometry with a new salt (docs/reference/compute.md, Private places). */
 export function privateText({ input }: Parsed & { kind: 'geometry' }): string {
   return JSON.stringify(privatePlace(input as PrivatePlace['geometry']))
 }
 
-/** A record, as far as a field shows it. */
+/** Parts of a record that a field shows. */
 export interface Found {
   chain: string
   memo: string
@@ -83,7 +83,7 @@ export interface Found {
   geometry: Geometry | null
 }
 
-/** The record with this UID; undefined where the index has none. Throws when the service does not answer. */
+/** Record with this UID; undefined if the index has none. Throws if the service does not respond. */
 export async function recordOf(uid: string): Promise<Found | undefined> {
   const response = await fetch(addressOf(`api/v0/location-records/${uid}?format=geojson`))
   if (response.status === 404) return undefined

@@ -3,7 +3,7 @@ import { SignerError, type Chain, type Eip1193Provider } from '@geospatial-attes
 /** Code of a wallet for a chain that it does not know (EIP-3085). */
 const UNKNOWN_CHAIN = 4902
 
-/** The chain that a wallet is on, and its first account; without an account it was not connected yet. */
+/** Chain of a wallet, and its first account; without an account it is not connected yet. */
 export interface WalletState {
   chainId: number
   account: string | undefined
@@ -18,8 +18,8 @@ export async function stateOf(provider: Eip1193Provider): Promise<WalletState> {
 }
 
 /**
- * Connects a wallet, and asks it to go to a chain if it is on another one; adds the chain where the wallet
- * does not know it and a node of it is known. Throws what the wallet threw, or a SignerError in words.
+ * Connects a wallet, and requests a switch if it is on another chain. Adds the chain if the wallet does not
+ * know it and a node of it is known. Throws the wallet's error, or a SignerError with a clear message.
  */
 export async function goToChain(
   provider: Eip1193Provider,
@@ -50,7 +50,7 @@ export async function goToChain(
     )
 }
 
-/** The code that a wallet gave its error, wherever it put it. */
+/** Code of a wallet's error, wherever the wallet put it. */
 export function codeOf(error: unknown): number | undefined {
   const { code, data, cause } = (error ?? {}) as {
     code?: unknown

@@ -6,9 +6,9 @@ import { localNodes, testAccount } from './nodes'
 import './wallet.css'
 
 /**
- * Buttons that do something with a signer on a chain: one for each wallet of the browser and, on a local
- * deployment, one for a test account. `act` gets the signer once the wallet is connected and on the chain;
- * what it throws is shown in words, and so is what the wallet refuses.
+ * Buttons for an action with a signer on a chain: one for each wallet of the browser and, on a local
+ * deployment, one for a test account. `act` gets the signer when the wallet is connected and on the chain.
+ * Its errors, and refusals of the wallet, are shown.
  */
 export function WithSigner({
   chain,
@@ -17,9 +17,9 @@ export function WithSigner({
   act,
 }: {
   chain: Pick<Chain, 'id' | 'slug'>
-  /** what the buttons do, such as `Land it` */
+  /** label of the action, such as `Land it` */
   verb: string
-  /** Throws what is wrong before a wallet is asked for anything. */
+  /** throws a problem before a wallet receives any request */
   prepare?: () => unknown
   act: (signer: Signer) => Promise<unknown>
 }) {
@@ -86,7 +86,7 @@ export function WithSigner({
   )
 }
 
-/** The button of one wallet; says its account and chain, once it is connected. */
+/** Button of one wallet. It shows its account and chain when it is connected. */
 function WalletButton({
   wallet: { name, provider },
   chain,
@@ -135,7 +135,7 @@ function WalletButton({
   )
 }
 
-/** What went wrong with a wallet, in words. */
+/** Message of a wallet's error. */
 function walletWords(error: unknown): string {
   const said = ((error as { shortMessage?: string })?.shortMessage ?? (error as Error)?.message ?? '').split(
     '\n',

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Eip1193Provider } from '@geospatial-attestation/client'
 
-/** A wallet that the browser has. */
+/** A wallet of the browser. */
 export interface InjectedWallet {
   /** unique in this page */
   id: string
@@ -9,13 +9,13 @@ export interface InjectedWallet {
   provider: Eip1193Provider
 }
 
-/** What EIP-6963 wallets announce. */
+/** Announcement of an EIP-6963 wallet. */
 interface Announced {
   info: { uuid: string; name: string }
   provider: Eip1193Provider
 }
 
-/** The wallets of this browser: those that announce themselves (EIP-6963), else window.ethereum. */
+/** Wallets of this browser: those that announce themselves (EIP-6963), otherwise window.ethereum. */
 export const wallets = signal<readonly InjectedWallet[]>([])
 
 const LEGACY = 'window.ethereum'

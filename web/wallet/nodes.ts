@@ -1,7 +1,7 @@
 import type { Eip1193Provider } from '@geospatial-attestation/client'
 import { addressOf } from '../service'
 
-/** Nodes on this machine by chain id, where the deployment is a local one; else none. Asked for once. */
+/** Nodes on this machine by chain id, if the deployment is local; otherwise none. Requested once. */
 export const localNodes = (): Promise<Readonly<Record<number, string>>> => (asked ??= ask())
 let asked: Promise<Record<number, string>> | undefined
 
@@ -11,7 +11,7 @@ async function ask(): Promise<Record<number, string>> {
   return response?.ok ? ((await response.json()) as Record<number, string>) : {}
 }
 
-/** Milliseconds; a node on this machine answers at once. */
+/** Milliseconds that a node on this machine may take; usually it responds at once. */
 const TIMEOUT_MS = 30_000
 
 /** A local node as a wallet: its first unlocked test account signs. */
