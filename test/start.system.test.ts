@@ -172,7 +172,7 @@ test('npm run reset removes what npm start keeps, and refuses while it runs', as
   await unlock()
   expect(reset()).toEqual([
     0,
-    'Removed .local (chain-celo.json, database, logs). The next npm start begins anew.\n',
+    'Removed .local (chain-celo.json, database, logs). The next npm start begins from scratch.\n',
   ])
   expect(existsSync(local)).toBe(false)
   removeFolder(clone)
