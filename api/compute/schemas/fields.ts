@@ -1,0 +1,55 @@
+import { type TProperties, Type } from '@sinclair/typebox'
+import { withRules } from '../../http/validation'
+
+/** Pieces of the schemas of the Compute API. */
+
+export const hex = (description: string, pattern = '^0x([0-9a-f]{2})*$') =>
+  Type.String({ description, pattern })
+export const hash = (description: string) => hex(description, '^0x[0-9a-f]{64}$')
+export const EXPIRATION = Type.Integer({
+  description:
+    'Unix seconds; 0: never. Of answers for the proxy it is a second after the year 36,000, of each answer another one, so that no two are equal and all land.',
+  minimum: 0,
+})
+export const SIGNATURE = hex('r, s and v: 65 bytes in hex, low s, v 27 or 28.', '^0x[0-9a-f]{130}$')
+
+export const WHOLE_NUMBER = {
+  type: 'expected a whole number',
+  test: (value: number) => (Number.isSafeInteger(value) ? undefined : 'expected a whole number'),
+}
+export const chainId = (description: string) =>
+  withRules(Type.Integer({ description, examples: [84532] }), {
+    missing: 'missing; expected a chain ID as a whole number',
+    type: 'expected a chain ID as a whole number',
+  })
+export const DEADLINE = withRules(
+  Type.Integer({
+    description:
+      'Unix seconds after which the signature is no longer taken. (The EAS of sepolia and arbitrum does not enforce it.)',
+    minimum: 0,
+  }),
+  WHOLE_NUMBER,
+)
+export const NONCE = withRules(
+  Type.Integer({
+    description:
+      "The attester's nonce that was signed; answers for the proxy have none. It must be that of EAS when submitted: of results signed at one nonce only one can land.",
+    minimum: 0,
+  }),
+  WHOLE_NUMBER,
+)
+export const TIMESTAMP = Type.Integer({ description: 'Unix seconds of the computation.' })
+export const RESULT = Type.Unsafe<number | boolean>({
+  oneOf: [{ type: 'number' }, { type: 'boolean' }],
+  description: 'The computed value.',
+})
+export const inputRefs = (options: { minItems: number; maxItems?: number }) =>
+  Type.Array(hash('32 bytes in hex.'), {
+    description:
+      'One reference per input, in order: the UID of an attestation; keccak256 of the canonical JSON of a raw geometry.',
+    ...options,
+  })
+export const INPUT_REFS = inputRefs({ minItems: 1 })
+
+export const object = <P extends TProperties>(title: string, description: string, properties: P) =>
+  Type.Object(properties, { title, description, additionalProperties: false })

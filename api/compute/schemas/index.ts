@@ -1,0 +1,157 @@
+import { type TSchema, type TUnsafe, Type } from '@sinclair/typebox'
+import { COMPUTE_ERRORS, type ComputeErrorKind, type ErrorRow } from '../../../src/errors'
+import { type OperationName, type OperationRow, TEXTS } from '../../../src/operations'
+import { ERROR_PAGES } from '../../http/error-pages'
+import { answer, errorHeaders, RATE_HEADERS } from '../../http/openapi-components'
+import { components, named, oneOf, oneOfTexts, ref } from '../../http/schema'
+import { withRules } from '../../http/validation'
+import { OFFCHAIN_COMPONENTS } from '../offchain-schemas'
+import {
+  Attestation,
+  BatchResult,
+  ComputeResult,
+  DelegatedAttestation,
+  DelegatedRequest,
+  resultOf,
+  Transaction,
+} from './answers'
+import {
+  EarlierAttestation,
+  EarlierBatch,
+  EarlierDelegation,
+  ResignableDelegation,
+  ResignRequest,
+  Verification,
+  VerifyRequest,
+} from './earlier'
+import { INPUTS, Reference, ReferenceRequest } from './inputs'
+import { BatchRequest, CHAIN_FIRST, CHAIN_ID, LANDING, type OperationRequest, requestOf } from './requests'
+export type { BatchResult, ComputeResult, Transaction } from './answers'
+export type { EarlierAnswer, EarlierBatch, Landed, Verification, VerifyRequest } from './earlier'
+export type { Reference, ReferenceRequest } from './inputs'
+export type { BatchRequest, OperationRequest } from './requests'
+export { CLAIM_NAMES } from './earlier'
+
+/**
+ * The requests and answers of the Compute API (docs/spec/interface.md 6): checked, typed and documented. The
+ * routes; the other files have their parts.
+ */
+
+const Problem = named(
+  'Problem',
+  Type.Object(
+    {
+      type: Type.String({
+        description: 'Leads to a page that says what it means and what to do.',
+        format: 'uri',
+        pattern: `/errors/(${Object.keys(COMPUTE_ERRORS).join('|')})$`,
+      }),
+      title: oneOfTexts(
+        Object.values(COMPUTE_ERRORS).map(({ title }) => title),
+        'The kind of error.',
+      ),
+      status: Type.Unsafe<number>({
+        enum: Object.values(COMPUTE_ERRORS).map(({ status }) => status),
+        description: 'The HTTP status.',
+      }),
+      detail: Type.String({ description: 'What is wrong with this request, and what would be right.' }),
+      instance: Type.Optional(Type.String({ description: 'The path of the request.' })),
+    },
+    { description: 'Problem details (RFC 7807).' },
+  ),
+)
+
+export const COMPUTE_COMPONENTS = {
+  ...OFFCHAIN_COMPONENTS,
+  ...components(...INPUTS.values(), Attestation, DelegatedAttestation, DelegatedRequest, Transaction),
+  ...components(ComputeResult, BatchResult),
+  ...components(EarlierAttestation, EarlierDelegation, ResignableDelegation, EarlierBatch),
+  ...components(Verification, Problem),
+}
+
+/** Every error of the Compute API, from its tables. */
+const ERRORS = Object.fromEntries(
+  (Object.entries(COMPUTE_ERRORS) as [ComputeErrorKind, ErrorRow][]).map(([slug, row]) => [
+    row.status,
+    answer(ref(Problem), `\`${slug}\`: ${ERROR_PAGES[slug].meaning}`, {
+      type: 'application/problem+json',
+      ...(row.retryable && { headers: errorHeaders(row) }),
+    }),
+  ]),
+)
+
+function route<B extends TSchema>(
+  operationId: string,
+  texts: { summary: string; description: string; answers: string },
+  body: B,
+  result: TSchema,
+) {
+  const { answers, ...said } = texts
+  return {
+    ...{ operationId, tags: ['Compute'], ...said, body },
+    response: { 200: answer(result, answers, { headers: RATE_HEADERS }), ...ERRORS },
+  }
+}
+
+/** The route of an operation, out of its row. */
+export function operationRoute(name: OperationName, operation: OperationRow) {
+  const inputs = operation.inputs.map((parameter) => `\`${parameter.name}\``).join(', then ')
+  return route(
+    name,
+    {
+      summary: TEXTS[name].summary,
+      description: `${TEXTS[name].about}\n\n\`inputRefs\` holds the reference of ${inputs}.`,
+      answers: 'The result, signed.',
+    },
+    withRules(
+      requestOf(`Request of ${name}`, operation, { chainId: CHAIN_ID }, LANDING),
+      CHAIN_FIRST,
+    ) as TSchema as TUnsafe<OperationRequest & { chainId: number }>,
+    resultOf(name, operation),
+  )
+}
+
+export const BATCH_ROUTE = route(
+  'batch',
+  {
+    summary: 'Up to 20 results that can be submitted together',
+    description:
+      'Computes each operation and signs the results so that all of them can land, directly at consecutive nonces, in order: as one `multiAttestByDelegation`, or one by one in this order. An operation that is refused refuses the request, and names its place. (An extension to the specification.)',
+    answers: 'The results, signed, and the call that submits them.',
+  },
+  BatchRequest,
+  ref(BatchResult),
+)
+export const RESIGN_ROUTE = route(
+  'resign',
+  {
+    summary: 'Earlier results, signed anew',
+    description:
+      'The same data with a fresh nonce, deadline and signature: for a result whose nonce was used up by another one, or whose deadline has passed; or for those of a batch, at consecutive nonces. Nothing is computed again, so `timestamp` stays; but the attestations that it rests on must still stand, and it must not be too old. (An extension to the specification.)',
+    answers: 'The same result, or those of the batch, signed anew.',
+  },
+  ResignRequest,
+  oneOf([ref(ComputeResult), ref(BatchResult)]),
+)
+export const REFERENCE_ROUTE = route(
+  'reference',
+  {
+    summary: "A geometry's reference, without an answer",
+    description:
+      'What `inputRefs` holds for this geometry: a contract that knows a place beforehand pins it by this hash. Equal geometries in other writing (`1.0` for `1`, spaces, foreign members) have the same one; other coordinates, another order of vertices or a Feature of another geometry do not. (An extension to the specification.)',
+    answers: 'The reference.',
+  },
+  ReferenceRequest,
+  Reference,
+)
+export const VERIFY_ROUTE = route(
+  'verify',
+  {
+    summary: 'Whether an earlier result is ours, has landed, and can still be submitted',
+    description:
+      'Checks the signature, the nonce or whether the proxy has taken it, and the deadline against the contract as it is now, says what the data means, and finds the attestation that holds it. A result that does not hold is an answer, not an error. (An extension to the specification.)',
+    answers: 'What it is worth.',
+  },
+  VerifyRequest,
+  ref(Verification),
+)
