@@ -28,7 +28,7 @@ export interface ColumnarFormat extends FileFormat {
   readonly columnar: ColumnarName
 }
 
-export type RecordFormat = TextFormat | ColumnarFormat
+type RecordFormat = TextFormat | ColumnarFormat
 
 export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFormat>> = {
   geojson: {

@@ -65,7 +65,7 @@ import { RecordsError } from '../http/problems'
 import { finished, joined, workOf, type Work } from '../http/work'
 import { send, OgcScope } from './scope'
 
-export interface OgcParts {
+interface OgcParts {
   store: Store
   records: RecordSearch
   freshness: Freshness

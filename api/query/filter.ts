@@ -176,7 +176,7 @@ function attributeCondition(
   }
 }
 
-/** Of as many digits as attributes have (sql-filter.ts). */
+/** Of as many digits as attributes have (api/store/sql.ts). */
 const INTEGER = /^-?\d{1,78}$/
 
 const QUERYABLE_NAMES = [...QUERYABLES.keys(), 'attributes.<name>'].join(', ')

@@ -34,7 +34,7 @@ export const MAX_LIMIT = 1000
 /** Half the circumference is 20,004 km. The Compute API has the same limit. */
 export const MAX_RADIUS = 100_000_000
 const MAX_LOCATION_TYPE_LENGTH = 100
-export const MAX_MEMO_WORDS_LENGTH = 100
+const MAX_MEMO_WORDS_LENGTH = 100
 export const MAX_ATTRIBUTES_LENGTH = 1_000
 export const TIME_SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
 export const SORTS = [...TIME_SORTS, 'distance']
@@ -118,7 +118,7 @@ export function readAttributes(text: string, name: string): string {
  * An ISO 8601 date or time; without an offset it is UTC. Records have whole milliseconds: a finer time is
  * rounded so that the same records lie before and after it.
  */
-export function timeReader(round: 'down' | 'up') {
+function timeReader(round: 'down' | 'up') {
   return (text: string, name: string): Date => {
     const instant = instantOf(text, round)
     if (instant === undefined)
@@ -140,7 +140,7 @@ export function readSort(text: string, name: string): Sort {
   return text === 'distance' ? { by: text, descending: false } : readTimeSort(text, name, SORTS)
 }
 
-export function readRadius(text: string, name: string): number {
+function readRadius(text: string, name: string): number {
   const [meters, ...others] = numbersOf(text) as [number, ...number[]]
   if (others.length > 0 || !(meters > 0 && meters <= MAX_RADIUS))
     throw invalid(name, `Expected metres above 0, at most ${MAX_RADIUS}`)
@@ -148,7 +148,7 @@ export function readRadius(text: string, name: string): number {
 }
 
 /** A place by its geometry. The kernel says what is wrong with one. */
-export function readPlace(text: string, name: string): Place {
+function readPlace(text: string, name: string): Place {
   try {
     const geometry = text.trimStart().startsWith('{') ? parseStrictJson(text) : readWkt(text, false)
     return placeOf(geometry, name)

@@ -105,12 +105,12 @@ export const LIST_QUERY = queryOf({
   bom: BOM,
 })
 
-export const RECORD_QUERY = queryOf({
+const RECORD_QUERY = queryOf({
   chain: CHAIN,
   include: INCLUDE,
   format: parameter({ enum: SINGLE_FORMATS, description: FORMAT_TEXT }, choiceReader(SINGLE_FORMATS)),
 })
-export const NO_QUERY = queryOf({})
+const NO_QUERY = queryOf({})
 
 // --- Answers ---
 

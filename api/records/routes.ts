@@ -5,7 +5,15 @@ import { SharedRead } from '../http/shared'
 import { workOf } from '../http/work'
 import { listAbove, listPage, recordPage, type Feature } from '../pages'
 import { cursorText, linkHeader, pageAddresses, MAX_OFFSET, positionIn } from '../http/paging'
-import { choiceTag, checkBom, DEFAULT_LIMIT, MAX_LIMIT, choiceOf, type PageQuery, Search } from '../query'
+import {
+  choiceTag,
+  checkBom,
+  DEFAULT_LIMIT,
+  MAX_LIMIT,
+  choiceOf,
+  type PageQuery,
+  type Search,
+} from '../query'
 import { type RecordPage, NEWEST_FIRST, type TimeSort, PROVENANCE_FIELDS } from '../store'
 import { invalid, type GivenQuery, readingScope, type ReadingScope } from '../http/parameters'
 import {

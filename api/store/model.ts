@@ -90,7 +90,7 @@ export interface TimeWindow {
 export interface RecordResult {
   uid: string
   chain: string
-  /** The record's JSON as Postgres writes it; formats.ts has it completed (completion.ts). */
+  /** The record's JSON as Postgres writes it; api/formats/json.ts completes it. */
   text: string
   /** GeoJSON geometry as text; null where there is none or it was not asked for */
   geometry: string | null

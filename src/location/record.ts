@@ -94,7 +94,7 @@ export interface RecordField {
   /** true if it may be null */
   nullable?: true
   /**
-   * true if JSON leaves it out when it is null; only possible for the last field, which completion.ts cuts
+   * true if JSON leaves it out when it is null; only possible for the last field, which json.ts cuts
    * off
    */
   optional?: true
