@@ -14,10 +14,17 @@ let server: Awaited<ReturnType<typeof buildTestServer>>
 const profiler = new Session()
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  await insertRecords(
-    database.url,
-    [13, 2].map((longitude) => ({ geometry: { type: 'Point', coordinates: [longitude, 50] } })),
-  )
+  const square = [
+    [0, 40],
+    [10, 40],
+    [10, 50],
+    [0, 50],
+    [0, 40],
+  ]
+  await insertRecords(database.url, [
+    { geometry: { type: 'Point', coordinates: [2, 50] } },
+    { geometry: { type: 'Polygon', coordinates: [square] } },
+  ])
   server = await buildTestServer({ databaseUrl: database.url, pageCacheBytes: 0, tileCacheBytes: 0 })
   profiler.connect()
   await profiler.post('Profiler.enable')

@@ -4,9 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RecordsError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
-import type { ColumnarFile, ColumnarFiles, ColumnarName } from './columnar/file'
+import type { ColumnarFile, ColumnarFiles } from './columnar/file'
 import type { ColumnarFormat, TextFormat } from './formats'
 import type { RecordResult } from '../store'
+import type { ColumnarName } from '../http/accept'
 
 /** Exports at once. Each holds a page of records in memory, and no connection while its client reads. */
 const EXPORTS_AT_ONCE = 16

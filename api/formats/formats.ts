@@ -1,5 +1,4 @@
-import { MEDIA_TYPES, type FormatName } from '../http/accept'
-import type { ColumnarName } from './columnar/file'
+import { MEDIA_TYPES, type FormatName, type ColumnarName } from '../http/accept'
 import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { writeWkt } from '../../src/location'
@@ -106,8 +105,4 @@ const COLUMNAR_FORMATS: Readonly<Record<ColumnarName, ColumnarFormat>> = {
 export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'>, RecordFormat>> = {
   ...TEXT_FORMATS,
   ...COLUMNAR_FORMATS,
-}
-
-export function isColumnar(format: FormatName): format is ColumnarName {
-  return format in COLUMNAR_FORMATS
 }

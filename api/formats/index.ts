@@ -4,8 +4,8 @@
  * any length.
  */
 
-export { ColumnarFiles, type ColumnarName } from './columnar/file'
+export { ColumnarFiles } from './columnar/file'
 export { Exports } from './exports'
-export { csvFile, csvFormat, isColumnar, ndjsonFile, RECORD_FORMATS, TEXT_FORMATS, withMark } from './formats'
+export { csvFile, csvFormat, ndjsonFile, RECORD_FORMATS, TEXT_FORMATS, withMark } from './formats'
 export { featureText, featureTexts, provenanceText, recordBytes, recordText, recordTexts } from './json'
 export { LOCATION_RECORD, PROVENANCE_PROPERTIES } from './schema'

@@ -87,6 +87,12 @@ export const MEDIA_TYPES = {
 } as const
 
 export type FormatName = keyof typeof MEDIA_TYPES
+/** Formats of columns, which need all their records before they begin. */
+export type ColumnarName = 'geoparquet' | 'flatgeobuf'
+
+export function isColumnar(format: FormatName): format is ColumnarName {
+  return format === 'geoparquet' || format === 'flatgeobuf'
+}
 
 /**
  * The format to answer in: what `format` says, else what Accept prefers (RFC 9110, 12.5.1: by q; of equals

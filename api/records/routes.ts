@@ -16,18 +16,9 @@ import {
 } from '../query'
 import { type RecordPage, NEWEST_FIRST, type TimeSort, PROVENANCE_FIELDS } from '../store'
 import { invalid, type GivenQuery, readingScope, type ReadingScope } from '../http/parameters'
-import {
-  RECORD_FORMATS,
-  TEXT_FORMATS,
-  csvFormat,
-  featureText,
-  recordBytes,
-  recordText,
-  isColumnar,
-  type ColumnarName,
-} from '../formats'
+import { RECORD_FORMATS, TEXT_FORMATS, csvFormat, featureText, recordBytes, recordText } from '../formats'
 import { recordsSchemas, LIST_FORMATS, LIST_QUERY, SINGLE_FORMATS } from './openapi'
-import { type FormatName, chooseFormat } from '../http/accept'
+import { type FormatName, chooseFormat, isColumnar, type ColumnarName } from '../http/accept'
 import { statisticsRoutes, type RecordsParts } from './statistics'
 
 const JSON_TYPE = 'application/json; charset=utf-8'

@@ -55,6 +55,12 @@ export function cellsOf(at: number, z: number, bits: number): [first: number, la
   return [at * cells, (at + 1) * cells - 1]
 }
 
+export function readZoom(text: string, name: string): number {
+  const zoom = /^\d{1,2}$/.test(text) ? Number(text) : NaN
+  if (!(zoom <= MAX_ZOOM)) throw invalid(name, `Expected a whole number from 0 to ${MAX_ZOOM}`)
+  return zoom
+}
+
 /** The tile of a path. Throws a RecordsError where there is none. */
 export function tileOf({ z, x, y }: Tile): Tile {
   for (const [name, value] of Object.entries({ x, y }))

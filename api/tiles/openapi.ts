@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
 import { answer, RATE_HEADERS, ref, text, type Schema, RECORDS_ERRORS } from '../http/openapi-components'
 import { TILE_TYPE } from './documents'
-import { MAX_ZOOM } from './grid'
+import { MAX_ZOOM, readZoom } from './grid'
 import { MOST_DRAWN } from './sql'
-import { invalid, queryOf, parameter, wholeReader, pathOf } from '../http/parameters'
+import { queryOf, parameter, wholeReader, pathOf } from '../http/parameters'
 import { CQL2_FILTER, FILTERS } from '../query'
 
 /** What can be asked of tiles, and what is documented of them. */
@@ -19,11 +19,7 @@ const TILE_PATH = pathOf({
       minimum: 0,
       maximum: MAX_ZOOM,
     },
-    (text, name) => {
-      const zoom = /^\d{1,2}$/.test(text) ? Number(text) : NaN
-      if (!(zoom <= MAX_ZOOM)) throw invalid(name, `Expected a whole number from 0 to ${MAX_ZOOM}`)
-      return zoom
-    },
+    readZoom,
   ),
   x: index('Column, counted from 180 degrees west.'),
   y: index('Row, counted from the north.'),

@@ -9,13 +9,12 @@ import { FLATGEOBUF_MAGIC, PARQUET_MAGIC } from './magic'
 import { DiskBudget, Spool } from './spool'
 import type * as worker from './worker'
 import type { Run } from './worker'
+import type { ColumnarName } from '../../http/accept'
 
 /**
  * Files of records in space order: along a Hilbert curve over the world, records without a geometry last. All
  * records are read first, page by page; each page is sorted (a run) and spooled. Then the runs are merged.
  */
-
-export type ColumnarName = 'geoparquet' | 'flatgeobuf'
 
 /**
  * Files that are made at once, of all clients and of one: each holds some 50 bytes a record in memory. Others
