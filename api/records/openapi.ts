@@ -267,9 +267,17 @@ const LINK = {
 }
 const LIST_SUMMARY = 'Attested locations that match all filters'
 const RECORD_SUMMARY = 'One attested location by its UID'
-const STATISTICS_SUMMARY = 'Counts over all records'
-const SCHEMAS_SUMMARY = 'Location schemas found in the registries'
-const CONFIGURATION_SUMMARY = 'Chains and schema of the Records API'
+/** A route without parameters, whose response is JSON. */
+const jsonOnly = (
+  operationId: string,
+  summary: string,
+  description: string,
+  schema: string,
+  errors: object = RECORDS_ERRORS,
+) => ({
+  ...{ operationId, tags: ['Records'], summary, description, querystring: NO_QUERY },
+  response: { 200: answer(ref(schema), summary, { headers: RATE_HEADERS }), ...errors },
+})
 
 export const recordsSchemas = {
   list: {
@@ -326,40 +334,26 @@ export const recordsSchemas = {
       404: recordsError('No record has this UID.'),
     },
   },
-  stats: {
-    operationId: 'getStatistics',
-    tags: ['Records'],
-    summary: STATISTICS_SUMMARY,
-    description:
-      'As of now, over all chains: kept as records change, so they cost nothing. And how far the copy of each chain goes.',
-    querystring: NO_QUERY,
-    response: {
-      200: answer(ref('Statistics'), STATISTICS_SUMMARY, { headers: RATE_HEADERS }),
-      ...RECORDS_ERRORS,
-    },
-  },
-  schemas: {
-    operationId: 'listSchemas',
-    tags: ['Records'],
-    summary: SCHEMAS_SUMMARY,
-    description:
-      "Found in each chain's SchemaRegistry: every schema with an srs, a location type and a location. Those of the configuration are indexed on every chain, beside these.",
-    querystring: NO_QUERY,
-    response: {
-      200: answer(ref('SchemaList'), SCHEMAS_SUMMARY, { headers: RATE_HEADERS }),
-      ...RECORDS_ERRORS,
-    },
-  },
-  config: {
-    operationId: 'getConfiguration',
-    tags: ['Records'],
-    summary: CONFIGURATION_SUMMARY,
-    description: 'Which chains are accepted by the `chain` filter.',
-    querystring: NO_QUERY,
-    response: {
-      200: answer(ref('Configuration'), CONFIGURATION_SUMMARY, { headers: RATE_HEADERS }),
+  stats: jsonOnly(
+    'getStatistics',
+    'Counts over all records',
+    'As of now, over all chains: kept as records change, so they cost nothing. And how far the copy of each chain goes.',
+    'Statistics',
+  ),
+  schemas: jsonOnly(
+    'listSchemas',
+    'Location schemas found in the registries',
+    "Found in each chain's SchemaRegistry: every schema with an srs, a location type and a location. Those of the configuration are indexed on every chain, beside these.",
+    'SchemaList',
+  ),
+  config: jsonOnly(
+    'getConfiguration',
+    'Chains and schema of the Records API',
+    'Which chains are accepted by the `chain` filter.',
+    'Configuration',
+    {
       400: RECORDS_ERRORS[400],
       429: RECORDS_ERRORS[429],
     },
-  },
+  ),
 } satisfies Record<string, FastifySchema>

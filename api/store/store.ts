@@ -310,11 +310,7 @@ export class Store {
     return this.run<{ place: number; id: string }>(boxesQuery(ids, boxes))
   }
 
-  /**
-   * Counts over all records as of `now`, all in one snapshot: those that the database keeps, and for the hour
-   * in which each window begins, the records themselves. Uses the primary keys and the index (chain,
-   * timestamp).
-   */
+  /** Counts over all records as of `now`, all in one snapshot. */
   async stats(now: Date): Promise<Stats> {
     return statsOf(await this.run<ChainCounts>(statsQuery(now)))
   }
