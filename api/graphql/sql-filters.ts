@@ -14,7 +14,7 @@ import { parseAddress, parseUid } from '../../src/eas'
 import { QueryError } from './limits'
 import { RecordsError } from '../http/problems'
 import { type Bbox, boxesOf, TYPE_INDEXED } from '../store'
-import { boxFrom } from '../http/positions'
+import { boxFrom, remedyFor } from '../http/positions'
 import { readAttributes, readMemoWords } from '../query'
 import { instantOf as millisecondsOf } from '../http/iso-8601'
 
@@ -309,10 +309,11 @@ function textOf(field: string, value: unknown, read: (text: string, name: string
 }
 
 function readBbox(value: unknown): Bbox {
-  const box = boxFrom(Array.isArray(value) ? value : [])
+  const numbers: readonly unknown[] = Array.isArray(value) ? value : []
+  const box = boxFrom(numbers)
   if (!box)
     throw new QueryError(
-      'filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat.',
+      `filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat${remedyFor([numbers[0], numbers[2]])}.`,
     )
   return box
 }

@@ -44,16 +44,17 @@ export function boxFrom(numbers: readonly unknown[]): Box | undefined {
     : undefined
 }
 
+/** What to write instead of the first of these longitudes that is out of range, after a semicolon; else nothing. */
+export function remedyFor(longitudes: readonly unknown[]): string {
+  const beyond = longitudes.find((each) => typeof each === 'number' && Math.abs(inRange(each, 180)) > 180)
+  return beyond === undefined ? '' : `; ${longitudeProblem(beyond as number)}`
+}
+
 /** A box of these numbers. Throws a RecordsError when they are none. */
 export function bboxOf(numbers: readonly number[]): Box {
   const box = boxFrom(numbers)
   if (box) return box
-  const beyond = [numbers[0], numbers[2]].find(
-    (lng) => lng !== undefined && Math.abs(inRange(lng, 180)) > 180,
-  )
-  const rules =
-    ' (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)' +
-    (beyond === undefined ? '' : `; ${longitudeProblem(beyond)}`)
+  const rules = ` (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)${remedyFor([numbers[0], numbers[2]])}`
   throw new RecordsError(
     'invalid-bbox',
     `Expected format: minLng,minLat,maxLng,maxLat${numbers.length === 4 ? rules : ''}`,
@@ -66,7 +67,7 @@ export function readPoint(text: string, name: string): readonly [number, number]
   if (coordinates.length !== 2 || !isPosition(lng, lat))
     throw invalid(
       name,
-      'Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)',
+      `Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)${remedyFor([lng])}`,
     )
   return [lng, lat]
 }

@@ -3,7 +3,7 @@ import { EffortError, GeometryError } from '../../src/geodesy'
 import { instantOf } from '../http/iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
 import { invalid } from '../http/parameters'
-import { boxFrom } from '../http/positions'
+import { boxFrom, remedyFor } from '../http/positions'
 import { placeOf, type Place } from './sieve'
 import type { Bbox, Condition } from '../store'
 
@@ -326,7 +326,7 @@ function boxOf(at: string, numbers: readonly number[]): Bbox {
   if (!box || (numbers.length === 6 && !(a <= numbers[5]!)))
     throw new Cql2Error(
       at,
-      'expected BBOX(west, south, east, north) in degrees, longitudes from -180 to 180, latitudes from -90 to 90, south not above north; or six numbers, the third and the last of them heights',
+      `expected BBOX(west, south, east, north) in degrees, longitudes from -180 to 180, latitudes from -90 to 90, south not above north; or six numbers, the third and the last of them heights${remedyFor([west, numbers.length === 6 ? b : a])}`,
     )
   return box
 }

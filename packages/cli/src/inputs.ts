@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import { offchainInput, type Input, type OffchainSource } from '@geospatial-attestation/client'
+import { inRange, longitudeProblem } from '../../../src/geodesy/degrees'
 import type { Files } from './context'
 import { UsageError } from './exit'
 import { fileNamed } from './key'
@@ -70,11 +71,6 @@ function noUid(text: string, otherwise = ''): UsageError {
   return new UsageError(`'${text.slice(0, 80)}' is no UID: expected 0x and 64 hex digits${otherwise}.`)
 }
 
-/**
- * Degrees that a computed coordinate may be beyond its range: the service reads it as the end of the range.
- */
-const ROUNDING = 1e-10
-
 /** A position or a UID as it is written; undefined for anything else. Throws a UsageError for a wrong one. */
 export function written(text: string): string | { type: 'Point'; coordinates: number[] } | undefined {
   if (/^0x/i.test(text)) {
@@ -86,7 +82,9 @@ export function written(text: string): string | { type: 'Point'; coordinates: nu
   const [lng = NaN, lat = NaN] = coordinates
   if (coordinates.some(Number.isNaN) || coordinates.length < 2 || coordinates.length > 3)
     throw new UsageError(`'${text}' is no position: expected lng,lat in degrees, such as 13.3777,52.5163.`)
-  if (Math.abs(lng) > 180 + ROUNDING || Math.abs(lat) > 90 + ROUNDING)
+  if (Math.abs(inRange(lng, 180)) > 180)
+    throw new UsageError(`'${text}' is not a position: ${longitudeProblem(lng)}.`)
+  if (Math.abs(inRange(lat, 90)) > 90)
     throw new UsageError(
       `'${text}' is no position: the longitude comes first, from -180 to 180, then the latitude, from -90 to 90.`,
     )
