@@ -1,5 +1,5 @@
 # One image: migrations, indexers and the API differ by their command (docker-compose.yml). The optional packages, which
-# tracing, ipfs:// URIs (IPFS_GATEWAYS) and the squid's GraphQL need, are left out unless OMIT says otherwise:
+# tracing, ipfs:// URIs (IPFS_GATEWAYS) and the squid's GraphQL need, are omitted by default. To include them:
 #   docker build --build-arg OMIT=--omit=dev .
 ARG NODE_IMAGE=node:22-bookworm-slim
 FROM ${NODE_IMAGE} AS build
@@ -25,7 +25,7 @@ COPY packages/client/package.json packages/client/
 COPY packages/contracts/package.json packages/contracts/
 COPY packages/mcp/package.json packages/mcp/
 COPY ops/optional/package.json ops/optional/
-# Without dev and web, whose packages are needed to build only.
+# Without dev and web, whose packages are only needed to build.
 RUN npm ci $OMIT --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/lib lib
 COPY --from=build /app/dist/api dist/api
@@ -37,7 +37,7 @@ COPY --from=build /app/packages/mcp/dist packages/mcp/dist
 COPY db db
 COPY docs docs
 COPY schema.graphql ./
-# What V8 makes of the sources: an indexer or API starts in three quarters of the time. Node keeps it by version and user.
+# V8's compile cache: indexers and the API start a quarter faster. Node stores it by version and user.
 ENV NODE_COMPILE_CACHE=/app/.compile-cache
 RUN mkdir .compile-cache && chown node .compile-cache
 USER node

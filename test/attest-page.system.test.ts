@@ -65,9 +65,9 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
     await page.getByLabel('Memo').fill('A field <b>of</b> \u202egrain')
     await page.getByLabel('Time').fill('2026-01-02T03:04')
-    await button(browser, 'Add an address').click()
-    await page.getByLabel('Address of medium 1').fill('https://elsewhere.example/field.jpg')
-    await page.getByLabel('Type of medium 1').fill('image/jpeg')
+    await button(browser, 'Add a link').click()
+    await page.getByLabel('Link to file 1').fill('https://elsewhere.example/field.jpg')
+    await page.getByLabel('Type of file 1').fill('image/jpeg')
     await page
       .getByLabel('Add a small file')
       .setInputFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: PIXEL })
@@ -75,7 +75,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(await browser.barriers()).toEqual([])
     await browser.picture('attest')
 
-    await button(browser, 'Attest it with Stand-in').click()
+    await button(browser, 'Attest place with Stand-in').click()
     const uid = await shown(browser)
     expect(wallet.chainId).toBe(LOCAL_CHAIN.id)
     const place = JSON.parse(await page.getByLabel('Place', { exact: true }).inputValue()) as Polygon
@@ -92,7 +92,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await browser.picture('attested')
     expect(others(complaints)).toEqual([])
 
-    await page.getByRole('link', { name: 'show it among the others' }).click()
+    await page.getByRole('link', { name: 'open it in the explorer' }).click()
     await page.locator('.card').getByText('A field <b>of</b>').first().waitFor()
     await page.locator('.card img').waitFor()
     await page.locator('.map[data-state=idle]').waitFor()
@@ -112,7 +112,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await page.getByLabel('Memo').fill('Tower')
     await page.getByLabel('Recipient').fill('0x70997970C51812dc3A010C7d01b50e0d17dc79C8')
     expect(new URL(page.url()).searchParams.get('place')).toBe('2.2945, 48.8584')
-    await button(browser, 'Attest it with a test account').click()
+    await button(browser, 'Attest place with a test account').click()
     const uid = await shown(browser)
     expect(await recordOf(uid)).toMatchObject({
       ...{ longitude: 2.2945, latitude: 48.8584, memo: 'Tower' },
@@ -121,9 +121,9 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(new URL(page.url()).searchParams.get('memo')).toBe('Tower')
     expect((await (await world.chain.eas()).getAttestation!(uid)).revocable).toBe(true)
     // A second attestation needs a second decision.
-    expect(await button(browser, 'Attest it with a test account').count()).toBe(0)
-    await button(browser, 'Attest another one').click()
-    await button(browser, 'Attest it with a test account').waitFor()
+    expect(await button(browser, 'Attest place with a test account').count()).toBe(0)
+    await button(browser, 'Attest another place').click()
+    await button(browser, 'Attest place with a test account').waitFor()
     expect(others(complaints)).toEqual([])
   })
 
@@ -139,7 +139,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     )
     // No part of it can be scrolled out of sight within its box.
     expect(await shown.evaluate((box) => box.scrollHeight <= box.clientHeight)).toBe(true)
-    await button(browser, 'Attest it with a test account').scrollIntoViewIfNeeded()
+    await button(browser, 'Attest place with a test account').scrollIntoViewIfNeeded()
     await browser.picture('attest-linked')
     expect(await browser.barriers()).toEqual([])
     // The user's own words are not attributed to anyone else.
@@ -185,18 +185,18 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await using browser = await open({ place: '7, 8' })
     const { page } = browser
     await page.route('**/api/v0/location-records/0x*', (route) => route.abort())
-    await button(browser, 'Attest it with a test account').click()
-    await page.getByText('Waiting until the service shows it').waitFor()
+    await button(browser, 'Attest place with a test account').click()
+    await page.getByText('Waiting for the map').waitFor()
     await page.locator('.attested-place[data-indexed=false]').waitFor()
     await page.unroute('**/api/v0/location-records/0x*')
     expect(await recordOf(await shown(browser))).toMatchObject({ longitude: 7, latitude: 8 })
   })
 
   test.each<[what: string, field: string, given: Record<string, string>, words: RegExp]>([
-    ['nothing', 'Place', {}, /^Give a place/],
+    ['nothing', 'Place', {}, /^Enter a place/],
     ['a UID', 'Place', { Place: `0x${'12'.repeat(32)}` }, /^This is the UID of an attestation/],
     ['a latitude first', 'Place', { Place: '0, 95' }, /Longitude comes first/],
-    ['half JSON', 'Place', { Place: '{"type":"Point"' }, /no JSON/],
+    ['half JSON', 'Place', { Place: '{"type":"Point"' }, /valid JSON/],
     ['two features', 'Place', { Place: TWO_FEATURES }, /one/],
     [
       'a ring that crosses itself',
@@ -205,7 +205,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       /^coordinates\[0\]\[0\]: the edge that starts here crosses the one that starts at coordinates\[0\]\[2\]/,
     ],
     ['no account', 'Recipient', { Place: '1, 2', Recipient: '0x12' }, /expected an address/],
-    ['a medium without a type', 'Media', { Place: '1, 2', medium: 'ipfs://x' }, /^Medium 1 needs/],
+    ['a medium without a type', 'Media', { Place: '1, 2', medium: 'ipfs://x' }, /^File 1 needs/],
     ['a large file', 'Media', { Place: '1, 2', file: '20000' }, /20,000 bytes/],
   ])('rejects %s at its field, without calling a wallet', async (_, field, given, words) => {
     const wallet = new StandIn(world.chain)
@@ -214,14 +214,14 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     if (given.Place) await page.getByLabel('Place', { exact: true }).fill(given.Place)
     if (given.Recipient) await page.getByLabel('Recipient').fill(given.Recipient)
     if (given.medium) {
-      await button(browser, 'Add an address').click()
-      await page.getByLabel('Address of medium 1').fill(given.medium)
+      await button(browser, 'Add a link').click()
+      await page.getByLabel('Link to file 1').fill(given.medium)
     }
     if (given.file)
       await page
         .getByLabel('Add a small file')
         .setInputFiles({ name: 'f.png', mimeType: 'image/png', buffer: Buffer.alloc(Number(given.file)) })
-    else await button(browser, 'Attest it with Stand-in').click()
+    else await button(browser, 'Attest place with Stand-in').click()
     const name = { Place: 'geometry-0-problem', Recipient: 'problem-recipient', Media: 'problem-media' }[
       field
     ]
@@ -229,18 +229,18 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await problem.waitFor()
     expect(await problem.innerText()).toMatch(words)
     expect(wallet.asked).not.toContain('eth_sendTransaction')
-    if (!given.file) await page.getByText('Nothing was sent: a field above').waitFor()
+    if (!given.file) await page.getByText('Nothing was sent. Correct the marked field').waitFor()
     // The form can be corrected and submitted again.
-    expect(await button(browser, 'Attest it with Stand-in').isEnabled()).toBe(true)
+    expect(await button(browser, 'Attest place with Stand-in').isEnabled()).toBe(true)
   })
 
   test('reports that the wallet refused, and offers to try again', async () => {
     const wallet = new StandIn(world.chain, { refuses: { eth_sendTransaction: 4001 } })
     await using browser = await open({ place: '1, 2', memo: 'Again' }, { wallet })
-    await button(browser, 'Attest it with Stand-in').click()
-    await browser.page.getByText('You refused in the wallet. Nothing was sent.').waitFor()
+    await button(browser, 'Attest place with Stand-in').click()
+    await browser.page.getByText('You rejected the request in your wallet. Nothing was sent.').waitFor()
     wallet.refuses = {}
-    await button(browser, 'Attest it with Stand-in').click()
+    await button(browser, 'Attest place with Stand-in').click()
     expect(await recordOf(await shown(browser))).toMatchObject({ memo: 'Again' })
   })
 
@@ -253,7 +253,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     async (name, options) => {
       await using browser = await open({ place: '2.2945, 48.8584' }, options)
       const { page, complaints } = browser
-      await button(browser, 'Attest it with a test account').waitFor()
+      await button(browser, 'Attest place with a test account').waitFor()
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
       expect(await browser.barriers()).toEqual([])
       await browser.picture(`attest-${name.replace(' ', '-')}`)

@@ -101,8 +101,8 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await page.getByText('1 chain up to date').waitFor()
     await browser.picture('explorer-world')
 
-    await page.getByLabel('Words of the memo').fill('TOWER eif')
-    await page.getByLabel('Words of the memo').press('Enter')
+    await page.getByLabel('Memo contains').fill('TOWER eif')
+    await page.getByLabel('Memo contains').press('Enter')
     await title(page, '1 place in view')
     await mapShows(page, 1)
     expect(page.url()).toContain('memo=TOWER+eif')
@@ -119,11 +119,11 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
 
     await page.getByLabel('Attester').fill('nobody')
     await page.getByLabel('Attester').press('Enter')
-    await page.getByText('An address is 0x and 40 hex digits').waitFor()
+    await page.getByText('Enter a full address: 0x and 40 hex digits').waitFor()
     expect(page.url()).not.toContain('prover')
 
-    await page.getByLabel('State').selectOption('Revoked')
-    await page.getByText('Nothing here passes the filters').waitFor()
+    await page.getByLabel('Status').selectOption('Revoked')
+    await page.getByText('No places match these filters').waitFor()
     await mapShows(page, 0)
     await page.getByRole('button', { name: 'clear the filters', exact: true }).click()
     await mapShows(page, 5)
@@ -139,17 +139,17 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await using browser = await openPage()
     const page = await opened(browser, '?at=8,50,4')
     await mapShows(page, 2)
-    await page.getByRole('button', { name: 'Draw on the map' }).click()
+    await page.getByRole('button', { name: 'Draw a box' }).click()
     const { x, y, width, height } = (await page.locator('.map').boundingBox())!
     await page.mouse.move(x + width / 2, y + 10)
     await page.mouse.down()
     await page.mouse.move(x + width - 10, y + height - 10, { steps: 3 })
     await page.mouse.up()
-    await title(page, '1 place in the area')
+    await title(page, '1 place in the box')
     await mapShows(page, 1)
     await item(page, uids.gate).waitFor()
     expect(parseFloat(new URL(page.url()).searchParams.get('bbox')!)).toBeCloseTo(8, 3)
-    await page.getByRole('button', { name: 'Remove the area' }).click()
+    await page.getByRole('button', { name: 'Clear box' }).click()
     await mapShows(page, 2)
     expect(browser.complaints).toEqual([])
   })
@@ -249,7 +249,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     const rest = `${world.url}/api/v0/location-records/${uids.tower}?chain=base-sepolia`
     expect(links).toEqual(expect.arrayContaining([`${rest}&format=json`, `${rest}&format=geojson`]))
     await card(page)
-      .getByText(/^Payload as it is on the chain/)
+      .getByText(/^Raw on-chain data/)
       .click()
     expect(await card(page).locator('pre').textContent()).toMatch(/^0x0{60}/)
     await browser.picture('explorer-card')
@@ -363,8 +363,8 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(await browser.barriers()).toEqual([])
     await page.getByRole('button', { name: 'Close the record' }).click()
     await page.getByText('Filters', { exact: true }).click()
-    await page.getByLabel('Words of the memo').fill('gate')
-    await page.getByLabel('Words of the memo').press('Enter')
+    await page.getByLabel('Memo contains').fill('gate')
+    await page.getByLabel('Memo contains').press('Enter')
     await mapShows(page, 1)
     await browser.picture('explorer-phone')
     expect(await browser.barriers()).toEqual([])
@@ -391,7 +391,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
           return { label: select.parentElement.firstChild.data, missing }
         })`,
       )
-      expect(selects).toEqual(['Chain', 'State'].map((label) => ({ label, missing: 0 })))
+      expect(selects).toEqual(['Chain', 'Status'].map((label) => ({ label, missing: 0 })))
       const boxOf = async (selector: string) => (await page.locator(selector).boundingBox())!
       const [stage, map] = [await boxOf('.stage'), await boxOf('.maplibregl-canvas')]
       const [scale, attribution] = ['scale', 'attrib'].map((name) => `.maplibregl-ctrl-${name}`)
@@ -416,7 +416,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   test('shows a plain map and the list without WebGL', async () => {
     await using browser = await openPage({ webgl: false })
     const page = await opened(browser)
-    await page.getByText('This browser has no WebGL 2').waitFor()
+    await page.getByText('This browser cannot show the full map').waitFor()
     await page.locator('.plain-land').waitFor()
     await page.locator('.plain-map circle').nth(3).waitFor()
     await browser.picture('explorer-plain')
@@ -452,7 +452,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       await copy.kill()
       await page.locator('[data-live=reconnecting]').waitFor()
       await page.getByRole('button', { name: 'Zoom out' }).click()
-      await page.locator('.list').getByText('The service does not answer.').waitFor()
+      await page.locator('.list').getByText('The service does not respond.').waitFor()
       await browser.picture('explorer-restarting')
       copy = await start()
       await page.locator('[data-live=live]').waitFor()
@@ -474,7 +474,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
         : route.continue(),
     )
     await page.goto(world.url)
-    await page.locator('.list').getByText('You have used up the requests').waitFor()
+    await page.locator('.list').getByText('You have reached the request limit').waitFor()
     isLimited = false
     await page.locator('.list h2', { hasText: 'places in view' }).waitFor()
   })

@@ -315,7 +315,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(page.url()).not.toMatch(/60\.5|[?&]a=/)
     expect(await browser.barriers()).toEqual([])
     expect(complaints).toEqual([])
-    await page.getByText('may keep what the field held before').waitFor()
+    await page.getByText('may contain what you typed before').waitFor()
     await browser.picture('playground-private')
     // While it is edited it is not JSON.
     await page.getByLabel('From', { exact: true }).fill(kept.slice(0, -1))
@@ -368,7 +368,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const wallet = new StandIn(world.chain, { chainId: 1 })
     await using browser = await openWith(wallet)
     const { page, complaints } = browser
-    await page.getByText('on chain 1: the wallet will be asked to go to base-sepolia').waitFor()
+    await page.getByText('on chain 1: the wallet will ask to switch to base-sepolia').waitFor()
     expect(await page.getByText(testAccount(3).address).count()).toBe(1)
     await page.getByRole('button', { name: 'Land it with Stand-in' }).click()
     await page.locator('[data-checked=true]').waitFor()
@@ -379,15 +379,23 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     [
       'refuses to send',
       { refuses: { eth_sendTransaction: 4001 } },
-      /^You refused in the wallet. Nothing was sent/,
+      /^You rejected the request in your wallet. Nothing was sent/,
     ],
-    ['refuses to connect', { refuses: { eth_requestAccounts: 4001 } }, /^You refused in the wallet/],
-    ['has a request open', { refuses: { eth_requestAccounts: -32002 } }, /request of this page open already/],
-    ['does not leave its chain', { chainId: 1, stays: true }, /stayed on another chain: choose base-sepolia/],
+    [
+      'refuses to connect',
+      { refuses: { eth_requestAccounts: 4001 } },
+      /^You rejected the request in your wallet/,
+    ],
+    [
+      'has a request open',
+      { refuses: { eth_requestAccounts: -32002 } },
+      /already shows a request of this page/,
+    ],
+    ['does not leave its chain', { chainId: 1, stays: true }, /still on another chain. Select base-sepolia/],
     [
       'refuses to change its chain',
       { chainId: 1, refuses: { wallet_switchEthereumChain: 4001 } },
-      /^You refused/,
+      /^You rejected/,
     ],
   ] as [string, Partial<StandIn>, RegExp][])(
     'reports a wallet that %s with a clear message',
@@ -411,14 +419,14 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await browser.page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
     await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)
     await ask(browser)
-    await browser.page.getByText('Install one as an extension').waitFor()
+    await browser.page.getByText('Install a wallet extension').waitFor()
     expect(await browser.page.getByRole('button', { name: /Land it/ }).count()).toBe(0)
   })
 
   test.each([
     [{ a: '0, 95', b: '0, 0' }, 'From', /Longitude comes first/],
-    [{ a: '0, 0', b: '{"type":"Point"' }, 'To', /no JSON/],
-    [{ a: '0, 0', b: '0x12' }, 'To', /64 hex digits; this has 2/],
+    [{ a: '0, 0', b: '{"type":"Point"' }, 'To', /valid JSON/],
+    [{ a: '0, 0', b: '0x12' }, 'To', /64 hex digits; this text has 2/],
     [{ a: '0, 0' }, 'To', /Give a geometry/],
     [{ op: 'area', a: '0, 0' }, 'Polygon', /Polygon/],
     [{ op: 'within', a: '0, 0', b: '0, 0', radius: '-1' }, 'Radius, metres', /at least 0/],

@@ -21,7 +21,7 @@ export function lazy<Props extends object>(
     if (Loaded) return <Loaded {...props} />
     return state === 'failed' ? (
       <p class="waiting" role="alert">
-        This part of the page does not come: the service is away, or was renewed. Reload the page.
+        This part of the page could not be loaded. Reload the page.
       </p>
     ) : (
       <p class="waiting">Loading ...</p>

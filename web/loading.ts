@@ -59,15 +59,15 @@ export function failureOf(error: unknown, tries: number): Failure {
   const backOff = RETRY_SECONDS[Math.min(tries, RETRY_SECONDS.length - 1)]!
   if (error instanceof RateLimitedError)
     return {
-      text: 'You have used up the requests that the service allows for now.',
+      text: 'You have reached the request limit.',
       retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
     }
   if (error instanceof ApiError)
     return error.status < 500
       ? { text: error.message, retryIn: undefined }
       : {
-          text: 'The service cannot answer at the moment.',
+          text: 'The service cannot respond at the moment.',
           retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
         }
-  return { text: 'The service does not answer.', retryIn: backOff }
+  return { text: 'The service does not respond.', retryIn: backOff }
 }

@@ -4,7 +4,7 @@ import { basemap } from './build/basemap.mjs'
 import { compressed } from './build/compressed.mjs'
 import { mapLibrary } from './build/map-library.mjs'
 
-/** Builds the pages for people into dist/web: index.html, and assets with hashes in their names. */
+/** Builds the web pages into dist/web: index.html, and assets with hashes in their names. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative: a deployment may live below a path (PUBLIC_BASE_URL).
@@ -20,7 +20,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 700,
     reportCompressedSize: false,
   },
-  // As MapLibre's sources expect: a declared field without a value is no field.
+  // MapLibre's sources expect that a declared field without a value does not exist.
   oxc: {
     assumptions: { setPublicClassFields: true },
     typescript: { removeClassFieldsWithoutInitializer: true },

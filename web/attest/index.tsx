@@ -34,7 +34,7 @@ interface Problem {
 /** Problem of a form field: shown at the field, and nothing is sent. */
 class FormError extends GeoError {
   constructor(readonly problem: Problem) {
-    super('Nothing was sent: a field above says what is wrong.')
+    super('Nothing was sent. Correct the marked field and try again.')
   }
 }
 
@@ -99,20 +99,16 @@ export default function Attest() {
   /** Place in the form. Throws a FormError. */
   const placeOf = (): Place => {
     const wrong = (field: Field, sentence: string) => new FormError({ field, sentence })
-    if (parsed.kind === 'nothing') throw wrong('place', 'Give a place: draw it on the map, or paste it.')
+    if (parsed.kind === 'nothing') throw wrong('place', 'Enter a place: draw it on the map, or paste it.')
     if (parsed.kind === 'wrong') throw wrong('place', parsed.problem)
     if (parsed.kind === 'uid')
-      throw wrong(
-        'place',
-        'This is the UID of an attestation: a place is attested by its position or GeoJSON.',
-      )
+      throw wrong('place', 'This is the UID of an attestation. Enter a position or GeoJSON.')
     if (parsed.isPrivate)
-      throw wrong('place', 'What is attested everyone can read: a private place, with its salt, is not.')
+      throw wrong('place', 'An attestation is public, so a private place (with a salt) cannot be attested.')
     const at = time === '' ? undefined : new Date(time)
-    if (at && Number.isNaN(at.getTime())) throw wrong('time', 'Expected a date and a time.')
+    if (at && Number.isNaN(at.getTime())) throw wrong('time', 'Enter a date and a time.')
     const lacks = media.findIndex(({ type, data }) => !type.trim() || !data.trim())
-    if (lacks >= 0)
-      throw wrong('media', `Medium ${lacks + 1} needs an address and a type, such as image/jpeg.`)
+    if (lacks >= 0) throw wrong('media', `File ${lacks + 1} needs a link and a type, such as image/jpeg.`)
     return {
       location: parsed.input as PlaceDetails['location'],
       ...(memo && { memo }),
@@ -137,22 +133,22 @@ export default function Attest() {
   }
   const attest = async (signer: Signer) => {
     const { signal } = leaving.current
-    step('The service is asked whether it can read the place.')
+    step('Checking the place ...')
     const done = await atField(() =>
       geo.attest(placeOf(), signer, {
         ...{ chain: chain!.id, signal },
         onStep: (taken) => {
-          if (taken.step === 'checked') step('It can. The wallet is asked to send the attestation.')
+          if (taken.step === 'checked') step('The place is valid. Confirm in your wallet ...')
           if (taken.step === 'sent') step(`Sent as ${taken.transactionHash}. Waiting for its block ...`)
         },
       }),
     )
     setAttested(done)
-    step(`It is in block ${done.blockNumber}. Waiting until the service shows it ...`)
+    step(`Confirmed in block ${done.blockNumber}. Waiting for the map ...`)
     void done.indexed({ signal }).then(
       (found) => {
         setRecord(found)
-        step('The service shows it.')
+        step('Indexed.')
         // A live map gets the event itself.
         if (live.value !== 'live') made?.records.refresh()
       },
@@ -165,17 +161,15 @@ export default function Attest() {
   }
 
   return (
-    <MapWithPanel isLive onMap={setMade} withoutMap="Places are attested all the same: paste one.">
+    <MapWithPanel isLive onMap={setMade} withoutMap="Paste a place instead.">
       <form noValidate onSubmit={(event) => event.preventDefault()}>
         <h1>Attest a place</h1>
         <p class="soft">
-          A signed statement about a place, on a chain: everyone can read it, for ever. You can revoke it, but
-          not remove it.
+          A signed, public statement about a place on a chain. You can revoke it later, but never remove it.
         </p>
         {isLinked && (
           <p class="from-link" role="note">
-            The address of this page filled the form. If you follow a link, its author chose place and memo:
-            read both before you sign.
+            A link filled in this form. Its author chose the place and the memo: read both before you sign.
           </p>
         )}
         <GeometryField
@@ -219,7 +213,9 @@ export default function Attest() {
               setTime(currentTarget.value)
             }}
           />
-          <span class="soft">When it was so, in the time of this device; empty for now.</span>
+          <span class="soft">
+            When this was true, in your local time. Leave blank to use the current time.
+          </span>
           <FieldProblem id="problem-time" sentence={problemAt('time')} />
         </label>
         <MediaFields
@@ -235,7 +231,7 @@ export default function Attest() {
           <input
             value={recipient}
             spellcheck={false}
-            placeholder="0x..., or empty for none"
+            placeholder="0x..."
             aria-invalid={problemAt('recipient') !== undefined}
             aria-describedby="problem-recipient"
             onInput={({ currentTarget }) => {
@@ -243,7 +239,7 @@ export default function Attest() {
               setRecipient(currentTarget.value)
             }}
           />
-          <span class="soft">An account that it is about.</span>
+          <span class="soft">The account that this is about (optional).</span>
           <FieldProblem id="problem-recipient" sentence={problemAt('recipient')} />
         </label>
         <ChainField
@@ -259,12 +255,12 @@ export default function Attest() {
       {memo && !attested && (
         <section class="whole-memo" aria-label="What everyone will read">
           <p class="soft">
-            The whole memo, as everyone will read it ({[...memo].length.toLocaleString('en')} characters):
+            Full memo, as everyone will read it ({[...memo].length.toLocaleString('en')} characters):
           </p>
           <bdi data-memo>{visibleText(memo)}</bdi>
         </section>
       )}
-      {chain && !attested && <WithSigner chain={chain} verb="Attest it" prepare={prepare} act={attest} />}
+      {chain && !attested && <WithSigner chain={chain} verb="Attest place" prepare={prepare} act={attest} />}
       <ol ref={progress} class="steps" aria-live="polite">
         {steps.map((each) => (
           <li key={each}>{each}</li>
@@ -277,18 +273,18 @@ export default function Attest() {
           </p>
           {record && (
             <p class="good">
-              It is on the map: <a href={explorerAddress(record)}>show it among the others</a>.
+              It is on the map: <a href={explorerAddress(record)}>open it in the explorer</a>.
             </p>
           )}
           <p>
             <a
               href={`${addressOf('playground')}?${new URLSearchParams({ a: attested.uid, chain: chain.slug })}`}
             >
-              Ask a question about it
+              Ask about this place
             </a>
           </p>
           <button type="button" onClick={change}>
-            Attest another one
+            Attest another place
           </button>
         </section>
       )}

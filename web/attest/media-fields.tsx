@@ -34,7 +34,7 @@ export function MediaFields({
     if (!file) return
     if (file.size > MOST_BYTES)
       return setRefused(
-        `'${file.name}' has ${file.size.toLocaleString('en')} bytes: a chain is dear storage. Put files of more than ${MOST_BYTES.toLocaleString('en')} bytes elsewhere, such as on IPFS, and give the address.`,
+        `'${file.name}' has ${file.size.toLocaleString('en')} bytes, but on-chain storage is expensive. Store files of more than ${MOST_BYTES.toLocaleString('en')} bytes elsewhere, such as on IPFS, and add a link.`,
       )
     setRefused(undefined)
     const bytes = new Uint8Array(await file.arrayBuffer())
@@ -48,7 +48,7 @@ export function MediaFields({
         <div key={i} class="medium">
           {name === undefined ? (
             <input
-              aria-label={`Address of medium ${i + 1}`}
+              aria-label={`Link to file ${i + 1}`}
               placeholder="ipfs://... or https://..."
               value={data}
               onInput={({ currentTarget }) => set(i, { data: currentTarget.value })}
@@ -57,7 +57,7 @@ export function MediaFields({
             <bdi>{name}</bdi>
           )}
           <input
-            aria-label={`Type of medium ${i + 1}`}
+            aria-label={`Type of file ${i + 1}`}
             placeholder="image/jpeg"
             list="media-types"
             value={type}
@@ -65,7 +65,7 @@ export function MediaFields({
           />
           <button
             type="button"
-            aria-label={`Remove medium ${i + 1}`}
+            aria-label={`Remove file ${i + 1}`}
             onClick={() => onMedia(media.filter((_, other) => other !== i))}
           >
             Remove
@@ -81,7 +81,7 @@ export function MediaFields({
       </datalist>
       <div class="shapes">
         <button type="button" onClick={() => onMedia([...media, { type: '', data: '' }])}>
-          Add an address
+          Add a link
         </button>
         <label class="file">
           Add a small file

@@ -4,7 +4,7 @@ import { feature } from 'topojson-client'
 
 const require = createRequire(import.meta.url)
 const PREFIX = 'virtual:basemap/'
-/** Cities below are not named: some 4,500 are left. */
+/** Minimum population of the cities on the map, which leaves about 4,500. */
 const CITY_POPULATION = 100_000
 
 /** Files of the basemap by name. Land and borders: Natural Earth at 1:110, 1:50 and 1:10 million. */
@@ -19,7 +19,7 @@ const FILES = {
   cities: () => JSON.stringify(cities()),
 }
 
-/** `import url from 'virtual:basemap/<name>'`: the address of a file of the basemap. */
+/** `import url from 'virtual:basemap/<name>'`: URL of a file of the basemap. */
 export function basemap() {
   return {
     name: 'basemap',
@@ -33,7 +33,7 @@ export function basemap() {
   }
 }
 
-/** Hebrew, Arabic and their presentation forms: the map library is built without their order. */
+/** Hebrew, Arabic and their presentation forms: the map library is built without right-to-left text. */
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufefc]/
 
 /** The largest cities first; GeoJSON. */

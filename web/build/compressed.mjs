@@ -3,10 +3,10 @@ import path from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const COMPRESSIBLE = /\.(js|css|html|json|svg)$/
-/** Bytes below which compression gains nothing. */
+/** Size in bytes below which compression saves nothing. */
 const SMALL = 1_024
 
-/** Writes each file compressed too, as `.br` and `.gz`: the server sends these as they are. */
+/** Also writes each file compressed, as `.br` and `.gz`, which the server sends unchanged. */
 export function compressed() {
   let folder = ''
   return {

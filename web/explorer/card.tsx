@@ -44,11 +44,11 @@ export function Card({
     >
       <div class="card-head">
         <h2 ref={title} tabIndex={-1}>
-          {full ? 'Attested place' : failure ? 'No answer' : isLoading ? 'Loading ...' : 'Not found'}
+          {full ? 'Attested place' : failure ? 'No response' : isLoading ? 'Loading ...' : 'Not found'}
         </h2>
         {onShow && middle && (
           <button type="button" onClick={() => onShow(middle)}>
-            Show on the map
+            Zoom to place
           </button>
         )}
         <button type="button" aria-label="Close the record" onClick={close}>
@@ -62,8 +62,8 @@ export function Card({
         !failure &&
         !isLoading && (
           <p class="notice">
-            There is no record <bdi class="hex">{chosen.uid}</bdi> on {chainName(chosen.chain)}. The chain may
-            have taken it back, or it is not read yet: see the state of the chain.
+            There is no record <bdi class="hex">{chosen.uid}</bdi> on {chainName(chosen.chain)}. A reorg may
+            have removed it, or it is not indexed yet. See the chain's status.
           </p>
         )
       )}
@@ -82,9 +82,8 @@ function CardBody({ record, details }: Full) {
       <Standing record={record} details={details} />
       {lacksGeometry(problem) ? (
         <p class="notice">
-          <b>Not on the map.</b> Its location could not be read for certain, and nothing is guessed:{' '}
-          <bdi>{problem!.slice(0, SHOWN)}</bdi>. It is found by its other fields, but not by place, and
-          questions about it are refused.
+          <b>Not on the map.</b> Its location is ambiguous: <bdi>{problem!.slice(0, SHOWN)}</bdi>. Filters on
+          other fields find it, but spatial filters do not, and operations on it are refused.
         </p>
       ) : (
         problem !== null && (
@@ -102,12 +101,12 @@ function CardBody({ record, details }: Full) {
           Ask about this place
         </a>
         <button type="button" onClick={() => setFilters({ prover: record.prover })}>
-          All of this attester
+          More from this attester
         </button>
       </p>
       <dl class="fields">
         <Field name="Attested">{timeText(record.timestamp)}</Field>
-        <Field name="Event">{timeText(record.event_timestamp)}</Field>
+        <Field name="Time of event">{timeText(record.event_timestamp)}</Field>
         <Field name="Chain">{chainName(chain)}</Field>
         <Field name="UID">
           <Hex value={uid} what="the UID" href={pages?.attestation(uid)} />
@@ -115,10 +114,10 @@ function CardBody({ record, details }: Full) {
         <Field name="Attester">
           <Hex value={record.prover} what="the attester" href={pages?.address(record.prover)} />
         </Field>
-        <Field name="Subject">
-          <Hex value={record.subject} what="the subject" href={pages?.address(record.subject)} />
+        <Field name="Recipient">
+          <Hex value={record.subject} what="the recipient" href={pages?.address(record.subject)} />
         </Field>
-        <Field name="Type">
+        <Field name="Location format">
           <bdi>{record.location_type.slice(0, SHOWN)}</bdi>
         </Field>
         <Field name="Location">
@@ -128,7 +127,7 @@ function CardBody({ record, details }: Full) {
           </span>
           <CopyButton text={record.location} what="the location" />
         </Field>
-        <Field name="Reference system">
+        <Field name="Coordinate system">
           <bdi>{record.srs.slice(0, SHOWN)}</bdi>
         </Field>
         {record.attributes && (
@@ -165,10 +164,10 @@ function CardBody({ record, details }: Full) {
                 />
               </Field>
             )}
-            <Field name="Can be revoked">{details.revocable ? 'yes, by its attester' : 'no'}</Field>
+            <Field name="Revocable">{details.revocable ? 'Yes, by the attester' : 'No'}</Field>
           </>
         )}
-        <Field name="Written here">
+        <Field name="Indexed">
           {timeText(record.created_at)}
           {record.updated_at !== record.created_at && `, changed ${timeText(record.updated_at)}`}
         </Field>
@@ -190,9 +189,7 @@ function CardBody({ record, details }: Full) {
       </ol>
       {payload && (
         <details>
-          <summary>
-            Payload as it is on the chain ({((payload.length - 2) / 2).toLocaleString('en')} bytes)
-          </summary>
+          <summary>Raw on-chain data ({((payload.length - 2) / 2).toLocaleString('en')} bytes)</summary>
           <CopyButton text={payload} what="the payload" />
           <pre class="attested" tabIndex={0}>
             {payload.slice(0, SHOWN)}
@@ -201,7 +198,7 @@ function CardBody({ record, details }: Full) {
         </details>
       )}
       <p class="exports">
-        The same as <a href={addressOf(`${rest}&format=json`)}>JSON</a>
+        View as <a href={addressOf(`${rest}&format=json`)}>JSON</a>
         <a href={addressOf(`${rest}&format=geojson`)}>GeoJSON</a>
         <a href={addressOf(`graphql?query=${encodeURIComponent(graphqlOf(chain, uid))}`)}>GraphQL</a>
         <CopyButton text={location.href} what="the address of this view" />
@@ -219,21 +216,22 @@ function Standing({ record, details }: Full) {
   if (record.revoked)
     return (
       <p class="standing bad">
-        <b>Revoked{details?.revocationTime && ` on ${timeText(details.revocationTime)}`}.</b> Its attester has
-        withdrawn it: do not rely on it. It stays readable, as nothing on a chain is erased; contracts that
-        ask EAS see the revocation.
+        <b>Revoked{details?.revocationTime && ` on ${timeText(details.revocationTime)}`}.</b> Its attester
+        withdrew it: do not rely on it. It stays readable, because nothing on a chain is erased. Contracts
+        that ask EAS see the revocation.
       </p>
     )
   if (expires > 0 && expires * 1000 < Date.now())
     return (
       <p class="standing bad">
-        <b>Expired on {timeText(new Date(expires * 1000).toISOString())}.</b> Its attester gave it for a
-        limited time.
+        <b>Expired on {timeText(new Date(expires * 1000).toISOString())}.</b> Its attester limited its
+        validity.
       </p>
     )
   return (
     <p class="standing good">
-      <b>Not revoked.</b> It says what its attester claims: anyone can attest anything, so look who it is.
+      <b>Not revoked.</b> This is the attester's claim, and nobody has checked it. Anyone can attest anything:
+      check who attested it.
       {expires > 0 &&
         expires < 8.64e12 &&
         ` It expires on ${timeText(new Date(expires * 1000).toISOString())}.`}

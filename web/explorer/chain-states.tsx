@@ -11,12 +11,12 @@ type ChainState = Readiness['chains'][string]
 
 const STATES: Record<ChainState['status'], string> = {
   ready: 'up to date',
-  'not started': 'not read yet: its indexer has not started',
-  'reading history': 'its history is being read: older places are still to come',
-  lagging: 'behind: the newest places are still to come',
-  'node behind': 'its node is behind the chain',
-  'indexer silent': 'its indexer has not looked for a while: new places may be missing',
-  'in doubt': 'in doubt: what its nodes say is being checked',
+  'not started': 'not indexed yet',
+  'reading history': 'catching up: older places will appear',
+  lagging: 'behind: the newest places will appear',
+  'node behind': 'paused: its RPC endpoint is behind the chain',
+  'indexer silent': 'not updated for a while: new places may be missing',
+  'in doubt': 'paused: its data is being checked',
 }
 const LIVE = {
   connecting: 'Connecting',
@@ -36,11 +36,11 @@ export function ChainStates() {
   const chains = Object.entries(data?.chains ?? {})
   const late = chains.filter(([, { status }]) => status !== 'ready')
   const text = failure
-    ? 'Service out of reach'
+    ? 'Cannot reach the service'
     : !data
-      ? 'Asking ...'
+      ? 'Checking ...'
       : data.database !== 'connected'
-        ? 'Database out of reach'
+        ? 'Database unavailable'
         : late.length === 0
           ? `${countText(chains.length, 'chain')} up to date`
           : `${countText(late.length, 'chain')} behind`
@@ -55,8 +55,8 @@ export function ChainStates() {
         {' · '}
         {text}
       </summary>
-      {failure && <p>{failure.text} It is asked again by itself.</p>}
-      {live.value === 'refused' && <p>The stream of changes is refused: load the page again to try anew.</p>}
+      {failure && <p>{failure.text} Retrying automatically.</p>}
+      {live.value === 'refused' && <p>Live updates were refused. Reload the page to try again.</p>}
       <dl>
         {chains.map(([slug, state]) => (
           <div key={slug}>
@@ -86,7 +86,7 @@ function blocksOf({
   lag_blocks: lag,
   head_time: time,
 }: ChainState) {
-  if (head === null) return 'Its head is not known.'
+  if (head === null) return 'Newest block unknown.'
   const behind = lag ? `, ${countText(lag, 'block')} behind` : ''
   return `Block ${(indexed ?? 0).toLocaleString('en')} of ${head.toLocaleString('en')}${behind}${time ? ` (${timeText(time)})` : ''}`
 }

@@ -41,8 +41,8 @@ export function Fallback({ version, onUsed }: { version: number; onUsed: () => v
   return (
     <div class="plain">
       <p class="notice">
-        This browser has no WebGL 2, which the map needs: here is a plain one, of the newest{' '}
-        {PLAIN_PLACES.toLocaleString('en')} places. The list has all.
+        This browser cannot show the full map (no WebGL 2). This simple map shows the newest{' '}
+        {PLAIN_PLACES.toLocaleString('en')} places; the list has all of them.
       </p>
       {failure && <FailureNotice failure={failure} retry={retry} />}
       <PlainMap

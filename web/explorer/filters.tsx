@@ -38,37 +38,35 @@ export function Filters({
       />
       <Choice
         name="revoked"
-        label="State"
-        any="Valid and revoked"
+        label="Status"
+        any="Active and revoked"
         options={[
-          ['false', 'Valid'],
+          ['false', 'Active'],
           ['true', 'Revoked'],
         ]}
       />
-      <Text name="memo" label="Words of the memo" placeholder="tower" />
-      <Text name="location_type" label="Type of location" placeholder="geojson-point" options={TYPES} />
+      <Text name="memo" label="Memo contains" placeholder="tower" />
+      <Text name="location_type" label="Location format" placeholder="geojson-point" options={TYPES} />
       <Text
         name="prover"
         label="Attester"
         placeholder="0x..."
-        refuse={(text) =>
-          ADDRESS.test(text) ? undefined : 'An address is 0x and 40 hex digits: copy it from a place.'
-        }
+        refuse={(text) => (ADDRESS.test(text) ? undefined : 'Enter a full address: 0x and 40 hex digits.')}
       />
       <TimeRange />
       <fieldset class="area">
-        <legend>Area</legend>
+        <legend>Box</legend>
         {filterValue('bbox') ? (
           <button type="button" onClick={() => setFilters({ bbox: undefined })}>
-            Remove the area
+            Clear box
           </button>
         ) : (
           <>
             <button type="button" disabled={!onDraw} aria-pressed={isDrawing} onClick={onDraw}>
-              {isDrawing ? 'Drag over the map ...' : 'Draw on the map'}
+              {isDrawing ? 'Drag a box on the map' : 'Draw a box'}
             </button>
             <button type="button" disabled={!onView} onClick={onView}>
-              Keep to this view
+              Use this view
             </button>
           </>
         )}
@@ -229,7 +227,7 @@ function TimeRange() {
   return (
     <fieldset class="times" disabled={first.data === undefined}>
       <legend>
-        Attested {dayText(from * DAY_MS)} to {dayText((to - 1) * DAY_MS)}
+        Attested between {dayText(from * DAY_MS)} and {dayText((to - 1) * DAY_MS)}
       </legend>
       {slider('From', from, (day) => ({ from: Math.min(day, to - 1), to }))}
       {slider('To', to, (day) => ({ from, to: Math.max(day, from + 1) }))}

@@ -214,10 +214,10 @@ function mapFailureOf(status: number | undefined, tries: number): Failure {
   const { retryIn } = failureOf(undefined, tries)
   if (status === 429)
     return {
-      text: 'Part of the map is missing: you have used up the requests that the service allows.',
+      text: 'Part of the map is missing: you have reached the request limit.',
       retryIn,
     }
   if (status !== undefined && status >= 400 && status < 500)
-    return { text: 'The map has no places: the service refuses these filters.', retryIn: undefined }
-  return { text: 'Part of the map is missing: the service does not answer.', retryIn }
+    return { text: 'The map shows no places: the service refuses these filters.', retryIn: undefined }
+  return { text: 'Part of the map is missing: the service does not respond.', retryIn }
 }

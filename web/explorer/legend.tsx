@@ -21,7 +21,7 @@ export function Legend() {
         Colour by{' '}
         <select value={by} onChange={({ currentTarget }) => setLook(currentTarget.value as Colouring, [])}>
           <option value="chain">chain</option>
-          <option value="type">type of location</option>
+          <option value="type">location format</option>
         </select>
       </label>
       <ul>
@@ -34,8 +34,8 @@ export function Legend() {
         ))}
       </ul>
       <p class="soft">
-        Pale: revoked. A number counts places
-        {by === 'type' && ', of all types'}.
+        Faded: revoked. A circle with a number groups that many places
+        {by === 'type' && ', of all formats'}.
       </p>
     </details>
   )

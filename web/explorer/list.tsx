@@ -64,7 +64,7 @@ export function RecordList({
   return (
     <section class="list" aria-label="Places in view" aria-busy={isLoading}>
       <h2>
-        <span role="status">{data ? titleOf(data) : isLoading ? 'Loading places ...' : 'No answer'}</span>
+        <span role="status">{data ? titleOf(data) : isLoading ? 'Loading places ...' : 'No response'}</span>
       </h2>
       {failure && <FailureNotice failure={failure} retry={retry} />}
       {data?.data.length === 0 && <Nothing />}
@@ -76,11 +76,11 @@ export function RecordList({
       </ol>
       {data?.next_cursor && (
         <button type="button" disabled={isLoading} onClick={more}>
-          More places
+          Show more
         </button>
       )}
       <p class="exports">
-        Save what is seen:{' '}
+        Download these results:{' '}
         {EXPORTS.map(({ format, name }) => (
           <a
             key={format}
@@ -99,21 +99,22 @@ export function RecordList({
 const parsed = (query: string) => Object.fromEntries(new URLSearchParams(query))
 
 function titleOf({ total = 0, total_exact: isExact }: ListPage): string {
-  const where = area.value ? 'in the area' : 'in view'
+  const where = area.value ? 'in the box' : 'in view'
   return `${isExact === false ? 'More than ' : ''}${countText(total, 'place')} ${where}`
 }
 
 function Nothing() {
   return filterQuery.value ? (
     <p class="notice">
-      Nothing here passes the filters. Move the map, or{' '}
+      No places match these filters in this view. Move the map, or{' '}
       <button type="button" onClick={clearFilters}>
         clear the filters
       </button>
     </p>
   ) : (
     <p class="notice">
-      Nothing is attested here yet. Zoom out to find places, or <a href={addressOf('attest')}>attest one</a>.
+      No places are attested here yet. Zoom out to find places, or{' '}
+      <a href={addressOf('attest')}>attest one</a>.
     </p>
   )
 }

@@ -44,7 +44,7 @@ function Medium({ type, data }: { type: string; data: string }) {
       )}{' '}
       <span class="soft">
         <bdi>{type.slice(0, 100)}</bdi>
-        {link && ', on a page of others: nobody here has looked at it'}
+        {link && ', external link, not checked by this service'}
       </span>
     </>
   )

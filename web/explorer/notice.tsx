@@ -16,9 +16,9 @@ export function FailureNotice({ failure, retry }: { failure: Failure; retry: () 
         <bdi>{failure.text}</bdi>
       </p>
       <p>
-        {left !== undefined && <span aria-hidden="true">The next try is in {left} s. </span>}
+        {left !== undefined && <span aria-hidden="true">Retrying in {left} s. </span>}
         <button type="button" onClick={retry}>
-          Try now
+          Retry now
         </button>
       </p>
     </div>

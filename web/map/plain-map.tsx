@@ -28,12 +28,7 @@ export function PlainMap({
   const land = useLoaded('land', coarseLand)
   const path = useMemo(() => land.data && areaPath(land.data), [land.data])
   return (
-    <svg
-      class="plain-map"
-      viewBox="-180 -90 360 180"
-      role="img"
-      aria-label="The world, with the places of the list"
-    >
+    <svg class="plain-map" viewBox="-180 -90 360 180" role="img" aria-label="Map of the places in the list">
       {path && <path class="plain-land" d={path} />}
       {places.map(({ key, name, colour, faded, geometry }) => (
         <g

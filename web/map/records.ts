@@ -95,7 +95,7 @@ export function addRecords(
     } = top.properties as { memo?: string; location_type?: string; point_count?: number }
     popup
       .setLngLat(event.lngLat)
-      .setText(count ? `${count.toLocaleString()} places: click to come nearer` : memo || type || '')
+      .setText(count ? `${count.toLocaleString()} places: click to zoom in` : memo || type || '')
       .addTo(map)
   }
   const click = (event: MapMouseEvent) => {

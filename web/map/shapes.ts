@@ -69,7 +69,8 @@ const feature = (role: Role, geometry: Geometry): Feature => ({
 /** Shortest geodesic between the two, and its ends. */
 function drawDistance(a: Measurable, b: Measurable): Drawing {
   const ends = a.nearest(b)
-  if (!ends) return { features: [], notes: ['One lies in the other: there is no way between them to draw.'] }
+  if (!ends)
+    return { features: [], notes: ['One contains the other, so there is no path between them to draw.'] }
   const path = geodesicPath(...ends, STEP)
   return {
     features: [
@@ -87,7 +88,7 @@ function drawDistance(a: Measurable, b: Measurable): Drawing {
 function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Drawing {
   if (radius <= 0) return { features: [], notes: [] }
   if (radius > 19_900_000)
-    return { features: [], notes: ['The radius reaches round the earth: there is no edge of it to draw.'] }
+    return { features: [], notes: ['The radius reaches around the Earth, so it has no edge to draw.'] }
   if (geometry.type === 'Point') {
     const ring = circle(geometry.coordinates, radius, 2)
     const poles = [NORTH, point([0, -90])].map((pole) => pole.within(target, radius))
@@ -108,7 +109,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
     return {
       features: [],
       notes: [
-        `The edge of the radius is not drawn: the target has ${vertices} positions, too many for this page.`,
+        `The edge of the radius is not drawn, because the target has too many positions (${vertices}) for this page.`,
       ],
     }
   const pieces = Math.min(100, Math.max(2, Math.floor(MOST_PLACES / 4 / vertices)))
@@ -134,9 +135,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
   }
   return {
     features: runs.map((coordinates) => feature('buffer', { type: 'LineString', coordinates })),
-    notes: [
-      'The edge of the radius is drawn through places that the kernel puts at the radius; between them it is straight.',
-    ],
+    notes: ['The edge of the radius is drawn through exact positions, with straight lines between them.'],
   }
 }
 
@@ -160,9 +159,9 @@ function drawOverlap(a: Geometry, b: Geometry, first: Measurable, second: Measur
       const overlap = areasA.flatMap((one) => areasB.map((other) => overlapOf(one, other)))
       features.push(...overlap.filter((each) => each !== undefined).map((each) => feature('overlap', each)))
       if (features.length > 0)
-        notes.push('The part in both is drawn by straight lines between positions of the true geodesics.')
+        notes.push('The common part is drawn with straight lines between positions of the true geodesics.')
     } catch {
-      notes.push('The part in both is too intricate to be drawn; its edges are.')
+      notes.push('The common part is too intricate to be drawn, so only its edges are.')
     }
   for (const [geometry, other] of [
     [a, second],

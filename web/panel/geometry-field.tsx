@@ -14,16 +14,16 @@ export interface FieldState {
 }
 
 const SHAPES: readonly { shape: Shape; name: string; how: string }[] = [
-  { shape: 'point', name: 'point', how: 'Click the place on the map.' },
+  { shape: 'point', name: 'point', how: 'Click the map.' },
   {
     shape: 'linestring',
     name: 'line',
-    how: 'Click its positions on the map; click the last one again, or press Enter, to end.',
+    how: 'Click to add points. Click the last one again, or press Enter, to finish.',
   },
   {
     shape: 'polygon',
     name: 'polygon',
-    how: 'Click its corners on the map; click the first or last one again, or press Enter, to end.',
+    how: 'Click to add corners. Click the first or last one again, or press Enter, to finish.',
   },
 ]
 
@@ -116,7 +116,7 @@ export function GeometryField({
           type="button"
           class="private"
           aria-label={`Make private: ${label}`}
-          title="Only a salted hash of it is signed, which tells nothing of the place"
+          title="Signs only a salted hash, which reveals nothing about the place"
           onClick={() => onText(privateText(mayBePrivate))}
         >
           Make private
@@ -124,9 +124,9 @@ export function GeometryField({
       )}
       {mayBePrivate?.kind === 'geometry' && mayBePrivate.isPrivate && (
         <p class="soft private" role="status">
-          Only a salted hash of this place is signed. Keep the text above: without it nobody can prove what
-          the answer is about, and no link holds it. The history of this browser may keep what the field held
-          before. <CopyButton text={text} what={`the private ${label}`} />{' '}
+          Only a salted hash of this place is signed. Save the text: without it nobody can prove what the
+          answer is about. Links never contain it, but the browser history may contain what you typed before.{' '}
+          <CopyButton text={text} what={`the private ${label}`} />{' '}
           <a
             download="private-place.json"
             href={`data:application/json,${encodeURIComponent(text)}`}
@@ -139,12 +139,12 @@ export function GeometryField({
       {note && <p class="soft">{note}</p>}
       {record && (
         <p class="soft record">
-          Record on {record.chain}: <bdi>{record.memo.slice(0, 200) || 'without a memo'}</bdi>
-          {record.revoked && <strong> It was revoked: the service computes nothing with it.</strong>}
+          Record on {record.chain}: <bdi>{record.memo.slice(0, 200) || 'no memo'}</bdi>
+          {record.revoked && <strong> It is revoked, so it cannot be used.</strong>}
           {chain !== undefined && record.chain !== chain && (
             <strong>
               {' '}
-              The question is for {chain}: choose {record.chain} below.
+              The question is for {chain}: select {record.chain} as chain.
             </strong>
           )}
         </p>

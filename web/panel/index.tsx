@@ -70,9 +70,7 @@ export function MapWithPanel({
               onMap(undefined)
             }
           }}
-          fallback={() => (
-            <p class="waiting">This browser shows no WebGL, so there is no map to draw on. {withoutMap}</p>
-          )}
+          fallback={() => <p class="waiting">This browser cannot show the map (no WebGL 2). {withoutMap}</p>}
         />
       </div>
       <div class="panel">{children}</div>

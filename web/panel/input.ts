@@ -21,7 +21,7 @@ export function parseInput(text: string): Parsed {
   if (/^0x[0-9a-f]*$/i.test(trimmed))
     return /^0x[0-9a-f]{64}$/i.test(trimmed)
       ? { kind: 'uid', uid: trimmed.toLowerCase(), input: trimmed.toLowerCase() }
-      : { kind: 'wrong', problem: `A UID is 0x and 64 hex digits; this has ${trimmed.length - 2}.` }
+      : { kind: 'wrong', problem: `A UID is 0x and 64 hex digits; this text has ${trimmed.length - 2}.` }
   if (trimmed.startsWith('{')) return parseGeoJson(trimmed)
   const numbers = /^(-?\d+(?:\.\d*)?)\s*[,;\s]\s*(-?\d+(?:\.\d*)?)$/.exec(trimmed)
   return numbers ? position(Number(numbers[1]), Number(numbers[2])) : { kind: 'wrong', problem: EXPECTED }
@@ -31,7 +31,7 @@ function position(lng: number, lat: number): Parsed {
   const [longitude, latitude] = [inRange(lng, 180), inRange(lat, 90)]
   const wrong = (problem: string): Parsed => ({ kind: 'wrong', problem })
   if (Math.abs(latitude) > 90)
-    return wrong(`Longitude comes first: the second number, ${latitude}, is no latitude from -90 to 90.`)
+    return wrong(`Longitude comes first: the second number, ${latitude}, is not a latitude from -90 to 90.`)
   if (Math.abs(longitude) > 180) return wrong(`The ${longitudeProblem(longitude)}.`)
   const geometry: Geometry = { type: 'Point', coordinates: [longitude, latitude] }
   return { kind: 'geometry', geometry, input: geometry, isPrivate: false }
@@ -42,7 +42,7 @@ function parseGeoJson(text: string): Parsed {
   try {
     json = JSON.parse(text)
   } catch (error) {
-    return { kind: 'wrong', problem: `This is no JSON: ${(error as Error).message}.` }
+    return { kind: 'wrong', problem: `Expected valid JSON: ${(error as Error).message}.` }
   }
   const isPrivate = (json as Partial<PrivatePlace>).salt !== undefined
   const geometry = geometryIn(isPrivate ? (json as PrivatePlace).geometry : json)

@@ -36,7 +36,7 @@ export async function goToChain(
     if (codeOf(error) !== UNKNOWN_CHAIN) throw error
     if (node === undefined)
       throw new SignerError(
-        `The wallet does not know ${slug} (chain ${id}): add this network in the wallet, and try again. Nothing was sent.`,
+        `Your wallet does not know ${slug} (chain ${id}). Add this network in the wallet and try again. Nothing was sent.`,
       )
     const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 }
     await provider.request({
@@ -46,7 +46,7 @@ export async function goToChain(
   }
   if (!(await onChain()))
     throw new SignerError(
-      `The wallet stayed on another chain: choose ${slug} (chain ${id}) in it, and try again. Nothing was sent.`,
+      `Your wallet is still on another chain. Select ${slug} (chain ${id}) in it and try again. Nothing was sent.`,
     )
 }
 

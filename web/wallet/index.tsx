@@ -72,8 +72,8 @@ export function WithSigner({
         <p class="soft">
           This browser has no wallet.{' '}
           {node === undefined
-            ? 'Install one as an extension (any that speaks EIP-6963 or EIP-1193), reload the page, and come back by the same address.'
-            : 'The local chain has test accounts that sign for you.'}
+            ? 'Install a wallet extension (EIP-6963 or EIP-1193), then reload this page.'
+            : 'Use a test account of the local chain instead.'}
         </p>
       )}
       {busy && <p role="status">Waiting for the wallet and the chain ...</p>}
@@ -128,7 +128,7 @@ function WalletButton({
           Account <code>{state.account}</code>
           {state.chainId === chain.id
             ? `, on ${chain.slug}.`
-            : `, on chain ${state.chainId}: the wallet will be asked to go to ${chain.slug} (chain ${chain.id}).`}
+            : `, on chain ${state.chainId}: the wallet will ask to switch to ${chain.slug} (chain ${chain.id}).`}
         </p>
       )}
     </div>
@@ -142,15 +142,15 @@ function walletWords(error: unknown): string {
   )[0]
   switch (codeOf(error) ?? ((error as { code?: unknown })?.code === 'ACTION_REJECTED' ? 4001 : undefined)) {
     case 4001:
-      return 'You refused in the wallet. Nothing was sent.'
+      return 'You rejected the request in your wallet. Nothing was sent.'
     case 4100:
-      return 'The wallet did not allow this page to use the account: connect it in the wallet, and try again.'
+      return 'Your wallet does not allow this page to use the account. Connect it in the wallet and try again.'
     case 4900:
     case 4901:
-      return 'The wallet has no connection to the chain: look at its network, and try again.'
+      return 'Your wallet has no connection to the chain. Check its network and try again.'
     case -32002:
-      return 'The wallet has a request of this page open already: answer that one.'
+      return 'Your wallet already shows a request of this page. Answer it there.'
   }
   if (error instanceof GeoError) return error.message
-  return `The wallet or its node did not do it: ${said || String(error)}.`.replace(/\.\.$/, '.')
+  return `Your wallet reported an error: ${said || String(error)}.`.replace(/\.\.$/, '.')
 }

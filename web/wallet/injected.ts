@@ -29,4 +29,4 @@ dispatchEvent(new Event('eip6963:requestProvider'))
 
 const legacy = (globalThis as { ethereum?: Eip1193Provider }).ethereum
 if (legacy && wallets.value.length === 0)
-  wallets.value = [{ id: LEGACY, name: 'the wallet of this browser', provider: legacy }]
+  wallets.value = [{ id: LEGACY, name: 'your browser wallet', provider: legacy }]
