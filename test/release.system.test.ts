@@ -31,6 +31,9 @@ beforeAll(() => {
   for (const each of ['dev', 'packages/cli'])
     symlinkSync(path.resolve(each, 'node_modules'), path.join(folder, each, 'node_modules'), 'junction')
   run('git', 'switch', '--quiet', '--create', 'release-test')
+  // The tests describe changes of their own.
+  run('git', 'rm', '--quiet', '--ignore-unmatch', 'changelog/unreleased/*.md')
+  run('git', 'commit', '--quiet', '--allow-empty', '-m', 'test: remove all changes')
 }, 120_000)
 afterAll(() => removeFolder(folder))
 

@@ -1,4 +1,4 @@
-// Asks a question, and lands the signed answer on its chain.
+// Requests a signed answer and lands it on its chain.
 import { JsonRpcProvider, Wallet, id, zeroPadValue } from 'ethers'
 
 const [service, rpcUrl, privateKey, operation, request] = process.argv.slice(2)
@@ -24,7 +24,7 @@ const { chains } = await (await fetch(service)).json()
 const chain = chains.find(({ id }) => id === chainId)
 if (!chain?.ready)
   throw new Error(`chain ${chainId} is not signed for: ${chain?.reason ?? 'it is not served'}`)
-// Where there is a proxy, answers land in any order.
+// With a proxy, answers land in any order.
 question.submission ??= chain.proxy?.ready ? 'proxy' : 'direct'
 const MENDED = ['InvalidSignature()', 'DeadlineExpired()'].map((error) => id(error).slice(0, 10))
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
@@ -41,7 +41,7 @@ for (let tries = 1; ; tries++) {
     console.log(log.data, answer.result)
     break
   } catch (error) {
-    // It is late, or another one took its nonce: EAS says so, or the transaction failed in its block.
+    // The deadline has passed, or another answer took the nonce: the call or the transaction reverted.
     const refused = error.data ? MENDED.includes(error.data) : error.code === 'CALL_EXCEPTION'
     if (!refused || question.submission === 'proxy' || tries === 100) throw error
     answer = await post('resign', answer)
