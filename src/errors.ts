@@ -43,8 +43,8 @@ export type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 
 /** What the documents say about each error: Markdown, with links as from docs/reference. */
 export const COMPUTE_TEXTS: Readonly<Record<ComputeErrorKind, string>> = {
-  'invalid-input': 'anything wrong with the request, an unknown content type included',
-  'attestation-not-found': 'no such attestation on that chain',
+  'invalid-input': 'the request breaks a rule, or its content type is not supported',
+  'attestation-not-found': 'the attestation does not exist on that chain',
   'verification-failed':
     'an [offchain attestation](offchain.md) is not what it claims, or is no longer valid; an earlier answer is not one of this service; a [signed request](wallet.md) is not valid',
   'computation-error':
@@ -52,19 +52,19 @@ export const COMPUTE_TEXTS: Readonly<Record<ComputeErrorKind, string>> = {
   'rate-limited': 'too many requests ([limits](limits.md#requests))',
 }
 export const RECORDS_TEXTS: Readonly<Record<RecordsErrorKind, string>> = {
-  'invalid-parameter': 'the value of a parameter is wrong',
+  'invalid-parameter': 'a parameter has an invalid value',
   'invalid-bbox': '`bbox` is malformed',
-  'invalid-query': 'the query string cannot be read, or has an unknown parameter',
+  'invalid-query': 'the query string is malformed, or has an unknown parameter',
   'invalid-uid': 'the path has no UID',
   'invalid-request':
-    'the request is wrong; with 409 something else is in the way ([webhooks](webhooks.md)), with 431 the head is too large',
-  unauthorized: 'the key of the [admin API](webhooks.md#the-admin-api) is missing or another one',
+    'the request breaks a rule; with 409 it conflicts with the current state ([webhooks](webhooks.md)), with 431 its head is too large',
+  unauthorized: 'the key of the [admin API](webhooks.md#the-admin-api) is missing or incorrect',
   'record-not-found': 'no record has the UID',
   'answer-not-found': 'no answer of this service has the UID',
   'not-found': 'there is no such endpoint or resource',
-  'method-not-allowed': '`Allow` has the methods that the endpoint has',
+  'method-not-allowed': 'the endpoint does not support the method; `Allow` lists those that it supports',
   'rate-limited':
     "too many requests in an hour, or too many of the client's at once ([shares](limits.md#requests))",
   'internal-error': 'the service failed',
-  unavailable: 'the database is unreachable, or there was no free place for too long',
+  unavailable: 'the database is unreachable, or the queue was full for too long',
 }
