@@ -27,7 +27,7 @@ export async function expectInvariants(
   slug = LOCAL_CHAIN.slug,
 ): Promise<void> {
   const local = chains.get(slug)!
-  const { chain, provider } = local
+  const { provider } = local
   addLocationSchemas(
     await rows<LocationSchema>(
       databaseUrl,
