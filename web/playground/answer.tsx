@@ -7,7 +7,10 @@ import { curlOf, solidityOf, typescriptOf } from './snippets'
 import { checkResult, checkSignature, type Check } from './verify'
 import { sentenceOf } from './words'
 
-/** An answer: in words, verified in this page, decoded, as programs, and landed. */
+/**
+ * Shows an answer as a sentence, its verification in this page, its signed fields, programs that ask the
+ * same, and its landing.
+ */
 export function AnswerView({
   question,
   answer,
@@ -18,9 +21,9 @@ export function AnswerView({
   question: Question
   answer: Answer
   chain: Chain
-  /** about the picture */
+  /** about the drawing on the map */
   notes: readonly string[]
-  /** roles of what is drawn; undefined before */
+  /** roles of the drawn features; undefined before they are drawn */
   drawn: string | undefined
 }) {
   const checks = useChecks(question, answer)
@@ -58,7 +61,7 @@ export function AnswerView({
   )
 }
 
-/** Undefined while the page is at it. */
+/** Results of the checks; undefined while a check runs. */
 function useChecks(question: Question, answer: Answer): readonly (Check | undefined)[] {
   const [checks, setChecks] = useState<readonly (Check | undefined)[]>([undefined, undefined])
   useEffect(() => {

@@ -18,21 +18,21 @@ import { ask, type Question } from './question'
 import { problemOf, type Problem } from './words'
 import './playground.css'
 
-/** An address much longer is refused by servers on the way. */
+/** Characters of the geometries in the page's address. Some servers reject much longer addresses. */
 const LONGEST_PARAMETERS = 6_000
 const POLAR =
   'Lines and points nearer than 5 degrees to a pole are drawn at 85 degrees: the map has none beyond.'
 const FIELDS = ['a', 'b'] as const
-/** The value of a number that the address does not have. */
+/** Value of a number that the page's address does not contain. */
 const USUAL_NUMBER = '1000'
 
-/** Parameters of an address without numbers of other operations. */
+/** Address parameters that remove the numbers of all operations. */
 const withoutNumbers = () =>
   Object.fromEntries(
     OPERATION_ROWS.flatMap(([, row]) => (row.parameters ?? []).map(({ name }) => [name, undefined])),
   )
 
-/** Asks a question about geometries, and shows the answer as it was measured. */
+/** Page that asks a question about geometries, and draws what the answer measured. */
 export default function Playground() {
   const { parameters } = here.value
   const named = parameters.get('op') ?? ''
@@ -60,7 +60,7 @@ export default function Playground() {
   useEffect(() => {
     if (ofRecord !== undefined && !here.value.parameters.has('chain')) setParameters({ chain: ofRecord })
   }, [ofRecord])
-  // A step back in the history, or a link to this page.
+  // The address changes by a step back in the history or a link to this page.
   useEffect(() => {
     const named = FIELDS.map((name) => here.value.parameters.get(name))
     if (shared && named.some((text, i) => text !== null && text !== texts[i]))
@@ -88,7 +88,7 @@ export default function Playground() {
     inAddress(next)
   }
 
-  // The geometries, as soon as they can be read.
+  // Draws each geometry when its text can be parsed.
   const shown = JSON.stringify(geometries)
   useEffect(() => {
     if (!map) return
@@ -99,7 +99,7 @@ export default function Playground() {
         try {
           return geometry ? drawGeometry(geometry, FIELDS[i]!) : []
         } catch {
-          // The service says at the field what is wrong with it.
+          // The service rejects the geometry with a reason, which is shown at the field.
           return []
         }
       })
@@ -262,11 +262,11 @@ export default function Playground() {
   )
 }
 
-/** What is drawn, for those who do not see it: tests. */
+/** Roles of the drawn features, for tests, which cannot see the map. */
 const rolesOf = ({ features }: Drawing) =>
   [...new Set(features.map(({ properties }) => String(properties!.role)))].join(' ')
 
-/** What the fields stand for; records are looked up. */
+/** Geometries, records or notes of the fields. Looks up records by UID. */
 function useRecords(parsed: readonly Parsed[]): readonly FieldState[] {
   const [found, setFound] = useState<Readonly<Record<string, FieldState>>>({})
   const wanted = parsed.flatMap((each) => (each.kind === 'uid' ? [each.uid] : []))

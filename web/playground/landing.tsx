@@ -5,7 +5,7 @@ import { CopyButton } from '../copy-button'
 import { geo } from '../service'
 import { WithSigner } from '../wallet'
 
-/** Lands an answer on its chain by a wallet, and reads there what it says. */
+/** Lands an answer on its chain through a wallet, and reads it back from the chain. */
 export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
   const [steps, setSteps] = useState<readonly string[]>([])
   const [landed, setLanded] = useState<Landed>()
@@ -29,7 +29,7 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
       ...before,
       done.already ? 'It had landed before; nothing was sent.' : `It is in block ${done.blockNumber}.`,
     ])
-    // The wallet's own node reads it: the service is not asked what is on the chain.
+    // The wallet's node reads the attestation, so that the check does not trust the service.
     await geo
       .check(done.uid, { chain: chain.id, provider: signer as Provider })
       .then(setChecked, (error: Error) =>

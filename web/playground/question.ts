@@ -2,7 +2,7 @@ import type { Answer, Input, Question as Asked } from '@geospatial-attestation/c
 import { rowOf, type OperationName } from '../../src/operations/table'
 import { geoOnce } from '../service'
 
-/** A question that can be asked. */
+/** A complete question. */
 export interface Question {
   operation: OperationName
   inputs: readonly Input[]
@@ -11,7 +11,7 @@ export interface Question {
   chainId: number
 }
 
-/** Names and values of the inputs and numbers, in order. */
+/** Names and values of the inputs, then of the numbers, in the order of the operation's row. */
 function namedOf({ operation, inputs, numbers }: Question): [name: string, value: unknown][] {
   const { inputs: places, parameters = [] } = rowOf(operation)
   return [
@@ -20,12 +20,12 @@ function namedOf({ operation, inputs, numbers }: Question): [name: string, value
   ]
 }
 
-/** The body of the request, as the API takes it. */
+/** Body of the request to the API. */
 export function bodyOf(question: Question): object {
   return { chainId: question.chainId, ...Object.fromEntries(namedOf(question)) }
 }
 
-/** Asks the service. Throws the errors of its client. */
+/** Sends the question to the service. Throws the errors of the client. */
 export function ask(question: Question, signal: AbortSignal): Promise<Answer> {
   const asked = { operation: question.operation, ...Object.fromEntries(namedOf(question)) }
   return geoOnce.ask(asked as unknown as Asked, { chain: question.chainId, signal })

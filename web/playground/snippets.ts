@@ -3,13 +3,13 @@ import { BASE } from '../service'
 import { rowOf, UNITS } from '../../src/operations/table'
 import { bodyOf, type Question } from './question'
 
-/** The question for a shell. */
+/** The question as a curl command. */
 export function curlOf(question: Question): string {
   const body = JSON.stringify(bodyOf(question)).replaceAll(`'`, `'\\''`)
   return `curl -s ${BASE}/compute/v0/${question.operation} -H 'content-type: application/json' -d '${body}'`
 }
 
-/** The question for a program; `wallet` is that of its reader. */
+/** The question as a TypeScript program, whose reader defines `wallet`. */
 export function typescriptOf({ operation, inputs, numbers, chainId }: Question): string {
   const { inputs: places, units } = rowOf(operation)
   const values = places.map(({ name }, i) => `const ${name}: Input = ${JSON.stringify(inputs[i])}`)
@@ -26,7 +26,10 @@ export function typescriptOf({ operation, inputs, numbers, chainId }: Question):
   ].join('\n')
 }
 
-/** A contract that takes exactly this answer, by the kit; undefined if the kit has no function for it. */
+/**
+ * A contract of the Solidity kit that accepts exactly this answer; undefined if the kit has no function for
+ * it.
+ */
 export function solidityOf({ operation }: Question, answer: Answer, eas: string): string | undefined {
   const { attestation, inputRefs, result } = answer
   const { units, requires } = rowOf(operation)

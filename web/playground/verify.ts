@@ -7,13 +7,13 @@ import {
 } from '@geospatial-attestation/client'
 import { geo, geoOnce } from '../service'
 
-/** One thing that the page has found out about an answer by itself. */
+/** Result of a check that the page itself makes. */
 export interface Check {
   good: boolean
   sentence: string
 }
 
-/** Whether the answer is what its attester signed: the signature is recovered here. */
+/** Checks that the attester signed the answer. The page itself recovers the signer from the signature. */
 export async function checkSignature(answer: Answer): Promise<Check> {
   const chain = await geo.chain(answer.chainId)
   const contract = answer.delegatedAttestation.submission === 'proxy' ? chain.proxy : chain
@@ -35,8 +35,9 @@ export async function checkSignature(answer: Answer): Promise<Check> {
 }
 
 /**
- * Whether the kernel gives the same answer in this page. Attestations are taken from the service's event log:
- * their content must hash to their UID, so it cannot lie about them.
+ * Checks that the kernel computes the same answer in this page. The page reads attestations from the
+ * service's event log and checks that their content hashes to their UID, so that the service cannot falsify
+ * them.
  */
 export async function checkResult(answer: Answer, inputs: readonly Input[]): Promise<Check> {
   const contents = await Promise.all(inputs.map(contentOf))

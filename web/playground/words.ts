@@ -5,7 +5,7 @@ import type { Question } from './question'
 const number = (value: number, digits: number) =>
   value.toLocaleString('en', { maximumFractionDigits: digits })
 
-/** Units in which large numbers are written, too. */
+/** Larger units, in which large numbers are also written. */
 const LARGER: Readonly<
   Partial<Record<UnitName, { per: number; from: number; symbol: string; digits: number }>>
 > = {
@@ -13,7 +13,9 @@ const LARGER: Readonly<
   square_meters: { per: 1e6, from: 1e6, symbol: 'km²', digits: 2 },
 }
 
-/** A result with its unit: as it was signed, and in units that people read if it is large. */
+/**
+ * A result with its unit, exactly as signed. If it is large, it is first written in a larger, familiar unit.
+ */
 function measure(value: number, unit: UnitName): string {
   const { perAnswerUnit, symbol } = UNITS[unit]
   const exact = `${number(value, Math.log10(perAnswerUnit))} ${symbol.replace('2', '²')}`
@@ -33,14 +35,14 @@ export function sentenceOf({ operation, inputs, numbers }: Question, { result }:
   return `${claim[0]!.toUpperCase()}${claim.slice(1)}.`
 }
 
-/** Where an error belongs, and what it says. */
+/** An error, and the field at which it is shown. */
 export interface Problem {
-  /** `0` and `1`: the geometries; the name of a number, `chain`, or `general`: the question as a whole */
+  /** `0` or `1` for a geometry, the name of a number, `chain`, or `general` for the question as a whole */
   field: number | string
   sentence: string
 }
 
-/** An error of asking, in words, at the field that it names. */
+/** The problem that an error of asking describes, at the field that the error names. */
 export function problemOf(error: unknown, operation: OperationName): Problem {
   const sentence = wordsOf(error)
   if (error instanceof ApiError && error.status < 500 && error.status !== 429) {
