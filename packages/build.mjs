@@ -1,5 +1,5 @@
-// Builds packages, in the order given: node packages/build.mjs client mcp cli
-// (rolldown's own command prints every file, which `npm start` would show.)
+// `node packages/build.mjs client mcp cli` builds packages in the given order. It replaces rolldown's own
+// command, which prints every file, also during `npm start`.
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'rolldown'

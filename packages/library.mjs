@@ -1,8 +1,9 @@
 import { dts } from 'rolldown-plugin-dts'
 
 /**
- * A library as ESM and CommonJS, each with declarations of its own, so that a resolver of one never meets the
- * other. `options` are rolldown's; all packages stay outside unless `external` says otherwise.
+ * Configurations that build a library as ESM and as CommonJS. Each format has its own declarations, so that
+ * type resolution in one format never meets the other. `options` are rolldown's. No package is bundled unless
+ * `external` says otherwise.
  */
 export function library({ plugins, ...options }) {
   const common = { external: /^[^./\0]/, platform: 'neutral', checks: { pluginTimings: false }, ...options }

@@ -4,8 +4,8 @@ import path from 'node:path'
 const LICENSE = /^(licen[cs]e|notice|copying)/i
 
 /**
- * Plugin of rolldown: adds LICENSES.txt, the licences and notices of all packages that the build carries.
- * Fails for a package without any.
+ * Plugin of rolldown: adds LICENSES.txt with the licences and notices of all packages that the build bundles.
+ * Fails if a package has none.
  */
 export function licenses() {
   return {
@@ -13,9 +13,9 @@ export function licenses() {
     generateBundle(_, bundle) {
       const files = Object.values(bundle)
         .flatMap(({ moduleIds = [] }) => moduleIds)
-        .filter((id) => path.isAbsolute(id)) // the others are of the bundler
+        .filter((id) => path.isAbsolute(id)) // the others are virtual modules of the bundler
       const folders = new Set(files.map(licensorOf).filter((folder) => folder !== process.cwd()))
-      // npm may have installed a package twice.
+      // A package may be installed twice.
       const texts = new Set([...folders].map(textOf))
       const source = [...texts].sort().join(`\n${'-'.repeat(80)}\n\n`)
       this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })
@@ -24,13 +24,16 @@ export function licenses() {
 }
 
 const root = path.join(import.meta.dirname, '..')
-/** The folder of the package under whose licence a file is: sources of the service are under the client's (NOTICE). */
+/**
+ * The folder of the package whose licence applies to a file. The client's licence also applies to sources of
+ * the service (NOTICE).
+ */
 function licensorOf(file) {
   const folder = packageOf(file)
   return folder === root ? path.join(root, 'packages/client') : folder
 }
 
-/** The folder of the package that a file belongs to: the nearest whose package.json has a version. */
+/** The folder of the package that contains a file: the nearest folder whose package.json has a version. */
 function packageOf(file) {
   for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
     const manifest = manifestOf(folder)
