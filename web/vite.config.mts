@@ -7,14 +7,14 @@ import { mapLibrary } from './build/map-library.mjs'
 /** Builds the web pages into dist/web: index.html, and assets with hashes in their names. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
-  // Relative: a deployment may live below a path (PUBLIC_BASE_URL).
+  // Relative, because a deployment may have a path (PUBLIC_BASE_URL).
   base: './',
   publicDir: false,
   build: {
     outDir: '../dist/web',
     emptyOutDir: true,
     target: 'es2022',
-    // No inline data: the content security policy has a short list of sources.
+    // No inline data, to keep the sources in the content security policy few.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 700,

@@ -2,12 +2,13 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { licenses } from '../licenses.mjs'
 
-// An installation for production has the packages of dev, but not those of this package's development.
+// The build's packages are resolved from dev: a production installation has these, but not the development
+// dependencies of packages/cli.
 const tools = createRequire(path.resolve('../../dev/package.json'))
 
 /**
- * ESM for Node; each command is a chunk of its own, so that --help and completion load no package. Packages
- * are carried, but for `open`, which has a program beside it: a command loads a dozen files in place of five
+ * ESM for Node. Each command has its own chunk, so that --help and completion load no package. Packages are
+ * bundled except `open`, which comes with an executable: a command then loads a dozen files instead of five
  * hundred, in a third of the time.
  */
 export default {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** What ECMAScript defines to the last bit: the same in every engine. */
+/** Members of Math whose results ECMAScript defines exactly, so that all engines agree. */
 const DEFINED = [
   'PI',
   'abs',
@@ -18,15 +18,16 @@ const DEFINED = [
 ]
 
 /**
- * A plugin of rolldown that makes modules compute the same bits in every engine: functions of Math that
- * engines compute differently are taken from another module. The build fails where a module uses one that is
- * neither replaced nor defined by the language, or a power, or Math in a way that cannot be followed.
+ * A plugin of rolldown that makes modules compute the same bits in every engine. It replaces the functions of
+ * Math whose results differ between engines by those of another module. The build fails if a module uses a
+ * function that is neither replaced nor exactly defined by the language, a power of numbers, or Math in a way
+ * that the plugin cannot follow.
  *
  * @param {object} options
- * @param {string} options.math the module that exports the replacements as functions; its path, absolute
- * @param {(file: string) => 'replace' | 'hand on' | 'check' | undefined} options.treat what to do with a
- *   module. `hand on`: the object Math may also be handed on, as one with these functions alone. `check`:
- *   nothing is replaced
+ * @param {string} options.math absolute path of the module that exports the replacements as functions
+ * @param {(file: string) => 'replace' | 'hand on' | 'check' | undefined} options.treat how to treat a module;
+ *   undefined leaves it unchanged. `hand on` also lets the module pass Math on as an object, which then has
+ *   only defined and replaced members. `check` fails where `replace` would replace
  */
 export function exactMath({ math, treat }) {
   const replaced = [...readFileSync(math, 'utf8').matchAll(/^export function (\w+)/gm)].map(
@@ -47,7 +48,7 @@ export function exactMath({ math, treat }) {
       const visit = (node, parent) => {
         const refuse = (problem) =>
           this.error(`${id}:${code.slice(0, node.start).split('\n').length}: ${problem}`)
-        // The fallback of a function that is there.
+        // In `Math.f || fallback`, the fallback is never used: the replacement always exists.
         const name =
           node.type === 'LogicalExpression' && node.operator === '||'
             ? memberOfMath(node.left)
@@ -78,14 +79,17 @@ export function exactMath({ math, treat }) {
   }
 }
 
-/** The name, where a node is Math.name. */
+/** The member's name if the node is `Math.name`. */
 function memberOfMath({ type, object, property, computed }) {
   return type === 'MemberExpression' && !computed && object.type === 'Identifier' && object.name === 'Math'
     ? property.name
     : undefined
 }
 
-/** Whether a node is Math: by its name, which is not that of a member, or through the global object. */
+/**
+ * True if the node is Math itself, by an identifier that is not a property's name, or through the global
+ * object.
+ */
 function isMath(node, parent) {
   if (node.type === 'MemberExpression')
     return (
@@ -104,7 +108,7 @@ function isPower({ type, operator, left }) {
   )
 }
 
-/** A power of the literal 2 by a whole literal, as a literal; powers of bigints are exact anyway. */
+/** The value of 2 to the power of a whole literal. Undefined for other powers. */
 function constantPower({ left, right, type }) {
   const negative = right.type === 'UnaryExpression' && right.operator === '-'
   const exponent = negative ? -right.argument.value : right.value
@@ -119,7 +123,7 @@ function childrenOf(node) {
     .filter((child) => child !== null && typeof child === 'object' && typeof child.type === 'string')
 }
 
-/** On the first line, so that the others keep their numbers. */
+/** Imports of the used replacements, on the first line, so that line numbers do not change. */
 function withImports({ body }, math, used) {
   if (used.size === 0) return ''
   const isModule = body.some(({ type }) => /^(Import|Export)/.test(type))

@@ -13,7 +13,9 @@ const exact = exactMath({
     return /[\\/]h3-js[\\/]/.test(file) ? 'hand on' : 'replace'
   },
 })
-/** geographiclib-geodesic as a module: as CommonJS it would have all of its imports wrapped in functions. */
+/**
+ * Makes geographiclib-geodesic a module: as CommonJS, rolldown would wrap all of its imports in functions.
+ */
 const geographiclib = {
   name: 'geographiclib-as-module',
   transform(code, file) {
@@ -24,7 +26,7 @@ const geographiclib = {
     }
   },
 }
-/** What reads locations has h3-js only where it is needed (src/kernel/h3.ts). */
+/** Loads h3-js only when a location needs it (src/kernel/h3.ts). */
 const laterH3 = {
   name: 'later-h3',
   resolveId(name, importer) {
@@ -35,5 +37,5 @@ const laterH3 = {
 
 /** Bundles the service's kernel so that it computes the same bits in every engine. */
 export const kernelPlugins = [laterH3, geographiclib, exact]
-/** The packages that are bundled with it. */
+/** Packages that are bundled with the kernel. */
 export const bundledPackages = ['geographiclib-geodesic', 'h3-js']

@@ -36,7 +36,7 @@ export function basemap() {
 /** Hebrew, Arabic and their presentation forms: the map library is built without right-to-left text. */
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufefc]/
 
-/** The largest cities first; GeoJSON. */
+/** Named cities as GeoJSON, the largest first. */
 function cities() {
   return {
     type: 'FeatureCollection',
@@ -51,7 +51,7 @@ function cities() {
   }
 }
 
-/** Positions to a thousandth of a degree, without properties. */
+/** The same geometries without properties, with positions rounded to a thousandth of a degree. */
 function rounded({ features }) {
   return {
     type: 'FeatureCollection',
