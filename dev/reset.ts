@@ -19,7 +19,9 @@ async function main(): Promise<void> {
     (name) => !name.endsWith('-complete') && !name.endsWith('.socket'),
   )
   rmSync(LOCAL_FOLDER, { recursive: true })
-  console.log(`Removed ${LOCAL_FOLDER} (${contents.join(', ') || 'empty'}). The next npm start begins from scratch.`)
+  console.log(
+    `Removed ${LOCAL_FOLDER} (${contents.join(', ') || 'empty'}). The next npm start begins from scratch.`,
+  )
 }
 
 main().catch((error: Error) => {
