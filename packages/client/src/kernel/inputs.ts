@@ -95,86 +95,108 @@ export interface WrongInput {
 export type ReadInput = { proven: ProvenInput; reading: Reading } | { refused: string }
 
 /** Reads an input. Throws an InvalidInputError for what is no input at all. */
-export async function readInput(
+export function readInput(
   input: RecomputeInput,
   index: number,
   expected: string,
   options: RecomputeOptions,
 ): Promise<ReadInput | WrongInput> {
-  const place = `inputs[${index}]`
-  const wrong = (problem: string, got?: string): WrongInput => ({
-    ...{ index, expected, problem: `${place} ${problem}` },
-    ...(got !== undefined && { got }),
-  })
-  if (typeof input === 'string') return readUid(input)
-  input = positionAsPoint(input)
-  if (typeof input !== 'object' || input === null) throw invalid(place, EXPECTED)
-  // ethers' results have their fields by name only where these are asked for.
-  const given = input as Partial<
-    AttestationContent & Record<'attestation' | 'sig' | 'type' | 'uid' | 'salt' | 'geometry', unknown>
-  >
-  if (given.attestation !== undefined) return readOffchain(given.attestation)
-  if (given.sig !== undefined) return readOffchain(input)
-  if (given.type !== undefined) return readGeoJson(input)
-  if (given.salt !== undefined) return readGeoJson(given.geometry, saltOf(given.salt))
-  if (given.data !== undefined && given.schema !== undefined) return readAttested(given as AttestationContent)
-  if (typeof given.uid === 'string') return readUid(given.uid)
-  throw invalid(place, EXPECTED)
+  return new InputReader(index, expected, options).read(input)
+}
 
-  function saltOf(salt: unknown): Hex {
-    if (typeof salt === 'string' && /^0x[0-9a-f]{64}$/i.test(salt)) return salt as Hex
-    throw invalid(`${place}.salt`, 'expected 32 bytes in hex, 0x and 64 digits')
+/** Reads the input of one reference. */
+class InputReader {
+  private readonly place: string
+
+  constructor(
+    private readonly index: number,
+    private readonly expected: string,
+    private readonly options: RecomputeOptions,
+  ) {
+    this.place = `inputs[${index}]`
   }
 
-  function readGeoJson(json: unknown, salt?: Hex): ReadInput | WrongInput {
-    const reading = readOrThrow(json, place)
+  async read(input: RecomputeInput): Promise<ReadInput | WrongInput> {
+    if (typeof input === 'string') return this.readUid(input)
+    input = positionAsPoint(input)
+    if (typeof input !== 'object' || input === null) throw invalid(this.place, EXPECTED)
+    // ethers' results have their fields by name only where these are asked for.
+    const given = input as Partial<
+      AttestationContent & Record<'attestation' | 'sig' | 'type' | 'uid' | 'salt' | 'geometry', unknown>
+    >
+    if (given.attestation !== undefined) return this.readOffchain(given.attestation)
+    if (given.sig !== undefined) return this.readOffchain(input)
+    if (given.type !== undefined) return this.readGeoJson(input)
+    if (given.salt !== undefined) return this.readGeoJson(given.geometry, this.saltOf(given.salt))
+    if (given.data !== undefined && given.schema !== undefined)
+      return this.readAttested(given as AttestationContent)
+    if (typeof given.uid === 'string') return this.readUid(given.uid)
+    throw invalid(this.place, EXPECTED)
+  }
+
+  private wrong(problem: string, got?: string): WrongInput {
+    const { index, expected, place } = this
+    return { index, expected, problem: `${place} ${problem}`, ...(got !== undefined && { got }) }
+  }
+
+  private saltOf(salt: unknown): Hex {
+    if (typeof salt === 'string' && /^0x[0-9a-f]{64}$/i.test(salt)) return salt as Hex
+    throw invalid(`${this.place}.salt`, 'expected 32 bytes in hex, 0x and 64 digits')
+  }
+
+  private readGeoJson(json: unknown, salt?: Hex): ReadInput | WrongInput {
+    const reading = readOrThrow(json, this.place)
     const text = canonicalJson(reading)
     const plain = keccak256(stringToBytes(text))
     const got = salt === undefined ? plain : keccak256(`${salt}${plain.slice(2)}`)
-    if (got !== expected) return wrong(`hashes to ${got}, not to ${expected}.`, got)
-    return { proven: { ref: expected, kind: 'geojson', geometry: JSON.parse(text) as Geometry }, reading }
+    if (got !== this.expected) return this.wrong(`hashes to ${got}, not to ${this.expected}.`, got)
+    return {
+      proven: { ref: this.expected, kind: 'geojson', geometry: JSON.parse(text) as Geometry },
+      reading,
+    }
   }
 
-  async function readUid(text: string): Promise<ReadInput | WrongInput> {
-    if (!/^0x[0-9a-f]{64}$/i.test(text)) throw invalid(place, `'${text.slice(0, 80)}' is no UID; ${EXPECTED}`)
+  private async readUid(text: string): Promise<ReadInput | WrongInput> {
+    if (!/^0x[0-9a-f]{64}$/i.test(text))
+      throw invalid(this.place, `'${text.slice(0, 80)}' is no UID; ${EXPECTED}`)
     const uid = text.toLowerCase()
-    if (uid !== expected) return wrong(`is ${uid}, not ${expected}.`, uid)
-    if (!options.attestation)
+    if (uid !== this.expected) return this.wrong(`is ${uid}, not ${this.expected}.`, uid)
+    if (!this.options.attestation)
       throw invalid(
-        place,
+        this.place,
         'a UID needs options.attestation, which looks it up on its chain; or give its content',
       )
-    const attested = await options.attestation(uid)
+    const attested = await this.options.attestation(uid)
     return attested
-      ? readAttested(attested)
-      : wrong(`is not on the chain: there is no ${uid}. If it was GeoJSON, give that.`)
+      ? this.readAttested(attested)
+      : this.wrong(`is not on the chain: there is no ${uid}. If it was GeoJSON, give that.`)
   }
 
-  async function readAttested(attested: AttestationContent): Promise<ReadInput | WrongInput> {
-    const packed = packedOf(attested, place)
-    if (!hashesTo(packed, expected)) {
+  private async readAttested(attested: AttestationContent): Promise<ReadInput | WrongInput> {
+    const packed = packedOf(attested, this.place)
+    if (!hashesTo(packed, this.expected)) {
       const got = keccak256(withBump(packed, 0))
-      return wrong(`has the content of ${got}, not of ${expected}.`, got)
+      return this.wrong(`has the content of ${got}, not of ${this.expected}.`, got)
     }
     const attester = getAddress(attested.attester)
-    return readPayload(attested.schema, attested.data, { ref: expected, kind: 'onchain', attester })
+    return this.readPayload(attested.schema, attested.data, { ref: this.expected, kind: 'onchain', attester })
   }
 
-  async function readOffchain(value: unknown): Promise<ReadInput | WrongInput> {
-    const document = documentOf(value, place)
+  private async readOffchain(value: unknown): Promise<ReadInput | WrongInput> {
+    const document = documentOf(value, this.place)
     const got = offchainUid(document.message, keccakDigits)
-    if (got !== expected) return wrong(`has the content of ${got}, not of ${expected}.`, got)
+    if (got !== this.expected) return this.wrong(`has the content of ${got}, not of ${this.expected}.`, got)
     const isSigned = (await signerOf(document)) === document.signer
     const { schema, data } = document.message
-    return readPayload(schema, data, {
-      ...{ ref: expected, kind: 'offchain' },
+    return this.readPayload(schema, data, {
+      ...{ ref: this.expected, kind: 'offchain' },
       ...(isSigned && { attester: getAddress(document.signer) }),
     })
   }
 
   /** What the registry has is proven, as it hashes to the UID. */
-  async function registeredSchema(uid: string): Promise<LocationSchema | undefined> {
-    const found = await options.schema?.(uid)
+  private async registeredSchema(uid: string): Promise<LocationSchema | undefined> {
+    const found = await this.options.schema?.(uid)
     if (!found || schemaUid(found) !== uid) return undefined
     const { fields } = found
     try {
@@ -186,24 +208,25 @@ export async function readInput(
     }
   }
 
-  async function readPayload(
+  private async readPayload(
     schema: string,
     data: string,
     proven: Omit<ProvenInput, 'geometry'>,
   ): Promise<ReadInput> {
     const uid = schema.toLowerCase()
-    const known = schemaOf(uid, options.locationSchemas ?? []) ?? (await registeredSchema(uid))
-    if (!known) return { refused: `${place} has the schema ${uid}, which is no location schema.` }
+    const known = schemaOf(uid, this.options.locationSchemas ?? []) ?? (await this.registeredSchema(uid))
+    if (!known) return { refused: `${this.place} has the schema ${uid}, which is no location schema.` }
     try {
       const payload = decodeByText(known, hexToBytes(data as Hex))
       if (locationTypeOf(payload.locationType) === 'h3') await loadH3()
       const location = readLocation(payload)
-      if (typeof location === 'string') return { refused: `${place} has no certain geometry: ${location}.` }
+      if (typeof location === 'string')
+        return { refused: `${this.place} has no certain geometry: ${location}.` }
       // As the service reads it: out of the text that it keeps.
       const geometry = JSON.parse(canonicalJson(location)) as Geometry
-      return { proven: { ...proven, geometry }, reading: readGeometry(geometry, place) }
+      return { proven: { ...proven, geometry }, reading: readGeometry(geometry, this.place) }
     } catch (error) {
-      if (error instanceof PayloadError) return { refused: `${place} cannot be read: ${error.message}.` }
+      if (error instanceof PayloadError) return { refused: `${this.place} cannot be read: ${error.message}.` }
       throw error
     }
   }
