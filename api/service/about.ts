@@ -117,10 +117,43 @@ export async function describeRoutes(
  * limited.
  */
 export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
-  const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission, pages } = parts
+  const { publicBaseUrl, pages } = parts
   manualRoutes(app, parts.manual ?? [])
+  app.get<{ Querystring: { format?: string } }>(
+    '/',
+    { schema: SERVICE_ROUTES.root },
+    async ({ query, headers }, reply) => {
+      if (!pages) return informationOf(app, parts)
+      void reply.header('vary', 'accept')
+      return query.format !== 'json' && prefersHtml(headers.accept)
+        ? pages.send(reply)
+        : informationOf(app, parts)
+    },
+  )
+  app.get<{ Params: { slug: string } }>(
+    '/errors/:slug',
+    { schema: SERVICE_ROUTES.error },
+    async (request, reply) => {
+      const slug = errorSlug(request.params.slug)
+      if (!slug)
+        throw new RecordsError(
+          'not-found',
+          `There is no error '${request.params.slug.slice(0, 40)}'. Known: ${Object.keys(ERROR_PAGES).join(', ')}`,
+        )
+      void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })
+      return prefersHtml(request.headers.accept)
+        ? sendPage(reply, errorPageHtml(slug, publicBaseUrl))
+        : errorPageJson(slug, publicBaseUrl)
+    },
+  )
+  descriptionRoutes(app, parts)
+  await documentationPages(app, parts)
+}
 
-  const information = async () => ({
+/** The body of GET /. */
+async function informationOf(app: FastifyInstance, parts: AboutParts) {
+  const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission } = parts
+  return {
     name: NAME,
     version,
     description: DESCRIPTION,
@@ -155,34 +188,11 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     ),
     defaultSchemas: { numeric: defaultSchemas.number, boolean: defaultSchemas.boolean },
     defaultSubmission,
-  })
-  app.get<{ Querystring: { format?: string } }>(
-    '/',
-    { schema: SERVICE_ROUTES.root },
-    async ({ query, headers }, reply) => {
-      if (!pages) return information()
-      void reply.header('vary', 'accept')
-      return query.format !== 'json' && prefersHtml(headers.accept) ? pages.send(reply) : information()
-    },
-  )
+  }
+}
 
-  app.get<{ Params: { slug: string } }>(
-    '/errors/:slug',
-    { schema: SERVICE_ROUTES.error },
-    async (request, reply) => {
-      const slug = errorSlug(request.params.slug)
-      if (!slug)
-        throw new RecordsError(
-          'not-found',
-          `There is no error '${request.params.slug.slice(0, 40)}'. Known: ${Object.keys(ERROR_PAGES).join(', ')}`,
-        )
-      void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })
-      return prefersHtml(request.headers.accept)
-        ? sendPage(reply, errorPageHtml(slug, publicBaseUrl))
-        : errorPageJson(slug, publicBaseUrl)
-    },
-  )
-
+/** The OpenAPI document and llms.txt, once all routes are registered. */
+function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
   let document = ''
   let llms = ''
   app.addHook('onReady', async () => {
@@ -196,7 +206,13 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
   app.get('/llms.txt', { schema: SERVICE_ROUTES.llms }, async (_request, reply) =>
     reply.type('text/plain; charset=utf-8').send(llms),
   )
+}
 
+/** The OpenAPI document as pages, in which requests can be tried. */
+async function documentationPages(
+  app: FastifyInstance,
+  { publicBaseUrl, deploymentName }: AboutParts,
+): Promise<void> {
   const { origin, pathname } = new URL(publicBaseUrl)
   await app.register(swaggerUi, {
     routePrefix: '/docs',

@@ -1,0 +1,253 @@
+import { Counter, Gauge, Histogram, collectDefaultMetrics, type Registry } from 'prom-client'
+import { registerRpcCalls } from '../../src/rpc'
+import type { ComputeParts } from '../compute'
+import type { ChainReadiness, ChainStatusRow, Store } from '../store'
+
+/** The figures of GET /metrics. */
+
+/** What is known of a chain. */
+interface ChainFigures {
+  is: ChainReadiness
+  /** undefined while the database does not answer, or has no row of the chain */
+  row: ChainStatusRow | undefined
+  proxy: { status: string } | undefined
+  /** undefined while the database does not answer */
+  known: object | undefined
+}
+type Figure = number | null | undefined
+
+/** Gauges of each chain: name, help and value. They are the same from every copy of the API. */
+const OF_CHAINS: readonly (readonly [string, string, (figures: ChainFigures) => Figure])[] = [
+  [
+    'geospatial_chain_head_block',
+    'The last block of the chain, as its node last said',
+    ({ is }) => is.head_block,
+  ],
+  ['geospatial_chain_indexed_block', 'The last block that is in the database', ({ is }) => is.indexed_block],
+  [
+    'geospatial_chain_lag_blocks',
+    'Blocks between the head and the last one in the database',
+    ({ is }) => is.lag_blocks,
+  ],
+  [
+    'geospatial_chain_lag_seconds',
+    'For how long the copy has not been known to be equal to the chain',
+    ({ is }) => is.lag_seconds,
+  ],
+  [
+    'geospatial_chain_fresh',
+    '1 if the copy is known to agree with the chain; compute queries the chain while it is not',
+    ({ is, known }) => known && (is.fresh ? 1 : 0),
+  ],
+  [
+    'geospatial_chain_ready',
+    'Whether GET /ready counts the chain as ready',
+    ({ is, known }) => known && (is.status === 'ready' ? 1 : 0),
+  ],
+  [
+    'geospatial_audit_reread_blocks',
+    'Blocks whose logs were read a second time',
+    ({ row }) => row?.rereadBlocks,
+  ],
+  [
+    'geospatial_audit_proven_blocks',
+    'Blocks whose logs were held against their header and receipts',
+    ({ row }) => row?.provenBlocks,
+  ],
+  [
+    'geospatial_audit_unproven_blocks',
+    'Blocks that could not be proven lately: compared only, and tried again',
+    ({ row }) => row?.unprovenBlocks,
+  ],
+  [
+    'geospatial_audit_repaired_events',
+    'Events that a node had left out, made up or changed, put right by the audit',
+    ({ row }) => row?.repairedEvents,
+  ],
+  [
+    'geospatial_withheld_attestations',
+    'Attestations that could not be stored: they give no record, and everything else goes on',
+    ({ row }) => row?.withheldAttestations,
+  ],
+  [
+    'geospatial_location_schemas',
+    "Location schemas of the chain's registry that were found and are indexed",
+    ({ row }) => row?.schemasFound,
+  ],
+  [
+    'geospatial_location_schemas_left_out',
+    'Location schemas that settings or the limit of 1,000 leave out',
+    ({ row }) => row?.schemasLeftOut,
+  ],
+  [
+    'geospatial_schema_history_blocks',
+    'Blocks whose attestations of schemas or attesters that were found later are still to be read',
+    ({ row }) => row?.schemaHistoryBlocks,
+  ],
+  [
+    'geospatial_chain_in_doubt',
+    'Whether something speaks against the copy of the chain: GET /ready says what',
+    ({ row }) => row && (row.doubt === null ? 0 : 1),
+  ],
+  [
+    'geospatial_chain_contradictions',
+    'Answers of nodes that could not be true and that no other endpoint settled',
+    ({ row }) => row?.contradictions,
+  ],
+  [
+    'geospatial_proxy_ready',
+    "Whether the chain's EIP-712 proxy takes our signatures, as it was last seen",
+    ({ proxy }) => proxy && (proxy.status === 'ready' ? 1 : 0),
+  ],
+]
+
+/** Registers what the database says. Returns a function that sets the figures of a chain. */
+export function metricsOfDatabase(registry: Registry) {
+  const registers = [registry]
+  const databaseUp = new Gauge({
+    name: 'geospatial_database_up',
+    help: 'Whether the database answers',
+    registers,
+  })
+  const gauges = OF_CHAINS.map(
+    ([name, help, read]) => [new Gauge({ name, help, labelNames: ['chain'], registers }), read] as const,
+  )
+  return {
+    databaseUp,
+    setChain(chain: string, figures: ChainFigures): void {
+      for (const [gauge, read] of gauges) {
+        const value = read(figures)
+        // An unknown figure is left out; its last value would be wrong.
+        if (value === null || value === undefined) gauge.remove(chain)
+        else gauge.set({ chain }, value)
+      }
+    },
+  }
+}
+
+/** What the figures of this process are read from. */
+export interface ProcessParts {
+  store: Pick<Store, 'connections'>
+  attesters: ComputeParts['attesters']
+  measurer: ComputeParts['measurer']
+  listeners: () => number
+}
+
+/** Registers what happens in this process, added up over the copies. */
+export function metricsOfProcess(registry: Registry, parts: ProcessParts) {
+  collectDefaultMetrics({ register: registry })
+  // An average would hide the one copy that is blocked.
+  Object.assign(registry.getSingleMetric('nodejs_eventloop_lag_p99_seconds')!, { aggregator: 'max' })
+  const registers = [registry]
+  const { attesters } = parts
+  registerRpcCalls({ Counter }, registry, () => [...attesters.values()].map(({ reader }) => reader.rpc))
+  registerWork(registry, parts)
+  registerSigning(registry, attesters)
+  return {
+    requests: new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Requests by method, route and status',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    }),
+    limited: new Counter({
+      name: 'http_requests_rate_limited_total',
+      help: 'Requests answered with 429',
+      labelNames: ['route'],
+      registers,
+    }),
+  }
+}
+
+function registerWork(registry: Registry, { store, measurer, listeners }: ProcessParts): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'geospatial_database_connections',
+    help: 'Connections to each database server, idle or busy, and requests that wait for one',
+    labelNames: ['server', 'state'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [server, states] of store.connections())
+        for (const [state, count] of Object.entries(states)) this.inc({ server, state }, count)
+    },
+  })
+  new Gauge({
+    name: 'geospatial_measuring_tasks',
+    help: 'Large geometries in worker threads, and those that wait for one',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(measurer.load)) this.set({ state }, count)
+    },
+  })
+  new Counter({
+    name: 'geospatial_bound_violations_total',
+    help: 'Bounds of the kernel that did not hold; nothing was signed',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(measurer.boundViolations)
+    },
+  })
+  new Gauge({
+    name: 'geospatial_stream_listeners',
+    help: 'How many follow the records',
+    registers,
+    collect() {
+      this.set(listeners())
+    },
+  })
+}
+
+function registerSigning(registry: Registry, attesters: ComputeParts['attesters']): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'geospatial_attester_nonce',
+    help: "The attester's nonce in the chain's EAS, as it was last read: it grows by what lands",
+    labelNames: ['chain'],
+    registers,
+    aggregator: 'max',
+    collect() {
+      for (const { attester } of attesters.values())
+        if (attester.lastNonce !== undefined) this.set({ chain: attester.chain.slug }, attester.lastNonce)
+    },
+  })
+  new Gauge({
+    name: 'geospatial_attester_balance',
+    help: "What the attester has of the chain's coin, as it was last read: signing needs none, landing does",
+    labelNames: ['chain'],
+    registers,
+    aggregator: 'max',
+    collect() {
+      for (const { attester } of attesters.values()) {
+        const { balance } = attester
+        if (balance !== undefined) this.set({ chain: attester.chain.slug }, balance)
+      }
+    },
+  })
+  new Counter({
+    name: 'geospatial_signatures_total',
+    help: 'Signatures made, by chain and by what they are submitted to: EAS (direct) or the proxy',
+    labelNames: ['chain', 'submission'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { attester } of attesters.values())
+        for (const [submission, count] of Object.entries(attester.signatures))
+          this.inc({ chain: attester.chain.slug, submission }, count)
+    },
+  })
+  new Counter({
+    name: 'geospatial_signature_failures_total',
+    help: 'Signatures that the signer failed to make, by chain',
+    labelNames: ['chain'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { attester } of attesters.values())
+        this.inc({ chain: attester.chain.slug }, attester.failures)
+    },
+  })
+}
