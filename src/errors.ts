@@ -23,6 +23,9 @@ export const COMPUTE_ERRORS = {
 } as const satisfies Readonly<Record<string, ErrorRow & { title: string }>>
 export type ComputeErrorKind = keyof typeof COMPUTE_ERRORS
 
+/** Status of `unavailable`: apart, so that pages need not load the whole table. */
+export const UNAVAILABLE_STATUS = 503
+
 /** Errors of the Records API by kind, which a client knows by `message` (docs/spec/interface.md 10). */
 export const RECORDS_ERRORS = {
   'invalid-parameter': { status: 400, message: 'Invalid <name> parameter', retryable: false },
@@ -37,7 +40,7 @@ export const RECORDS_ERRORS = {
   'method-not-allowed': { status: 405, message: 'Method not allowed', retryable: false },
   'rate-limited': { status: 429, message: 'Rate limit exceeded', retryable: true },
   'internal-error': { status: 500, message: 'Internal error', retryable: false },
-  unavailable: { status: 503, message: 'Temporarily unavailable', retryable: true },
+  unavailable: { status: UNAVAILABLE_STATUS, message: 'Temporarily unavailable', retryable: true },
 } as const satisfies Readonly<Record<string, ErrorRow & { message: string }>>
 export type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 

@@ -1,4 +1,4 @@
-import { COMPUTE_ERRORS, RECORDS_ERRORS, type ComputeErrorKind } from '../../../src/errors'
+import { COMPUTE_ERRORS, UNAVAILABLE_STATUS, type ComputeErrorKind } from '../../../src/errors'
 import type { BatchAnswer } from './types'
 
 /** Every error of this package. Its message is a sentence that says what is wrong and what to do. */
@@ -50,9 +50,8 @@ export class ApiError extends GeoError implements Refusal {
   override get retryable(): boolean {
     return (
       this.retryAfter !== undefined ||
-      [RECORDS_ERRORS['rate-limited'].status, RECORDS_ERRORS.unavailable.status].some(
-        (status) => status === this.status,
-      )
+      this.status === COMPUTE_ERRORS['rate-limited'].status ||
+      this.status === UNAVAILABLE_STATUS
     )
   }
 }
@@ -176,7 +175,7 @@ const BY_STATUS = new Map<number, ApiErrorClass>([
     COMPUTE_ERRORS[slug].status,
     CLASSES[slug],
   ]),
-  [RECORDS_ERRORS.unavailable.status, UnavailableError],
+  [UNAVAILABLE_STATUS, UnavailableError],
 ])
 
 /** The error for an answer that is no success: problem details, the form of the Records API, or GraphQL's. */
