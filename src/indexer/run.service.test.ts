@@ -8,7 +8,7 @@ import { SettingsError } from '../config'
 import { ALL_SCHEMAS } from '../location'
 import { startIndexer, type Indexer } from './run'
 
-/** The states of an indexer that never gets to its first block (test/indexer.system.test.ts has the others). */
+/** States of an indexer that reaches no block; test/indexer.system.test.ts has the others. */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let endpoint: Server

@@ -216,8 +216,8 @@ export function withheldProblem(reason: Error): string {
   return `it could not be stored: ${reason.message.slice(0, PROBLEM_CHARACTERS)}`
 }
 
-// Rows as the text format of COPY (PostgreSQL, "COPY", Text Format): less than half the work of an INSERT from JSON,
-// for Postgres and for this process.
+// Rows in the text format of COPY (PostgreSQL, "COPY"): less than half the work of an INSERT from JSON, for
+// Postgres and for this process.
 
 /** Characters of a text, roughly: a JavaScript string holds half a billion. */
 const TEXT_LENGTH = 1_000_000

@@ -280,7 +280,8 @@ async function writeOld(
   events: readonly ChainEvent[],
   bodies: Blocks['bodies'],
 ): Promise<void> {
-  const { changes, em } = store as unknown as OldStore
+  const old = store as unknown as OldStore
+  const { changes } = old
   const projection = project(CHAIN.slug, events, bodies, new Date())
   const insert = async (
     type: string,
@@ -292,7 +293,7 @@ async function writeOld(
     const texts = list.map((row) =>
       'data' in row && Buffer.isBuffer(row.data) ? { ...row, data: `\\x${row.data.toString('hex')}` } : row,
     )
-    await em().query(insertSql(table), [JSON.stringify(texts)])
+    await old.em().query(insertSql(table), [JSON.stringify(texts)])
   }
   await insert('AttestationEvent', 'attestation_event', projection.events)
   for (const table of PROJECTED_TABLES) await insert(ENTITIES[table], table, projection.rows[table])
@@ -300,7 +301,7 @@ async function writeOld(
     const given = projection.revocations[table]
     if (given.length === 0) continue
     await changes?.trackUpsert(ENTITIES[table], given)
-    await em().query(
+    await old.em().query(
       `UPDATE ${table} AS stored SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
        FROM json_populate_recordset(NULL::${table}, $1) AS given WHERE stored.id = given.id`,
       [JSON.stringify(given)],
@@ -361,7 +362,8 @@ test.each([1, 2, 3])(
   async (seed) => {
     const own = await createDatabase()
     const before = await migrationTool(own.url, true)
-    await before.runMigrations({ transaction: 'all' }).finally(() => before.destroy())
+    await before.runMigrations({ transaction: 'all' })
+    await before.destroy()
     // Another squid in the same database.
     await rows(own.url, `CREATE SCHEMA squid_processor; CREATE TABLE squid_processor.status (id int)`)
     const blocks = new Blocks(seededRandom(seed))
@@ -388,7 +390,7 @@ test.each([1, 2, 3])(
       height: state.final - 1,
       hash: state.branch[state.final - 1]!.hash,
     })
-    // The old version told nobody of final changes that it would have settled: these are expected from here on.
+    // The version before has sent no final changes here: all are expected as if it had.
     await rows(
       own.url,
       `UPDATE record_change SET finality = 'both' WHERE id <= (SELECT max(id) FROM record_change)`,
@@ -398,7 +400,8 @@ test.each([1, 2, 3])(
 
     // And back.
     const tool = await migrationTool(own.url, false)
-    await tool.undoLastMigration({ transaction: 'all' }).finally(() => tool.destroy())
+    await tool.undoLastMigration({ transaction: 'all' })
+    await tool.destroy()
     const again = oldStore(own.url)
     expect(await again.store.connect()).toMatchObject({
       ...{ height: followed.final - 1, hash: followed.branch[followed.final - 1]!.hash },

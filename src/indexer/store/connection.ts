@@ -7,7 +7,7 @@ import type { Chain } from '../../chains'
 /** Runs one statement and answers its rows. */
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
 
-/** Writes rows, as `copyTexts` of batch.ts returns them, into columns of a table. Throws what Postgres refuses. */
+/** Writes rows, as `copyTexts` returns them, into columns of a table. Throws what Postgres refuses. */
 export type Copy = (table: string, columns: readonly string[], texts: readonly string[]) => Promise<void>
 
 /** Runs work in a transaction: a Database, or one that requires a lease. */
