@@ -46,8 +46,9 @@ async function passedBy(url: string): Promise<string[]> {
   const { result } = await profiler.post('Profiler.takePreciseCoverage')
   const called = result.filter(({ functions }) =>
     functions.some(
-      // Vite makes a function `get` of each export.
-      ({ functionName, ranges }) => functionName !== 'get' && ranges.some(({ count }) => count > 0),
+      // Vite makes functions without a name, or `get`, of what a file exports.
+      ({ functionName, ranges }) =>
+        functionName !== '' && functionName !== 'get' && ranges.some(({ count }) => count > 0),
     ),
   )
   const files = called
