@@ -130,39 +130,6 @@ test('rooms import each other in one direction only, and through their doors', (
   })
   expect(wrong.filter((arrow) => !arrow.startsWith('dev/'))).toEqual([])
 })
-/** Files at most from the first one that sees it to the last (docs/architecture/README.md). */
-const LONGEST_WAYS: Record<string, number> = { 'a record query': 7, 'a tile': 6, 'a computation': 7 }
-test.each(Object.entries(LONGEST_WAYS))(
-  'the way of %s has at most %i files, each imported by one before it',
-  (flow, most) => {
-    const page = readFileSync('docs/architecture/README.md', 'utf8')
-    const row = new RegExp(`^\\| ${flow} \\| (.*) \\|$`, 'm').exec(page)![1]!
-    let folder = ''
-    const way = row
-      .replace(/ \([^)]*\)/g, '')
-      .split(' -> ')
-      .map((step) => {
-        const name = step.replaceAll('`', '')
-        const target = name.includes('/') ? name : `${folder}/${name}`
-        folder = fileOf(`${target}/index`, files) ? target : path.posix.dirname(target)
-        return target
-      })
-    expect(way.length).toBeLessThanOrEqual(most)
-    const seen = (target: string) =>
-      files.filter((file) => file === fileOf(target, files) || file.startsWith(`${target}/`))
-    for (const [i, target] of way.entries()) {
-      expect([target, seen(target).length > 0]).toEqual([target, true])
-      const before = way
-        .slice(0, i)
-        .flatMap(seen)
-        .flatMap(imports)
-        .map((each) => fileOf(each, files))
-      // Of another room, by its door.
-      const doors = [...seen(target), fileOf(roomOf(target) ?? '', files)]
-      if (i > 0) expect([target, doors.some((file) => before.includes(file))]).toEqual([target, true])
-    }
-  },
-)
 test('the kernel and the signing code import nothing else of this project', () => {
   expect(crossings(under('src/geodesy/'), /^(src|api|dev)\/(?!geodesy)|^ethers/)).toEqual([])
   expect(crossings(under('src/eas/'), /^(src|api|dev)\/(?!eas)/)).toEqual([])

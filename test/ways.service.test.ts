@@ -2,14 +2,19 @@ import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildTestServer } from './api'
 import { createMigratedDatabase, type TestDatabase } from './database'
 import { insertRecords } from './records'
+import { startTestChain } from './chains'
+import { freePort } from '../dev/services'
+import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 
 /** The files that a request passes, as V8 counts the calls of their functions. */
 
 let database: TestDatabase
+let chain: LocalChain
 let server: Awaited<ReturnType<typeof buildTestServer>>
 const profiler = new Session()
 beforeAll(async () => {
@@ -25,32 +30,42 @@ beforeAll(async () => {
     { geometry: { type: 'Point', coordinates: [2, 50] } },
     { geometry: { type: 'Polygon', coordinates: [square] } },
   ])
-  server = await buildTestServer({ databaseUrl: database.url, pageCacheBytes: 0, tileCacheBytes: 0 })
+  chain = await startTestChain({ port: await freePort() })
+  server = await buildTestServer({
+    databaseUrl: database.url,
+    rpcUrl: chain.url,
+    pageCacheBytes: 0,
+    tileCacheBytes: 0,
+  })
   profiler.connect()
   await profiler.post('Profiler.enable')
+  await profiler.post('Debugger.enable')
   await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
 })
 afterAll(async () => {
   await profiler.post('Profiler.stopPreciseCoverage')
+  await profiler.post('Debugger.disable')
   profiler.disconnect()
   await server.close()
+  await chain.stop()
   await database.drop()
 })
 
-/** The files of rooms that a GET passes. Those of http, service and src see requests of all rooms. */
-async function passedBy(url: string): Promise<string[]> {
+/** The files of rooms that a request passes. Those of http, service and src see requests of all rooms. */
+async function passedBy(request: string | InjectOptions): Promise<string[]> {
   // The first answer prepares what later ones find.
-  expect((await server.app.inject(url)).statusCode).toBe(200)
+  expect((await server.app.inject(request)).statusCode).toBe(200)
   await profiler.post('Profiler.takePreciseCoverage')
-  expect((await server.app.inject(url)).statusCode).toBe(200)
+  expect((await server.app.inject(request)).statusCode).toBe(200)
   const { result } = await profiler.post('Profiler.takePreciseCoverage')
-  const called = result.filter(({ functions }) =>
-    functions.some(
-      // Vite makes functions without a name, or `get`, of what a file exports.
-      ({ functionName, ranges }) =>
-        functionName !== '' && functionName !== 'get' && ranges.some(({ count }) => count > 0),
-    ),
-  )
+  const called: typeof result = []
+  for (const script of result.filter(({ url }) => url.includes('/api/'))) {
+    const { scriptSource } = await profiler.post('Debugger.getScriptSource', { scriptId: script.scriptId })
+    // Vite makes a getter of each export, which is no call. V8 names it `get`, or not at all.
+    const isCall = ({ startOffset, count }: { startOffset: number; count: number }) =>
+      count > 0 && !scriptSource.startsWith('() => { try { return ', startOffset)
+    if (script.functions.some(({ ranges }) => ranges.some(isCall))) called.push(script)
+  }
   const files = called
     .map(({ url: file }) => (file.startsWith('file:') ? fileURLToPath(file) : file))
     .map((file) => path.relative(process.cwd(), file))
@@ -88,4 +103,14 @@ test('a tile passes 6 files of its room', async () => {
   )
   expect(files).toEqual(documented('a tile'))
   expect(files.length).toBeLessThanOrEqual(6)
+})
+
+test('a computation passes 7 files of its room', async () => {
+  const point = { type: 'Point', coordinates: [13, 50] }
+  const payload = { chainId: LOCAL_CHAIN.id, from: point, to: point }
+  const files = (await passedBy({ method: 'POST', url: '/compute/v0/distance', payload })).filter((file) =>
+    file.startsWith('api/compute/'),
+  )
+  expect(files).toEqual(documented('a computation'))
+  expect(files.length).toBeLessThanOrEqual(7)
 })

@@ -18,8 +18,8 @@ import { NO_RECIPIENT, proxyRefused, type ServedChain } from './attester'
 import { type ChainReader, type VerifyingContract } from '../contracts'
 import { isSalted, resolveSalted } from './salted'
 import { ReadGeometry, referenceOf, type MeasureInput, type Measurement, type Measurer } from './measure'
-import { isOffchainForm, validityOf } from './offchain'
-import type { Resolver } from './resolve'
+import { validityOf } from './offchain'
+import { isOffchainForm, type Resolver } from './resolve'
 import type {
   BatchRequest,
   BatchResult,

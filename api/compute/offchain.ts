@@ -45,31 +45,6 @@ export interface OffchainValidity {
 const MAX_DOCUMENT_LENGTH = 262_144
 
 /**
- * Whether an input has one of the two offchain forms, {attestation} or {uid, uri}. GeoJSON may have foreign
- * members, a uid and a uri too; but an attestation beside a geometry must not make it look verified.
- * Throws a ComputeError where the fields of two forms are mixed.
- */
-export function isOffchainForm(input: object, path: string): boolean {
-  const has = (name: string) => Object.hasOwn(input, name)
-  const offchain = has('attestation') || (has('uri') && !has('type'))
-  const form = has('attestation')
-    ? ['attestation']
-    : has('salt') && !has('type')
-      ? ['geometry', 'salt']
-      : offchain
-        ? ['uid', 'uri']
-        : has('uid') && !has('type')
-          ? ['uid']
-          : undefined
-  const extra = form && Object.keys(input).find((name) => !form.includes(name))
-  if (extra !== undefined)
-    throw invalidInput(
-      `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or GeoJSON`,
-    )
-  return offchain
-}
-
-/**
  * Turns an offchain attestation, given inline or by its URI, into a geometry (docs/spec/trust.md 2;
  * docs/reference/offchain.md). Each document is verified whole, and the chain asked each time whether its
  * signer has revoked it; only its geometry is remembered.

@@ -5,7 +5,7 @@ import { decodeLocation, isLocationSchema, type SchemaPolicy } from '../../src/l
 import { type ChainReader, learnSchema, type OnchainAttestation } from '../contracts'
 import { ReadGeometry, type Measurer } from './measure'
 import { isSalted, resolveSalted } from './salted'
-import { OffchainResolver, isOffchainForm, type DocumentFetcher, type ResolvedInput } from './offchain'
+import { OffchainResolver, type DocumentFetcher, type ResolvedInput } from './offchain'
 import { ComputeError, UnavailableError, invalidInput, itIsOn, noGeometry } from '../http/problems'
 import { Cache } from '../http/cache'
 import { SharedRead } from '../http/shared'
@@ -39,6 +39,31 @@ export interface ResolverOptions {
 
 /** A geometry as GeoJSON text, or why there is none. */
 type FoundGeometry = Pick<InputRow, 'geometry' | 'problem'>
+
+/**
+ * Whether an input has one of the two offchain forms, {attestation} or {uid, uri}. GeoJSON may have foreign
+ * members, a uid and a uri too; but an attestation beside a geometry must not make it look verified.
+ * Throws a ComputeError where the fields of two forms are mixed.
+ */
+export function isOffchainForm(input: object, path: string): boolean {
+  const has = (name: string) => Object.hasOwn(input, name)
+  const offchain = has('attestation') || (has('uri') && !has('type'))
+  const form = has('attestation')
+    ? ['attestation']
+    : has('salt') && !has('type')
+      ? ['geometry', 'salt']
+      : offchain
+        ? ['uid', 'uri']
+        : has('uid') && !has('type')
+          ? ['uid']
+          : undefined
+  const extra = form && Object.keys(input).find((name) => !form.includes(name))
+  if (extra !== undefined)
+    throw invalidInput(
+      `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or GeoJSON`,
+    )
+  return offchain
+}
 
 /**
  * Turns an Input (docs/spec/interface.md 2) into a geometry, with its UID if it has one. A UID is looked
