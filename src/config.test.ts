@@ -177,6 +177,11 @@ describe('a secret', () => {
       )
     }
   })
+  test('a file that cannot be read is not reported as missing, too', () => {
+    const read = () => readSettings({ DATABASE_URL_FILE: '/nowhere' }, ['database'])
+    expect(read).toThrow(sentence('DATABASE_URL_FILE'))
+    expect(read).not.toThrow(sentence('DATABASE_URL'))
+  })
   test('DB_URL, which a process sets for Subsquid, comes after the others', () => {
     const of = (environment: NodeJS.ProcessEnv) =>
       readSettings({ DB_URL: 'postgres://db', ...environment }, [])

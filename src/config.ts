@@ -114,7 +114,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const problems: string[] = []
   const values = parseSettings(environment, problems)
   const { host, port, schemas } = values
-  if (!values.databaseUrl && requirements.includes('database'))
+  const isWrong = problems.some((problem) => /^(DATABASE|DB)_URL/.test(problem))
+  if (!values.databaseUrl && !isWrong && requirements.includes('database'))
     problems.push(
       'DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name (npm start says the one of its own)',
     )
