@@ -23,7 +23,6 @@ import {
  * service signs this; packages/client computes it again. table.ts has the rest of each operation.
  */
 export {
-  isOperation,
   OPERATION_ROWS,
   rowOf,
   TEXTS,

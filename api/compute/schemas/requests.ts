@@ -19,7 +19,7 @@ const schemaUid = (description: string) =>
       form: 'expected a schema UID, 0x and 64 hex digits',
     }),
   )
-export const recipient = (description: string) =>
+const recipient = (description: string) =>
   Type.Optional(
     withRules(address(description), {
       type: LEAVE_OUT,
