@@ -1,5 +1,5 @@
 import { version } from '../../package.json'
-import { object, ref, type Schema } from '../http/openapi-components'
+import { ref, type Schema } from '../http/openapi-components'
 import { GEOJSON, HTML, JSON_TYPE, OPENAPI, SCHEMA, TITLE } from './documents'
 import { COLLECTION, FEATURE_PATH, ITEMS_QUERY, MATRIX_SET } from './parameters'
 import { SCHEMAS } from './schemas'

@@ -202,7 +202,10 @@ export class Search {
   async *pages(): AsyncGenerator<RecordResult[]> {
     const { place, ...filter } = await this.decided()
     const sort = this.paging.sort as TimeSort | undefined
-    if (place) return yield* this.pagesAt(filter, place, sort)
+    if (place) {
+      yield* this.pagesAt(filter, place, sort)
+      return
+    }
     let { from, offset, limit } = this.paging
     let size = EXPORT_CHUNK_FIRST
     while (limit > 0) {
