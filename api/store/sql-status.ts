@@ -89,11 +89,15 @@ export const CHAIN_STATUSES: Statement = {
   values: [CHAINS.map(({ slug }) => slug), CHAINS.map(({ firstBlock }) => firstBlock)],
 }
 
-/** Location schemas of the registries, in the order of their registration. */
+/** Number of schemas per chain that are listed although they are not indexed: anyone may register thousands. */
+const LEFT_OUT_LISTED = 100
+/** Indexed location schemas and the newest of the others, in the order of their registration. */
 export const FOUND_SCHEMAS: Statement = {
   text: `SELECT uid, chain, fields, resolver, revocable, block_number AS block, watched AS indexed
-        FROM location_schema ORDER BY chain, block_number, uid`,
-  values: [],
+         FROM (SELECT *, row_number() OVER (PARTITION BY chain, watched ORDER BY block_number DESC, uid) AS place
+               FROM location_schema) AS found
+         WHERE watched OR place <= $1 ORDER BY chain, block_number, uid`,
+  values: [LEFT_OUT_LISTED],
 }
 
 /** Counts over all records. */

@@ -378,4 +378,23 @@ test('records in a box or without a place: in one order, each by its own index, 
   ).toMatch(/location_record_geom[^]*location_record_nowhere/)
 })
 
+test('lists all schemas that are indexed, and the newest 100 of the others', async () => {
+  const registered = (first: number, last: number, watched: boolean) =>
+    client.query(
+      `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, block_number, read_from, watched)
+       SELECT chain, 'schema ' || i, '', '0x', true, i, 0, $3::boolean
+       FROM generate_series($1::int, $2::int) AS i, unnest(ARRAY['celo', 'sepolia']) AS chain`,
+      [first, last, watched],
+    )
+  await registered(1, 150, true)
+  await registered(151, 400, false)
+  await registered(401, 402, true)
+  const numbers = [...Array(150).keys()].map((i) => i + 1)
+  const left = [...Array(102).keys()].map((i) => i + 301)
+  const listed = (await store.foundSchemas()).map(({ chain, block }) => `${chain} ${block}`)
+  expect(listed).toEqual(
+    ['celo', 'sepolia'].flatMap((chain) => [...numbers, ...left].map((block) => `${chain} ${block}`)),
+  )
+})
+
 testSentences()
