@@ -14,7 +14,7 @@ const EXPORTS_AT_ONCE = 16
 const EXPORTS_OF_CLIENT = 2
 /**
  * Exports that read from the database at the same moment: lists have the other connections. As many read
- * their first two pages, so that one that is short does not wait for the pages of long ones.
+ * their first two pages, so that a short export does not wait for the pages of long ones.
  */
 const READS_AT_ONCE = 2
 /** An export that lost its slot may still wait for its read, so the queue has no limit. */

@@ -44,10 +44,7 @@ export function boxFrom(numbers: readonly unknown[]): Box | undefined {
     : undefined
 }
 
-/**
- * What to write instead of the first of these longitudes that is out of range, after a semicolon; else
- * nothing.
- */
+/** Correction of the first of these longitudes that is out of range, after a semicolon; empty if none is. */
 export function remedyFor(longitudes: readonly unknown[]): string {
   const beyond = longitudes.find((each) => typeof each === 'number' && Math.abs(inRange(each, 180)) > 180)
   return beyond === undefined ? '' : `; ${longitudeProblem(beyond as number)}`

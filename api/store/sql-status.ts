@@ -89,7 +89,7 @@ export const CHAIN_STATUSES: Statement = {
   values: [CHAINS.map(({ slug }) => slug), CHAINS.map(({ firstBlock }) => firstBlock)],
 }
 
-/** Number of schemas per chain that are listed although they are not indexed: anyone may register thousands. */
+/** Number of schemas per chain that are listed without being indexed: anyone may register thousands. */
 const LEFT_OUT_LISTED = 100
 /** Indexed location schemas and the newest of the others, in the order of their registration. */
 export const FOUND_SCHEMAS: Statement = {
