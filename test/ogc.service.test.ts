@@ -243,7 +243,10 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
     const { status, json } = await items(
       `filter=${encodeURIComponent('S_INTERSECTS(geometry,POLYGON((-180 -90, -90 -90, -90 90, -180 90, -180 -90)))')}`,
     )
-    expect([status, json.detail]).toEqual([400, expect.stringMatching(/antipodal, so no unique shortest path/)])
+    expect([status, json.detail]).toEqual([
+      400,
+      expect.stringMatching(/antipodal, so no unique shortest path/),
+    ])
   })
   /**
    * Requests of QGIS 3.44 for a layer with a filter, after its QgsOapifCql2TextExpressionCompiler and

@@ -35,7 +35,7 @@ export const MAX_LIMIT = 1000
 export const MAX_RADIUS = 100_000_000
 const MAX_LOCATION_TYPE_LENGTH = 100
 const MAX_MEMO_WORDS_LENGTH = 100
-export const MAX_ATTRIBUTES_LENGTH = 1_000
+const MAX_ATTRIBUTES_LENGTH = 1_000
 export const TIME_SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
 export const SORTS = [...TIME_SORTS, 'distance']
 

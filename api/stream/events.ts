@@ -33,7 +33,7 @@ type Name = keyof typeof EVENTS
 /** Names of the events about a record. */
 export type EventName = Exclude<Name, 'reset'>
 
-export const EVENT_DATA: Readonly<Record<EventRow['data'], string>> = {
+const EVENT_DATA: Readonly<Record<EventRow['data'], string>> = {
   'the record': 'the record',
   'a record, or what is gone': '`{"uid", "chain"}` if the record is gone, else the record',
   'a reason': '`{"reason"}`',

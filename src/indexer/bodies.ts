@@ -183,8 +183,8 @@ async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigin
   return body
 }
 
-// Calls of EAS.getAttestation, alone or by Multicall3, as ABI bytes. Every attestation passes here: encoding by
-// hand takes a fifth of the time of a general codec.
+// Calls of EAS.getAttestation, alone or by Multicall3, as ABI bytes. Every attestation passes here: encoding
+// by hand takes a fifth of the time of a general codec.
 
 /** The call data of getAttestation. */
 export function attestationCall(uid: string): string {
