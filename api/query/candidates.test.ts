@@ -6,17 +6,17 @@ const cost = (filter: string, records = 1_000_000) => costOf(conditionIn(filter)
 const likes = (count: number) => Array.from({ length: count }, (_, i) => `memo LIKE '%${i}%'`).join(' OR ')
 const place = 'NOT S_INTERSECTS(geometry, POLYGON((0 0, 1 0, 1 1, 0 0)))'
 
-test('what an index answers costs nothing beforehand', () => {
+test('charges nothing in advance for conditions that an index answers', () => {
   expect(cost("prover IN ('0x0000000000000000000000000000000000000001') AND chain = 'celo'")).toBe(0)
   expect(cost('S_INTERSECTS(geometry, BBOX(0, 0, 1, 1))')).toBe(0)
 })
 
-test('each LIKE and each place costs its share of the records, up to the time of a statement', () => {
+test('charges each LIKE and each place for its share of the records, up to the statement timeout', () => {
   expect(cost(likes(1))).toBeGreaterThan(0)
   expect(cost(likes(3))).toBeCloseTo(3 * cost(likes(1)))
   expect(cost(likes(3), 100_000)).toBeCloseTo(cost(likes(3)) / 10)
   expect(cost(likes(199))).toBe(5_000)
   expect(cost(`${place} AND (${place} OR revoked = TRUE)`)).toBeCloseTo(2 * cost(place))
-  // No more than are measured.
+  // Only as many as are measured count.
   expect(cost(place)).toBe(cost(place, 20_000))
 })

@@ -15,21 +15,21 @@ import {
 } from '../store'
 import { TASK_CHARACTERS, type Place, type Sieve, type Sifted } from './sieve'
 
-/** Candidates of a place: the database reads them by their boxes, and the sieve measures them. */
+/** Candidates of a place: the database selects them by their boxes, and the sieve measures them. */
 
-/** The limit for records that are measured for one answer. */
+/** Maximum number of records measured for one response. */
 export const MAX_CANDIDATES = 20_000
-/** Candidates that a search by place reads at first, and at most, from the database. */
+/** Candidates that a search by place reads from the database first, and at most at once. */
 const CANDIDATES_FIRST = 500
 const CANDIDATES_AT_ONCE = 4_000
 /**
- * Milliseconds for one record, as estimates that the limit per hour uses until the time is known: one LIKE of
- * a short memo in the database, and one exact comparison of a small shape with a place in a worker.
+ * Estimated milliseconds per record, used by the hourly limit until the real time is known: one LIKE of a
+ * short memo in the database, and one exact comparison of a small shape with a place in a worker.
  */
 const LIKE_MS = 0.00005
 const MEASURE_MS = 0.02
 
-/** Reads candidates for the work of a request. */
+/** Reads and measures candidates, and charges the work to one request. */
 export class Candidates {
   constructor(
     private readonly store: Store,
@@ -37,7 +37,7 @@ export class Candidates {
     private readonly work: Work,
   ) {}
 
-  /** Those of a place, in order, by whether they pass: chunk by chunk, each larger than the one before. */
+  /** Yields the candidates of a place in order, split by verdict, in chunks of growing size. */
   async *sifted(
     query: Omit<RecordQuery, 'limit'>,
     place: Place,
@@ -47,8 +47,9 @@ export class Candidates {
   }
 
   /**
-   * The ids (`<chain>-<uid>`) of the candidates of a place, by whether they meet it.
-   * @param looked how many were measured for the same answer before
+   * Returns the IDs (`<chain>-<uid>`) of the candidates of a place, split by whether they meet it.
+   * @param looked number of candidates measured earlier for the same response
+   * @throws RecordsError if more than MAX_CANDIDATES would have to be measured
    */
   async measured(
     filter: RecordFilter,
@@ -66,12 +67,13 @@ export class Candidates {
   }
 
   /**
-   * The same condition, with the places in it decided for all records that pass the filter. Throws a
-   * RecordsError where too many records would have to be measured.
+   * Replaces each place in the condition by the IDs of the records that meet it, among the records that pass
+   * the filter.
+   * @throws RecordsError if too many records would have to be measured
    */
   async decide(condition: Condition<Place>, filter: RecordFilter): Promise<Condition<DecidedPlace>> {
     await this.work.foresee(costOf(condition, await this.store.size(), MAX_CANDIDATES))
-    // What the rest of the filter refuses needs no measuring.
+    // Records that the rest of the filter excludes need no measuring.
     const others = ('all' in condition ? condition.all : [condition]).filter(isPlaceless)
     const narrow: RecordFilter = others.length > 0 ? { ...filter, condition: { all: others } } : filter
     let looked = 0
@@ -90,7 +92,10 @@ export class Candidates {
     return decide(condition)
   }
 
-  /** Where all candidates are, in parts. Throws a RecordsError where they are too many to be measured. */
+  /**
+   * Yields the geometries of all candidates, in parts.
+   * @throws RecordsError if there are too many to measure
+   */
   async *places(filter: RecordFilter): AsyncGenerator<PlacedRecord[]> {
     let looked = 0
     for (let [after, size] = ['', CANDIDATES_FIRST]; ;) {
@@ -108,7 +113,7 @@ export class Candidates {
     }
   }
 
-  /** What passes a filter, in order, in parts that each are one task of the sieve. */
+  /** Yields the records that pass a filter, in order. Each part is one task of the sieve. */
   private async *read(query: Omit<RecordQuery, 'limit'>): AsyncGenerator<RecordResult[]> {
     let { from } = query
     for (let size = CANDIDATES_FIRST; ;) {
@@ -123,7 +128,7 @@ export class Candidates {
         query.sort ?? NEWEST_FIRST,
       )
       let characters = 0
-      // Anyone may attest large geometries: a task is limited by characters, not by records.
+      // Anyone may attest large geometries, so a task is limited by characters and not by records.
       for (const part of tasksOf(rows)) {
         yield part
         for (const { geometry } of part) characters += geometry?.length ?? 0
@@ -135,7 +140,9 @@ export class Candidates {
   }
 }
 
-/** How many candidates to read next, after so many with geometries of so many characters. */
+/**
+ * Number of candidates to read next, after `size` candidates whose geometries have `characters` characters.
+ */
 function nextSize(size: number, characters: number): number {
   return characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
 }
@@ -147,7 +154,7 @@ export function tooManyCandidates(): RecordsError {
   )
 }
 
-/** Runs of rows whose geometries have TASK_CHARACTERS together. */
+/** Splits rows into runs whose geometries together reach TASK_CHARACTERS. */
 function* tasksOf<Row extends { geometry: string | null }>(rows: readonly Row[]): Generator<Row[]> {
   let [part, characters]: [Row[], number] = [[], 0]
   for (const row of rows) {
@@ -160,7 +167,7 @@ function* tasksOf<Row extends { geometry: string | null }>(rows: readonly Row[])
   if (part.length) yield part
 }
 
-/** Whether the database can decide a condition alone. */
+/** True if the database can decide a condition without measuring. */
 function isPlaceless(condition: Condition<Place>): condition is Condition<never> {
   if ('all' in condition) return condition.all.every(isPlaceless)
   if ('any' in condition) return condition.any.every(isPlaceless)
@@ -168,10 +175,10 @@ function isPlaceless(condition: Condition<Place>): condition is Condition<never>
 }
 
 /**
- * Milliseconds that a filter may take of the database and of workers: for the parts of it that no index
- * answers, as if all records had to be looked at.
- * @param records how many there are
- * @param measured how many of them are measured at most
+ * Estimates the milliseconds that a filter needs of the database and the workers. Parts that no index answers
+ * are charged as if they scanned all records.
+ * @param records number of records in the table
+ * @param measured maximum number of them that are measured
  */
 export function costOf(condition: Condition<unknown>, records: number, measured: number): number {
   const parts = partsOf(condition)
@@ -183,7 +190,7 @@ export function costOf(condition: Condition<unknown>, records: number, measured:
   )
 }
 
-/** The parts of a condition that are not made of others. */
+/** Returns the conditions at the leaves of a tree of `all` and `any`. */
 function partsOf(condition: Condition<unknown>): Condition<unknown>[] {
   if ('all' in condition) return condition.all.flatMap(partsOf)
   if ('any' in condition) return condition.any.flatMap(partsOf)

@@ -26,7 +26,7 @@ const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]
 const whole = (below: number) => Math.floor(random() * below)
 const round = (degrees: number) => Math.round(degrees * 10) / 10
 
-/** Anywhere, often near the antimeridian and the poles; large and small. */
+/** A random shape anywhere, often near the antimeridian and the poles; large or small. */
 function someShape(): Geometry {
   const at = [
     pick([round(random() * 360 - 180), 179.5, -180, 10]),
@@ -65,7 +65,7 @@ const ATTRIBUTES = [
   { assetId: 'Ünï', amount: '340282366920938463463374607431768211455', deep: { kind: null } },
   { assetId: '5', amount: '-12', active: false, deep: ['a%b'] },
   { amount: -0.5, deep: {} },
-  // 2^60: a double, of which JavaScript writes other digits.
+  // 2^60 is a double that JavaScript prints with other digits.
   { amount: '1152921504606846976' },
 ]
 beforeAll(async () => {
@@ -127,12 +127,12 @@ function valueOf(record: StoredRecord, property: string): Value {
   }[property] as Value
 }
 
-/** By code points, as UTF-8 sorts. */
+/** Compares by code points, as UTF-8 sorts. */
 function order(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
-/** A value of the filter as the property has it: a time is its milliseconds, from the first to the next. */
+/** Value of the filter in the type of the property. A time becomes a span of milliseconds. */
 function spanOf(property: string, given: unknown): [Value, Value] {
   const { type } = QUERYABLES.get(property)!
   if (type === 'time') {
@@ -181,7 +181,7 @@ function like(value: string, pattern: string): boolean {
 }
 
 const inBox = new Map<string, Promise<Set<string>>>()
-/** A box means what it means at /api. */
+/** IDs of the records in a box, as /api defines it. */
 function idsInBox(box: readonly number[]): Promise<Set<string>> {
   const key = box.join()
   const known = inBox.get(key)
@@ -195,7 +195,7 @@ function idsInBox(box: readonly number[]): Promise<Set<string>> {
   return asked
 }
 
-/** The truth of a filter for each record. */
+/** Truth of a filter for each record. */
 async function truths(filter: Filter): Promise<Truth[]> {
   switch (filter.op) {
     case 'and':
@@ -251,7 +251,7 @@ async function truths(filter: Filter): Promise<Truth[]> {
 
 // --- Random filters ---
 
-/** A value that some record has, or one beside it. */
+/** A value that some record has, or one close to it. */
 function someValue(property: string): string | number | boolean | { date: string } | { timestamp: string } {
   const value = valueOf(pick(stored), property)
   switch (QUERYABLES.get(property)!.type) {
@@ -320,7 +320,7 @@ function someLeaf(): Leaf {
           letters.join('').replace(/(?<!\\)[a-z]/, '_'),
           ...['%', '', '_%', String.raw`%\%%`],
         ])
-        // A pattern cut after a backslash is another test.
+        // A pattern cut after a backslash is the subject of another test.
         return { op: 'like', property, pattern: pattern.replace(/(?<!\\)(\\\\)*\\%?$/, '$1%') }
       }
       return { op: 'isNull', property }
@@ -358,13 +358,13 @@ async function idsOf(query: Record<string, string>): Promise<string[]> {
   expect(body.numberMatched).toBe(body.features.length)
   return body.features.map(({ id }) => id)
 }
-/** Newest first, as the list has them. */
+/** Records newest first, in the order of the list. */
 const inOrder = (records: readonly StoredRecord[]) =>
   [...records].sort((a, b) => b.timestamp - a.timestamp || order(b.id, a.id)).map(({ id }) => id)
 
 hunt('a random filter finds the records of which it is true, in both encodings', 25, async (given) => {
   random = given.random
-  // Of each kind there has to be some, or the test is about nothing.
+  // Each kind must occur, or the test proves nothing.
   expect(stored.filter(({ geometry }) => geometry === null).length).toBeGreaterThan(20)
   const kinds = { some: 0, all: 0, none: 0, unknown: 0, places: 0 }
   for (let n = 0; n < given.cases; n++) {
@@ -392,7 +392,7 @@ hunt('a random filter finds the records of which it is true, in both encodings',
       expect([kinds, count > given.cases / 100]).toEqual([kinds, true])
 })
 
-test('what has no geometry, or none with a certain inside, neither meets a place nor does not', async () => {
+test('treats a record without a geometry, or without a certain inside, as neither meeting a place nor missing it', async () => {
   const ring = [
     [60, 60],
     [62, 62],
@@ -411,13 +411,13 @@ test('what has no geometry, or none with a certain inside, neither meets a place
   expect(await found('TRUE')).toHaveLength(2)
   for (const unknown of [over!, `NOT ${over!}`, away!, `${over!} AND ${away!}`, `NOT (${over!} OR ${away!})`])
     expect([unknown, await found(unknown)]).toEqual([unknown, []])
-  // Whatever its inside may be, it is not at the other end of the world.
+  // Whatever its inside may be, it is not on the other side of the world.
   expect(await found(`NOT ${away!}`)).toEqual([crossing!.id])
   expect(await found(`NOT (${over!} AND ${away!})`)).toEqual([crossing!.id])
   await rows(database.url, `DELETE FROM location_record WHERE id IN ('${crossing!.id}', '${nowhere!.id}')`)
 })
 
-test('a record that comes between measuring and reading is left out, not taken for one that was measured', async () => {
+test('leaves out a record that arrives between measuring and reading', async () => {
   let late: StoredRecord[] = []
   class Late extends Store {
     override async listRecords(query: RecordQuery): Promise<RecordResult[]> {
@@ -446,14 +446,14 @@ test('a record that comes between measuring and reading is left out, not taken f
   await rows(database.url, "DELETE FROM location_record WHERE memo = 'late'")
 })
 
-test('what would measure more than 20,000 records is refused, all places of a filter counted together', async () => {
+test('refuses a filter that measures more than 20,000 records, counting all its places together', async () => {
   class Crowded extends Store {
     private left = 0
     override async listRecords(query: RecordQuery): Promise<RecordResult[]> {
       const [some] = await super.listRecords({ limit: 1 })
       if (!query.from) this.left = 12_000
       const found = Array<RecordResult>(Math.min(query.limit, this.left)).fill(some!)
-      // The last one only says that there are more.
+      // The last record only shows that more follow.
       this.left -= query.limit - 1
       return found
     }
@@ -470,7 +470,7 @@ test('what would measure more than 20,000 records is refused, all places of a fi
   await store.close()
 })
 
-test('filters and parameters are joined by AND (19-079r2, /req/filter/mixing-expressions)', async () => {
+test('joins filters and parameters by AND (19-079r2, /req/filter/mixing-expressions)', async () => {
   const filter = "S_INTERSECTS(geometry, BBOX(-60, -60, 120, 80)) AND memo <> ''"
   const expected = await idsOf({ filter: `${filter} AND chain = 'celo' AND revoked = FALSE` })
   expect(expected.length).toBeGreaterThan(0)
@@ -491,7 +491,7 @@ test('filters and parameters are joined by AND (19-079r2, /req/filter/mixing-exp
   )
 })
 
-test('a chain has the names that the parameter takes', async () => {
+test('accepts the chain names that the parameter accepts', async () => {
   const celo = await idsOf({ filter: "chain = 'celo'" })
   expect(celo.length).toBeGreaterThan(0)
   for (const named of ["chain = '42220'", "chain IN ('CELO', 'mars')", "NOT chain <> 'Celo-Mainnet'"])
@@ -499,7 +499,7 @@ test('a chain has the names that the parameter takes', async () => {
 })
 
 test.each(['timestamp', '-timestamp', '+event_timestamp', '-event_timestamp'])(
-  'sortby=%s: pages are in order, and have every record once',
+  'sortby=%s returns pages in order, and every record once',
   async (sortby) => {
     const filter = "NOT S_INTERSECTS(geometry, POINT(10 50)) AND chain IN ('celo', 'sepolia')"
     const everything = await idsOf({ filter })
@@ -521,7 +521,7 @@ test.each(['timestamp', '-timestamp', '+event_timestamp', '-event_timestamp'])(
     expect(found.map(({ id }) => id).sort()).toEqual([...everything].sort())
   },
 )
-test('a cursor belongs to its order', async () => {
+test('rejects a cursor of another order', async () => {
   const { body } = await ask({ sortby: 'event_timestamp', limit: '5' })
   const cursor = new URL(body.links.find(({ rel }) => rel === 'next')!.href).searchParams.get('cursor')!
   expect((await ask({ sortby: 'event_timestamp', cursor })).status).toBe(200)
@@ -529,7 +529,7 @@ test('a cursor belongs to its order', async () => {
     expect(await ask(query)).toMatchObject({ status: 400, body: { message: 'Invalid cursor parameter' } })
 })
 
-describe('what a filter cannot say is a 400 that says where and what would be right', () => {
+describe('an invalid filter returns 400 with the position and the expected form', () => {
   test.each<[string]>([
     ['THIS IS NOT A FILTER'],
     ['this_is_not_a_queryable IS NULL'],
@@ -552,7 +552,7 @@ describe('what a filter cannot say is a 400 that says where and what would be ri
     ["timestamp > 'yesterday'"],
     ['geometry = 5'],
     ['S_INTERSECTS(chain, POINT(1 2))'],
-    // The coordinates that the OGC's test suites send.
+    // Coordinates that the OGC's test suites send.
     ['S_INTERSECTS(geometry, POINT(90 180))'],
     ['S_INTERSECTS(geometry, BBOX(1000000, 1000000, 2000000, 2000000))'],
     ['S_INTERSECTS(geometry, BBOX(0, 5, 1, 4))'],
@@ -578,14 +578,14 @@ describe('what a filter cannot say is a 400 that says where and what would be ri
   ])('%j', async (query, message) => {
     expect(await ask({ filter: 'TRUE', ...query })).toMatchObject({ status: 400, body: { message } })
   })
-  test('a property of the wrong kind in JSON names its place', async () => {
+  test('names the place of a property of the wrong kind in JSON', async () => {
     const filter = JSON.stringify({ op: 'not', args: [{ op: '=', args: [{ property: 'revoked' }, 'x'] }] })
     const { status, body } = await ask({ filter, 'filter-lang': 'cql2-json' })
     expect([status, body.detail]).toEqual([400, sentence('at /args/0')])
   })
 })
 
-test('integers beyond 2^53 are compared exactly', async () => {
+test('compares integers beyond 2^53 exactly', async () => {
   const big = '340282366920938463463374607431768211455'
   const next = '340282366920938463463374607431768211456'
   const holders = stored.filter(({ attributes }) => attributes?.amount === big).map(({ id }) => id)
@@ -627,7 +627,7 @@ test('integers beyond 2^53 are compared exactly', async () => {
   expect([status, body.detail]).toEqual([400, sentence('at /', big)])
 })
 
-test('no text of a filter is part of a statement: injections find what is so called, which is nothing', async () => {
+test('keeps filter text out of the statement: an injection matches only a record of that name', async () => {
   const injections = [
     "'",
     "''; DROP TABLE location_record; --",

@@ -7,13 +7,13 @@ import { boxFrom, remedyFor } from '../http/positions'
 import { placeOf, type Place } from './sieve'
 import type { Bbox, Condition } from '../store'
 
-/** Filters in CQL2, as what a record has to be. */
+/** Translates CQL2 filters into conditions on records. */
 
-/** Geometries of one filter: each is prepared by the thread that serves. A BBOX costs nothing. */
+/** Maximum number of geometries in one filter: the serving thread prepares each. A BBOX costs nothing. */
 const MAX_PLACES = 8
 const DAY_MS = 86_400_000
 
-/** What a filter says: a box and a place that all records meet, and the rest. */
+/** Conditions of a filter: a box and a place that every record must meet, and the rest. */
 export interface FilterChoice {
   bbox?: Bbox
   place?: Place
@@ -24,9 +24,10 @@ export const FILTER_LANGUAGES = ['cql2-text', 'cql2-json'] as const
 export type FilterLanguage = (typeof FILTER_LANGUAGES)[number]
 
 /**
- * The records that a filter chooses. A box and a place that it requires are told apart from the rest, as the
- * search by them is faster and may go on beyond its first records. Throws a RecordsError.
- * @param taken whether others give a box or a place already
+ * Reads the conditions of a filter. A box and a place that the filter requires are separated from the rest,
+ * because a search by them is faster and can continue beyond its first records.
+ * @param taken true for each of box and place that another parameter sets already
+ * @throws RecordsError if the filter is invalid
  */
 export function filterChoice(
   text: string,
@@ -50,7 +51,10 @@ export function filterChoice(
   }
 }
 
-/** What a filter says. Throws a RecordsError that names the parameter `filter`. */
+/**
+ * Reads the condition of a filter.
+ * @throws RecordsError that names the parameter `filter`
+ */
 export function conditionIn(text: string, language?: FilterLanguage): Condition<Place> {
   if (!language && text.trimStart().startsWith('{'))
     throw invalid('filter', 'This is CQL2 JSON: give filter-lang=cql2-json too')
@@ -65,7 +69,7 @@ export function conditionIn(text: string, language?: FilterLanguage): Condition<
 class Compiler {
   private places = 0
 
-  /** What is true where the expression is true or, with `not`, where it is false. */
+  /** Returns the condition for the records for which the expression is true or, with `not`, false. */
   condition(expression: Expression, not: boolean): Condition<Place> {
     const { at } = expression
     if ('property' in expression && expression.op !== 'between') {
@@ -129,13 +133,19 @@ function all(parts: readonly Condition<Place>[]): Condition<Place> {
   return { all: parts.flatMap((part) => ('all' in part ? part.all : [part])) }
 }
 
-/** The names in `attributes.<name>`, `attributes.<name>.<name>` and so on; undefined for other properties. */
+/**
+ * Returns the names in `attributes.<name>`, `attributes.<name>.<name>` and so on; undefined for other
+ * properties.
+ */
 function attributeIn(property: string): string[] | undefined {
   const [first, ...names] = property.split('.')
   return first === 'attributes' && names.length > 0 && !names.includes('') ? names : undefined
 }
 
-/** A number also stands for an integer that is written as text, as integers of more than 48 bits are. */
+/**
+ * Builds a condition on an attribute. A number also matches an integer stored as text, which is how
+ * attributes store integers of more than 48 bits.
+ */
 function attributeCondition(
   attribute: readonly string[],
   expression: Exclude<Expression, { op: 'and' | 'or' | 'not' | 'literal' | 'between' }>,
@@ -165,7 +175,7 @@ function attributeCondition(
       return { attribute, oneOf: alike(expression.value), not: (op === '<>') !== not }
     default: {
       const { value } = expression
-      // Large integers are texts in attributes, and in JSON.
+      // Attributes and JSON store large integers as text.
       const isInteger = typeof value === 'bigint' || (typeof value === 'string' && INTEGER.test(value))
       if (isInteger || typeof value === 'number') {
         const to = isInteger ? String(value) : value
@@ -176,7 +186,7 @@ function attributeCondition(
   }
 }
 
-/** Of as many digits as attributes have (api/store/sql.ts). */
+/** The limit of 78 digits is that of integers in attributes (api/store/sql.ts). */
 const INTEGER = /^-?\d{1,78}$/
 
 const QUERYABLE_NAMES = [...QUERYABLES.keys(), 'attributes.<name>'].join(', ')
@@ -233,21 +243,21 @@ function inList(at: string, property: string, values: readonly Scalar[], not: bo
   return not ? all(parts) : { any: parts }
 }
 
-/** Whether a difference is that of two values of which this comparison is true. */
+/** True if the comparison holds for two values with this difference. */
 function isOrdered(difference: number, compare: Comparison): boolean {
   if (difference === 0) return compare === '=' || compare === '<=' || compare === '>='
   return compare === '<>' || compare.startsWith(difference < 0 ? '<' : '>')
 }
 
-/** Milliseconds: from the first one of what was given to before the next one. */
+/** Milliseconds: `from` is the first instant of the given time, `next` the first one after it. */
 interface Span {
   from: number
   next: number
 }
 
 /**
- * A time lies in a span, before it or after it. So a date is all of its day in UTC, and a time that is finer
- * than the milliseconds of records lies between two of them.
+ * Compares a stored time with a span: within, before or after it. A date covers its whole day in UTC. A time
+ * finer than the milliseconds of records lies between two of them.
  */
 function timeCondition(column: string, compare: Comparison, { from, next }: Span): Condition<Place> {
   const than = (sign: '<' | '>=', at: number): Condition<Place> => ({
@@ -276,8 +286,8 @@ const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:[Zz]|[-+]\d\d:
 const TIME_HELP = "expected TIMESTAMP('2026-01-31T12:00:00Z') or DATE('2026-01-31')"
 
 /**
- * A date or a time. A text may be either, as the OGC's test suite and GDAL write them; GDAL's midnight is a
- * date and a T.
+ * Reads a date or a time. A text may be either, because the OGC's test suite and GDAL write them so. GDAL
+ * writes midnight as a date followed by T.
  */
 function timeOf(at: string, property: string, value: Scalar): Span {
   if (typeof value !== 'string' && typeof value !== 'object')
@@ -297,14 +307,14 @@ function numberOf(at: string, property: string, value: Scalar): number {
   throw new Cql2Error(at, `${property} is a number: expected one such as 13.4`)
 }
 
-/** GDAL writes 1 and 0. */
+/** Reads a boolean. GDAL writes 1 and 0. */
 function booleanOf(at: string, property: string, value: Scalar): boolean {
   if (typeof value === 'boolean') return value
   if (value === 1 || value === 0) return value === 1
   throw new Cql2Error(at, `${property} is a boolean: expected TRUE or FALSE`)
 }
 
-/** Each backslash takes the next character as it is (OGC 21-065r2, 7.2). */
+/** Checks a LIKE pattern, in which a backslash escapes the next character (OGC 21-065r2, 7.2). */
 function patternOf(at: string, value: Scalar, type: 'text' | 'lower'): string {
   const pattern = textOf(at, value, type)
   if (/^(?:[^\\]|\\[^])*\\$/.test(pattern))
@@ -314,7 +324,7 @@ function patternOf(at: string, value: Scalar, type: 'text' | 'lower'): string {
 
 function textOf(at: string, value: Scalar, type: 'text' | 'lower', property = 'the pattern'): string {
   if (typeof value !== 'string') throw new Cql2Error(at, `${property} is a text: expected one such as 'celo'`)
-  // Postgres has neither.
+  // Postgres text cannot hold NUL or unpaired surrogates.
   if (/[\0\p{Surrogate}]/u.test(value))
     throw new Cql2Error(at, 'expected a text without NUL, and without halves of surrogate pairs')
   return type === 'lower' ? value.toLowerCase() : value

@@ -1,9 +1,9 @@
 /**
- * Queries of records: parameters are read into a search, which the store and workers answer.
+ * Queries of records: reads parameters into a search, which the store and workers carry out.
  *
- * parameters.ts has what may be asked; filter.ts says what a filter in CQL2 (room cql2) means, of the
- * properties in queryables.ts. search.ts plans a search and is entered once for it; candidates.ts reads
- * what may be at a place, sieve.ts measures it exactly, nearest.ts finds the nearest.
+ * parameters.ts defines the parameters. filter.ts translates a CQL2 filter (room cql2) into conditions on the
+ * properties in queryables.ts. search.ts plans a search and is entered once per search. candidates.ts reads
+ * the records that may be at a place, sieve.ts measures them exactly, and nearest.ts finds the nearest ones.
  */
 
 export {

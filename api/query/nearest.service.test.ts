@@ -17,7 +17,7 @@ import { nearQuery } from '../store/sql-near'
 import { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** sort=distance against brute force by the kernel: every record is measured, then sorted. */
+/** Compares sort=distance with brute force: every record is measured by the kernel, then sorted. */
 const COUNT = 100_000
 let random = seededRandom(SEED)
 const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
@@ -61,7 +61,7 @@ interface Placed {
   point: readonly [number, number] | undefined
   prepared: PreparedGeometry
 }
-/** The records that have a geometry. */
+/** Records that have a geometry. */
 const placedOf = (records: readonly StoredRecord[]): Placed[] =>
   records.flatMap(({ id, chain, prover, geometry }) => {
     const prepared = geometry ? preparedOf(geometry) : undefined
@@ -82,7 +82,7 @@ beforeAll(async () => {
         ? null
         : i % 60 === 0
           ? someShape()
-          : // Some stand at the same place, or at the centimetre beside it.
+          : // Some share a position, or are one centimetre apart.
             { type: 'Point', coordinates: random() < 0.05 ? [180, 0] : somePlace() },
   }))
   const stored = await insertRecords(database.url, given)
@@ -107,7 +107,7 @@ const listed = ({ data, detail }: Answer) => {
   expect(detail).toBeUndefined()
   return data.map(({ uid, chain, distance_meters }): [string, number] => [`${chain}-${uid}`, distance_meters])
 }
-/** All of them, by brute force. With `count`, the nearest ones. */
+/** All records by distance, by brute force. With `count`, only the nearest. */
 function byDistance(
   at: readonly [number, number],
   of: readonly Placed[] = placed,
@@ -121,9 +121,9 @@ function byDistance(
     .map(([id, centimeters]) => [id, centimeters / 100])
 }
 /**
- * Records among which the `count` nearest are. A geodesic on the ellipsoid is 0.994 to 1.005 times as long as
- * an arc of the mean radius: a point whose arc is 2 % and 6 cm longer than that of the `count`th is farther
- * away.
+ * Records that include the `count` nearest. A geodesic on the ellipsoid is 0.994 to 1.005 times as long as an
+ * arc of the mean radius. A point whose arc is 2 % and 6 cm longer than that of the `count`th is therefore
+ * farther away.
  */
 function nearby(at: readonly [number, number], of: readonly Placed[], count: number): readonly Placed[] {
   if (count >= of.length) return of
@@ -138,7 +138,7 @@ function nearby(at: readonly [number, number], of: readonly Placed[], count: num
   const farthest = Float64Array.from(arcs).sort()[Math.min(of.length, count + shapes) - 1]!
   return of.filter((_, i) => arcs[i]! <= farthest * 1.02 + 1e-8)
 }
-/** The unit vector of a position, on a sphere of geodetic latitudes. */
+/** Unit vector of a position, on a sphere of geodetic latitudes. */
 function direction([lng, lat]: readonly [number, number]): [number, number, number] {
   const [a, b] = [(lng * Math.PI) / 180, (lat * Math.PI) / 180]
   return [Math.cos(b) * Math.cos(a), Math.cos(b) * Math.sin(a), Math.sin(b)]
@@ -154,13 +154,13 @@ const ORIGINS: readonly (readonly [number, number])[] = [
     [179.999, 66],
     [-179.7, -84.2],
     [13.4, 52.5],
-    // Far from everything: the nearest are a quarter round the earth.
+    // Far from everything: the nearest are a quarter of the way around the earth.
     [95, -20],
     [0, -45],
   ] as const),
 ]
 
-test.each(ORIGINS)('the nearest to %d, %d', async (lng, lat) => {
+test.each(ORIGINS)('finds the nearest to %d, %d', async (lng, lat) => {
   const expected = byDistance([lng, lat], placed, 338)
   const near = `${lng},${lat}`
   for (const limit of [1, 7, 300])
@@ -172,13 +172,13 @@ test.each(ORIGINS)('the nearest to %d, %d', async (lng, lat) => {
   )
 })
 
-test('the nearest fifty, thousands of kilometres away, where the plane has a dense town before them', async () => {
+test('finds the nearest fifty thousands of kilometres away, though a dense town is closer on the plane', async () => {
   const at = [119.26506481133401, 33.25960393063724] as const
   const query = { near: at.join(), sort: 'distance', limit: '50' }
   expect(listed(await ask(query))).toEqual(byDistance(at, placed, 50))
 })
 
-test('a dense town in the corner of the circle, outside of it: the search ends', async () => {
+test('ends its search if a dense town lies in the corner of the box, outside the circle', async () => {
   const own = await createMigratedDatabase()
   const of = await startApi({ databaseUrl: own.url })
   try {
@@ -229,7 +229,7 @@ hunt('random places, filters and radii', 3, async ({ random: seeded, cases }) =>
   }
 })
 
-test('cursors go through all of them, at one distance too, and each stands once', async () => {
+test('pages through all records by cursor, each once, also at equal distances', async () => {
   const at = [180, 0] as const
   const expected = byDistance(at, placed, 3_600)
   // Thousands of records are 0.00 m away.
@@ -248,7 +248,7 @@ test('cursors go through all of them, at one distance too, and each stands once'
   expect(other.detail).toEqual(sentence())
 })
 
-test('the last page of a radius ends', async () => {
+test('ends at the last page of a radius', async () => {
   const expected = byDistance([13.4, 52.5], placed, 10_000).filter(([, meters]) => meters <= 500)
   const query = { near: '13.4,52.5', radius: '500', sort: 'distance', limit: '20' }
   const found: [string, number][] = []
@@ -262,7 +262,7 @@ test('the last page of a radius ends', async () => {
   expect(found).toEqual(expected)
 })
 
-test('records that come and go meanwhile', async () => {
+test('pages correctly while records are added and removed', async () => {
   const [late] = await insertRecords(
     database.url,
     [{ geometry: { type: 'Point', coordinates: [95, -20] } }],
@@ -274,7 +274,7 @@ test('records that come and go meanwhile', async () => {
   expect(listed(await ask(query))).toEqual(byDistance([95, -20], placed, 3))
 })
 
-test('other formats have the distance, too', async () => {
+test('includes the distance in other formats', async () => {
   const query = { near: '13.4,52.5', sort: 'distance', limit: '2' }
   const expected = byDistance([13.4, 52.5]).slice(0, 2)
   const url = (format: string) =>
@@ -287,7 +287,7 @@ test('other formats have the distance, too', async () => {
   expect(lines.map((line) => (JSON.parse(line) as { distance_meters: number }).distance_meters)).toEqual(
     expected.map(([, meters]) => meters),
   )
-  // Nobody counts what has no bound.
+  // A list without a bound has no count.
   expect(await (await fetch(url('html'))).text()).toContain(
     '<p>Records 1 to 2 that match, nearest first.</p>',
   )
@@ -310,17 +310,17 @@ test.each<[Record<string, string>, string]>([
     { near: '1,2', sort: 'distance', format: 'csv', limit: '5000' },
     'sort=distance comes in pages: give 1000 or less, and go on by cursor',
   ],
-])('%o is refused', async (query, detail) => {
+])('rejects %o', async (query, detail) => {
   expect((await ask(query)).detail).toBe(detail)
 })
 
-test('so far down the list that too many would be measured: refused in words', async () => {
+test('rejects an offset that would need too many measurements', async () => {
   const answer = await ask({ near: '13.4,52.5', sort: 'distance', offset: '60000' })
   expect(answer.detail).toEqual(sentence())
 })
 
-describe('where one statement does not tell', () => {
-  /** What a statement reads of the table: rows, and blocks with those of large values. */
+describe('searches that one statement cannot answer', () => {
+  /** Table reads of a statement: rows, and blocks including those of large values. */
   interface Plan {
     'Relation Name'?: string
     'Actual Rows': number
@@ -334,7 +334,7 @@ describe('where one statement does not tell', () => {
     (plan['Relation Name'] === 'location_record'
       ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
       : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), 0)
-  /** Asks for the nearest to 0, 0 of these records. */
+  /** Searches for the records nearest to 0, 0 among the given ones. */
   async function nearestOf(given: readonly (GivenRecord & { geometry: Geometry })[], limit: number) {
     const ofThem = await createMigratedDatabase()
     const apiOfThem = await startApi({ databaseUrl: ofThem.url })
@@ -364,7 +364,7 @@ describe('where one statement does not tell', () => {
     return { type: 'Polygon', coordinates: [[at, [lng + 0.01, lat], [lng, lat + 0.01], at]] }
   }
 
-  test('few points among polygons: it does not go through all of them', async () => {
+  test('does not scan all polygons to find few points', async () => {
     const polygons = Array.from({ length: 2_500 }, (_, i) => triangle((i % 50) - 25, Math.floor(i / 50) - 25))
     const point: Geometry = { type: 'Point', coordinates: [0.02, 0.02] }
     const answer = await nearestOf(
@@ -375,7 +375,7 @@ describe('where one statement does not tell', () => {
     expect(answer.rowsRead).toBeLessThan(100)
   })
 
-  test('large polygons among few points: their texts are not read', async () => {
+  test('does not read the texts of large polygons among few points', async () => {
     const circle = (radius: number): Geometry => {
       const at = (i: number) => [
         radius * Math.cos((i * Math.PI) / 2_000),
@@ -390,11 +390,11 @@ describe('where one statement does not tell', () => {
       2,
     )
     expect(answer.found).toEqual(answer.expected)
-    // Their shapes are, for the order on the plane: 16 bytes a position, not 38.
+    // The shapes are read for the order on the plane: 16 bytes a position, not 38.
     expect(answer.blocksRead).toBeLessThan(400)
   })
 
-  test('large media: they are not read with the places', async () => {
+  test('does not read large media together with the places', async () => {
     const points = [0.01, 0.02, 0.03].map((lng): Geometry => ({ type: 'Point', coordinates: [lng, 0] }))
     const media = Array.from({ length: 1_000_000 }, () => Math.floor(random() * 36).toString(36)).join('')
     const answer = await nearestOf(
@@ -408,14 +408,14 @@ describe('where one statement does not tell', () => {
   test.each([
     ['57014', 'its time'],
     ['54000', 'its size'],
-  ])('the database gave it up (%s) for %s: others are asked', async (code) => {
+  ])('uses other statements after the database aborts (%s) the one for %s', async (code) => {
     const store = new Store(database.url, () => {})
     vi.spyOn(store.servers, 'read').mockRejectedValue(Object.assign(new Error('given up'), { code }))
     expect(await store.recordsNear([0, 0], 1, {})).toBeUndefined()
     await store.close()
   })
 
-  test('the database is gone: none is', async () => {
+  test('fails if the database is unavailable', async () => {
     const store = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
     await expect(store.recordsNear([0, 0], 1, {})).rejects.toThrow(UnavailableError)
     await store.close()

@@ -4,57 +4,63 @@ import { POLAR, type Bbox, type NearRecords, type PlacedRecord, type RecordFilte
 import type { Position } from '../http/paging'
 
 /**
- * The records nearest to a place, by the kernel. The index knows the order on the plane of longitude and
- * latitude only. So the first records in that order give a radius that has enough records in it, whatever
- * their order; then all records within this radius are measured. One statement does both, where the filter is
- * empty, the first page is asked for, and the place is far enough from the poles and the antimeridian.
+ * Finds the records nearest to a place, by exact distance. The index orders records only on the plane of
+ * longitude and latitude. The first records in that order give a radius that holds enough records. Then all
+ * records within this radius are measured. If the filter is empty, the first page is requested, and the place
+ * is far enough from the poles and the antimeridian, one statement does both.
  */
 
-/** A search with no more candidates than this measures them all. */
+/** A search with at most this many candidates measures them all. */
 const FEW = 4_000
 /**
- * A circle with so many times the wanted candidates is halved, where the plane misleads: near a pole, and
- * where the nearest are so far away, metres.
+ * A circle that holds CROWDED times the wanted number of candidates is halved where order on the plane
+ * differs much from order by distance: near a pole, or if the circle's radius exceeds FAR metres.
  */
 const CROWDED = 8
 const FAR = 1_000_000
-/** Between a circle with too few and a crowded one that is at most so many times as large, none is tried. */
+/**
+ * No radius is tried between one that holds too few records and a crowded one at most this many times as
+ * large.
+ */
 const CLOSE = 1.1
-/** Half the way round the earth is 20,003,931.5 m: no place is farther. */
+/** Metres. Half the circumference of the earth is 20,003,931.5 m, so no place is farther. */
 const FARTHEST = 20_004_000
-/** Records in the order on the plane that are read at most. */
+/** Maximum number of records read in the order on the plane. */
 const MOST_SAMPLED = 1_000
-/** Records that are looked for by one statement at most. */
+/** Maximum number of records that one statement looks for. */
 const MOST_AT_ONCE = 200
-/** From this longitude on, what is across the antimeridian. */
+/** Degrees of longitude beyond which records across the antimeridian may be nearest. */
 const MERIDIAN = 120
 
 export interface NearestQuery {
-  /** What the database decides: neither place, nor order, nor paging. */
+  /** Filters that the database decides: no place, order or paging. */
   filter: RecordFilter
-  /** A position, and how many metres records may be away from it */
+  /** A position, and the maximum distance of records from it in metres. */
   place: Place
-  /** How many at most. */
+  /** Maximum number of records to return. */
   limit: number
-  /** Only those after this position, whose `at` is in centimetres. */
+  /** Position in the list after which records are returned; its `at` is in centimetres. */
   from?: Position
 }
 
-/** What a search for the nearest asks of others. */
+/** Reads that a search for the nearest records needs. */
 export interface NearestReads {
-  /** All records round a position, that many at least; undefined where this is not told at once. */
+  /**
+   * Returns all records around a position, at least `limit` of them; undefined if one statement cannot find
+   * them.
+   */
   near: (at: readonly [number, number], limit: number) => Promise<NearRecords | undefined>
   /** Counts candidates, up to a cap. */
   count: (filter: RecordFilter, cap: number) => Promise<number>
-  /** The first records in the order of distances from each of these boxes on the plane. */
+  /** Returns the first records by planar distance from each of the boxes. */
   sample: (filter: RecordFilter, boxes: readonly Bbox[], limit: number) => Promise<PlacedRecord[]>
-  /** All candidates, in parts. Throws where they are too many. */
+  /** Yields all candidates, in parts. Throws if there are too many. */
   all: (filter: RecordFilter) => AsyncIterable<PlacedRecord[]>
-  /** Distances in whole centimetres; null where nobody can tell. */
+  /** Returns distances in whole centimetres; null for a geometry that cannot be measured. */
   measure: (records: readonly PlacedRecord[], place: Place) => Promise<(number | null)[]>
 }
 
-/** A record that was measured. */
+/** Record with its measured distance. */
 export interface Measured {
   /** `<chain>-<uid>` */
   id: string
@@ -62,9 +68,9 @@ export interface Measured {
 }
 
 /**
- * The records nearest to a position: by their distance in whole centimetres, then by id. Records without a
- * geometry that can be measured are left out.
- * @param most candidates that may be measured for one answer
+ * Returns the records nearest to a position, ordered by distance in whole centimetres and then by ID. Omits
+ * records without a geometry that can be measured.
+ * @param most maximum number of candidates to measure for one response
  */
 export async function nearest(query: NearestQuery, reads: NearestReads, most: number): Promise<Measured[]> {
   const { filter, place, limit, from } = query
@@ -79,7 +85,7 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
   }
   const before = from ? await reads.count({ ...filter, reaching: circle(place, from.at / 100) }, most) : 0
   const wanted = before + limit
-  /** Certainly too small, and probably large enough, metres. */
+  /** Metres: `low` is certainly too small, `high` probably large enough. */
   let [low, high] = [0, await enoughMeters(query, reads, wanted)]
   const planeMisleads = Math.abs(positionOf(place)[1]) > POLAR || high > FAR
   const crowd = CROWDED * wanted + FEW
@@ -95,12 +101,12 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
     const found = await within({ ...query, place: { ...place, reach } }, reads, meters)
     if (found.length >= limit || meters >= radiusOf(place)) return found
     low = meters
-    // The box of a circle that is crowded may hold too few that are in the circle itself.
+    // The box of a crowded circle may hold too few records that are within the circle itself.
     meters = high > CLOSE * meters ? Math.sqrt(low * high) : high > meters ? high : (high = 2 * meters)
   }
 }
 
-/** The nearest, if one statement tells. */
+/** Returns the nearest records if one statement suffices; otherwise undefined. */
 async function atOnce(
   { place, limit }: NearestQuery,
   { near, measure }: NearestReads,
@@ -110,13 +116,13 @@ async function atOnce(
   const distances = await measure(known.records, place)
   const found = known.records.flatMap(({ id }, i) => {
     const centimeters = distances[i]!
-    // What is farther away by half a centimetre may have been left out.
+    // The read may have left out records that are half a centimetre farther away.
     return centimeters === null || centimeters >= Math.floor(known.meters * 100) ? [] : [{ id, centimeters }]
   })
   return found.length >= limit ? found.sort(inOrder).slice(0, limit) : undefined
 }
 
-/** The same reads, which measure no record a second time. */
+/** Wraps the reads so that no record is measured twice. */
 function eachOnce(reads: NearestReads): NearestReads {
   const known = new Map<string, number | null>()
   return {
@@ -130,7 +136,10 @@ function eachOnce(reads: NearestReads): NearestReads {
   }
 }
 
-/** A radius in metres with so many records in it; where there are not so many, that of the place. */
+/**
+ * Estimates a radius in metres that holds `wanted` records. Returns the radius of the place if it holds
+ * fewer.
+ */
 async function enoughMeters(
   { filter, place }: NearestQuery,
   { sample, measure }: NearestReads,
@@ -138,7 +147,7 @@ async function enoughMeters(
 ): Promise<number> {
   const [lng, lat] = positionOf(place)
   const sides: Bbox[] = [[lng, lat, lng, lat]]
-  // The order on the plane does not go on across the antimeridian, and not over a pole.
+  // The order on the plane ends at the antimeridian and at the poles.
   if (Math.abs(lng) > MERIDIAN) {
     const image = lng < 0 ? lng + 360 : lng - 360
     sides.push([image, lat, image, lat])
@@ -153,7 +162,7 @@ async function enoughMeters(
   return Math.min(((last + 1) / 100) * Math.sqrt(wanted / sampled), radiusOf(place))
 }
 
-/** The nearest of all that the place reaches, those farther than `meters` aside. */
+/** Returns the nearest of all records that the place reaches, up to `meters` away. */
 async function within(
   { filter, place, limit, from }: NearestQuery,
   { all, measure }: NearestReads,

@@ -24,14 +24,14 @@ import { isPortableJson, parseStrictJson } from '../../src/strict-json'
 import { instantOf } from '../http/iso-8601'
 import { readBbox, numbersOf, readPoint } from '../http/positions'
 
-/** What the Records API can be asked: each parameter with its documentation and its reader. */
+/** Parameters of the Records API: each with its documentation and its reader. */
 
 export const DEFAULT_LIMIT = 100
 export const MAX_LIMIT = 1000
 
-// --- Readers: each throws a RecordsError, and checks a text's length before anything else ---
+// --- Readers: each throws a RecordsError, and checks the length of a text before anything else ---
 
-/** Half the circumference is 20,004 km. The Compute API has the same limit. */
+/** Metres. Half the circumference of the earth is 20,004 km. The Compute API has the same limit. */
 export const MAX_RADIUS = 100_000_000
 const MAX_LOCATION_TYPE_LENGTH = 100
 const MAX_MEMO_WORDS_LENGTH = 100
@@ -39,7 +39,7 @@ const MAX_ATTRIBUTES_LENGTH = 1_000
 export const TIME_SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
 export const SORTS = [...TIME_SORTS, 'distance']
 
-/** A slug, an alias or the ID of a chain. */
+/** Reads the slug, an alias or the ID of a chain. Returns the slug. */
 export function readChain(text: string, name: string): string {
   const chain = chainNamed(text)
   if (!chain?.active) throw invalid(name, `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
@@ -47,7 +47,7 @@ export function readChain(text: string, name: string): string {
 }
 
 export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
-/** The same with an ellipsoidal height. */
+/** CRS84 with an ellipsoidal height. */
 export const CRS84H = 'http://www.opengis.net/def/crs/OGC/0/CRS84h'
 
 export function readCrs(text: string, name: string): string {
@@ -56,14 +56,14 @@ export function readCrs(text: string, name: string): string {
   return text
 }
 
-/** @returns lower-case */
+/** @returns the address in lower case */
 export function readAddress(text: string, name: string): string {
   const address = parseAddress(text)
   if (address === undefined) throw invalid(name, 'Expected an address: 0x and 40 hex digits')
   return address
 }
 
-/** @returns lower-case */
+/** @returns the UID in lower case */
 export function readSchemaUid(text: string, name: string): string {
   const uid = parseUid(text)
   if (uid === undefined) throw invalid(name, 'Expected the UID of a schema: 0x and 64 hex digits')
@@ -71,7 +71,7 @@ export function readSchemaUid(text: string, name: string): string {
 }
 
 export function readLocationType(text: string, name: string): string {
-  // Postgres refuses NUL and half a surrogate pair, and no name has another control character.
+  // Postgres rejects NUL and unpaired surrogates. No type name contains another control character.
   if (text === '' || text.length > MAX_LOCATION_TYPE_LENGTH || /[\0-\x1f\x7f\p{Surrogate}]/u.test(text))
     throw invalid(
       name,
@@ -81,8 +81,8 @@ export function readLocationType(text: string, name: string): string {
 }
 
 export function readMemoWords(text: string, name: string): string {
-  // Postgres refuses NUL and half a surrogate pair, and has no word of ASCII's marks alone (db/migrations,
-  // MemoWords).
+  // Postgres rejects NUL and unpaired surrogates. Its text search finds no word in ASCII punctuation alone
+  // (db/migrations, MemoWords).
   if (
     text.length > MAX_MEMO_WORDS_LENGTH ||
     /[\0\p{Surrogate}]/u.test(text) ||
@@ -92,7 +92,7 @@ export function readMemoWords(text: string, name: string): string {
   return text
 }
 
-/** @returns JSON that Postgres takes */
+/** @returns JSON text that Postgres accepts */
 export function readAttributes(text: string, name: string): string {
   const wanted = (problem: string) =>
     invalid(
@@ -100,7 +100,7 @@ export function readAttributes(text: string, name: string): string {
       `${problem} Expected a JSON object such as {"assetId":"pump-7"}, at most ${MAX_ATTRIBUTES_LENGTH} characters`,
     )
   if (text.length > MAX_ATTRIBUTES_LENGTH) throw wanted('It is too long.')
-  // Postgres refuses NUL, half a surrogate pair, and numbers of very many digits.
+  // Postgres rejects NUL, unpaired surrogates and numbers with very many digits.
   if (/[\0\p{Surrogate}]/u.test(text) || !isPortableJson(text))
     throw wanted('Write characters and numbers as they are, without NUL or exponents.')
   let value: unknown
@@ -115,8 +115,8 @@ export function readAttributes(text: string, name: string): string {
 }
 
 /**
- * An ISO 8601 date or time; without an offset it is UTC. Records have whole milliseconds: a finer time is
- * rounded so that the same records lie before and after it.
+ * Reads an ISO 8601 date or time, in UTC if it has no offset. Records store whole milliseconds. Rounding a
+ * finer time in the given direction leaves the same records before and after it.
  */
 function timeReader(round: 'down' | 'up') {
   return (text: string, name: string): Date => {
@@ -147,7 +147,7 @@ function readRadius(text: string, name: string): number {
   return meters
 }
 
-/** A place by its geometry. The kernel says what is wrong with one. */
+/** Reads a place from GeoJSON or WKT. The kernel's errors explain an invalid geometry. */
 function readPlace(text: string, name: string): Place {
   try {
     const geometry = text.trimStart().startsWith('{') ? parseStrictJson(text) : readWkt(text, false)
@@ -164,7 +164,7 @@ function readPlace(text: string, name: string): Place {
 
 // --- Parameters ---
 
-/** What a record may have beyond its fields. */
+/** Optional additions to a record's fields. */
 const INCLUDED = ['provenance'] as const
 export const INCLUDE = parameter(
   {
@@ -173,7 +173,7 @@ export const INCLUDE = parameter(
   },
   choiceReader(INCLUDED),
 )
-/** The filters, without paging and order. Several values of one are alternatives. */
+/** Filters, without paging and order. Several values of one filter are alternatives. */
 export const FILTERS = {
   chain: textParameter(
     `Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an alias, or its ID. Several: separated by commas.`,
@@ -245,7 +245,7 @@ export const FILTERS = {
   ),
 }
 
-/** A filter in CQL2 (OGC 19-079r2, 8). It is read with its language, by filterChoice. */
+/** CQL2 filter (OGC 19-079r2, 8). filterChoice reads its text in the language of `filter-lang`. */
 export const CQL2_FILTER = {
   filter: textParameter(
     "Only records of which this is true, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL and S_INTERSECTS, with AND, OR and NOT. A geometry's edges are geodesics; a BBOX is compared on the plane of longitude and latitude.",
@@ -253,7 +253,7 @@ export const CQL2_FILTER = {
     { examples: ['revoked = FALSE AND S_INTERSECTS(geometry, BBOX(13, 52, 14, 53))'] },
   ),
   'filter-lang': textParameter(
-    'The language of filter.', // GDAL knows its first draft, whose text it writes as CQL2 has it.
+    'The language of filter.', // GDAL sends the name of the first draft, cql-text, with text that is valid in CQL2.
     (text, name): FilterLanguage =>
       text === 'cql-text' ? 'cql2-text' : choiceReader(FILTER_LANGUAGES)(text, name),
     { enum: FILTER_LANGUAGES, default: FILTER_LANGUAGES[0] },
@@ -265,7 +265,7 @@ export const CQL2_FILTER = {
   ),
 }
 
-/** A parameter of lists that have CSV. */
+/** Parameter of lists that are available as CSV. */
 export const BOM = parameter(
   {
     type: 'boolean',
@@ -275,7 +275,7 @@ export const BOM = parameter(
   readBoolean,
 )
 
-/** @returns the UID as it was given */
+/** @returns the UID in the letter case of the request */
 export const RECORD_PATH = pathOf({
   uid: textParameter(
     'UID of the attestation, in any letter case.',
@@ -306,7 +306,10 @@ export type RecordChoice = Pick<
   | 'condition'
 >
 
-/** The records that the filters choose. Throws a RecordsError where two of them do not go together. */
+/**
+ * Combines the filters into the records that they choose.
+ * @throws RecordsError if two of them exclude each other
+ */
 export function choiceOf({
   location_type: locationType,
   fromTimestamp: after,
@@ -345,12 +348,15 @@ function placeIn({
   return placeOf({ type: 'Point', coordinates: near }, 'near', radius ?? MAX_RADIUS)
 }
 
-/** Throws a RecordsError for a byte order mark in another format than CSV: RFC 8259 allows none in JSON. */
+/** Throws a RecordsError for a byte order mark in a format other than CSV: RFC 8259 forbids one in JSON. */
 export function checkBom(bom: boolean | undefined, format: string): void {
   if (bom && format !== 'csv') throw invalid('bom', 'It belongs to format=csv')
 }
 
-/** Names a list by its filters and its order, in 12 characters: a cursor of one list does not fit another. */
+/**
+ * Returns 12 characters that identify a list by its filters and its order, so that a cursor of one list does
+ * not fit another.
+ */
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
   const { chain, prover, subject, schema, locationType, memo, attributes } = choice
   const { revoked, after, before, bbox, place, condition } = choice

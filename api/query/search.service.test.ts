@@ -122,7 +122,7 @@ hunt(
   },
 )
 
-test('the boxes of a geometry contain all within the radius: across the antimeridian, round a pole, along a geodesic bulge', () => {
+test('boxes of a geometry contain everything within the radius: across the antimeridian, around a pole, along a geodesic bulge', () => {
   const boxes = (geometry: Geometry, meters = 0) =>
     reachOf(readGeometry(geometry, 'geometry'), meters).map((box) =>
       box.map((degrees) => Math.round(degrees * 1000) / 1000 + 0),
@@ -166,7 +166,7 @@ test('the boxes of a geometry contain all within the radius: across the antimeri
   expect(boxes({ type: 'Point', coordinates: [10, 89.9] }, 100_000)).toEqual([[-180, 88.995, 180, 90]])
 })
 
-test('pages of a search by place: limit, offset, positions and counts agree', async () => {
+test('agrees on limit, offset, cursors and counts in a search by place', async () => {
   const place = placeOf({ type: 'Point', coordinates: [0, 0] }, 'near', 9_000_000)
   const everything = await records.search({ place, limit: 600 }).page()
   expect(everything.next).toBeUndefined()
@@ -187,7 +187,7 @@ test('pages of a search by place: limit, offset, positions and counts agree', as
   expect(exported).toEqual(everything.rows.slice(7, 87))
 })
 
-test('stored counts equal a full scan, and follow every change', async () => {
+test('keeps stored counts equal to a full scan after every change', async () => {
   const count = async () => [
     (await records.search({ limit: 1 }).count()).total,
     (await records.search({ limit: 1, revoked: true }).count()).total,

@@ -18,37 +18,37 @@ import { nearest, type Measured } from './nearest'
 import { Sieve, type Place } from './sieve'
 import { tooManyCandidates, MAX_CANDIDATES, Candidates } from './candidates'
 
-/** What is searched for: filters of the database, and a place that the candidates are measured against. */
+/** Query of a search: filters that the database decides, and a place that candidates are measured against. */
 export interface SearchQuery extends Omit<RecordQuery, 'reaching' | 'condition' | 'sort' | 'limit'> {
   place?: Place | undefined
-  /** Default: newest first. By distance only with a place that is a position. */
+  /** Default: newest first. Order by distance requires a place that is a position. */
   sort?: Sort | undefined
   condition?: Condition<Place>
-  /** Default: all. */
+  /** Default: all records. */
   limit?: number | undefined
 }
-/** A search for a page of a list. */
+/** Search for a page of a list. */
 export type PageQuery = SearchQuery & { limit: number; offset: number; sort: Sort }
-/** Filters of which the database can decide all but the place. */
+/** Filters that the database can decide, apart from the place. */
 type Decided = Pick<SearchQuery, 'place'> & RecordFilter
 
-/** The limit for records that are measured for one export. */
+/** Maximum number of records measured for one export. */
 const MAX_EXPORT_CANDIDATES = 200_000
 /**
- * A page ends after this many characters, whatever its limit: it stays in memory for as long as its client
- * takes to read it.
+ * Maximum characters of a page, whatever its limit: a page stays in memory for as long as its client takes to
+ * read it.
  */
 const PAGE_CHARACTERS = 4_000_000
-/** Rows that a page reads at a time: their size is not known before. */
+/** Rows that a page reads at once, because their size is not known in advance. */
 const PAGE_CHUNK = 200
 /**
- * Rows that an export reads at a time; fewer where records are large (one may have a megabyte). So memory
- * stays flat, and no transaction stays open while a slow client reads.
+ * Rows that an export reads at once; fewer if records are large (one may be a megabyte). This bounds memory,
+ * and no transaction stays open while a slow client reads.
  */
 const EXPORT_CHUNK = 2_000
 const EXPORT_CHUNK_FIRST = 200
 const EXPORT_CHUNK_CHARACTERS = 8_000_000
-/** Counting stops here. */
+/** Maximum of a count. */
 const COUNT_CAP = 10_000
 
 /** Finds records for REST, OGC, tiles and exports. */
@@ -57,7 +57,7 @@ export class RecordSearch {
 
   constructor(
     private readonly store: Store,
-    /** Default: the one beside this file. */
+    /** Default: sieve-worker.js in the same folder. */
     workerFile?: string,
   ) {
     this.sieve = new Sieve(workerFile)
@@ -67,13 +67,16 @@ export class RecordSearch {
     await this.sieve.close()
   }
 
-  /** A search for the work of a request. Nothing is read before a page, a count or a filter is wanted. */
+  /**
+   * Creates a search whose cost is charged to the work of a request. Reads nothing until a page, a count or a
+   * filter is requested.
+   */
   search(query: SearchQuery, work: Work = OWN_WORK): Search {
     return new Search(query, this.store.of(work), this.sieve, work)
   }
 }
 
-/** One search. What its condition says of places is decided once, for all that is asked of it. */
+/** One search. It decides the places in its condition once, for its pages, counts and filters alike. */
 export class Search {
   private readonly filters: Omit<SearchQuery, keyof Paging>
   private readonly paging: Paging & { limit: number }
@@ -91,8 +94,8 @@ export class Search {
   }
 
   /**
-   * One page: `limit` records, or fewer where they are large; `next` tells whether there are more. Throws a
-   * RecordsError where too many records would have to be looked at.
+   * Reads one page: `limit` records, or fewer if they are large. `next` is set if more follow.
+   * @throws RecordsError if too many records would have to be measured
    */
   async page(): Promise<RecordPage> {
     const { place, ...filter } = await this.decided()
@@ -165,7 +168,10 @@ export class Search {
       : { rows }
   }
 
-  /** These records in this order, where they still are. @param known those that need not be read, by id */
+  /**
+   * Returns the records that still exist, in the order of `measured`.
+   * @param known records by ID that need not be read
+   */
   private async measuredRecords(
     measured: readonly Measured[],
     known: ReadonlyMap<string, RecordResult>,
@@ -182,7 +188,7 @@ export class Search {
     })
   }
 
-  /** One read of a search without a place. */
+  /** Reads one part of a search without a place. */
   private async part(
     filter: RecordFilter,
     sort: TimeSort,
@@ -196,8 +202,8 @@ export class Search {
   }
 
   /**
-   * All that match, `limit` at most, in pages. Each is read when it is wanted: a client that waits costs
-   * nothing. Records that arrive meanwhile neither repeat nor shift the others. By time only.
+   * Yields all matching records, at most `limit`, in pages ordered by time. Each page is read on demand, so a
+   * waiting client costs nothing. Records that arrive meanwhile neither repeat nor shift the others.
    */
   async *pages(): AsyncGenerator<RecordResult[]> {
     const { place, ...filter } = await this.decided()
@@ -252,7 +258,7 @@ export class Search {
     }
   }
 
-  /** How many match. Not exact above COUNT_CAP, where the database keeps no count of them. */
+  /** Counts matching records. Above COUNT_CAP the count is exact only if the database maintains it. */
   async count(): Promise<{ total: number; exact: boolean }> {
     const { place, ...filter } = await this.decided()
     if (place) {
@@ -279,8 +285,9 @@ export class Search {
   }
 
   /**
-   * The filter that the database can decide alone; by the ids of all that match where there is a place.
-   * Throws a RecordsError where too many records would have to be measured.
+   * Returns a filter that the database can decide alone. A search with a place becomes the IDs of all records
+   * that match.
+   * @throws RecordsError if too many records would have to be measured
    */
   async filter(): Promise<RecordFilter> {
     const { place, ...filter } = await this.decided()
@@ -311,7 +318,7 @@ function charactersOf({ text, geometry }: RecordResult): number {
   return text.length + (geometry?.length ?? 0)
 }
 
-/** How many of the first rows fit into so many characters: at least one, where there is one. */
+/** Number of leading rows that fit into this many characters; at least one if there are rows. */
 function countWithin(rows: readonly RecordResult[], characters: number): number {
   let left = characters
   const end = rows.findIndex((row) => (left -= charactersOf(row)) < 0)

@@ -8,14 +8,14 @@ import { distances } from './sieve-worker'
 
 vi.mock('../../src/geodesy', { spy: true })
 
-/** The geometry of an attestation, as it is stored. */
+/** Geometry of an attestation, as it is stored. */
 function storedOf(location: string): string {
   const values = [0n, 'EPSG:4326', 'geojson', location, [], [], [], [], '']
   const payload = AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), values)
   return decodeLocation(LOCATION_SCHEMA.uid, payload).geometry!.json
 }
 
-test('distances of stored points are measured as positions, none is prepared', () => {
+test('measures distances of stored points as positions, without preparing them', () => {
   const place = placeOf({ type: 'Point', coordinates: [13.4, 52.5] }, 'near')
   const given = [
     [0, 0],

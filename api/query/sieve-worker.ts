@@ -11,8 +11,8 @@ import {
 import { Cache } from '../http/cache'
 
 /**
- * What is asked of candidates: whether they meet the geometry, or lie within so many metres of it; and the
- * candidates, each GeoJSON as text.
+ * Task of a worker: measure candidates (GeoJSON text) against a geometry. With `radiusMeters`, a candidate
+ * passes if it lies within that many metres; otherwise if it meets the geometry.
  */
 export interface SieveTask {
   geometry: string
@@ -27,8 +27,8 @@ const large = new Cache<PreparedGeometry>('candidates', { sizeOf: (_, text) => 1
 const LARGE_CHARACTERS = 2_000
 
 /**
- * Which candidates pass, by the kernel that also signs; null where nobody can tell: of none, and of a polygon
- * without a certain inside.
+ * Decides which candidates pass, with the kernel that also computes signed results. The verdict is null for a
+ * missing geometry and for a polygon whose inside is not certain.
  */
 export function sift({ radiusMeters, ...task }: SieveTask): Verdict[] {
   return measured(task, (candidate, target) =>
@@ -36,7 +36,7 @@ export function sift({ radiusMeters, ...task }: SieveTask): Verdict[] {
   )
 }
 
-/** Distances of the candidates in whole centimetres; null where nobody can tell. */
+/** Returns distances of the candidates in whole centimetres; null for a geometry that cannot be measured. */
 export function distances(task: SieveTask): (number | null)[] {
   const from = positionOf(task.geometry)
   const found = task.candidates.map((text) => {
@@ -48,7 +48,7 @@ export function distances(task: SieveTask): (number | null)[] {
   return found.map((each) => each ?? others.next().value!)
 }
 
-/** Of a point as it is stored, or asked for; undefined for anything else. */
+/** Reads the position of a point in the stored or the requested form; undefined for any other geometry. */
 function positionOf(text: string): [number, number] | undefined {
   const [, lng, lat] = STORED_POINT.exec(text) ?? ASKED_POINT.exec(text) ?? []
   const at: [number, number] = [Number(lng), Number(lat)]
@@ -56,7 +56,7 @@ function positionOf(text: string): [number, number] | undefined {
 }
 const NUMBER = String.raw`-?\d+(?:\.\d+)?(?:e-?\d+)?`
 const COORDINATES = String.raw`"coordinates":\[(${NUMBER}),(${NUMBER})(?:,${NUMBER})?\]`
-/** Canonical JSON, and as placeOf writes what a query says. */
+/** A stored point is canonical JSON. A requested point has the member order that placeOf writes. */
 const STORED_POINT = new RegExp(String.raw`^\{${COORDINATES},"type":"Point"\}$`)
 const ASKED_POINT = new RegExp(String.raw`^\{"type":"Point",${COORDINATES}\}$`)
 

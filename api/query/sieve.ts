@@ -14,34 +14,36 @@ import { Workers, workerErrors, type WorkerLimits } from '../http/workers'
 import type { Work } from '../http/work'
 
 /**
- * Search by exact place: the database gives candidates, workers measure them with the kernel that also signs.
+ * Search by exact place: the database selects candidates, and workers measure them with the kernel that also
+ * computes signed results.
  */
 
-/** Where to search: records that meet a geometry, or are within a radius of it. */
+/** Place to search: records pass if they meet its geometry or, with a radius, lie within it. */
 export interface Place {
   /** GeoJSON text */
   geometry: string
   radiusMeters?: number
-  /** Boxes that hold everything that can pass. */
+  /** Boxes that contain every record that can pass. */
   reach: readonly Box[]
 }
 
-/** Candidates that were measured. */
+/** Candidates split by verdict. */
 export interface Sifted {
   passed: RecordResult[]
   failed: RecordResult[]
 }
 
-/** Characters of the geometries of one task. */
+/** Maximum characters of the geometries of one task. */
 export const TASK_CHARACTERS = 1_000_000
 /**
- * What is measured in this thread, in a millisecond or two, as a worker costs as much: points and small
- * shapes.
+ * Points and small shapes are measured in this thread within a millisecond or two, because passing them to a
+ * worker costs as much. Units: characters of a task, and of one geometry.
  */
 const CHARACTERS_HERE = 20_000
 const SHORT_CHARACTERS = 300
 const LIMITS: WorkerLimits = {
-  // One thread is left for others. Tasks of one client are short: it waits for the longest of another.
+  // Two slots leave one thread to other work. Tasks of one client are short: a task waits at most for the
+  // longest one of another client.
   slots: { all: 2, each: 1, waiting: 256, waitingEach: 32, waitMs: 8_000 },
   taskMs: 15_000,
   ...workerErrors(
@@ -51,8 +53,10 @@ const LIMITS: WorkerLimits = {
 }
 
 /**
- * Reads a place to search at. Throws a GeometryError; an EffortError where the geometry takes too long to
- * prepare, as the thread that serves does this. (A query string holds some 800 positions at most.)
+ * Prepares a place to search.
+ * @throws GeometryError if the geometry is invalid
+ * @throws EffortError if it takes too long to prepare, because the serving thread does so (a query string
+ *   holds at most about 800 positions)
  */
 export function placeOf(geojson: unknown, name: string, radiusMeters?: number): Place {
   const reading = readGeometry(geojson, name)
@@ -71,8 +75,9 @@ export function placeOf(geojson: unknown, name: string, radiusMeters?: number): 
 }
 
 /**
- * Hint for the refusal of a polygon that is a box at least 180 degrees wide, as maps write their view:
- * edges take the shorter way around. (One of 179 to -179 is a box across the antimeridian, and is accepted.)
+ * Returns a hint for the error about a polygon that is a box at least 180 degrees wide, which maps send as
+ * their view: its edges take the shorter way around. A box from 179 to -179 crosses the antimeridian and is
+ * accepted.
  */
 function wideBoxHint({ layout, chains, lon, lat }: Reading): string {
   if (layout.type !== 'Polygon' || chains.length > 1 || lon.length !== 5) return ''
@@ -103,9 +108,7 @@ export class Sieve {
     await this.workers.close()
   }
 
-  /**
-   * The candidates that are at the place, and those that certainly are not. Throws as `Workers.run` does.
-   */
+  /** Splits candidates into those at the place and those certainly not at it. Throws like `Workers.run`. */
   async sift(candidates: readonly RecordResult[], place: Place, work: Work): Promise<Sifted> {
     if (candidates.length === 0) return { passed: [], failed: [] }
     const { geometry, radiusMeters } = place
@@ -120,8 +123,8 @@ export class Sieve {
   }
 
   /**
-   * Distances of GeoJSON geometries from that of the place in whole centimetres; null where nobody can tell.
-   * Throws as `Workers.run` does.
+   * Returns distances of GeoJSON geometries from the geometry of the place, in whole centimetres; null for a
+   * geometry that cannot be measured. Throws like `Workers.run`.
    */
   async distances(
     candidates: readonly (string | null)[],
