@@ -12,49 +12,51 @@ import {
 import { eventOf, type EventName } from './events'
 import { recordText } from '../formats'
 
-/** Changes of a chain that are read at once. */
+/** Maximum number of changes of a chain per read. */
 const CHANGES_AT_ONCE = 100
-/** Records and boxes that one statement compares: well within its timeout, whatever the shapes. */
+/**
+ * Maximum numbers of records and boxes per statement: it stays well within its timeout for any geometries.
+ */
 const RECORDS_AT_ONCE = 100
 const BOXES_AT_ONCE = 200
 
 /**
- * A position in the changes of all chains, of one finality: the last id of each, as ids are in order within a
- * chain only. The epoch names the database and the finality: in another one, or in this one filled anew, the
- * same ids mean other changes.
+ * A position in the changes of all chains, for one finality. It holds the last id of each chain, because ids
+ * are ordered within a chain only. The epoch identifies the database and the finality. In another database,
+ * or in a database that was rebuilt, the same ids mean other changes.
  */
 export interface Position {
   epoch: string
   ids: ChangeIds
 }
 
-/** What happened to a record, as listeners get it. */
+/** A change of a record, as sent to listeners. */
 export interface RecordEvent {
   name: EventName
   chain: string
   id: string
-  /** Which change of its chain it is; `since`, in Unix milliseconds, tells the database from another one. */
+  /** Id of the change on its chain, and Unix milliseconds that distinguish its database from others. */
   change: number
   since: number
-  /** When it was logged. */
+  /** Time at which the change was logged. */
   loggedAt: Date
-  /** Where changes go on after it. */
+  /** Position after this change, from which a listener resumes. */
   position: Position
-  /** The record as it was when this was read; undefined where it is gone. */
+  /** The record at the time of the read; undefined if it no longer exists. */
   record: ChangedRecord | undefined
-  /** JSON of the record; of one that is gone its UID and chain. */
+  /** JSON of the record; if it no longer exists, JSON of its UID and chain. */
   data: string
-  /** The event in the form of Server-Sent Events. */
+  /** The event in the format of Server-Sent Events. */
   bytes: Buffer
 }
 
 /**
- * What a listener asks for: all conditions must hold, as in the list. `reorged` of a record that is gone
- * passes all of them but `chain`.
+ * Filter of a listener. All conditions must hold, as in the list of records. A `reorged` event of a record
+ * that no longer exists is checked against `chain` only.
  */
 export interface ChangeFilter {
   chain?: OneOrMore
-  /** lower-case, as the next two */
+  /** lower-case, like `subject` and `schema` */
   prover?: OneOrMore
   subject?: OneOrMore
   schema?: OneOrMore
@@ -63,33 +65,36 @@ export interface ChangeFilter {
   bbox?: Bbox
 }
 
-/** Some changes in order. */
+/** Consecutive changes. */
 export interface ChangePage {
   events: RecordEvent[]
-  /** Position after them. */
+  /** Position after these changes. */
   end: Position
-  /** Whether there are more right after them. */
+  /** True if more changes follow directly. */
   more: boolean
-  /** Whether the position is ahead of the database: a replica that lags, or one that was set back. */
+  /** True if the position is ahead of the database: a replica lags, or the database was restored. */
   ahead: boolean
-  /** Ids of the records in each box that was asked for so far. */
+  /** Ids of the records in each box that was searched so far. */
   inBox: Map<string, Set<string>>
 }
 
-/** A position that reading cannot go on from. The message says why, and is sent to the client. */
+/**
+ * Thrown for a position from which changes cannot be read. The message states the reason and is sent to
+ * clients.
+ */
 export class LostPositionError extends Error {}
 
-/** The position before the first change, in a database without records. */
+/** Position before the first change, in a database without records. */
 export function beginning(finality: Finality): Position {
   return { epoch: epochOf(finality, []), ids: {} }
 }
 
-/** The position as the `id` of an event, opaque to clients. */
+/** Encodes a position as the `id` of an event, opaque to clients. */
 export function positionText({ epoch, ids }: Position): string {
   return [epoch, ...Object.entries(ids).map(([chain, id]) => `${chain}.${id}`)].join()
 }
 
-/** Reads the `id` of an event; undefined where it is none. */
+/** Decodes the `id` of an event; undefined if it is not a position. */
 export function parsePosition(text: string): Position | undefined {
   if (text.length > 1_000 || !/^[\w-]{8}(,[a-z0-9-]+\.\d{1,15})*$/.test(text)) return undefined
   const [epoch, ...parts] = text.split(',')
@@ -99,14 +104,14 @@ export function parsePosition(text: string): Position | undefined {
   return { epoch: epoch!, ids: Object.fromEntries(ids) }
 }
 
-/** Whether no change lies between the two. */
+/** True if no change lies between the two positions. */
 export function isSamePosition(one: Position, other: Position): boolean {
   return (
     one.epoch === other.epoch && Object.keys(one.ids).every((chain) => one.ids[chain] === other.ids[chain])
   )
 }
 
-/** Where the changes are now. */
+/** Returns the position after the latest change. */
 export async function currentPosition(store: Store, finality: Finality): Promise<Position> {
   const states = await store.changesAfter(finality, {}, {}, 0)
   return {
@@ -116,8 +121,8 @@ export async function currentPosition(store: Store, finality: Finality): Promise
 }
 
 /**
- * The next changes after a position, none beyond `upTo`. Throws a LostPositionError, and an UnavailableError
- * where the database does not answer.
+ * Reads the changes that follow a position, up to `upTo`. Throws a LostPositionError, or an UnavailableError
+ * if the database does not answer.
  */
 export async function changesAfter(
   store: Store,
@@ -136,7 +141,7 @@ export async function changesAfter(
   const wanted = new Set(
     states.flatMap(({ chain, changes }) => changes.map(([, , uid]) => `${chain}-${uid}`)),
   )
-  // A record that changed again since is shown as it is now, and once more by the later change.
+  // A record that has changed again is shown in its present state, and again by its later change.
   const records = new Map(
     wanted.size
       ? (await store.changedRecords(finality, [...wanted])).map((record) => [
@@ -155,7 +160,7 @@ export async function changesAfter(
       ids[chain] = change
       const id = `${chain}-${uid}`
       const record = records.get(id)
-      // A record that is gone already is left out: its `reorged` follows.
+      // A record that no longer exists is left out: its `reorged` event follows.
       if (record || kind === 'reorged') {
         const name = eventOf(kind, finality)
         const position = { epoch, ids: { ...ids } }
@@ -168,7 +173,7 @@ export async function changesAfter(
         })
       }
     }
-  // What lies after the last one is for readers of the other finality.
+  // Any changes after the last one concern the other finality.
   for (const { chain, changes, last } of states)
     if (changes.length < CHANGES_AT_ONCE)
       ids[chain] = Math.max(ids[chain]!, Math.min(last, upTo ? (upTo.ids[chain] ?? 0) : last))
@@ -182,8 +187,9 @@ export async function changesAfter(
 }
 
 /**
- * An event of Server-Sent Events. Its data has no line break: neither Postgres nor we write one in JSON. What
- * else some readers take for one is escaped: a memo must not stop them.
+ * Encodes a Server-Sent Event. Its data has no line break: neither Postgres nor this service writes one in
+ * JSON. Other characters that some parsers treat as line breaks are escaped, so that a memo cannot break the
+ * stream.
  */
 export function eventBytes(name: EventName | 'reset', position: Position, data: string): Buffer {
   const escaped = data.replace(
@@ -192,10 +198,10 @@ export function eventBytes(name: EventName | 'reset', position: Position, data: 
   )
   return Buffer.from(`event: ${name}\nid: ${positionText(position)}\ndata: ${escaped}\n\n`)
 }
-/** Of Unicode; those of ASCII are always escaped in JSON. */
+/** Line breaks of Unicode beyond ASCII. JSON always escapes those of ASCII. */
 const OTHER_LINE_BREAKS = /[\u0085\u2028\u2029]/g
 
-/** The filters whose box is not yet compared with the page's records. */
+/** Returns the filters whose box is not yet compared with the page's records. */
 export function unlocated({ inBox }: ChangePage, filters: readonly ChangeFilter[]): ChangeFilter[] {
   return filters.filter(({ bbox }) => bbox && !inBox.has(bbox.join()))
 }
@@ -221,7 +227,9 @@ export async function locate(
   for (const [key, inside] of found) page.inBox.set(key, inside)
 }
 
-/** The events of a page that pass a filter; its box, if it has one, was located. */
+/**
+ * Returns the events of a page that pass a filter. If the filter has a box, `locate` must have run for it.
+ */
 export function eventsOf({ events, inBox }: ChangePage, filter: ChangeFilter): RecordEvent[] {
   const { chain, prover, subject, schema, locationType, bbox } = filter
   const box = bbox && inBox.get(bbox.join())

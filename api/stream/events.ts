@@ -1,14 +1,14 @@
 import type { ChangeKind, Finality } from '../store'
 
 interface EventRow {
-  /** Finality of the streams and subscriptions that get it. */
+  /** Finality of the streams and subscriptions that receive the event. */
   readonly finality: Finality | 'any'
-  /** Markdown. */
+  /** Meaning, in Markdown. */
   readonly meaning: string
   readonly data: 'the record' | 'a record, or what is gone' | 'a reason'
 }
 
-/** Events of the stream; webhooks get those about records as `record.<name>`. */
+/** Events of the stream. Webhooks receive the events about records as `record.<name>`. */
 export const EVENTS = {
   new: { finality: 'any', meaning: 'a record was added', data: 'the record' },
   revoked: { finality: 'any', meaning: 'it was revoked', data: 'the record' },
@@ -39,17 +39,17 @@ const EVENT_DATA: Readonly<Record<EventRow['data'], string>> = {
   'a reason': '`{"reason"}`',
 }
 
-/** The event that listeners of this finality get of a change. */
+/** Returns the event for a change, for listeners of this finality. */
 export function eventOf(kind: ChangeKind, finality: Finality): EventName {
   return kind === 'reorged' && finality === EVENTS.corrected.finality ? 'corrected' : kind
 }
 
-/** The `type` of a webhook's message. */
+/** Returns the `type` of a webhook message. */
 export function messageType(name: Name): string {
   return name === 'reset' ? name : `record.${name}`
 }
 
-/** All events, as cells of a table. */
+/** Returns the table of all events as cells. */
 export function eventTable(nameOf: (name: Name) => string): string[][] {
   return (Object.entries(EVENTS) as [Name, EventRow][]).map(([name, { finality, meaning, data }]) => [
     `\`${nameOf(name)}\``,

@@ -3,7 +3,7 @@ import { queryOf, readParameters } from '../http/parameters'
 import { lowered } from '../store'
 import type { ChangeFilter } from './changes'
 
-/** The filters of changes: those of the list that a change can be held against. */
+/** Filters of changes: the filters of the list that a single record can be checked against. */
 const { chain, prover, subject, schema, location_type, bbox } = FILTERS
 export const CHANGE_FILTERS = { chain, prover, subject, schema, location_type, bbox }
 const QUERY = queryOf(CHANGE_FILTERS)
@@ -13,7 +13,7 @@ export function filterOf(query: typeof QUERY.static): ChangeFilter {
   return { chain, prover, subject, schema, locationType: locationType && lowered(locationType), bbox }
 }
 
-/** The filter that a query of the stream with these texts has. Throws a RecordsError. */
+/** Reads a filter from the query texts of the stream. Throws a RecordsError. */
 export function filterOfTexts(texts: Readonly<Record<string, string>>): ChangeFilter {
   const read = readParameters({ schema: QUERY, method: '', url: '' })(texts) as
     { value: typeof QUERY.static } | { error: Error }

@@ -1,9 +1,9 @@
 /**
- * GET /api/v0/stream: changes of records as they come, as server-sent events.
+ * GET /api/v0/stream: changes of records as Server-Sent Events.
  *
- * A listener enters in routes.ts. live.ts polls the database for changes and sends them to all listeners;
- * changes.ts reads them from a position on, so that a listener that reconnects misses none. filter.ts has the
- * filters, which webhooks share.
+ * A request enters in routes.ts. live.ts polls the database for changes and sends them to all listeners.
+ * changes.ts reads the changes after a position, so that a listener that reconnects misses none. filter.ts
+ * has the filters, which webhooks share.
  */
 
 export {

@@ -22,18 +22,20 @@ import type { Work } from '../http/work'
 import { FINALITIES, type Finality, type Store } from '../store'
 
 export interface LiveOptions {
-  /** Interval between reads of the changes while anybody listens, in milliseconds. */
+  /** Interval between reads of the changes while there are listeners, in milliseconds. */
   pollMs: number
   /** Interval between heartbeats, which keep proxies from closing quiet connections, in milliseconds. */
   heartbeatMs: number
-  /** Listeners of this process, at most. */
+  /** Maximum number of listeners of this process. */
   maxListeners: number
-  /** Bytes that may be buffered for a listener before it is sent no more. */
+  /** Number of buffered bytes at which a listener is sent no more. */
   maxPendingBytes: number
-  /** A listener whose buffer stays above that for so many milliseconds is disconnected. */
+  /**
+   * Time in milliseconds after which a listener is disconnected if its buffer stays above `maxPendingBytes`.
+   */
   patienceMs: number
   /**
-   * How long a position may be ahead of the database, in milliseconds. A replica that lags catches up; a
+   * Time that a position may be ahead of the database, in milliseconds. A replica that lags catches up; a
    * database that was restored from a backup does not.
    */
   aheadMs: number
@@ -47,26 +49,32 @@ export const LIVE: LiveOptions = {
   patienceMs: 10_000,
   aheadMs: 10_000,
 }
-/** Delay after which a disconnected client reconnects, unless it chooses another one. */
+/** Delay in milliseconds after which a disconnected client reconnects, unless it chooses another one. */
 const RETRY_MS = 3_000
 /**
- * Reads for listeners that catch up, at once, of all clients and of one. The others wait: thousands that
- * reconnect at the same time must leave database connections for other reads, and many streams of one client
- * must not delay what others have missed.
+ * Maximum number of concurrent reads for listeners that catch up: of all clients, and of one client. Further
+ * reads wait. Thousands of listeners that reconnect at the same time must leave database connections for
+ * other reads, and many streams of one client must not delay other clients.
  */
 const CATCHING_UP = { all: 2, each: 1, waiting: Infinity, waitingEach: Infinity }
-/** Listeners that are written to before the event loop does other work: some milliseconds. */
+/**
+ * Number of listeners that are written to before the event loop does other work. That takes a few
+ * milliseconds.
+ */
 const WRITES_AT_ONCE = 200
 
 interface Listener {
   readonly filter: ChangeFilter
   readonly work: Work
   readonly out: ServerResponse
-  /** Whether it is at the reader's position and gets each page as it is read; else it is catching up. */
+  /**
+   * True if the listener is at the reader's position and gets each page as it is read; false while it catches
+   * up.
+   */
   live: boolean
 }
 
-/** The listeners of the stream, by what they hear of. */
+/** The listeners of the stream, by finality. */
 export class LiveRecords {
   private readonly audiences: Readonly<Record<Finality, Audience>>
   private readonly maxListeners: number
@@ -87,8 +95,8 @@ export class LiveRecords {
 
   /**
    * Adds a listener for the changes that pass the filter. Throws an UnavailableError.
-   * @param from position to go on from; null: an unknown one; undefined: from now on
-   * @param open gives the response to write to, once nothing can fail any more
+   * @param from position to resume from; null: unknown position; undefined: the current position
+   * @param open returns the response to write to, called once nothing can fail any more
    */
   async add(
     finality: Finality,
@@ -102,7 +110,7 @@ export class LiveRecords {
     await this.audiences[finality].add(filter, from, work, open)
   }
 
-  /** Ends all connections. Clients reconnect to another copy of the service and miss nothing. */
+  /** Ends all connections. Clients reconnect to another API instance and miss nothing. */
   stop(): void {
     this.stopping = true
     for (const finality of FINALITIES) this.audiences[finality].stop()
@@ -116,17 +124,20 @@ export class LiveRecords {
  */
 class Audience {
   private readonly listeners = new Set<Listener>()
-  /** Live listeners, by filter. */
+  /** Live listeners, grouped by filter. */
   private readonly groups = new Map<string, { filter: ChangeFilter; members: Set<Listener> }>()
   private joining = 0
-  /** The reader's position, and that of every live listener. */
+  /** Position of the reader and of every live listener. */
   private position: Position = { epoch: '', ids: {} }
   private telling = false
   /** Resolves once the reader has a position; undefined while there is none. */
   private reader: Promise<void> | undefined
   private stopping = false
   private outage = false
-  /** Many listeners reconnect at once, most from the same position: what follows it is read once. */
+  /**
+   * Cache of pages: many listeners reconnect at once, most from the same position, so that each page is read
+   * once.
+   */
   private readonly pages = new Cache<Promise<ChangePage>>('change pages')
 
   constructor(
@@ -185,7 +196,7 @@ class Audience {
     return started
   }
 
-  /** The reader: sends changes to all live listeners until there are none. */
+  /** Runs the reader: sends changes to all live listeners until there are none. */
   private async read(): Promise<void> {
     const heartbeat = setInterval(() => void this.beat(), this.options.heartbeatMs)
     let ahead = 0
@@ -197,7 +208,7 @@ class Audience {
         ahead = page.ahead ? ahead || performance.now() : 0
         if (ahead && performance.now() - ahead > this.options.aheadMs)
           throw new LostPositionError('The database was set back.')
-        // Listeners with other boxes may have gone live meanwhile.
+        // Listeners with other boxes may have become live in the meantime.
         for (let missing; (missing = unlocated(page, this.filters())).length;)
           await locate(this.store, page, missing)
         await this.tell(page)
@@ -216,7 +227,9 @@ class Audience {
     return [...this.groups.values()].map(({ filter }) => filter)
   }
 
-  /** Sends a page to the live listeners. A listener that joins from here on is already at the page's end. */
+  /**
+   * Sends a page to the live listeners. A listener that joins during the send is already at the page's end.
+   */
   private async tell(page: ChangePage): Promise<void> {
     const before = this.position
     this.position = page.end
@@ -224,7 +237,7 @@ class Audience {
     const whole = [Buffer.concat(page.events.map(({ bytes }) => bytes))]
     const tasks = [...this.groups.values()].flatMap(({ filter, members }) => {
       const events = eventsOf(page, filter)
-      // The buffers of events are shared: concatenating them would copy them for each filter.
+      // Listeners share the buffers of events. Concatenation would copy them for each filter.
       const bytes = events.length === page.events.length ? whole : events.map((event) => event.bytes)
       return bytes.length ? [...members].map((listener) => ({ listener, bytes })) : []
     })
@@ -241,15 +254,18 @@ class Audience {
 
   private async beat(): Promise<void> {
     for (const [i, { out, live }] of [...this.listeners].entries()) {
-      // With the position, so that a listener without matching events does not reconnect from an old one. Not
-      // during a send: some listeners have the page by then and some do not.
+      // Sends the position, so that a listener without matching events does not reconnect from an old one.
+      // During a page's send the position is left out, because only some listeners have the page.
       if (live && !this.telling) out.write(`:\nid: ${positionText(this.position)}\n\n`)
       else if (out.writableLength === 0) out.write(':\n\n')
       if (i % WRITES_AT_ONCE === WRITES_AT_ONCE - 1) await setImmediate()
     }
   }
 
-  /** Sends a listener what lies between a position and the reader's, at its own pace; then it is live. */
+  /**
+   * Sends a listener the changes between a position and the reader's, at its own pace; then the listener is
+   * live.
+   */
   private async catchUp(listener: Listener, from: Position): Promise<void> {
     const { filter, out } = listener
     let position = from
@@ -269,7 +285,8 @@ class Audience {
           listener,
           eventsOf(page, filter).map(({ bytes }) => bytes),
         )
-        // The position is from a copy of the service that is ahead: wait, unless the database was set back.
+        // The position comes from an API instance whose database is ahead. Wait, unless this database was
+        // restored.
         standing = isSamePosition(page.end, position) ? standing || performance.now() : 0
         position = page.end
         if (standing && performance.now() - standing > this.options.aheadMs)
@@ -291,7 +308,7 @@ class Audience {
   private nextPage(from: Position, upTo: Position, work: Work): Promise<ChangePage> {
     const key = `${positionText(from)} ${positionText(upTo)}`
     const read = () => this.pages.of(key, () => changesAfter(this.store, this.finality, from, upTo))
-    // Once more when it is its turn: a listener of another client may have read it.
+    // Checks the cache again after the wait: a listener of another client may have read the page.
     return this.pages.get(key) ?? this.withSlot(work, read)
   }
 
@@ -311,7 +328,7 @@ class Audience {
     return out.writableLength > this.options.maxPendingBytes
   }
 
-  /** Whether the listener's buffer drained in time. */
+  /** Resolves to true if the listener's buffer drained in time. */
   private async drained(listener: Listener): Promise<boolean> {
     for (
       const until = performance.now() + this.options.patienceMs;
@@ -350,13 +367,13 @@ class Audience {
     }
   }
 
-  /** Tells listeners to load the list again and to go on from the reader's position. */
+  /** Requests listeners to reload the list and to resume from the reader's position. */
   private reset(listeners: readonly Listener[], reason: string): void {
     const bytes = eventBytes('reset', this.position, JSON.stringify({ reason }))
     for (const listener of listeners) write(listener, [bytes])
   }
 
-  /** Logs the begin and the end of an outage, and nothing between. */
+  /** Logs the start and the end of an outage only. */
   private note(error: Error | undefined): void {
     if (this.stopping || this.outage === (error !== undefined)) return
     this.outage = error !== undefined

@@ -11,7 +11,10 @@ import { eventTable } from './events'
 import { CHANGE_FILTERS, filterOf } from './filter'
 import type { LiveRecords } from './live'
 
-/** One address (IPv6: /64) may stand for many people; no browser opens more than six streams itself. */
+/**
+ * Maximum number of streams per client address (IPv6: /64). Many people may share an address; a browser opens
+ * at most six streams.
+ */
 const STREAMS_PER_CLIENT = 50
 const QUERY = queryOf({
   ...CHANGE_FILTERS,
@@ -56,9 +59,7 @@ const SCHEMA = {
   },
 }
 
-/**
- * GET /location-records/stream: what happens to records, as Server-Sent Events (docs/reference/streams.md).
- */
+/** GET /location-records/stream: changes of records as Server-Sent Events (docs/reference/streams.md). */
 export function streamRoutes({ live }: { live: LiveRecords }) {
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = scope.withTypeProvider<TypeBoxTypeProvider>()
@@ -70,7 +71,8 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
       closed()
     })
 
-    // The answer of GET never ends, so HEAD has none. Without this route, HEAD would look for a UID `stream`.
+    // The response to GET never ends, so HEAD is not supported. Without this route, HEAD would look for a UID
+    // `stream`.
     app.head('/location-records/stream', { schema: { hide: true } }, (_request, reply) => {
       void reply.header('allow', 'GET')
       throw new RecordsError('method-not-allowed', 'HEAD is not possible here; use GET')
@@ -103,7 +105,7 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
   }
 }
 
-/** Sends the head of the answer, and takes the rest of it away from Fastify and its timers. */
+/** Sends the head of the response, and detaches the response from Fastify and its timers. */
 function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw'] {
   reply.hijack()
   request.raw.socket.setTimeout(0)
@@ -114,9 +116,9 @@ function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw']
     ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache, no-transform',
-    // Else nginx holds events back until it has some kilobytes of them.
+    // Without this header nginx holds events back until it has buffered several kilobytes.
     'x-accel-buffering': 'no',
-    // No request follows a stream on its connection: a stop of the service need not wait for one.
+    // No request follows a stream on its connection, so that a stop of the service need not wait for one.
     connection: 'close',
   } as Record<string, string>)
   return reply.raw
@@ -129,8 +131,9 @@ function readFinality(text: string, name: string): Finality {
 }
 
 /**
- * Where to begin; undefined: now. The header is newer than the parameter: a browser repeats the URL by
- * itself, with the header of the last event. It cannot correct a wrong header, so that is null and no error.
+ * Returns the position to start from; undefined: the current one. The header takes precedence over the
+ * parameter: a browser repeats the URL itself, with the header of the last event. The browser cannot correct
+ * an invalid header, so this returns null instead of an error.
  */
 function startOf(
   header: string | string[] | undefined,
