@@ -15,18 +15,20 @@ import { ChangeReader } from './reader'
 import type { DeadLetter, WebhookStore } from './store'
 
 export interface DelivererOptions extends PostOptions {
-  /** Interval between looks for changes and for what is due, milliseconds. */
+  /** Interval between reads of changes and checks for due messages, in milliseconds. */
   pollMs: number
-  /** How long a process that is silent keeps its subscriptions, and how often one is heard, milliseconds. */
+  /** Time that a silent process keeps its subscriptions, and interval of its renewals, in milliseconds. */
   leaseMs: number
   renewMs: number
-  /** How often what others changed of its subscriptions is taken in, milliseconds. */
+  /** Interval at which changes that others made to its subscriptions are read, in milliseconds. */
   syncMs: number
-  /** The pause after the first failure, milliseconds; it grows threefold up to six hours. */
+  /**
+   * Pause after the first failure, in milliseconds. It triples after each further failure, up to six hours.
+   */
   firstPauseMs: number
-  /** For how long a message is tried, milliseconds. */
+  /** Time for which a message is retried, in milliseconds. */
   giveUpMs: number
-  /** Monotonic milliseconds, by which tries, failures and messages age; set in tests. */
+  /** Monotonic clock in milliseconds, by which tries, failures and messages age; set in tests. */
   elapsed: () => number
 }
 const DELIVERY: DelivererOptions = {
@@ -42,27 +44,30 @@ const DELIVERY: DelivererOptions = {
 }
 const WANTED_AT_ONCE = 50
 const FORGET_EVERY_MS = 3_600_000
-/** How long a stop waits for answers; what is sent without one is sent again by another process. */
+/**
+ * Time that a stop waits for responses, in milliseconds. A message without a response is sent again by
+ * another process.
+ */
 const STOP_MS = 2_000
 
 /**
- * Sends the changes of records to subscribers. A subscription is held by one process at a time, which has a
- * lease in the database, and no request goes on when that is over. It gets one message at a time, in the
- * order of the changes, each until it is taken or has failed for three days (delivery.ts has its states).
- * What was taken is written right after, so a crash repeats messages, with the same id and bytes, and loses
- * none.
+ * Sends the changes of records to subscribers. One process at a time holds a subscription. It has a lease in
+ * the database, and no request outlasts the lease. The subscription receives one message at a time, in the
+ * order of the changes. Each message is sent until the receiver accepts it or has failed for three days
+ * (delivery.ts has the states). Acceptance is written immediately, so that a crash repeats messages, with the
+ * same id and bytes, and loses none.
  */
 export class Deliverer {
   private readonly held = new Map<string, Held>()
   private syncAt = -Infinity
-  /** When all subscriptions were last looked through for changes, by performance.now(). */
+  /** Time of the last completed read of changes for all subscriptions, by performance.now(). */
   private lookedAt = 0
   private readonly redelivering = new Set<string>()
   private readonly stopping = new AbortController()
   private running: Promise<unknown> | undefined
   private outage = false
   private isRenewing = false
-  /** Messages that became dead letters. */
+  /** Number of messages that became dead letters. */
   private died = 0
   private counts: Readonly<Record<string, number>> = {}
   private delay: Histogram | undefined
@@ -100,7 +105,7 @@ export class Deliverer {
     this.running ??= Promise.all([this.keepLease(), this.run()])
   }
 
-  /** Waits for what is on its way, writes how far it got, and gives the subscriptions to others. */
+  /** Waits for the requests under way, writes the progress, and releases the subscriptions. */
   async stop(): Promise<void> {
     this.stopping.abort()
     await this.running
@@ -115,7 +120,7 @@ export class Deliverer {
     await this.sender.close()
   }
 
-  /** Registers what this process did. */
+  /** Registers the metrics of this process. */
   register(registry: Registry): void {
     this.delay = registerFigures(registry, {
       messages: () => ({ ...this.posts.figures, dead: this.died }),
@@ -129,7 +134,7 @@ export class Deliverer {
     return this.stopping.signal.aborted
   }
 
-  /** The subscriptions that it delivers for. */
+  /** Returns the subscriptions that this process delivers for. */
   private mine(): Held[] {
     return this.lease.isHeld ? [...this.held.values()].filter(({ state }) => !isOver(state)) : []
   }
@@ -137,7 +142,7 @@ export class Deliverer {
   private waitingSeconds(): { working: number; failing: number } {
     const mine = this.mine()
     const now = this.options.elapsed()
-    // A look that does not end is as bad as a message that does not go.
+    // A read of changes that does not end is as bad as a message that is not accepted.
     let working = mine.length ? performance.now() - this.lookedAt : 0
     let failing = 0
     for (const { trouble, items } of mine.map(({ state }) => state))
@@ -168,7 +173,7 @@ export class Deliverer {
     }
   }
 
-  /** Apart from all else, as a look for changes may take longer than a lease. */
+  /** Runs separately from the other loops, because a read of changes may take longer than a lease. */
   private async keepLease(): Promise<void> {
     while (!this.isStopping) {
       try {
@@ -182,21 +187,22 @@ export class Deliverer {
     }
   }
 
-  /** Renews the lease, and takes free subscriptions. */
+  /** Renews the lease, and acquires free subscriptions. */
   private async renew(): Promise<void> {
     const renewed = await this.lease.renew(async () => {
-      // Nobody has what is written under a new name.
+      // Progress that is written under a new name would not apply to any subscription.
       await this.keeper.keep()
       for (const held of this.held.values()) this.drop(held)
     })
-    // From the next time on: API instances that start together share what there is.
+    // Subscriptions are acquired from the second renewal on, so that API instances that start together share
+    // them.
     const taken = renewed ? await this.webhooks.take(this.lease.holder) : 0
     if (taken === 0 && performance.now() < this.syncAt) return
     await this.sync()
     this.syncAt = performance.now() + this.options.syncMs
   }
 
-  /** Takes in what was taken, and what others changed of its subscriptions. */
+  /** Reads the subscriptions that were acquired, and the changes that others made to them. */
   private async sync(): Promise<void> {
     const { holder } = this.lease
     await this.keeper.keep()
@@ -213,13 +219,13 @@ export class Deliverer {
     for (const letter of await this.webhooks.wanted(holder, WANTED_AT_ONCE)) void this.redeliver(letter)
   }
 
-  /** Sends nothing more. What is on its way comes first; what follows it is read then. */
+  /** Stops sending for a subscription. A request under way ends first; what follows it is read after that. */
   private drop(held: Held): void {
     this.apply(held, { type: 'dropped' })
     this.keeper.forget(held)
   }
 
-  /** Takes in an event, and does what follows from it. */
+  /** Applies an event, and performs its consequences. */
   private apply(held: Held, event: DeliveryEvent): void {
     const { position, trouble } = held.state
     held.state = step(held.state, event)
@@ -229,7 +235,7 @@ export class Deliverer {
     if (event.type === 'read') void this.deliver(held)
   }
 
-  /** Sends what a subscription has, one message after another, as far as it is taken. */
+  /** Sends the messages of a subscription in sequence, as long as the receiver accepts them. */
   private async deliver(held: Held): Promise<void> {
     const { elapsed, giveUpMs } = this.options
     while (isDue(held.state, elapsed())) {
@@ -251,13 +257,13 @@ export class Deliverer {
     }
   }
 
-  /** Takes in how a try went. */
+  /** Applies the outcome of a try. */
   private settle(held: Held, item: Item, { error, status, retryAfter }: Outcome): void {
     const { elapsed, firstPauseMs, giveUpMs } = this.options
     const now = elapsed()
     const { trouble } = held.state
     if (error === undefined) {
-      // Not of a replay, nor of what waited for a process to be started.
+      // Excludes replays and messages that waited for a process to start.
       if (!trouble && item.isNew) this.delay?.observe((now - item.since) / 1000)
       this.apply(held, { type: 'taken' })
     } else {
@@ -282,7 +288,7 @@ export class Deliverer {
     this.keeper.soon()
   }
 
-  /** Tries a dead letter once more, in addition to the messages of its subscription. */
+  /** Retries a dead letter, in addition to the messages of its subscription. */
   private async redeliver(letter: DeadLetter): Promise<void> {
     const key = `${letter.subscription} ${letter.message}`
     const held = this.held.get(letter.subscription)
@@ -293,13 +299,13 @@ export class Deliverer {
       const outcome = await this.posts.try(held.row, message, 'failing', () => !isOver(held.state))
       if (outcome) await this.webhooks.tried(letter, outcome.error)
     } catch {
-      // It is still wanted: the next look finds it.
+      // The request for this retry stays stored, so that the next check finds it.
     } finally {
       this.redelivering.delete(key)
     }
   }
 
-  /** Logs the begin and the end of an outage, and nothing between. */
+  /** Logs the start and the end of an outage only. */
   private note(error: Error | undefined): void {
     if (this.isStopping || this.outage === (error !== undefined)) return
     this.outage = error !== undefined

@@ -4,52 +4,49 @@ import type { Message } from './message'
 /**
  * The deliveries of one subscription by the process that holds it, as a state machine without I/O.
  *
- *     reading --read, lost--> waiting --begun--> sending --taken---------> waiting or reading
- *                                ^  |               | \----refused (410)-> disabled
- *                                |  +--expired      |
- *                                |  (dead letter)   |
- *                                +---failed, interrupted
+ * reading --read, lost--> waiting --begun--> sending --taken---------> waiting or reading ^  |
+ * | \----refused (410)-> disabled |  +--expired      | |  (dead letter)   | +---failed, interrupted
  *
- * A subscription that somebody changed, or whose lease is over, is `dropped` in any phase. A `sending` one is
- * `leaving` until its request ends, so that nobody sends its next message meanwhile.
+ * A subscription that somebody changed, or whose lease has ended, is `dropped` in any phase. A `sending` one
+ * is `leaving` until its request ends, so that nobody sends its next message in the meantime.
  */
 export type Phase = 'reading' | 'waiting' | 'sending' | 'leaving' | 'disabled' | 'dropped'
 
 export interface Item {
   readonly message: Message
-  /** Where the subscription is once it was handled. */
+  /** Position of the subscription after this message is handled. */
   readonly after: Position
-  /** Since when it waits to be sent, by `elapsed`. */
+  /** Time from which the message waits to be sent, by `elapsed`. */
   readonly since: number
-  /** True if its change was logged since this process delivers for the subscription. */
+  /** True if its change was logged after this process began to deliver for the subscription. */
   readonly isNew: boolean
-  /** Set in the message that changes were lost. */
+  /** Set in the message that reports lost changes. */
   readonly reset?: { readonly reason: string; readonly at: Date }
 }
 
-/** Failures since the last message that was taken; times by `elapsed`. */
+/** Failures since the last accepted message; times by `elapsed`. */
 export interface Trouble {
   readonly failures: number
   readonly since: number
-  /** 0: at once. */
+  /** Time of the next try; 0: immediately. */
   readonly nextTry: number
   readonly error: string | null
 }
 
 export interface Delivery {
   readonly phase: Phase
-  /** Before the next change that is read; undefined: where the changes are now. */
+  /** Position before the next change to read; undefined: the current end of the changes. */
   readonly position: Position | undefined
-  /** What lies before the position and waits to be sent, in order; a reset is alone. */
+  /** Messages before the position that wait to be sent, in order. A reset is always the only one. */
   readonly items: readonly Item[]
   readonly trouble: Trouble | undefined
 }
 
 export type DeliveryEvent =
-  /** Where the changes are now; there is nothing to send yet. */
+  /** The current end of the changes was found; there is nothing to send yet. */
   | { readonly type: 'located'; readonly position: Position }
   | { readonly type: 'read'; readonly items: readonly Item[]; readonly end: Position }
-  /** The position cannot be read from: what follows is the message that says so. */
+  /** Changes cannot be read from the position. The item is the message that reports this. */
   | { readonly type: 'lost'; readonly item: Item }
   | { readonly type: 'begun' | 'taken' | 'interrupted' | 'expired' | 'dropped' }
   | {
@@ -59,7 +56,7 @@ export type DeliveryEvent =
       readonly pauseMs: number
     }
 
-/** `rest`: waiting if there is something to send, else reading. */
+/** Phases after an event. `rest` means waiting if there is something to send, else reading. */
 const PHASES: Record<Phase, Partial<Record<DeliveryEvent['type'], Phase | 'rest'>>> = {
   reading: { located: 'reading', read: 'rest', lost: 'waiting', dropped: 'dropped' },
   waiting: { begun: 'sending', expired: 'rest', dropped: 'dropped' },
@@ -75,7 +72,7 @@ const PHASES: Record<Phase, Partial<Record<DeliveryEvent['type'], Phase | 'rest'
   dropped: { dropped: 'dropped' },
 }
 
-/** The state after an event. Throws an Error for an event that the phase does not have. */
+/** Returns the state after an event. Throws an Error if the phase does not allow the event. */
 export function step(state: Delivery, event: DeliveryEvent): Delivery {
   const phase = PHASES[state.phase][event.type]
   if (phase === undefined) throw new Error(`a ${state.phase} subscription cannot be ${event.type}`)
@@ -115,12 +112,12 @@ export function isDue({ phase, trouble }: Delivery, now: number): boolean {
   return phase === 'waiting' && (trouble?.nextTry ?? 0) <= now
 }
 
-/** True if the first message has failed for so long that it becomes a dead letter. */
+/** True if the first message has failed for long enough to become a dead letter. */
 export function isOverdue({ items, trouble }: Delivery, now: number, giveUpMs: number): boolean {
   return trouble !== undefined && now - Math.max(items[0]!.since, trouble.since) >= giveUpMs
 }
 
-/** True if this process has nothing more to do with the subscription, but what is on its way. */
+/** True if this process has nothing more to do for the subscription, apart from a request under way. */
 export function isOver({ phase }: Delivery): boolean {
   return phase === 'dropped' || phase === 'leaving'
 }

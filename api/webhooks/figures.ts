@@ -1,17 +1,17 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Figures of a process that delivers, read when they are asked for. */
+/** Metrics of a process that delivers, evaluated when they are requested. */
 export interface Figures {
-  /** Tries and dead letters by outcome. */
+  /** Number of tries and dead letters, by outcome. */
   messages(): Readonly<Record<string, number>>
   held(): number
-  /** Subscriptions by state, whoever delivers for them. */
+  /** Number of subscriptions by state, of all processes. */
   subscriptions(): Readonly<Record<string, number>>
-  /** How long a message waits at most, by receivers. */
+  /** Longest wait of a message in seconds, by state of the receivers. */
   waitingSeconds(): Readonly<Record<string, number>>
 }
 
-/** Registers the figures for Prometheus; returns the histogram of delays. */
+/** Registers the metrics for Prometheus, and returns the histogram of delays. */
 export function registerFigures(registry: Registry, figures: Figures): Histogram {
   const registers = [registry]
   new Counter({

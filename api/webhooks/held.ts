@@ -11,9 +11,9 @@ export interface Held {
 }
 
 /**
- * A subscription as its row says.
- * @param now `elapsed`. A failure in the future counts as one of now, and a wait that is longer than any is
- *   over: the clock of the database was set back
+ * Creates the state of a subscription from its row.
+ * @param now `elapsed`. A failure in the future counts as a failure now, and a wait longer than the longest
+ * pause counts as over: both mean that the clock of the database was set back
  */
 export function heldOf(row: HeldRow, now: number, momentOf: (time: Date) => number): Held {
   const { failures, failingMs, waitMs, resetReason, resetAt } = row
@@ -40,7 +40,7 @@ export function heldOf(row: HeldRow, now: number, momentOf: (time: Date) => numb
   }
 }
 
-/** What the row says of a subscription. @param now `elapsed` */
+/** Returns the progress to write to the row of a subscription. @param now `elapsed` */
 export function progressOf({ row, state }: Held, now: number): Progress {
   const { phase, position, items, trouble } = state
   const { reset } = items[0] ?? {}
@@ -58,7 +58,7 @@ export function progressOf({ row, state }: Held, now: number): Progress {
   }
 }
 
-/** The message that changes were lost, to send at the position after them. */
+/** Creates the message that reports lost changes, to send at the position after them. */
 export function resetItem(
   subscription: string,
   position: Position,

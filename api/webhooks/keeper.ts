@@ -1,10 +1,10 @@
 import { progressOf, type Held } from './held'
 import type { DeadLetter, WebhookStore } from './store'
 
-/** What went on is written this long after it did, so that one statement writes all of it. */
+/** Delay in milliseconds before progress is written, so that one statement writes the progress of many. */
 const KEEP_AFTER_MS = 20
 
-/** Writes how far deliveries got, and dead letters. What cannot be written is written later. */
+/** Writes the progress of deliveries, and dead letters. If a write fails, it is repeated later. */
 export class Keeper {
   private readonly noted = new Set<Held>()
   private dead: DeadLetter[] = []
@@ -14,7 +14,7 @@ export class Keeper {
   /**
    * @param holder name of the lease
    * @param elapsed monotonic milliseconds
-   * @param onRefused called with a subscription that this process has no more, or that is disabled
+   * @param onRefused called with a subscription that this process no longer holds, or that is disabled
    */
   constructor(
     private readonly webhooks: WebhookStore,
@@ -28,7 +28,7 @@ export class Keeper {
     return this.noted.size === 0
   }
 
-  /** Has the state of a subscription written at the next time. */
+  /** Schedules the state of a subscription for the next write. */
   note(held: Held): void {
     this.noted.add(held)
   }
@@ -48,7 +48,7 @@ export class Keeper {
     }, KEEP_AFTER_MS)
   }
 
-  /** Writes what was noted. One after another: an older state must not be written over a newer one. */
+  /** Writes the scheduled states. Writes run in sequence: an older state must not overwrite a newer one. */
   keep(): Promise<void> {
     const kept = this.keeping.then(() => this.write())
     this.keeping = kept.catch(() => {})

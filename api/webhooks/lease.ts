@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { WebhookStore } from './store'
 
-/** The lease of a process in the database, and the database's time. */
+/** Lease of a process in the database, with the time of the database. */
 export class Lease {
-  /** Name of the holder; a new one after each lease that it lost. */
+  /** Name of the holder. It changes after each lost lease. */
   holder = ''
-  /** Until when the lease is certain, by performance.now(). */
+  /** Time until which the lease is certain, by performance.now(). */
   private until = -Infinity
   private lapse: NodeJS.Timeout | undefined
-  /** Unix milliseconds of the database when `elapsed` was 0, as of the last renewal. */
+  /** Time of the database in Unix milliseconds at which `elapsed` was 0, computed at the last renewal. */
   private epoch = NaN
 
   /**
@@ -27,19 +27,21 @@ export class Lease {
     return performance.now() < this.until
   }
 
-  /** Time of the database, also after a step of this machine's clock. */
+  /** Time of the database. It does not jump if the clock of this machine is changed. */
   get time(): Date {
     return new Date(this.epoch + this.elapsed())
   }
 
-  /** Converts a time of the database to `elapsed`: now, if it is in the future, as its clock was set back. */
+  /**
+   * Converts a time of the database to `elapsed`. A time in the future becomes now: the clock was set back.
+   */
   momentOf(time: Date): number {
     return Math.min(time.getTime() - this.epoch, this.elapsed())
   }
 
   /**
-   * Renews the lease; false if it was lost, or never was, and is a new one.
-   * @param onLoss called before there is a new one
+   * Renews the lease. Returns false if it was lost or did not exist, and a new one was entered.
+   * @param onLoss called before the new lease is entered
    */
   async renew(onLoss: () => Promise<void>): Promise<boolean> {
     const began = performance.now()
@@ -54,14 +56,14 @@ export class Lease {
     this.until = began + this.leaseMs
     clearTimeout(this.lapse)
     this.lapse = setTimeout(() => {
-      // Timers run up to two milliseconds early. A request that begins then would not be cut off.
+      // Timers run up to two milliseconds early. A request that starts in that time would not be aborted.
       this.until = -Infinity
       this.onLapse()
     }, this.until - performance.now())
     return renewed !== undefined
   }
 
-  /** Gives up the lease, so that others need not wait for its end. */
+  /** Releases the lease, so that others need not wait for its end. */
   async release(): Promise<void> {
     await this.webhooks.release(this.holder).catch(() => {})
     clearTimeout(this.lapse)

@@ -2,29 +2,29 @@ import { createHash } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { messageType, type RecordEvent } from '../stream'
 
-/** A message as it is sent: its body is the same at every try, by any process. */
+/** A message as it is sent. Its body is the same at every try, by any process. */
 export interface Message {
-  /** Standard Webhooks' webhook-id: the same at every try, another one for each subscription. */
+  /** Standard Webhooks' webhook-id: the same at every try, different for each subscription. */
   id: string
   body: string
 }
 
 const LONGEST_PAUSE_MS = 6 * 3_600_000
-/** How much a receiver may ask for by Retry-After: the longest pause there is. */
+/** Longest pause that a receiver may request with Retry-After, in milliseconds. */
 export const LONGEST_WISH_MS = 24 * 3_600_000
 
-/** The body of the message about an event: JSON of `type`, `timestamp` and `data`. */
+/** Returns the body of the message about an event: JSON of `type`, `timestamp` and `data`. */
 export function bodyOf({ name, loggedAt, data }: RecordEvent): string {
   return `{"type":"${messageType(name)}","timestamp":"${loggedAt.toISOString()}","data":${data}}`
 }
 
-/** A webhook-id: what makes the message one. */
+/** Returns a webhook-id, derived from the values that make a message unique. */
 export function messageId(subscription: string, ...parts: readonly (string | number)[]): string {
   const hash = createHash('sha256').update([subscription, ...parts].join(' '))
   return `msg_${hash.digest('base64url').slice(0, 27)}`
 }
 
-/** The headers of a try. @param secrets each signs, so that a receiver may know either */
+/** Returns the headers of a try. @param secrets each of them signs, so that a receiver may know either */
 export function headersOf(
   { id, body }: Message,
   secrets: readonly string[],
@@ -39,7 +39,10 @@ export function headersOf(
   }
 }
 
-/** The pause after so many failed tries in a row, milliseconds; a receiver may ask for a longer one. */
+/**
+ * Returns the pause in milliseconds after a number of consecutive failures. A receiver may request a longer
+ * one.
+ */
 export function pauseAfter(
   failures: number,
   firstPauseMs: number,

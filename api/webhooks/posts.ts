@@ -4,7 +4,7 @@ import { Semaphore } from '../http/semaphore'
 import { headersOf, type Message } from './message'
 import type { HeldRow } from './store'
 
-/** How a try ended. `error` says why the message was not taken; undefined: it was. */
+/** Outcome of a try. `error` states why the receiver did not accept the message; undefined if it did. */
 export interface Outcome {
   readonly error?: string
   readonly status?: number
@@ -12,9 +12,12 @@ export interface Outcome {
 }
 
 export interface PostOptions {
-  /** How long a receiver may take for an answer, milliseconds. */
+  /** Time limit for a receiver's response, in milliseconds. */
   readonly timeoutMs: number
-  /** Requests at once, of all and to one host: for receivers that work, and for those that have failed. */
+  /**
+   * Maximum number of concurrent requests, in all and to one host: for receivers that work, and for those
+   * that have failed.
+   */
   readonly atOnce: {
     readonly working: { all: number; each: number }
     readonly failing: { all: number; each: number }
@@ -23,18 +26,18 @@ export interface PostOptions {
 
 const ERROR_CHARACTERS = 300
 
-/** Requests to receivers, limited in all and to each host. */
+/** Sends requests to receivers, limited in all and per host. */
 export class Posts {
-  /** Tries that a receiver took or did not take. */
+  /** Number of tries that receivers accepted and did not accept. */
   readonly figures = { delivered: 0, failed: 0 }
   private readonly working: Semaphore
   private readonly failing: Semaphore
-  /** Requests that are on their way. */
+  /** Requests under way. */
   private readonly requests = new Set<AbortController>()
 
   /**
    * @param stopping ends the wait for slots
-   * @param lease no request begins without it; gives the time of signatures
+   * @param lease required for a request to start; provides the time of signatures
    */
   constructor(
     private readonly sender: SafeSender,
@@ -42,7 +45,7 @@ export class Posts {
     private readonly lease: { readonly isHeld: boolean; readonly time: Date },
     private readonly stopping: AbortSignal,
   ) {
-    // Each that waits for a slot listens to it.
+    // Each try that waits for a slot listens to this signal, so the limit of listeners is off.
     setMaxListeners(0, stopping)
     const unbounded = { waiting: Infinity, waitingEach: Infinity }
     this.working = new Semaphore({ ...options.atOnce.working, ...unbounded })
@@ -50,8 +53,8 @@ export class Posts {
   }
 
   /**
-   * One try, once there is a slot; undefined: none began, or it was cut off.
-   * @param isWanted asked once there is a slot
+   * Runs one try once there is a slot; undefined if the request did not start or was aborted.
+   * @param isWanted called once there is a slot
    */
   async try(
     row: HeldRow,
@@ -75,7 +78,7 @@ export class Posts {
     }
   }
 
-  /** Ends all requests that are on their way, whatever their receivers would answer. */
+  /** Aborts all requests under way. */
   cutOff(): void {
     for (const request of this.requests) request.abort()
   }
@@ -84,7 +87,7 @@ export class Posts {
     const { timeoutMs } = this.options
     const request = new AbortController()
     const late = new Error(`no answer within ${timeoutMs / 1000} seconds`)
-    // Not AbortSignal.any() with a timeout: that timeout may be collected as garbage, and never ends it.
+    // Not AbortSignal.any() with a timeout: that timeout may be garbage-collected, and then never fires.
     const timer = setTimeout(() => request.abort(late), timeoutMs)
     this.requests.add(request)
     try {
@@ -97,7 +100,7 @@ export class Posts {
       if (status >= 200 && status < 300) return { status }
       return { error: `the receiver answered ${status}`, status, retryAfter }
     } catch (error) {
-      // By the end of the lease or by a stop, which says nothing of the receiver.
+      // Aborted by the end of the lease or by a stop, neither of which is a failure of the receiver.
       if (request.signal.aborted && request.signal.reason !== late) return undefined
       return { error: failureOf(error as NodeJS.ErrnoException) }
     } finally {
@@ -107,9 +110,10 @@ export class Posts {
   }
 }
 
-/** Why there was no answer, for the operator of the receiver. */
+/** Returns why there was no response, for the operator of the receiver. */
 function failureOf({ code, message }: NodeJS.ErrnoException): string {
-  // OpenSSL's message: an address, "error", a number, "SSL routines", a function, the reason, a file.
+  // Format of OpenSSL's message: an address, "error", a number, "SSL routines", a function, the reason, a
+  // file.
   const [, reason] = /:error:[^:]*:SSL routines:[^:]*:([^:]+)/.exec(message) ?? []
   if (reason === 'wrong version number') return 'no TLS at this port: is it one of http?'
   if (reason) return `the TLS handshake failed: ${reason}`

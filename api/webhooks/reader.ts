@@ -17,17 +17,22 @@ import type { Lease } from './lease'
 import { bodyOf, messageId } from './message'
 import type { HeldRow, WebhookStore } from './store'
 
-/** Positions that are read from at a look: most subscriptions share one. */
+/** Maximum number of positions per read. Most subscriptions share one position. */
 const POSITIONS_AT_ONCE = 16
-/** As for listeners of the stream: a replica that lags catches up in this time. */
+/**
+ * Time in milliseconds that a position may be ahead of the database, as for listeners of the stream: a
+ * replica that lags catches up in this time.
+ */
 const AHEAD_MS = 10_000
 
-/** Reads changes for the subscriptions that have nothing to send. Those at one position share a read. */
+/**
+ * Reads changes for the subscriptions that have nothing to send. Subscriptions at one position share a read.
+ */
 export class ChangeReader {
-  /** By position, since when the database has not got as far, by performance.now(). */
+  /** Time since which the database is behind a position, by position, by performance.now(). */
   private readonly aheadSince = new Map<string, number>()
 
-  /** @param on called with what was found for a subscription */
+  /** @param on called with the event found for a subscription */
   constructor(
     private readonly store: Store,
     private readonly webhooks: WebhookStore,
@@ -36,12 +41,15 @@ export class ChangeReader {
     private readonly on: (held: Held, event: DeliveryEvent) => void,
   ) {}
 
-  /** Returns true if there is more right after. Throws if the database does not answer. */
+  /**
+   * Reads changes for the subscriptions. Returns true if more follow directly. Throws if the database does
+   * not answer.
+   */
   async read(all: Iterable<Held>): Promise<boolean> {
     const groups = await this.groups(all)
     for (const key of this.aheadSince.keys()) if (!groups.has(key)) this.aheadSince.delete(key)
     let more = groups.size > POSITIONS_AT_ONCE
-    // Those far behind take turns; the largest groups go first.
+    // The largest groups go first; the others alternate.
     const largest = [...groups].sort(([, one], [, other]) => other.length - one.length)
     const turn = [
       ...largest.slice(0, POSITIONS_AT_ONCE / 2),
@@ -54,7 +62,7 @@ export class ChangeReader {
     return more
   }
 
-  /** The subscriptions to read for, by finality and position. */
+  /** Groups the subscriptions to read for, by finality and position. */
   private async groups(all: Iterable<Held>): Promise<Map<string, Held[]>> {
     const groups = new Map<string, Held[]>()
     const now = new Map<string, Position>()
@@ -62,7 +70,7 @@ export class ChangeReader {
       const { finality } = held.row
       if (held.state.phase === 'reading' && !held.state.position) {
         if (!now.has(finality)) now.set(finality, await currentPosition(this.store, finality))
-        // It may have been dropped meanwhile.
+        // The subscription may have been dropped in the meantime.
         if (held.state.phase === 'reading') this.on(held, { type: 'located', position: now.get(finality)! })
       }
       if (held.state.phase !== 'reading') continue
@@ -118,7 +126,9 @@ export class ChangeReader {
     return page.more
   }
 
-  /** What is sent about these events: as whoever sent it first has stored it. */
+  /**
+   * Returns the bodies of the messages about these events, as stored by the process that sent each one first.
+   */
   private async bodiesFor(
     finality: HeldRow['finality'],
     events: ReadonlySet<RecordEvent>,

@@ -16,7 +16,7 @@ export interface WebhookAdminParts {
   store: Store
   webhooks: WebhookStore
   sender: SafeSender
-  /** Who knows it may do all of this. */
+  /** Key that grants full access to these routes. */
   adminKey: string
   /** Unix milliseconds */
   clock: () => number
@@ -81,7 +81,10 @@ const ERRORS = recordsErrors({
 const UNKNOWN = { 404: recordsError('There is no such subscription, or message.') }
 const OF_FILE = { 409: recordsError('It is one of WEBHOOKS_FILE: change the file.') }
 
-/** What OpenAPI says of a route; the handlers check requests themselves. `response`: undefined for none. */
+/**
+ * OpenAPI description of a route. The handlers check requests themselves. `response` is undefined if there is
+ * no body.
+ */
 const route = (
   operationId: string,
   summary: string,
@@ -109,7 +112,7 @@ const route = (
 })
 
 /**
- * /admin/v0/webhooks: subscriptions of webhooks, for clients that know the key (docs/reference/webhooks.md).
+ * /admin/v0/webhooks: webhook subscriptions, for clients with the admin key (docs/reference/webhooks.md).
  * Errors are those of the Records API.
  */
 export function webhookAdminRoutes(parts: WebhookAdminParts) {
@@ -136,7 +139,7 @@ function checkRequests(app: FastifyInstance, adminKey: string): void {
       body?: TObject
     }
     knownTexts(request.query as Record<string, unknown>, Object.keys(querystring?.properties ?? {}))
-    // Postgres takes it in no text.
+    // Postgres does not store this character in a text.
     const given = Object.values({ ...(request.params as object), ...(request.query as object) })
     if (given.some((value) => String(value).includes('\0')))
       throw new RecordsError('invalid-request', 'Expected an address without NUL (%00)')
@@ -150,7 +153,7 @@ function checkRequests(app: FastifyInstance, adminKey: string): void {
   })
 }
 
-/** Routes that make, show and end subscriptions. */
+/** Routes that create, show and delete subscriptions. */
 function subscriptionRoutes(app: FastifyInstance, { webhooks, sender }: WebhookAdminParts): void {
   app.post(
     '/webhooks',
@@ -321,14 +324,14 @@ function deadLetterRoutes(app: FastifyInstance, { webhooks }: WebhookAdminParts)
 const idOf = (request: FastifyRequest) => (request.params as { id: string }).id
 const queryOf = (request: FastifyRequest) => request.query as Record<string, string | undefined>
 
-/** The subscription with this id. Throws a RecordsError. */
+/** Returns the subscription with this id. Throws a RecordsError if it does not exist. */
 async function known(webhooks: WebhookStore, id: string): Promise<SubscriptionRow> {
   const row = await webhooks.get(id)
   if (!row) throw new RecordsError('not-found', `There is no subscription '${id.slice(0, 64)}'`)
   return row
 }
 
-/** One that was made here: the others are changed in their file. */
+/** Returns a subscription that was made by this API. The others can only be changed in the settings file. */
 async function own(webhooks: WebhookStore, id: string): Promise<SubscriptionRow> {
   const row = await known(webhooks, id)
   if (row.source === 'file')
@@ -340,7 +343,7 @@ async function own(webhooks: WebhookStore, id: string): Promise<SubscriptionRow>
   return row
 }
 
-/** Throws if replaying from this position would send a `reset`, and lose what was not delivered yet. */
+/** Throws if a replay from this position would send a `reset`, and lose undelivered messages. */
 async function expectKept(store: Store, text: string, finality: Finality): Promise<void> {
   const position = parsePosition(text)
   const problem = (why: string) =>
@@ -357,13 +360,13 @@ async function expectKept(store: Store, text: string, finality: Finality): Promi
   }
 }
 
-/** Throws a RecordsError that names the place. */
+/** Reads a body of this schema. Throws a RecordsError that names the field. */
 function bodyOf<T extends TObject>(schema: T, body: unknown): Static<T> {
   if (Value.Check(schema, body)) return body
   throw new RecordsError('invalid-request', bodyProblem(Object.keys(schema.properties), schema, body))
 }
 
-/** The problem of each field of a body, of any that does not fit the schema. */
+/** The rule of each field, for the error about a body that does not match its schema. */
 const EXPECTED: Readonly<Record<string, string>> = {
   url: 'expected an http(s) URL of at most 2048 characters',
   finality: 'expected final or latest',

@@ -1,13 +1,13 @@
 import { apiConnections, translated, type DatabaseServers } from '../store'
 import type { GivenSubscription } from './subscriptions'
 
-/** A subscription that this process delivers for. */
+/** Row of a subscription that this process delivers for. */
 export interface HeldRow {
   id: string
   url: string
   finality: 'latest' | 'final'
   filter: Record<string, string>
-  /** Those that sign, the newest first. */
+  /** Secrets that sign, the newest first. */
   secrets: string[]
   position: string | null
   resetReason: string | null
@@ -17,11 +17,11 @@ export interface HeldRow {
   failingMs: number | null
   waitMs: number | null
   version: string
-  /** Time of the database when it was read. */
+  /** Time of the database at the read. */
   readAt: Date
 }
 
-/** A subscription as its operator sees it; secrets are not shown. */
+/** A subscription as shown to its operator, without secrets. */
 export interface SubscriptionRow {
   id: string
   source: 'file' | 'admin'
@@ -29,7 +29,7 @@ export interface SubscriptionRow {
   finality: 'latest' | 'final'
   filter: Record<string, string>
   state: 'active' | 'failing' | 'disabled'
-  /** Before the next change that is sent; null: it begins where the changes are. */
+  /** Position before the next change to send; null: the subscription starts at the end of the changes. */
   position: string | null
   failures: number
   last_error: string | null
@@ -39,7 +39,7 @@ export interface SubscriptionRow {
   created_at: Date
 }
 
-/** A dead letter as its operator sees it. */
+/** A dead letter as shown to its operator. */
 export interface DeadLetterRow {
   number: number
   message: string
@@ -50,7 +50,7 @@ export interface DeadLetterRow {
   wanted_at: Date | null
 }
 
-/** What a deliverer writes of a subscription. */
+/** Columns that a deliverer writes of a subscription. */
 export type Progress = Pick<
   HeldRow,
   'id' | 'version' | 'position' | 'resetReason' | 'resetAt' | 'failures' | 'failingMs' | 'waitMs'
@@ -64,7 +64,7 @@ export interface DeadLetter {
   error: string
 }
 
-/** What is sent of a change. */
+/** Body of the message about a change. */
 export interface StoredBody {
   chain: string
   since: number
@@ -72,11 +72,11 @@ export interface StoredBody {
   body: string
 }
 
-/** Bodies are needed as long as their changes, which are kept for 7 days, and three more of tries. */
+/** Days that bodies are stored. Changes are kept for 7 days and tried for 3 more; one day is a margin. */
 const BODIES_KEPT_DAYS = 11
 const DEAD_LETTERS_KEPT_DAYS = 30
 const FORGOTTEN_AT_ONCE = 5_000
-/** How long a secret signs on after another one has replaced it. */
+/** Hours that a replaced secret continues to sign. */
 const OLD_SECRET_HOURS = 24
 const STATE = `CASE WHEN disabled IS NOT NULL THEN 'disabled' WHEN failures > 0 THEN 'failing' ELSE 'active' END`
 const SHOWN = `id, source, url, finality, filter, position, failures, last_error,
@@ -84,7 +84,7 @@ const SHOWN = `id, source, url, finality, filter, position, failures, last_error
   ${STATE} AS state,
   (SELECT count(*)::int FROM webhook_dead_letter WHERE subscription = row.id) AS dead_letters`
 
-/** The statements of webhooks, all on the primary. */
+/** SQL statements of webhooks, all on the primary. */
 export class WebhookStore {
   private readonly config = apiConnections(3, {})
 
@@ -95,8 +95,8 @@ export class WebhookStore {
   }
 
   /**
-   * Makes the subscriptions of the settings file what it says; one whose finality changes begins anew.
-   * @param kept ids of those that stay as they are, as their entries are wrong
+   * Applies the subscriptions of the settings file. One whose finality changes starts again.
+   * @param kept ids of subscriptions that stay unchanged, because their entries are invalid
    */
   async setFile(given: readonly GivenSubscription[], kept: readonly string[] = []): Promise<void> {
     await this.query(
@@ -127,8 +127,8 @@ export class WebhookStore {
   }
 
   /**
-   * Renews the lease of a holder, and ends those that were not renewed in time. Returns the time of the
-   * database. Undefined: its own lease was ended, and what it had may be others' now.
+   * Renews the lease of a holder, and ends leases that were not renewed in time. Returns the time of the
+   * database; undefined if this holder's own lease had ended, so that others may hold its subscriptions.
    */
   async renew(holder: string, leaseMs: number): Promise<Date | undefined> {
     const [row] = await this.query<{ now: Date }>(
@@ -142,10 +142,11 @@ export class WebhookStore {
     return row?.now
   }
 
-  /** Takes its share of the subscriptions that no holder with a lease has; answers how many. */
+  /** Assigns to the holder its share of the subscriptions without a leased holder. Returns their number. */
   async take(holder: string): Promise<number> {
-    // Who takes a row changes its version: what somebody took since this statement began is left to them.
-    // Each holder has an order of its own, so that those who take at once seldom want the same.
+    // An assignment changes the version of the row, so that rows which others took since this statement began
+    // are skipped. Each holder has its own order, so that concurrent holders seldom compete for the same
+    // rows.
     const rows = await this.query<{ id: string }>(
       `WITH free AS MATERIALIZED (
          SELECT id, version FROM webhook_subscription AS row WHERE disabled IS NULL
@@ -162,7 +163,7 @@ export class WebhookStore {
     return rows.length
   }
 
-  /** The versions of the enabled subscriptions of a holder, by id. */
+  /** Returns the versions of the enabled subscriptions of a holder, by id. */
   async versions(holder: string): Promise<Map<string, string>> {
     const rows = await this.query<{ id: string; version: string }>(
       'SELECT id, version FROM webhook_subscription WHERE holder = $1 AND disabled IS NULL',
@@ -171,7 +172,7 @@ export class WebhookStore {
     return new Map(rows.map(({ id, version }) => [id, version]))
   }
 
-  /** How many subscriptions there are in each state, whoever has them. */
+  /** Returns the number of subscriptions in each state, of all holders. */
   async counts(): Promise<Record<SubscriptionRow['state'], number>> {
     const rows = await this.query<{ state: SubscriptionRow['state']; count: number }>(
       `SELECT ${STATE} AS state, count(*)::int FROM webhook_subscription GROUP BY 1`,
@@ -183,7 +184,7 @@ export class WebhookStore {
     }
   }
 
-  /** Those of these subscriptions that the holder has. */
+  /** Returns those of the given subscriptions that the holder has. */
   held(holder: string, ids: readonly string[]): Promise<HeldRow[]> {
     return this.query<HeldRow>(
       `SELECT id, url, finality, filter, CASE WHEN old_until > now() THEN secrets ELSE secrets[1:1] END AS secrets,
@@ -196,8 +197,8 @@ export class WebhookStore {
   }
 
   /**
-   * Writes how far deliveries got, and what was given up; only where the holder still has the subscription,
-   * as it knew it. Answers the ids of those.
+   * Writes progress and dead letters, for subscriptions that the holder still has in the version that it
+   * knows. Returns the ids of these subscriptions.
    */
   async keep(
     holder: string,
@@ -226,7 +227,7 @@ export class WebhookStore {
     return new Set(rows.map(({ id }) => id))
   }
 
-  /** Stores what is sent of these changes, unless it is there; answers what is there. */
+  /** Stores the bodies of these changes unless they are stored already. Returns the stored ones. */
   async storeBodies(finality: string, bodies: readonly StoredBody[]): Promise<StoredBody[]> {
     const given = JSON.stringify(bodies)
     const columns = 'given (chain text, since bigint, change bigint, body text)'
@@ -244,7 +245,7 @@ export class WebhookStore {
     )
   }
 
-  /** Dead letters that somebody wants to be tried again, of subscriptions of this holder. */
+  /** Returns dead letters of this holder's subscriptions for which a retry was requested. */
   wanted(holder: string, atMost: number): Promise<DeadLetter[]> {
     return this.query<DeadLetter>(
       `SELECT subscription, message, body, attempts, error FROM webhook_dead_letter AS letter
@@ -254,7 +255,7 @@ export class WebhookStore {
     )
   }
 
-  /** Notes how another try of a dead letter went; error: undefined where it was taken. */
+  /** Records the outcome of a retry of a dead letter; error: undefined if it was accepted. */
   async tried({ subscription, message }: DeadLetter, error: string | undefined): Promise<void> {
     if (error === undefined)
       await this.query('DELETE FROM webhook_dead_letter WHERE subscription = $1 AND message = $2', [
@@ -269,12 +270,12 @@ export class WebhookStore {
       )
   }
 
-  /** Ends the lease of a holder, so that others need not wait for what it has. */
+  /** Ends the lease of a holder, so that others need not wait for its subscriptions. */
   async release(holder: string): Promise<void> {
     await this.query('DELETE FROM webhook_holder WHERE holder = $1', [holder])
   }
 
-  /** Deletes bodies and dead letters that are old. */
+  /** Deletes old bodies and dead letters. */
   async forget(): Promise<void> {
     await this.query(
       `WITH bodies AS (
@@ -285,7 +286,7 @@ export class WebhookStore {
     )
   }
 
-  /** Adds a subscription unless there are `atMost`; undefined: there are. */
+  /** Adds a subscription; undefined if there are already `atMost` of them. */
   async add(given: GivenSubscription, atMost: number): Promise<SubscriptionRow | undefined> {
     const { id, url, finality, filter, secrets } = given
     const [row] = await this.query<SubscriptionRow>(
@@ -296,7 +297,7 @@ export class WebhookStore {
     return row
   }
 
-  /** In the order of ids. */
+  /** Returns a page of subscriptions in the order of their ids. */
   list(after: string, limit: number): Promise<SubscriptionRow[]> {
     return this.query<SubscriptionRow>(
       `SELECT ${SHOWN} FROM webhook_subscription AS row WHERE id > $1 ORDER BY id LIMIT $2`,
@@ -312,12 +313,12 @@ export class WebhookStore {
     return rows[0]
   }
 
-  /** Its deliverer sends nothing more from its next look on. */
+  /** Deletes a subscription. Its deliverer stops at its next check. */
   async remove(id: string): Promise<void> {
     await this.query(`DELETE FROM webhook_subscription WHERE id = $1 AND source = 'admin'`, [id])
   }
 
-  /** From now on this secret signs; the one before too, for a day. */
+  /** Replaces the secret. The previous one continues to sign for a day. */
   async rotate(id: string, secret: string): Promise<void> {
     await this.query(
       `UPDATE webhook_subscription SET secrets = ARRAY[$2, secrets[1]], version = version + 1,
@@ -326,7 +327,7 @@ export class WebhookStore {
     )
   }
 
-  /** Goes on from this position, with nothing held against the receiver. */
+  /** Moves a subscription to this position, and clears its failures. */
   async replay(id: string, position: string): Promise<void> {
     await this.query(
       `UPDATE webhook_subscription SET position = $2, reset_reason = NULL, reset_at = NULL, failures = 0,
@@ -335,7 +336,7 @@ export class WebhookStore {
     )
   }
 
-  /** The last change of each chain up to a time, of those that are kept. */
+  /** Returns the last stored change of each chain up to a time. */
   async changesUntil(time: Date): Promise<Record<string, number>> {
     const rows = await this.query<{ chain: string; last: number }>(
       `SELECT chain, greatest(forgotten, (SELECT max(id) FROM record_change AS change
@@ -353,7 +354,7 @@ export class WebhookStore {
     )
   }
 
-  /** Has a dead letter tried once more; answers whether there is one. */
+  /** Requests a retry of a dead letter. Returns true if the dead letter exists. */
   async want(subscription: string, message: string): Promise<boolean> {
     const rows = await this.query<{ message: string }>(
       `UPDATE webhook_dead_letter SET wanted_at = now() WHERE subscription = $1 AND message = $2 RETURNING message`,

@@ -6,12 +6,12 @@ import { filterOfTexts } from '../stream'
 import type { SafeSender } from '../outgoing'
 import { SettingsError, parseSettingsFile, schemaProblems } from '../../src/config'
 
-/** At most so many subscriptions. */
+/** Maximum number of subscriptions. */
 export const MOST_SUBSCRIPTIONS = 10_000
-/** Bytes that Standard Webhooks asks of a secret: 24 to 64. */
+/** Pattern of a secret. Standard Webhooks requires 24 to 64 bytes. */
 const SECRET = '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$'
 
-/** What is asked of a subscription, by the settings file and the admin API alike. */
+/** Fields of a subscription, in the settings file and in the admin API. */
 export const SUBSCRIPTION_FIELDS = {
   url: Type.String({ maxLength: 2_048, description: 'Where messages are posted.' }),
   finality: Type.Optional(
@@ -39,7 +39,7 @@ const ROW = Type.Object(
   { additionalProperties: false },
 )
 
-/** A subscription as it is asked for; secrets with the newest first. */
+/** A subscription as requested; its secrets are ordered with the newest first. */
 export interface GivenSubscription {
   id: string
   url: string
@@ -52,14 +52,14 @@ export interface GivenSubscription {
 export interface WebhooksFile {
   subscriptions: GivenSubscription[]
   /**
-   * Entries that are not read: why, and the id of the subscription that then stays as it was, if it has one.
+   * Refused entries: the reason, and the id of the subscription that stays unchanged, if the entry has one.
    */
   refused: { id: string | undefined; problem: string }[]
 }
 
 /**
- * Reads WEBHOOKS_FILE. An entry that is wrong is refused by itself. Throws a SettingsError if the file is not
- * a list at all.
+ * Reads WEBHOOKS_FILE. An invalid entry is refused on its own. Throws a SettingsError if the file is not a
+ * list.
  */
 export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile {
   let value: unknown
@@ -91,7 +91,7 @@ export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile
   return { subscriptions: [...subscriptions.values()], refused }
 }
 
-/** What is wrong with an address or a filter; undefined: nothing. */
+/** Returns the problem of an address or a filter; undefined if both are valid. */
 export function problemOf(
   { url, filter = {} }: Pick<Static<typeof ROW>, 'url' | 'filter'>,
   sender: SafeSender,
@@ -107,7 +107,7 @@ export function problemOf(
   }
 }
 
-/** Whether the library takes a secret. */
+/** True if the library of Standard Webhooks accepts a secret. */
 export function isSecret(text: string): boolean {
   try {
     return new RegExp(SECRET).test(text) && Boolean(new Webhook(text))
