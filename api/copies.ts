@@ -11,7 +11,7 @@ import { RequestCounter } from './http/limits'
 import { Nonces } from './http/nonces'
 import { registerRedis, SharedRedis, type SharedCount, type SharedMarks } from './http/redis'
 
-/** Asked of the primary process by a copy. */
+/** Request from a copy to the primary process. */
 interface Question {
   id: number
   ask: keyof SharedMarks | 'figures'
@@ -24,25 +24,26 @@ interface Answer {
   id: number
   answer: SharedCount | boolean | string | undefined
 }
-/** Messages of others, such as those of prom-client, have no `ask`. */
+/** Messages of other libraries, such as prom-client, have no `ask`. */
 type Message = Question | { ask?: undefined } | 'listening'
 
-/** The pause before a copy that has ended is started again; it doubles until a copy has run steadily. */
+/** Pause before a copy that ended is restarted. It doubles until a copy has run steadily. */
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
 /** How long a copy may take to stop: longer than its own limit for requests under way. */
 const STOP_MS = 8_000
 /**
- * A primary that does not answer in this time is out of reach. It waits 5 s for the figures of a busy copy.
+ * Time limit for answers of the primary, in milliseconds. After it, the primary counts as unreachable. For
+ * figures it is 6 s because the primary waits 5 s for those of a busy copy.
  */
 const ANSWER_MS = { count: 1_000, reserve: 1_000, claim: 1_000, figures: 6_000 }
 
 /**
- * Several copies of the API, as processes that listen on one port (node:cluster), which this process starts,
- * starts again when they end, and stops. They serve on cores of their own and share nothing but rate limits
- * and used nonces, which this process keeps, in Redis where there is one. The exit code of a copy that
- * cannot start becomes that of this process.
+ * Runs several copies of the API as processes that listen on one port (node:cluster). This process starts,
+ * restarts and stops them. Each copy runs on its own core. They share only rate limits and used nonces, which
+ * this process stores, in Redis if it is configured. If a copy cannot start, this process exits with the
+ * copy's exit code.
  */
 export async function runCopies(settings: Settings): Promise<void> {
   const logger = openLog(settings.logLevel)
@@ -53,8 +54,8 @@ export async function runCopies(settings: Settings): Promise<void> {
   const own = new Registry()
   if (redis) registerRedis(own, redis)
   const allFigures = async () => `${await figures.clusterMetrics()}\n${await own.metrics()}`
-  // As undefined goes for what is out of reach, a copy refuses what it cannot tell.
-  /** What each copy has reserved, by key: it ends with the copy. */
+  // undefined means that Redis is unreachable. A copy refuses a nonce that it cannot check.
+  /** Units that each copy has reserved, by key. They are released when the copy ends. */
   const reserved = new Map<number, Map<string, number>>()
   const reserve = async (copy: number, key: string, units: number) => {
     const own = reserved.get(copy) ?? new Map<string, number>()
@@ -94,7 +95,7 @@ export async function runCopies(settings: Settings): Promise<void> {
     process.exitCode = code
     void Promise.all(copiesNow().map(stop)).then(() => process.exit(code))
   }
-  /** Runs a copy for ever; resolves once it listens for the first time. */
+  /** Keeps a copy running. Resolves once it listens for the first time. */
   const keepRunning = (number: number) =>
     new Promise<void>((listens) => {
       const run = async (): Promise<void> => {
@@ -113,7 +114,8 @@ export async function runCopies(settings: Settings): Promise<void> {
           })
           const code = await endOf(copy)
           if (stopping) return
-          // Settings that are wrong now stay wrong; what fails at its first start is told to who started it.
+          // Invalid settings stay invalid, so a restart would not help. A copy that fails before it ever
+          // listens ends the service, so that the operator sees the error.
           if (code === 2 || !hasListened) return end(code)
           if (performance.now() - started > STEADY_MS) rest = RESTART_MS
           logger.error(
@@ -125,7 +127,7 @@ export async function runCopies(settings: Settings): Promise<void> {
       }
       void run()
     })
-  // One first: what keeps it from starting is told once.
+  // Starts one copy first, so that an error at the start is reported once.
   await keepRunning(1)
   await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => keepRunning(i + 2)))
   logger.info(
@@ -135,12 +137,12 @@ export async function runCopies(settings: Settings): Promise<void> {
   process.send?.('listening')
 }
 
-/** What the copies of one or several machines share by REDIS_URL; undefined without it. */
+/** Redis connection that the copies of one or several machines share; undefined without REDIS_URL. */
 export function redisOf({ redisUrl }: Settings, logger: Logger): SharedRedis | undefined {
   return redisUrl === undefined ? undefined : new SharedRedis(redisUrl, logger)
 }
 
-/** What the primary process keeps for the copies, and knows of them. */
+/** Client of the primary process, in a copy: shared rate limits, used nonces and figures. */
 export class PrimaryProcess implements SharedMarks {
   private readonly waiting = new Map<number, (answer: Answer['answer']) => void>()
   private asked = 0
@@ -161,7 +163,7 @@ export class PrimaryProcess implements SharedMarks {
     return (await this.ask('claim', key, ms)) as boolean | undefined
   }
 
-  /** The figures of the processes of all copies, added up, as Prometheus reads them. */
+  /** Returns the summed figures of all copies, in Prometheus's text format. */
   async figures(): Promise<string | undefined> {
     return (await this.ask('figures', '', 0)) as string | undefined
   }
@@ -171,7 +173,7 @@ export class PrimaryProcess implements SharedMarks {
   private ask(ask: Question['ask'], key: string, ms: number, by = 1): Promise<Answer['answer']> {
     const id = this.asked++
     return new Promise<Answer['answer']>((resolve) => {
-      // An answer may have arrived while this process was busy: it is read before setImmediate runs.
+      // An answer may have arrived while this process was busy. It is read before setImmediate runs.
       const timer = setTimeout(() => setImmediate(resolve, undefined), ANSWER_MS[ask])
       const settle = (answer: Answer['answer']) => {
         clearTimeout(timer)
@@ -190,14 +192,15 @@ function copiesNow(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter((copy) => copy !== undefined)
 }
 
-/** The exit code; 1 for a copy that was killed. */
+/** Resolves to the exit code of the copy; 1 if it was killed. */
 function endOf(copy: Worker): Promise<number> {
   return new Promise((resolve) => copy.once('exit', (code: number | null) => resolve(code ?? 1)))
 }
 
 /**
- * Closes the connection that was on its way to a copy when it ended, so that its client learns of it at once:
- * Node leaves it open for ever. One at a time is on its way, and one that was taken is closed here already.
+ * Closes the connection that was being passed to a copy when the copy ended, so that its client learns of it
+ * at once. Node would leave it open indefinitely. At most one connection is in transit, and one that the copy
+ * accepted is already closed here.
  */
 function closeWhatIsNotTaken(copy: Worker): void {
   const { process } = copy

@@ -30,19 +30,19 @@ import { Deliverer, readWebhooksFile, WebhookStore } from './webhooks'
 const NO_IPFS =
   'IPFS_GATEWAYS: the optional packages that read IPFS are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
 
-/** How what webhooks need of the database at the start is tried while it does not answer. */
+/** Retries for the database reads of webhooks at the start: every second until the database answers. */
 const UNTIL_ANSWERED = { attempts: Infinity, pauseMs: () => 1_000 }
 
-/** An API that is complete but does not listen yet. */
+/** A complete API that does not listen yet. */
 export interface Api {
   readonly app: FastifyInstance
-  /** Starts what runs in the background, once the API listens. */
+  /** Starts the background work, once the API listens. */
   readonly start: () => void
-  /** Closes what the app was made of, once the app is closed. */
+  /** Releases the parts of the app, after the app is closed. */
   readonly close: () => Promise<void>
 }
 
-/** One process of the API: opens it and listens; on a signal closes it in the reverse order. */
+/** Runs one process of the API: opens it and listens. On a signal, closes its parts in reverse order. */
 export async function serve(settings: Settings): Promise<void> {
   const { app, start, close } = await openApi(settings, openLog(settings.logLevel))
   await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
@@ -52,7 +52,7 @@ export async function serve(settings: Settings): Promise<void> {
   start()
 }
 
-/** The API of these settings. Throws a SettingsError if they cannot be followed. */
+/** Builds the API for these settings. Throws a SettingsError if they cannot be applied. */
 export async function openApi(settings: Settings, logger: Logger): Promise<Api> {
   const clock = () => Date.now()
   addLocationSchemas(settings.locationSchemas)
@@ -111,7 +111,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
     limits: {
       indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
       maxLagSeconds,
-      // Without an endpoint it is not known.
+      // Without an RPC endpoint it is unknown whether the chain is local.
       isLocal: ({ id }) => attesters.get(id)?.reader.wasLocal ?? true,
     },
     redis,
@@ -137,7 +137,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
   return {
     app,
     start: () => {
-      // In the background: the other APIs do not wait for it.
+      // Runs in the background, because the other APIs do not depend on it.
       void graphql.start()
       void noteAttesters(store.servers, attesters.values(), logger, closing.signal)
       void webhooks.start()
@@ -154,7 +154,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
   }
 }
 
-/** Who sends changes to subscribers. Throws a SettingsError where their file is not a list. */
+/** Creates the deliverer of webhooks. Throws a SettingsError if the settings file is not a list. */
 function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
   const rows = new WebhookStore(store.servers)
   if (!webhooks) return { start: () => warnOfSilence(rows, logger) }
@@ -180,7 +180,9 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
   return { deliverer, start, admin }
 }
 
-/** Subscriptions outlive the settings that made them: nothing is sent, and nobody would know why. */
+/**
+ * Warns if stored subscriptions exist but webhooks are off: nothing is sent then, and no error would show it.
+ */
 async function warnOfSilence(rows: WebhookStore, logger: Logger): Promise<void> {
   const { active, failing } = await retry(() => rows.counts(), UNTIL_ANSWERED)
   if (active + failing > 0)
@@ -190,7 +192,7 @@ async function warnOfSilence(rows: WebhookStore, logger: Logger): Promise<void> 
     )
 }
 
-/** By chain id, the nodes on this machine that pages may ask; none unless the settings say so. */
+/** Local nodes that pages may call, by chain id; empty unless the settings enable them. */
 function localNodesOf({ localNodes, chains }: Settings): Record<number, string> {
   const reached = chains.flatMap(({ chain, rpcUrls }) =>
     rpcUrls.filter(isLoopback).map((url) => [chain.id, url] as const),
@@ -198,7 +200,7 @@ function localNodesOf({ localNodes, chains }: Settings): Record<number, string> 
   return Object.fromEntries(localNodes ? reached : [])
 }
 
-/** By chain id, who signs for it. Logs which chains can be signed for. */
+/** Connects the signer of each chain, by chain id, and logs which chains the API can sign for. */
 async function connectAttesters(settings: Settings, logger: Logger, clock: () => number) {
   const identity = await loadIdentity(settings, logger)
   const attesters = new Map(
@@ -226,7 +228,10 @@ async function connectAttesters(settings: Settings, logger: Logger, clock: () =>
   return attesters
 }
 
-/** Throws a SettingsError where IPFS is to be read and its packages are not installed. */
+/**
+ * Creates the fetcher of offchain documents. Throws a SettingsError if IPFS is enabled and its packages are
+ * not installed.
+ */
 async function fetcherOf(
   { offchainUris, ipfsGateways }: Pick<Settings, 'offchainUris' | 'ipfsGateways'>,
   logger: Logger,

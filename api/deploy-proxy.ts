@@ -13,8 +13,8 @@ const USAGE =
 const NAME = 'Geospatial Attestation Service'
 
 /**
- * `npm run deploy-proxy`: deploys EAS's PermissionedEIP712Proxy before a chain's EAS, sent and owned by the
- * signer. It shows what it costs first, and with --dry-run nothing else.
+ * `npm run deploy-proxy`: deploys EAS's PermissionedEIP712Proxy for a chain's EAS contract. The signer sends
+ * the transaction and owns the proxy. The command shows the cost first; with --dry-run it then stops.
  */
 async function main(): Promise<void> {
   const { chain: slug, name, dryRun, yes } = readArguments()
@@ -111,7 +111,7 @@ async function confirmed(): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim())
 }
 
-/** The receipt of a transaction, however long it takes; shows for how long it has waited. */
+/** Waits for the receipt of a transaction without a time limit, and shows the time waited. */
 async function mined(provider: JsonRpcProvider, hash: string) {
   for (const started = performance.now(); ;) {
     const receipt = await provider.getTransactionReceipt(hash)

@@ -2,11 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import { SettingsError } from '../src/config'
 import { onStop } from '../src/process'
 
-/** How long requests under way may take after a stop. */
+/** Time that requests under way may take after a stop, in milliseconds. */
 const STOP_TIMEOUT_MS = 5_000
 
 /**
- * Runs the main function of a process. Wrong settings exit with 2 and without a stack, other errors with 1.
+ * Runs the main function of a process. Invalid settings exit with status 2 and no stack, other errors with
+ * status 1.
  */
 export function runProcess(main: () => Promise<void>): void {
   main().catch((error: Error) => {
@@ -17,7 +18,7 @@ export function runProcess(main: () => Promise<void>): void {
 
 /**
  * Listens, and sends 'listening' to the parent process. When the process has to end, stops listening, then
- * calls `close`. Throws a SettingsError when it cannot listen there.
+ * calls `close`. Throws a SettingsError if it cannot listen at this address.
  * @param prefix of the settings HOST and PORT, for the error
  */
 export async function listenUntilStopped(
@@ -41,7 +42,10 @@ export async function listenUntilStopped(
   process.send?.('listening')
 }
 
-/** Why it is not possible to listen there, and what to do; undefined where settings are not the cause. */
+/**
+ * Returns why the process cannot listen at this address and the remedy; undefined if the settings are not the
+ * cause.
+ */
 function listenFault(
   code: string | undefined,
   host: string,

@@ -42,9 +42,9 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   counter: RequestCounter
   rateLimitPerHour: number
   recordsRateLimitPerHour: number
-  /** Requests signed by a wallet; undefined: their headers are ignored. */
+  /** Rate limits of wallet-signed requests. If undefined, the signature headers are ignored. */
   walletTier?: WalletTier
-  /** Subscriptions by an admin key; undefined: there is no /admin. */
+  /** Admin API of webhook subscriptions. If undefined, /admin does not exist. */
   webhookAdmin?: Omit<WebhookAdminParts, 'store' | 'clock'> | undefined
   /** Raw GraphQL; undefined in some tests. */
   graphql?: GraphqlBackend
@@ -52,26 +52,29 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   trustProxy: readonly string[]
   /** Unset in tests. */
   logger?: FastifyBaseLogger
-  /** Monotonic milliseconds; set in tests. */
+  /** Monotonic clock in milliseconds; set in tests. */
   elapsed?: () => number
-  /** Milliseconds; set in tests. */
+  /** Time limits in milliseconds; set in tests. */
   timeouts?: { request: number; answer: number }
   live?: Partial<LiveOptions>
-  /** Bytes of vector tiles that are kept. Default: 64 MiB. */
+  /** Size of the cache of vector tiles in bytes. Default: 64 MiB. */
   tileCacheBytes?: number
-  /** Bytes of answers of records that are kept. Default: 32 MiB. */
+  /** Size of the cache of record responses in bytes. Default: 32 MiB. */
   pageCacheBytes?: number
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
-/** Bytes. A geometry of 100,000 positions with all digits fits, and is parsed in less than 100 ms. */
+/**
+ * Maximum size of a request body in bytes. A geometry of 100,000 positions with all digits fits, and is
+ * parsed in less than 100 ms.
+ */
 const BODY_LIMIT = 5 * 1_048_576
 const TILE_CACHE_BYTES = 64 * 1_048_576
 const PAGE_CACHE_BYTES = 32 * 1_048_576
-/** Milliseconds for a request to arrive, and for its answer: a measurement may take 20 s. */
+/** Time limits in milliseconds for a request to arrive, and for its response: a measurement may take 20 s. */
 const TIMEOUTS = { request: 10_000, answer: 28_000 }
 
-/** The HTTP server, complete but not listening. */
+/** Builds the HTTP server, complete but not listening. */
 export async function buildServer(parts: ServerParts): Promise<FastifyInstance> {
   const timeouts = parts.timeouts ?? TIMEOUTS
   const app = makeFastify(parts, timeouts)
@@ -156,13 +159,13 @@ function makeFastify(
       requireHostHeader: false,
     },
     forceCloseConnections: 'idle',
-    // Requests that arrive while the server stops are answered, in the form of their API.
+    // Requests that arrive while the server stops get a 503 in the form of their API.
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(publicBaseUrl),
     trustProxy: trustProxy.length ? [...trustProxy] : false,
-    // The message about a wrong UID, of up to this length, comes from its route.
+    // The route itself reports an invalid UID of up to this many characters.
     routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
-    // A URL that does not decode fails before routing; the answer still has the form of its API.
+    // A URL that cannot be decoded fails before routing. Its error still has the form of its API.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       if (isOfCompute(request.url)) onComputeError(error, request, reply)
       else onRecordsError(error, request, reply)
@@ -211,7 +214,7 @@ function computeScope(parts: ServerParts) {
   }
 }
 
-/** Records, with the limit that all APIs of records share. */
+/** Registers the routes of records, with the rate limit that all APIs of records share. */
 function publicRecordsScope(
   app: FastifyInstance,
   { recordsRateLimitPerHour, counter }: ServerParts,
@@ -233,7 +236,7 @@ function tooManyRequests(perHour: number, after: string): string {
   return `More than ${perHour} requests in an hour from your address; try again in ${after}. A request that takes long counts as several.`
 }
 
-/** 404 for an unknown path, 405 for a known path with another method. */
+/** Handles requests without a route: 404 for an unknown path, 405 for a known path with another method. */
 function unknownRecordsRoute(app: FastifyInstance) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const { method } = request
@@ -249,7 +252,7 @@ function unknownRecordsRoute(app: FastifyInstance) {
   }
 }
 
-/** The other methods that there are for a path. */
+/** Returns the other methods that a path supports. */
 function otherMethods(app: FastifyInstance, method: string, path: string): HTTPMethods[] {
   return (['GET', 'POST', 'DELETE'] as HTTPMethods[]).filter(
     (other) => other !== method && app.findRoute({ method: other, url: path }) !== null,

@@ -11,9 +11,9 @@ import { RequestCounter } from './http/limits'
 import { RecordsError, recordsErrorHandler } from './http/problems'
 import { listenUntilStopped, runProcess } from './process'
 
-/** A request that has not arrived completely by then is cut off. */
+/** Time limit in milliseconds for a request to arrive completely; then its connection is closed. */
 const REQUEST_TIMEOUT_MS = 10_000
-/** Above the time limit of graphql/gateway.ts. */
+/** Time limit for a response in milliseconds; longer than the one of graphql/gateway.ts. */
 const ANSWER_TIMEOUT_MS = 15_000
 
 /**
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   app.setNotFoundHandler(() => {
     throw new RecordsError('not-found', "The squid's GraphQL is at /graphql")
   })
-  // The routes' schemas only document the API: nothing is validated or serialised by them.
+  // The schemas of the routes only document the API, so that they neither validate nor serialize.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   guardRequests(app, ANSWER_TIMEOUT_MS)
