@@ -52,8 +52,6 @@ export interface OperationRow {
    * `{result}` is the number with its unit, `{radius}` a parameter of that name.
    */
   claim: string | readonly [yes: string, no: string]
-  /** Functions of the Solidity kit that require a result; of booleans one for true and one for false. */
-  requires?: readonly [string] | readonly [yes: string, no: string]
 }
 
 const POLYGONS = ['Polygon', 'MultiPolygon']
@@ -67,7 +65,6 @@ export const OPERATIONS = {
     ],
     units: 'meters',
     claim: 'The distance between {0} and {1} is {result}',
-    requires: ['requireDistanceAtMost'],
   },
   contains: {
     inputs: [
@@ -75,7 +72,6 @@ export const OPERATIONS = {
       { name: 'geometry', label: 'Geometry', argument: 'place', aliases: ['containee'] },
     ],
     claim: ['{0} contains {1}', '{0} does not contain {1}'],
-    requires: ['requireContains'],
   },
   within: {
     inputs: [
@@ -90,7 +86,6 @@ export const OPERATIONS = {
       },
     ],
     claim: ['{0} is within {radius} m of {1}', '{0} is not within {radius} m of {1}'],
-    requires: ['requireWithin'],
   },
   intersects: {
     inputs: [
@@ -98,19 +93,16 @@ export const OPERATIONS = {
       { name: 'geometry2', label: 'Second geometry', argument: 'b' },
     ],
     claim: ['{0} intersects {1}', '{0} does not intersect {1}'],
-    requires: ['requireIntersects', 'requireDisjoint'],
   },
   area: {
     inputs: [{ name: 'geometry', label: 'Polygon', argument: 'polygon', accepts: POLYGONS }],
     units: 'square_meters',
     claim: 'The area of {0} is {result}',
-    requires: ['requireAreaAtMost'],
   },
   length: {
     inputs: [{ name: 'geometry', label: 'Line', argument: 'line', accepts: LINES }],
     units: 'meters',
     claim: 'The length of {0} is {result}',
-    requires: ['requireLengthAtMost'],
   },
 } as const satisfies Readonly<Record<string, OperationRow>>
 export type OperationName = keyof typeof OPERATIONS
@@ -120,37 +112,45 @@ interface OperationTexts {
   summary: string
   /** What the result means, in sentences. */
   about: string
+  /** Functions of the Solidity kit that require a result; of booleans one for true and one for false. */
+  requires?: readonly [string] | readonly [yes: string, no: string]
 }
-/** What the operations answer: apart from the rows, so that pages without texts need not load them. */
+/** Texts of the operations, and functions of the kit: apart, so that clients need not load them. */
 export const TEXTS: Readonly<Record<OperationName, OperationTexts>> = {
   distance: {
     summary: 'How far two geometries are apart',
     about:
       'Shortest geodesic distance between any two points of the geometries in metres, rounded to a centimetre; 0 where they touch.',
+    requires: ['requireDistanceAtMost'],
   },
   contains: {
     summary: 'Whether a geometry lies wholly in another',
     about:
       'True if nothing of the geometry is outside the container and their interiors meet. A point within half a centimetre of the boundary is on it, so not contained: `intersects` covers that.',
+    requires: ['requireContains'],
   },
   within: {
     summary: 'Whether two geometries are at most a radius apart',
     about:
       "True if their distance, rounded to a centimetre, is at most the radius, rounded likewise. The answer's `operation` carries the radius in centimetres: match it by its prefix `within:`.",
+    requires: ['requireWithin'],
   },
   intersects: {
     summary: 'Whether two geometries share any point',
     about:
       'True if they share any space, boundaries included: if their distance, rounded to a centimetre, is 0.',
+    requires: ['requireIntersects', 'requireDisjoint'],
   },
   area: {
     summary: 'How large a polygon is',
     about:
       'Geodesic area in square metres, holes left out, rounded to a square centimetre. A ring bounds its smaller side, whatever its winding.',
+    requires: ['requireAreaAtMost'],
   },
   length: {
     summary: 'How long a line is',
     about: 'Sum of the geodesic lengths of its edges in metres, rounded to a centimetre.',
+    requires: ['requireLengthAtMost'],
   },
 }
 

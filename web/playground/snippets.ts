@@ -1,6 +1,6 @@
 import type { Answer } from '@geospatial-attestation/client'
 import { BASE } from '../service'
-import { rowOf, UNITS } from '../../src/operations/table'
+import { rowOf, TEXTS, UNITS } from '../../src/operations/table'
 import { bodyOf, type Question } from './question'
 
 /** The question as a curl command. */
@@ -32,7 +32,8 @@ export function typescriptOf({ operation, inputs, numbers, chainId }: Question):
  */
 export function solidityOf({ operation }: Question, answer: Answer, eas: string): string | undefined {
   const { attestation, inputRefs, result } = answer
-  const { units, requires } = rowOf(operation)
+  const { units } = rowOf(operation)
+  const { requires } = TEXTS[operation]
   if (!requires) return undefined
   const kind = units === undefined ? 'Boolean' : 'Numeric'
   const [, ...centimeters] = answer.operation.split(':')
