@@ -1,11 +1,11 @@
 /**
- * The store: the records in the database, and how far their copy goes.
+ * The store: records in the database, and how far each chain's data reaches.
  *
- * store.ts sends statements to the server that servers.ts chooses; model.ts has the types of what is asked
- * and answered. SQL: sql.ts has filters, lists and counts, sql-near.ts the nearest, sql-status.ts what is
- * known of chains, sql-changes.ts the stream; windows.ts reads the newest of a place part by part.
- * readiness.ts tells how far each chain's copy goes. The fields of a record are the table RECORD_FIELDS of
- * src/location.
+ * store.ts sends statements to the server that servers.ts chooses. model.ts has the types of queries and
+ * results. SQL: sql.ts has filters, lists and counts, sql-near.ts the nearest records, sql-status.ts the
+ * state of chains, sql-changes.ts the stream. windows.ts reads the newest records of a place window by
+ * window. readiness.ts reports how far each chain is indexed. The fields of a record are the table
+ * RECORD_FIELDS of src/location.
  */
 
 export type { InputRow } from './inputs'

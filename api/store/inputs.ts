@@ -1,24 +1,27 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** What a computation needs of an attestation. */
+/** Attestation data that a computation needs. */
 export interface InputRow {
   revoked: boolean
-  /** Unix seconds; 0 = never */
+  /** Unix seconds; 0: never expires */
   expirationTime: bigint
   blockNumber: number
-  /** GeoJSON geometry as text; null where it could not be read, or was not asked for */
+  /** GeoJSON geometry as text; null if it could not be read or was not requested */
   geometry: string | null
-  /** Why there is no geometry, and why an attested event time is not used; else null. */
+  /** Reason why there is no geometry, or why an attested event time is ignored; otherwise null. */
   problem: string | null
 }
 
-/** Queries that run at once, and the inputs of one query: what comes meanwhile waits, and goes together. */
+/**
+ * Maximum number of concurrent queries, and of inputs per query. Requests that arrive meanwhile are batched
+ * into the next query.
+ */
 const QUERIES_AT_ONCE = 2
 const INPUTS_IN_QUERY = 500
 
 type ReadRow = Omit<InputRow, 'expirationTime'> & { id: string; expirationTime: string }
 
-/** Reads inputs of computations, those of concurrent requests in one query. */
+/** Reads inputs of computations. Concurrent requests share one query. */
 export class InputLookups {
   private readonly waiting: {
     id: string
@@ -30,7 +33,7 @@ export class InputLookups {
 
   constructor(private readonly query: (text: string, values: unknown[]) => Promise<ReadRow[]>) {}
 
-  /** @param id `<chain>-<uid>` */
+  /** Reads one input. @param id `<chain>-<uid>` */
   read(id: string, withGeometry: boolean): Promise<InputRow | undefined> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ id, withGeometry, resolve, reject })
@@ -39,8 +42,8 @@ export class InputLookups {
   }
 
   /**
-   * Uses the primary keys. A record whose schema is no longer read is left out: what was revoked since is not
-   * known here.
+   * Runs one query, by primary key. It omits records whose schema is no longer indexed, because their later
+   * revocations are unknown.
    */
   private async run(): Promise<void> {
     this.running++

@@ -1,15 +1,15 @@
 import type { PoolConfig } from 'pg'
 import { STATEMENT_TIMEOUT_MS } from './pool'
 /**
- * How far the records of each chain go on a server: when its database was filled, and the number of the last
- * change (`record_state`).
+ * State of each chain's records on one server: when its database received the first record, and the number of
+ * the last change (`record_state`).
  */
 export type Marks = Readonly<Record<string, readonly [since: number, revision: number]>>
 
-/** SQL of the marks of the server that runs it. */
+/** SQL that returns the marks of the server that runs it. */
 export const MARKS = `(SELECT json_object_agg(chain, json_build_array(extract(epoch FROM since), revision)) FROM record_state)`
 
-/** Whether a server that has got to `one` shows all that one at `other` shows. */
+/** True if a server at `one` shows everything that a server at `other` shows. */
 export function reaches(one: Marks, other: Marks): boolean {
   return Object.entries(other).every(([chain, [since, revision]]) => {
     const own = one[chain]
@@ -17,7 +17,7 @@ export function reaches(one: Marks, other: Marks): boolean {
   })
 }
 
-/** What either of two servers shows. */
+/** Merges two marks into the later one of each chain. */
 export function furthest(one: Marks, other: Marks): Marks {
   const chains = new Set([...Object.keys(one), ...Object.keys(other)])
   return Object.fromEntries(
@@ -28,7 +28,7 @@ export function furthest(one: Marks, other: Marks): Marks {
   )
 }
 
-/** The connections that read marks. */
+/** Settings of the connections that read marks. */
 export const MARKS_POOL: PoolConfig = {
   max: 2,
   connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,

@@ -1,52 +1,49 @@
 import type { Comparison } from '../cql2'
 import type { Position } from '../http/paging'
 
-/**
- * The model of records: what the database is asked for, and what it answers. Types, and what depends on
- * nothing.
- */
+/** Types of record queries and results, and helpers without dependencies. */
 
-/** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
+/** [minLng, minLat, maxLng, maxLat] in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
 export type Bbox = readonly [number, number, number, number]
 
-/** A value, or a list of some. */
+/** One value or a list of alternatives. */
 export type OneOrMore = string | readonly string[]
 export function lowered(values: OneOrMore): OneOrMore {
   return typeof values === 'string' ? values.toLowerCase() : values.map((value) => value.toLowerCase())
 }
-/** Whether a value is the one that is wanted, or one of them. */
+/** True if the value is the wanted one, or one of the wanted ones. */
 export function isOneOf(wanted: OneOrMore, value: string): boolean {
   return typeof wanted === 'string' ? wanted === value : wanted.includes(value)
 }
 
 export interface RecordFilter {
   chain?: OneOrMore
-  /** lower-case, as the next two */
+  /** lower case, like `subject` and `schema` */
   prover?: OneOrMore
   subject?: OneOrMore
   schema?: OneOrMore
   /** in any letter case */
   locationType?: OneOrMore
-  /** Not these, in any letter case. */
+  /** Location types to exclude, in any letter case. */
   otherThanTypes?: readonly string[]
-  /** words that the memo has, or the beginnings of some */
+  /** words of the memo, or beginnings of words */
   memo?: string
-  /** A JSON object that the attributes contain. */
+  /** JSON object that the attributes must contain. */
   attributes?: string
   revoked?: boolean
-  /** exclusive, as the next */
+  /** exclusive, like `before` */
   after?: Date
   before?: Date
   bbox?: Bbox
-  /** Only records without a geometry. `too`: records without one as well, whatever the bbox. */
+  /** True: only records without a geometry. `too`: records without a geometry pass whatever the bbox. */
   nowhere?: boolean | 'too'
-  /** Candidates: records whose geometry, with geodesics for edges, may meet one of these boxes. */
+  /** Candidates: records whose geometry, with geodesic edges, may meet one of these boxes. */
   reaching?: readonly Bbox[]
-  /** The same of one more box. */
+  /** One more box that candidates must possibly meet. */
   shownIn?: Bbox
-  /** Only these: `<chain>-<uid>` */
+  /** Only records with these IDs: `<chain>-<uid>` */
   ids?: readonly string[]
-  /** What a filter in CQL2 says. */
+  /** Condition of a CQL2 filter. */
   condition?: Condition<DecidedPlace>
 }
 
@@ -55,7 +52,7 @@ export interface TimeSort {
   by: (typeof SORT_FIELDS)[number]
   descending: boolean
 }
-/** Nearest first, to the place that is searched for: no order of the database's. */
+/** Nearest to the searched place first. The database has no such order. */
 export interface DistanceSort {
   by: 'distance'
   descending: false
@@ -63,11 +60,11 @@ export interface DistanceSort {
 export type Sort = TimeSort | DistanceSort
 export const NEWEST_FIRST: TimeSort = { by: 'timestamp', descending: true }
 
-/** What is wanted of a record besides its fields. */
+/** Optional additions to the fields of a record. */
 export interface RecordParts {
-  /** Whether `geometry` is wanted. */
+  /** True to read `geometry`. */
   withGeometry?: boolean | undefined
-  /** Whether `provenance` is wanted. */
+  /** True to read `provenance`. */
   withProvenance?: boolean | undefined
 }
 
@@ -80,63 +77,66 @@ export interface RecordQuery extends RecordFilter, RecordParts {
   from?: Position | undefined
 }
 
-/** A part of the time: from `since` on, before `until`; either may be open. */
+/** Time window that includes `since` and excludes `until`. An absent bound leaves that side open. */
 export interface TimeWindow {
   since?: Date
   until?: Date
 }
 
-/** A record as a query answers it. */
+/** Record as a query returns it. */
 export interface RecordResult {
   uid: string
   chain: string
-  /** The record's JSON as Postgres writes it; api/formats/json.ts completes it. */
+  /** JSON of the record as Postgres writes it; api/formats/json.ts completes it. */
   text: string
-  /** GeoJSON geometry as text; null where there is none or it was not asked for */
+  /** GeoJSON geometry as text; null if the record has none or it was not requested */
   geometry: string | null
-  /** Where it comes from, and what became of it: JSON as text, where it was asked for (provenance.ts). */
+  /** Provenance as JSON text (provenance.ts), if requested. */
   provenance?: string
-  /** The distance that a search by it found, in whole centimetres. */
+  /** Distance in whole centimetres, in results of a search by distance. */
   centimeters?: number
 }
 
 export interface RecordPage {
   rows: RecordResult[]
-  /** Where the next page begins; undefined at the end. */
+  /** Start of the next page; undefined on the last page. */
   next?: Position
 }
 
-/** A record without its geometry, as a line of a list: those that follow one another are answered as one. */
+/**
+ * Record without geometry, stored as a slice of the list's text. Consecutive records are written with one
+ * copy.
+ */
 export interface BareRecord extends RecordResult {
   readonly lines: string
   readonly start: number
   readonly end: number
 }
 
-/** A statement and its parameters. */
+/** SQL text with its parameters. */
 export interface Statement {
   text: string
   values: unknown[]
 }
 
-/** Where a record is. */
+/** Record reduced to its ID and geometry. */
 export interface PlacedRecord {
   /** `<chain>-<uid>` */
   id: string
-  /** GeoJSON as text; null where there is none */
+  /** GeoJSON as text; null if the record has no geometry */
   geometry: string | null
 }
 
-/** Records round a position, all that are within so many metres of it. */
+/** All records within `meters` metres of a position. */
 export interface NearRecords {
   meters: number
-  /** Each with the record itself where it is among the nearest by about, and not large. */
+  /** Candidates. The approximately nearest of them include the record itself unless it is large. */
   records: (PlacedRecord & { record?: RecordResult })[]
 }
 
 /**
- * What is true of a record that passes, in three-valued logic: false and unknown are one. There is no NOT:
- * each part is the one that is true where what it was made of is false.
+ * Condition that passing records satisfy in three-valued logic; a record passes only if it is true, not if it
+ * is false or unknown. There is no NOT: negation is pushed down into the parts.
  */
 export type Condition<At> =
   | { all: readonly Condition<At>[] }
@@ -149,25 +149,28 @@ export type Condition<At> =
   | { column: string; like: string; not: boolean }
   | Attribute<{ isNull: boolean }>
   | Attribute<{ oneOf: readonly (string | number | boolean)[]; not: boolean }>
-  /** A text has the digits of an integer, which may be beyond 2^53. */
+  /** A text holds the digits of an integer, which may exceed 2^53. */
   | Attribute<{ compare: '<' | '>' | '<=' | '>='; to: number | string }>
   | Attribute<{ like: string; not: boolean }>
   | { box: Bbox; not: boolean }
   | { place: At; not: boolean }
 
-/** What is said of an attribute: its name, and the names within it. */
+/** Condition on an attribute, by its path of names. */
 type Attribute<Said> = { attribute: readonly string[] } & Said
 
-/** A place of which it is known which candidates meet it. */
+/** Place with the candidates that meet it already decided. */
 export interface DecidedPlace {
-  /** All others are no candidates. */
+  /** Records that reach none of these boxes are not candidates. */
   reach: readonly Bbox[]
-  /** The candidates that meet it; those that do not, where that is asked: `<chain>-<uid>`. */
+  /**
+   * IDs (`<chain>-<uid>`) of the candidates that meet the place; in a negated condition, of those that do
+   * not.
+   */
   ids: readonly string[]
 }
 
 const UID_LENGTH = 66
-/** A record begins with its UID and its chain. */
+/** The JSON of a record begins with its UID and its chain, at these offsets. */
 export const UID_AT = '{"uid":"'.length
 export const UID_END = UID_AT + UID_LENGTH
 export const CHAIN_AT = UID_END + '","chain":"'.length

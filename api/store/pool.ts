@@ -1,21 +1,24 @@
 import { Connection, Pool, type PoolClient, type PoolConfig } from 'pg'
 
-/** A statement that runs longer is stopped by the database. */
+/** Milliseconds after which the database cancels a statement. */
 export const STATEMENT_TIMEOUT_MS = 5_000
 
 /**
- * A pool of connections; a lost connection does not end the process.
- * @param onError gets the errors of idle connections, which the pool replaces
+ * Opens a pool of connections. A lost connection does not end the process.
+ * @param onError receives the errors of idle connections, which the pool replaces
  */
 export function openPool(config: PoolConfig, onError: (error: Error) => void): Pool {
   const pool = new Pool(config)
   pool.on('error', onError)
-  // Without this listener, a connection that ends during its hand-over would end the process.
+  // Without this listener, a connection that ends while the pool hands it over would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
-/** Connections for the API's own statements, `max` to each server. ops/pgbouncer.ini sets the same. */
+/**
+ * Settings for connections that run the API's own statements, at most `max` to each server. ops/pgbouncer.ini
+ * has the same settings.
+ */
 export function apiConnections(max: number, options: PoolConfig): PoolConfig {
   return {
     max,
@@ -23,8 +26,9 @@ export function apiConnections(max: number, options: PoolConfig): PoolConfig {
     statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
     application_name: 'api',
-    // Every query stops early or uses an index, which the planner cannot know of counts: JIT took 60 ms
-    // a query, starting workers as long. Two indexes together make bitmaps beyond the usual 4 MB.
+    // Every query stops early or uses an index, but the planner cannot know this for counts. JIT took 60 ms
+    // per query, and starting parallel workers as long. A bitmap of two indexes exceeds the default work_mem
+    // of 4 MB.
     options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
     ...options,
   }
@@ -32,8 +36,8 @@ export function apiConnections(max: number, options: PoolConfig): PoolConfig {
 
 /**
  * Begins a read-only transaction of one snapshot on a connection of the pool.
- * @param more SQL that is run in it at once, after a semicolon
- * @returns the connection, the first row of the last statement, and what ends the transaction
+ * @param more SQL appended to BEGIN, after a semicolon
+ * @returns the connection, the first row of the last statement, and a function that ends the transaction
  */
 export async function beginReading(pool: Pool, more: string) {
   const client = await pool.connect()
@@ -45,7 +49,7 @@ export async function beginReading(pool: Pool, more: string) {
     client.release(failed)
   }
   try {
-    // One result for each statement, or the only one.
+    // pg returns an array of results for several statements, a single result for one.
     const results: unknown = await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${more}`)
     const last = [results].flat().at(-1) as { rows: unknown[] } | undefined
     return { client, last: last?.rows[0], discard }
@@ -56,11 +60,11 @@ export async function beginReading(pool: Pool, more: string) {
 }
 
 /**
- * Asks the server to cancel the statement of a connection, by the message of the protocol for it, which
- * PgBouncer passes on. If that fails, the statement ends by its timeout.
+ * Asks the server to cancel the statement of a connection, with the protocol's cancel request, which
+ * PgBouncer forwards. If this fails, the statement ends by its timeout.
  */
 export function cancelStatement(client: PoolClient): void {
-  // @types/pg leaves these out.
+  // Fields that @types/pg omits.
   const { host, port, ssl, processID, secretKey } = client as PoolClient & Session
   if (processID === null) return
   const connection = new Connection({ ssl }) as Connection & CancelConnection
@@ -84,24 +88,27 @@ interface CancelConnection {
   cancel(processID: number, secretKey: number): void
 }
 
-/** As pg throws them, with Postgres' code. */
+/** Error as pg throws it, with the SQLSTATE code of Postgres. */
 export interface DatabaseError extends Error {
   code?: string
 }
 
-/** Whether the statement was stopped by statement_timeout, or by pg's own timer for it. */
+/** True if statement_timeout or pg's own query timer stopped the statement. */
 export function isTimeout({ code, message }: DatabaseError): boolean {
   return code === '57014' || message === 'Query read timeout'
 }
 
-/** Whether the database itself gave a statement up, for its time or its size: another one may get there. */
+/**
+ * True if the database aborted the statement for its time or its size. Another statement may still succeed.
+ */
 export function isGivenUp({ code }: DatabaseError): boolean {
   return code === '57014' || code === '54000'
 }
 
 /**
- * Whether the database is out of reach: connection lost or refused (08..., 28...: login refused, 3D...: no
- * such database), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014).
+ * True if the database is unavailable: connection lost or refused (08...), login refused (28...), database
+ * missing (3D...), out of resources such as connections (53...), shutting down or statement cancelled
+ * (57...).
  */
 export function isOutage({ code, message }: DatabaseError): boolean {
   if (code) return /^(08|28|3D|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
@@ -109,9 +116,9 @@ export function isOutage({ code, message }: DatabaseError): boolean {
 }
 
 /**
- * Whether another server may do what this one did not: it is out of reach, hangs, takes no writes any more
- * (25006), or stopped the statement for what it replays of its primary (40001). Not: the statement takes too
- * long, or waits too long for a connection of ours.
+ * True if another server may succeed where this one failed: this one is unreachable, hangs, has become
+ * read-only (25006), or cancelled the statement because of replayed changes (40001). False if the statement
+ * timed out or waited too long for a connection of our pool.
  */
 export function isLost(error: DatabaseError): boolean {
   const { code, message } = error
@@ -119,7 +126,7 @@ export function isLost(error: DatabaseError): boolean {
   return code !== '57014' && !/when trying to connect/.test(message) && isOutage(error)
 }
 
-/** The server follows another one now. */
+/** Thrown if a server is a standby and no longer the primary. */
 export class StandbyError extends Error implements DatabaseError {
   readonly code = '25006'
 }

@@ -1,20 +1,20 @@
 import { LATEST_SECOND } from '../../src/location'
 
 /**
- * What the log knows of a record beyond its fields: `include=provenance`. The specification's record
- * (docs/spec/interface.md 4) stays as it is without it.
+ * Provenance of a record (`include=provenance`): log data beyond its fields. Without the parameter, the
+ * record stays as the specification defines it (docs/spec/interface.md 4).
  */
 
 interface ProvenanceField {
-  /** JSON Schema */
+  /** JSON Schema type */
   type: string | readonly string[]
   description: string
 }
-/** A field that the database has. */
+/** Provenance field that the database stores. */
 interface StoredField extends ProvenanceField {
-  /** The column of location_record and answer, if its name is another one. */
+  /** Column of location_record and answer, if its name differs. */
   column?: string
-  /** SQL of its value, if it is not the column's. */
+  /** SQL of the value, if it differs from the column. */
   value?: string
 }
 
@@ -33,7 +33,7 @@ const STORED: Readonly<Record<string, StoredField>> = {
   expiration_time: {
     type: ['string', 'null'],
     description: 'When it expires; null: never, or after the year 9999.',
-    // A later time is never, too: Postgres and JavaScript write no such year.
+    // A later time is reported as never, because Postgres and JavaScript do not write such a year.
     value: `CASE WHEN expiration_time BETWEEN 1 AND ${LATEST_SECOND} THEN ${time('to_timestamp(expiration_time::float8)')} END`,
   },
   revocation_time: {
@@ -51,14 +51,14 @@ const COLUMNS = Object.entries(STORED).map(([name, { column = name, value = colu
   column,
   value,
 }))
-/** The columns that PROVENANCE_TEXT reads. */
+/** Columns that PROVENANCE_TEXT reads. */
 export const PROVENANCE_COLUMNS = COLUMNS.map(({ column }) => column).join(', ')
-/** The provenance of a row of location_record or answer, as a JSON text. */
+/** SQL of the provenance of a row of location_record or answer, as JSON text. */
 export const PROVENANCE_TEXT = `row_to_json((SELECT fields FROM (SELECT ${COLUMNS.map(
   ({ name, value }) => `${value} AS ${name}`,
 ).join(', ')}) AS fields))::text`
 
-/** In their order; every answer has them all. */
+/** Fields in their order. Every response contains all of them. */
 export const PROVENANCE_FIELDS: Readonly<Record<string, ProvenanceField>> = {
   ...Object.fromEntries(
     Object.entries(STORED).map(([name, { type, description }]) => [name, { type, description }]),

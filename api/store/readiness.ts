@@ -14,7 +14,7 @@ const STATUSES = [
   'in doubt',
 ] as const
 
-/** Heights are null before the first look or block. */
+/** Heights are null before the indexer first checks the head or stores a block. */
 export const CHAIN_READINESS = Type.Object(
   {
     status: Type.Unsafe<(typeof STATUSES)[number]>({ enum: [...STATUSES], description: 'In a word.' }),
@@ -54,29 +54,30 @@ export type ChainReadiness = Static<typeof CHAIN_READINESS>
 
 /** Limits of ages, in seconds. */
 export interface AgeLimits {
-  /** Compute relies on a copy that agreed with its chain within this time. */
+  /** Compute relies on indexed data that agreed with its chain within this time. */
   readonly indexMaxAgeSeconds: number
-  /** A chain whose copy or node is further behind is not ready. */
+  /** A chain whose indexed data or RPC endpoint lags by more than this is not ready. */
   readonly maxLagSeconds: number
-  /** True if a chain makes blocks on demand only, as a node for development does. */
+  /** True if a chain makes blocks on demand only, like a development node. */
   readonly isLocal: (chain: Chain) => boolean
 }
 
-/** A newest block further in the future means that the clock of the database is wrong. */
+/** Seconds. A newest block further in the future means that the clock of the database is inaccurate. */
 const SKEW_SECONDS = 60
 
 /**
- * Seconds for which the copy has not been known to agree with the chain: since a look at the head found the
- * last indexed block on the chain, and by how much that block is older than the head. Infinity if no look
- * has, or if the clock was set back since.
+ * Seconds for which the indexed data has not been known to agree with the chain: the time since a check of
+ * the head found the last indexed block on the chain, plus the lag of that block behind the head. Infinity if
+ * no check has found it, or if the clock was set back since.
  */
 function ageOf({ agreedAge, ...state }: IndexState): number {
   return agreedAge === null || agreedAge < 0 ? Infinity : agreedAge + secondsBehind(state)
 }
 
 /**
- * Why the copy of a chain may not agree with the chain; undefined if it does, or did so within `maxSeconds`.
- * This is the only definition of fresh: compute, GET /ready, the metrics and the records use it.
+ * Reason why the indexed data of a chain may disagree with the chain; undefined if it agrees, or did so
+ * within `maxSeconds`. This is the only definition of `fresh`: compute, GET /ready, the metrics and the
+ * records use it.
  */
 export function doubtAbout(
   state: IndexState | undefined,
@@ -108,17 +109,17 @@ function secondsBehind({
   return Math.max(0, (headTime.getTime() - indexedTime.getTime()) / 1000)
 }
 
-/** How far the copy of a chain goes, and whether it agrees with the chain. */
+/** Reports how far a chain is indexed, and whether its data agrees with the chain. */
 export function readinessOf(
   chain: Chain,
   row: ChainStatusRow | undefined,
   limits: AgeLimits,
 ): ChainReadiness {
   const { indexMaxAgeSeconds, maxLagSeconds } = limits
-  // Elsewhere an old newest block means that the node is stuck.
+  // On other chains, an old newest block means that the RPC endpoint is stuck.
   const isLocal = limits.isLocal(chain)
   const { headBlock = null, indexedBlock = null } = row ?? {}
-  // With 0, compute queries the chain about every attestation, however fresh the copy is.
+  // If indexMaxAgeSeconds is 0, compute queries the chain about every attestation, however fresh the data is.
   const doubt = doubtAbout(row, indexMaxAgeSeconds || maxLagSeconds, isLocal)
   const figures = {
     head_block: headBlock,
@@ -150,7 +151,7 @@ export function readinessOf(
             : doubtAbout(row, maxLagSeconds, isLocal) !== undefined
               ? 'in doubt'
               : 'ready'
-  // A node that names an older block may have gone back, or only lag.
+  // An RPC endpoint that reports an older block may have followed a reorg, or may only lag.
   const isUnknown = headBlock < indexedBlock || (headBlock === indexedBlock && doubt !== undefined)
   return {
     status,

@@ -16,7 +16,7 @@ import { UnavailableError } from '../http/problems'
 import { Store } from './store'
 import { reaches } from './marks'
 
-test('a server reaches a state by the changes of every chain, and by a later epoch', () => {
+test('orders states by the changes of every chain, and by a later epoch', () => {
   expect(reaches({ celo: [1, 5] }, { celo: [1, 5] })).toBe(true)
   expect(reaches({ celo: [1, 5], base: [1, 1] }, { celo: [1, 4] })).toBe(true)
   expect(reaches({ celo: [1, 4] }, { celo: [1, 5] })).toBe(false)
@@ -26,7 +26,7 @@ test('a server reaches a state by the changes of every chain, and by a later epo
   expect(reaches({}, {})).toBe(true)
 })
 
-/** A primary and two replicas that stop, lag and change places; the tests follow one another. */
+/** A primary and two replicas that stop, lag and swap roles. Each test continues from the previous one. */
 const needs = MISSING_PACKAGES.length ? ` (needs ${MISSING_PACKAGES.join(', ')})` : ''
 describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => {
   let cluster: Cluster
@@ -43,7 +43,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await Promise.all(stores.map((store) => store.close()))
     await cluster?.stop()
   })
-  /** A copy of the service. */
+  /** Starts an API instance. */
   const copy = (readers = [one!, two!]) => {
     const store = new Store(
       cluster.bouncerUrl('api'),
@@ -72,7 +72,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     return row!.scans
   }
 
-  test('all copies show a record from when its commit was answered; replicas answer', async () => {
+  test('shows a record on all instances once its commit returned, and serves it from replicas', async () => {
     const copies = [copy(), copy([two!]), copy([primary!, one!])]
     const before = await statementsOf(one!)
     for (let i = 0; i < 30; i++) {
@@ -82,7 +82,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     // Statistics are written with some delay.
     await expect.poll(() => statementsOf(one!)).toBeGreaterThan(before)
   })
-  test('a replica that lags is not shown; it is left out, and comes back', async () => {
+  test('leaves out a replica that lags, and uses it again after it caught up', async () => {
     const [store, other] = [copy(), copy([one!])]
     await call(one!, 'pg_wal_replay_pause()')
     await write()
@@ -97,7 +97,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     expect(await seen(store)).toBe(written)
     await call(two!, 'pg_wal_replay_resume()')
   })
-  test('without a replica that has got so far the primary answers, GraphQL and ETags included', async () => {
+  test('reads from the primary if no replica has caught up, also for GraphQL and ETags', async () => {
     for (const server of [one!, two!]) await call(server, 'pg_wal_replay_pause()')
     const [api, second] = await Promise.all(
       [1, 2].map(() =>
@@ -113,7 +113,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await write()
     const first = await list(api!)
     expect(((await first.json()) as { count: number }).count).toBe(written)
-    // At the same state any copy knows the ETag, and not any more right after a change.
+    // At the same state every instance accepts the ETag; right after a change none does.
     const known = { 'if-none-match': (await list(api!)).headers.get('etag')! }
     expect((await list(second!, known)).status).toBe(304)
     await write()
@@ -121,13 +121,13 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     expect([next.status, ((await next.json()) as { count: number }).count]).toEqual([200, written])
     for (const server of [one!, two!]) await call(server, 'pg_wal_replay_resume()')
   })
-  test('final changes are told while replicas lag, each once, in order, and without a reset', async () => {
+  test('sends final changes while replicas lag, each once, in order, and without a reset', async () => {
     const celo = chainBySlug('celo')!
     const client = new Client({ connectionString: primary!.url })
     await client.connect()
     const query = async <Row extends object>(sql: string, values?: unknown[]) =>
       (await client.query<Row>(sql, values)).rows
-    /** As the indexer writes a block that a reorg may take back. */
+    /** Writes a block that a reorg may replace, like the indexer. */
     const block = async (height: number) => {
       const n = ++written
       await query('BEGIN')
@@ -169,7 +169,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await next(102)
     await call(two!, 'pg_wal_replay_pause()')
     await next(103)
-    // From the position before them, by a copy that asks a replica that has none of them.
+    // Continues from the position before them, on an instance whose replica has none of them.
     const again = await follow(final.events[0]!.id)
     await again.count(2)
     for (const server of servers) await call(server, 'pg_wal_replay_resume()')
@@ -182,7 +182,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     again.close()
     await client.end()
   })
-  test('what a replica has before the primary shows it is not shown', async () => {
+  test('hides changes that a replica has before the primary shows them', async () => {
     const store = copy([one!])
     const before = await seen(store)
     await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'FIRST 2 (server_1, server_2)'`)
@@ -194,7 +194,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     const writing = write()
     const onReplica = `SELECT FROM location_record`
     while ((await rows(one!.url, onReplica)).length === before) await pause(10)
-    // The primary waits for the other replica: to it, and to everyone, the record is not there yet.
+    // The primary waits for the other replica. Until then it shows the record to nobody.
     expect(await seen(store)).toBe(before)
     await two!.postgres.start()
     await writing
@@ -202,7 +202,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
     await call(primary!, 'pg_reload_conf()')
   })
-  test('dead replicas are left out, and used again', async () => {
+  test('leaves out dead replicas, and uses them again', async () => {
     const store = copy()
     expect(await seen(store)).toBe(written)
     await one!.postgres.kill()
@@ -213,7 +213,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await write()
     expect(await seen(store)).toBe(written)
   })
-  test('without a primary reads go on, and signing waits; a promoted replica is followed, in a new epoch', async () => {
+  test('continues reads and pauses signing without a primary, and follows a promoted replica into a new epoch', async () => {
     const store = copy()
     const input = () => store.inputByUid('celo', uidOf(written), false)
     expect(await seen(store)).toBe(written)
@@ -224,7 +224,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
         .poll(async () => (await rows(server.url, 'SELECT FROM location_record')).length)
         .toBe(written)
     await primary!.postgres.kill()
-    // PgBouncer may still count a replica that was just started as dead.
+    // PgBouncer may still consider a replica that just started as dead.
     await expect.poll(() => seen(store).catch(() => undefined)).toBe(written)
     for (let i = 0; i < 5; i++) expect(await seen(store)).toBe(written)
     await expect(input()).rejects.toThrow(UnavailableError)
@@ -238,12 +238,12 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     expect(next!.since.getTime()).toBeGreaterThan(state!.since.getTime())
     await write(one)
     expect((await store.recordStates())[0]!.since).toEqual(next!.since)
-    // The old primary comes back as a replica: nothing goes to it but reads.
+    // The old primary returns as a replica and receives only reads.
     await primary!.follow(one!)
     await write(one)
     expect(await seen(store)).toBe(written)
     expect(await input()).toMatchObject({ revoked: false })
-    // A switch while nobody asks: behind PgBouncer no connection tells of it.
+    // A switch without requests: behind PgBouncer no connection reveals it.
     const alone = copy([])
     expect(await seen(alone)).toBe(written)
     await one!.postgres.kill('SIGINT')

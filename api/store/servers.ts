@@ -7,28 +7,34 @@ import type { Statement } from './model'
 import { cancelStatement, isLost, openPool, type DatabaseError, beginReading, StandbyError } from './pool'
 import { reaches, furthest, type Marks, MARKS, MARKS_POOL } from './marks'
 
-/** How long a read waits for its replica to get to the state that it needs; then the primary is asked. */
+/**
+ * Milliseconds that a read waits for its replica to reach the required state. After that, the primary runs
+ * it.
+ */
 const CATCH_UP_MS = 500
 const LOOK_EVERY_MS = 10
-/** Between two looks for a server that was left out. */
+/** Milliseconds between two checks of a server that is left out. */
 const RETRY_MS = 500
-/** How long a statement waits for another primary. Clients wait as long for a connection. */
+/** Milliseconds that a statement waits for another primary. Clients wait as long for a connection. */
 const FAILOVER_MS = 2_000
-/** How long a server is taken for the primary without a look: behind PgBouncer no connection breaks. */
+/**
+ * Milliseconds for which a server counts as the primary without a check. Behind PgBouncer, a switch breaks no
+ * connection.
+ */
 const PRIMARY_FOR_MS = 1_000
 
-/** How far the primary is; or, where it does not answer, the furthest replica. */
+/** Marks of the primary or, if it is unavailable, of the most advanced replica. */
 interface Newest {
   marks: Marks
   ofPrimary: boolean
 }
 
-/** One Postgres server, with pools of connections by their settings. */
+/** One Postgres server, with one pool of connections per settings object. */
 class Server {
   private readonly pools = new Map<PoolConfig, Pool>()
-  /** Reads under way. */
+  /** Number of reads in progress. */
   reads = 0
-  /** Whether it is not asked until it is found to answer again. */
+  /** True while the server receives no reads because it failed or lagged. */
   isLeftOut = false
 
   constructor(
@@ -43,7 +49,7 @@ class Server {
     return pool
   }
 
-  /** @param signal cancels the statement in the database */
+  /** Runs a statement. @param signal cancels it in the database */
   async query<Row extends object>(
     config: PoolConfig,
     { text, values }: Statement,
@@ -63,12 +69,12 @@ class Server {
       throw signal.aborted ? signal.reason : error
     } finally {
       signal.removeEventListener('abort', cancel)
-      // The cancelled statement may be over by now: this connection must not run another one.
+      // The cancel request may arrive after the statement ended, so this connection must not run another one.
       client.release(signal.aborted ? true : failure)
     }
   }
 
-  /** The rows of a statement, and how far the server was, both of one snapshot. */
+  /** Returns the rows of a statement and the marks of the server, both from one snapshot. */
   async read<Row extends object>(
     config: PoolConfig,
     { text, values }: Statement,
@@ -94,7 +100,7 @@ class Server {
     }
   }
 
-  /** Its connections, of all pools together, and how many wait for one. */
+  /** Connections of all pools together, and the number of requests that wait for one. */
   get connections(): { idle: number; busy: number; waiting: number } {
     let [idle, busy, waiting] = [0, 0, 0]
     for (const pool of this.pools.values()) {
@@ -119,19 +125,19 @@ class Server {
 }
 
 /**
- * The database servers: the primary, which takes writes, and its replicas. What must be current is asked of
- * the primary. Other reads go to replicas, yet nobody is shown less than was shown to anybody before, by any
- * copy of the service: a read needs the state that the primary has when it begins, and is shown only once the
- * primary has its state, too. (A replica may be ahead: with synchronous replication a commit shows there
- * first.) While no primary answers, reads need the state of the replica that is furthest.
+ * The database servers: the primary, which accepts writes, and its replicas. Reads that must be current go to
+ * the primary. Other reads go to replicas, but never show less than any API instance has shown before. A read
+ * therefore needs the state that the primary has when the read begins, and is returned only after the primary
+ * has reached the state that was read. (A replica may be ahead: with synchronous replication a commit becomes
+ * visible there first.) While no primary is available, reads need the state of the most advanced replica.
  */
 export class DatabaseServers {
   private readonly candidates: readonly Server[]
   private readonly replicas: readonly Server[]
   private primary: Server
-  /** Resolves once a primary is found; undefined while there is one. */
+  /** Resolves once a primary is found; undefined while one is known. */
   private seeking: Promise<void> | undefined
-  /** What the last reads needed: while no primary answers, no replica is asked that has less. */
+  /** Marks that the last reads needed. While no primary is available, replicas with less are not used. */
   private needed: Marks = {}
   private neededAt = 0
   private turn = 0
@@ -140,9 +146,11 @@ export class DatabaseServers {
   private isClosed = false
 
   /**
-   * @param url of the primary; several hosts where one of them is it, by turns
-   * @param readUrls of the replicas, one server each; the primary may be among them
-   * @param onError gets the errors of idle connections, which are replaced, and of servers that are left out
+   * @param url connection string of the primary; if it lists several hosts, they are tried alternately until
+   *   one is the primary
+   * @param readUrls connection strings of the replicas, one server each; the primary may be among them
+   * @param onError receives the errors of idle connections, which are replaced, and of servers that are left
+   *   out
    */
   constructor(
     url: string,
@@ -160,32 +168,32 @@ export class DatabaseServers {
     await Promise.all([...this.candidates, ...this.replicas].map((server) => server.close()))
   }
 
-  /** The connections to each server, by its host and port. */
+  /** Returns the connections to each server, by host and port. */
   connections(): [host: string, Server['connections']][] {
     return [...this.candidates, ...this.replicas].map((server) => [hostOf(server.url), server.connections])
   }
 
-  /** Whether there is nothing to choose: statements then go to the server as they are. */
+  /** True if there is only one server, so that statements go to it without a choice. */
   private get isSingle(): boolean {
     return this.candidates.length === 1 && this.replicas.length === 0
   }
 
-  /** The URL of the primary. Throws an UnavailableError. */
+  /** Returns the URL of the primary. Throws an UnavailableError if there is none. */
   async primaryUrl(): Promise<string> {
     return this.onPrimary((server) => Promise.resolve(server.url))
   }
 
-  /** A connection to the primary. */
+  /** Opens a connection to the primary. */
   connect(config: PoolConfig): Promise<PoolClient> {
     return this.onPrimary((server) => server.pool(config).connect())
   }
 
-  /** Rows from the primary. Throws the signal's reason once it is aborted. */
+  /** Reads rows from the primary. Throws the signal's reason once it is aborted. */
   query<Row extends object>(config: PoolConfig, statement: Statement, signal?: AbortSignal): Promise<Row[]> {
     return this.onPrimary((server) => server.query<Row>(config, statement, signal))
   }
 
-  /** Rows from any server that has all that anybody was shown. */
+  /** Reads rows from any server that has everything that was ever shown. */
   async read<Row extends object>(
     config: PoolConfig,
     statement: Statement,
@@ -201,14 +209,14 @@ export class DatabaseServers {
     )
   }
 
-  /** Servers that reads are spread over. */
+  /** Number of servers that share the reads. */
   get readers(): number {
     return Math.max(1, this.replicas.length)
   }
 
   /**
-   * A connection in a read-only transaction, all of one snapshot, from any server that has all that anybody
-   * was shown.
+   * Opens a connection in a read-only transaction of one snapshot, on any server that has everything that was
+   * ever shown.
    */
   async begin(config: PoolConfig): Promise<PoolClient> {
     const open = async (server: Server, marks = '') => {
@@ -238,12 +246,12 @@ export class DatabaseServers {
     }
   }
 
-  /** Waits for another primary, if there is none, as long as clients are made to wait. */
+  /** If there is no primary, waits for one for at most FAILOVER_MS. */
   private async found(): Promise<void> {
     if (this.seeking) await Promise.race([this.seeking, pause(FAILOVER_MS, undefined, { ref: false })])
   }
 
-  /** Runs a read on a replica; on the primary where none is fit for it. */
+  /** Runs a read on a replica, or on the primary if no replica is fit. */
   private async onReader<T>(
     read: (server: Server) => Promise<{ answer: T; marks: Marks; discard: () => Promise<void> }>,
     onPrimary: () => Promise<T>,
@@ -278,10 +286,10 @@ export class DatabaseServers {
     return onPrimary()
   }
 
-  /** The replica with the fewest reads under way. */
+  /** Returns the usable replica with the fewest reads in progress. */
   private leastBusy(): Server | undefined {
     const fit = this.replicas.filter(({ isLeftOut }) => !isLeftOut)
-    // Of equals another one each time.
+    // A random start spreads reads over equally busy replicas.
     const start = Math.floor(Math.random() * fit.length)
     let best: Server | undefined
     for (let i = 0; i < fit.length; i++) {
@@ -291,7 +299,10 @@ export class DatabaseServers {
     return best
   }
 
-  /** Whether the primary has got to the state that a replica shows. Without a primary the replica decides. */
+  /**
+   * True if the primary has reached the state that a replica shows. Without a primary, the replica's state
+   * counts.
+   */
   private async isKnown(marks: Marks, newest: Newest, until: number): Promise<boolean> {
     for (let known = newest; known.ofPrimary; known = await this.newest.fresh())
       if (reaches(known.marks, marks)) return true
@@ -308,7 +319,10 @@ export class DatabaseServers {
     return false
   }
 
-  /** How far the primary is; without one, the furthest replica. Throws an UnavailableError. */
+  /**
+   * Reads the marks of the primary or, without one, of the most advanced replica. Throws an UnavailableError
+   * if no server has all records.
+   */
   private async readNewest(): Promise<Newest> {
     const server = this.primary
     const turn = ++this.turn
@@ -316,9 +330,9 @@ export class DatabaseServers {
     if (!this.seeking)
       try {
         const { marks, standby } = await server.marks()
-        // A single one is what the settings say it is.
+        // A single server is trusted to be the primary, as configured.
         if (standby && this.candidates.length > 1) throw new StandbyError('it takes no writes any more')
-        // Answers may come in another order.
+        // Responses may arrive out of order.
         if (turn > this.neededAt) [this.needed, this.neededAt] = [marks, turn]
         return { marks, ofPrimary: true }
       } catch (error) {
@@ -352,7 +366,7 @@ export class DatabaseServers {
     void this.seek()
   }
 
-  /** Looks for the primary until there is one. */
+  /** Searches for the primary until one is found. */
   private seek(): Promise<void> {
     const urls = this.candidates.map(({ url }) => url)
     return (this.seeking = (async () => {
@@ -368,7 +382,7 @@ export class DatabaseServers {
     })())
   }
 
-  /** Asks a replica nothing more until it answers, and has what the others have. */
+  /** Excludes a replica from reads until it responds and has caught up. */
   private leaveOut(server: Server, error: Error): void {
     if (server.isLeftOut) return
     server.isLeftOut = true
@@ -378,7 +392,7 @@ export class DatabaseServers {
         await pause(RETRY_MS, undefined, { ref: false })
         const isBack = async () => {
           const { marks } = await server.marks()
-          // Read after the replica's: it may not have more than the primary, either.
+          // Read after the replica's marks: the replica must not be ahead of the primary either.
           const newest = this.seeking ? undefined : await this.newest.fresh().catch(() => undefined)
           return reaches(marks, this.needed) && (!newest?.ofPrimary || reaches(newest.marks, marks))
         }

@@ -10,14 +10,14 @@ import { sentence, testSentences } from '../../test/sentences'
 import { OWN_WORK, type Work } from '../http/work'
 import { Store } from './store'
 
-/** Shares of the database, with statements of clients that do not end until the test lets them. */
+/** Shares of the database, with statements of clients that run until the test releases them. */
 
-/** Nothing here times out, however long the test takes. */
+/** Timeouts long enough that nothing times out during a test. */
 const PATIENT = { statement_timeout: 600_000, query_timeout: 600_000 }
 const HELD = { text: 'SELECT pg_advisory_xact_lock_shared(7)', values: [] }
 let database: TestDatabase
 let store: Store
-/** Holds what the statements of clients wait for. */
+/** Holds the lock that the statements of clients wait for. */
 let holder: Client
 beforeAll(async () => {
   database = await createMigratedDatabase()
@@ -35,7 +35,7 @@ afterEach(async () => {
 })
 afterAll(() => database?.drop())
 
-/** The work of a client, which can leave. */
+/** Work of a client, which can disconnect. */
 function workOf(client: string) {
   const abort = new AbortController()
   setMaxListeners(0, abort.signal)
@@ -44,7 +44,7 @@ function workOf(client: string) {
   return { work, leave: () => abort.abort(new Error('gone')), spent: () => spent }
 }
 
-/** Statements of a client that do not end by themselves. */
+/** Starts statements of a client that do not end by themselves. */
 function hold(work: Work, count: number): Promise<PromiseSettledResult<unknown>[]> {
   const own = store.of(work)
   return Promise.allSettled(Array.from({ length: count }, () => own.run(HELD, true)))
@@ -62,7 +62,7 @@ const memos = async (work: Work) => (await store.of(work).listRecords({ limit: 1
 
 // The embedded database has one session.
 test.runIf(TEST_DATABASE_URL)(
-  'a client has two connections while its statements take long, and what it asks beyond them makes only itself wait',
+  'gives a client with slow statements two connections, and queues only its own further requests',
   async () => {
     const hostile = workOf('hostile')
     const holding = hold(hostile.work, 20)
@@ -73,7 +73,7 @@ test.runIf(TEST_DATABASE_URL)(
     expect((await holding).map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
       Array(20).fill('Error: gone'),
     )
-    // The lock is still held: the statements were cancelled.
+    // The lock is still held, so the statements were cancelled.
     await expect.poll(held).toBe(0)
     expect(hostile.spent()).toBeGreaterThan(0)
     expect(await memos(workOf('hostile').work)).toBe(2)
@@ -81,7 +81,7 @@ test.runIf(TEST_DATABASE_URL)(
 )
 
 test.runIf(TEST_DATABASE_URL)(
-  'with all connections of clients taken, health, status and inputs of computations are read',
+  'reads health, status and inputs of computations while clients use all their connections',
   async () => {
     const clients = ['a', 'b', 'c', 'd'].map(workOf)
     const holding = clients.map(({ work }) => hold(work, 3))
@@ -91,7 +91,7 @@ test.runIf(TEST_DATABASE_URL)(
     expect(await store.chainStatuses()).toEqual([])
     expect(await store.inputByUid('celo', `0x${'0'.repeat(64)}`, true)).toBeUndefined()
     expect((await store.recordStates()).map(({ total }) => total)).toEqual([2])
-    // The victim is next, before statements that wait longer.
+    // The victim is next, before statements that have waited longer.
     clients[0]!.leave()
     expect(await waiting).toBe(2)
     for (const { leave } of clients.slice(1)) leave()
@@ -100,7 +100,7 @@ test.runIf(TEST_DATABASE_URL)(
 )
 
 test.runIf(TEST_DATABASE_URL)(
-  'a client whose statements were quick has six connections, and leaves two to others',
+  'gives a client with quick statements six connections, and leaves two to others',
   async () => {
     const hostile = workOf('hostile')
     // The first one waits for its connection.
@@ -114,7 +114,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)('beyond its places in the queue a client gets 429', async () => {
+test.runIf(TEST_DATABASE_URL)('returns 429 to a client beyond its places in the queue', async () => {
   const hostile = workOf('hostile')
   const holding = hold(hostile.work, 202)
   await expect.poll(held).toBe(2)
@@ -136,7 +136,7 @@ const waiting = () =>
   ).then(({ length }) => length)
 const lockRecords = () => holder.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
 
-test.runIf(TEST_DATABASE_URL)('the statement of a client that leaves is cancelled', async () => {
+test.runIf(TEST_DATABASE_URL)('cancels the statement of a client that disconnects', async () => {
   const api = await startApi({ databaseUrl: database.url })
   try {
     await lockRecords()
@@ -152,7 +152,7 @@ test.runIf(TEST_DATABASE_URL)('the statement of a client that leaves is cancelle
 })
 
 test.runIf(TEST_DATABASE_URL)(
-  'all kinds of requests that read records take the share of their client',
+  'counts all kinds of requests that read records against the share of their client',
   async () => {
     const api = await startApi({ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'] })
     const ask = (path: string, client: string) =>
@@ -194,7 +194,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)('a list that takes long counts as several requests', async () => {
+test.runIf(TEST_DATABASE_URL)('counts a slow list as several requests', async () => {
   const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 1_000 })
   try {
     await lockRecords()
@@ -211,7 +211,7 @@ test.runIf(TEST_DATABASE_URL)('a list that takes long counts as several requests
   }
 })
 
-test('a filter that no index answers is refused where its client has too little left', async () => {
+test('refuses a filter without an index if its client has too little budget left', async () => {
   const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 20 })
   const ask = (filter: string) => fetch(`${api.url}${ITEMS}?${new URLSearchParams({ filter }).toString()}`)
   try {
@@ -222,7 +222,7 @@ test('a filter that no index answers is refused where its client has too little 
     const refused = await ask("memo LIKE '%a%'")
     expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, 3600])
     expect(await refused.json()).toMatchObject({ message: 'Rate limit exceeded', detail: sentence() })
-    // It was not carried out, and counts as one.
+    // The filter was not run, and counts as one request.
     expect(left(refused)).toBe(left(first) - 1)
   } finally {
     await rows(database.url, 'UPDATE record_state SET total = 2')

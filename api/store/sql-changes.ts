@@ -2,37 +2,37 @@ import { RECORD_FIELD_LIST } from '../../src/location'
 import { RECORD_COLUMNS, boxesOf, envelope, meets } from './sql'
 import type { Bbox, RecordResult, Statement } from './model'
 
-/** The SQL of the stream: changes of records in order. */
+/** SQL of the stream: changes of records in order. */
 
-/** reorged: after a reorg the record is gone, or not revoked any more. */
+/** reorged: a reorg removed the record or its revocation. */
 export type ChangeKind = 'new' | 'revoked' | 'reorged'
 
 /**
- * What a reader hears of. latest: everything that happens to records. final: only what no reorg takes back;
- * `reorged` is then a correction, as no reorg comes so deep.
+ * Events that a subscriber receives. latest: every change of a record. final: only changes that no reorg can
+ * undo; `reorged` is then a correction, because no reorg goes that deep.
  */
 export const FINALITIES = ['latest', 'final'] as const
 export type Finality = (typeof FINALITIES)[number]
 
-/** How far each chain's changes were read: the id of the last one, by chain. */
+/** ID of the last change read, by chain. */
 export type ChangeIds = Readonly<Record<string, number>>
 
-/** A chain's changes after a position, all in one snapshot. */
+/** Changes of a chain after a position, all from one snapshot. */
 export interface ChainChanges {
   chain: string
-  /** When the database got its first record of the chain. */
+  /** Time when the database received its first record of the chain. */
   since: Date
-  /** Changes up to this id were deleted. */
+  /** Changes up to this ID were deleted. */
   forgotten: number
-  /** Id of the last change, kept or deleted, of any finality. */
+  /** ID of the last change, kept or deleted, of any finality. */
   last: number
-  /** Those of the finality that is asked for: id, kind, UID, when it was logged. */
+  /** Changes of the requested finality: ID, kind, UID, time of logging. */
   changes: [number, ChangeKind, string, string][]
 }
 
-/** A record as an event shows it, and what filters need of it. */
+/** Record as an event shows it, with the values that filters need. */
 export interface ChangedRecord extends RecordResult {
-  /** lower-case, as the next */
+  /** lower case, like `subject` */
   prover: string
   subject: string
   schema: string
@@ -40,9 +40,9 @@ export interface ChangedRecord extends RecordResult {
 }
 
 /**
- * The next changes of every chain that has ever had a record, `limit` a chain at most, none beyond `upTo`.
- * Ids become visible in order within a chain only (migration Records), so each chain has its own position.
- * Uses the primary key.
+ * Reads the next changes of every chain that has ever had a record: at most `limit` per chain, none beyond
+ * `upTo`. IDs become visible in order only within a chain (migration Records), so each chain has its own
+ * position. Uses the primary key.
  */
 export function changesQuery(
   finality: Finality,
@@ -67,7 +67,7 @@ export function changesQuery(
 }
 
 const RECORD_NAMES = RECORD_FIELD_LIST.map(([name]) => name)
-/** What a record shows of a revocation, without one that a reorg may still take back. */
+/** Values of a record that hide a revocation which a reorg can still undo. */
 const FINAL_VALUES: Readonly<Record<string, string>> = {
   revoked: 'revoked AND NOT is_hot AS revoked',
   updated_at: 'CASE WHEN is_hot THEN created_at ELSE updated_at END AS updated_at',
@@ -77,7 +77,7 @@ const FINAL_RECORD = `(SELECT id, schema_uid, ${RECORD_NAMES.map((name) => FINAL
     SELECT revoked AND EXISTS (SELECT FROM attestation_event AS event WHERE event.chain = record.chain AND event.uid = record.uid
       AND event.kind = 'REVOKED' AND event.block_number <@ hot_blocks(record.chain)) AS is_hot) AS revocation)`
 
-/** These records, as far as they still exist. Uses the primary key. */
+/** Reads those of the records that still exist. Uses the primary key. */
 export function changedRecordsQuery(finality: Finality, ids: readonly string[]): Statement {
   return {
     text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, prover, subject, schema_uid AS schema, location_type AS "locationType"
@@ -87,8 +87,8 @@ export function changedRecordsQuery(finality: Finality, ids: readonly string[]):
 }
 
 /**
- * Which of these records lie in which of the boxes, by the same test as the list's: pairs of a box's index
- * and an id. Uses the primary key.
+ * Reads which of the records lie in which of the boxes, by the same test as lists: pairs of the index of a
+ * box and an ID. Uses the primary key.
  */
 export function boxesQuery(ids: readonly string[], boxes: readonly Bbox[]): Statement {
   const parts = boxes.flatMap((bbox, place) => boxesOf(bbox).map((box) => [place, ...box] as const))

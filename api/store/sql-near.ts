@@ -3,10 +3,10 @@ import { ROW_FIELDS, boxSql, recordOf, whereClause, lineOf, NAMES, conditions } 
 import { RECORD_FIELD_LIST } from '../../src/location'
 import { PROVENANCE_COLUMNS } from './provenance'
 
-/** The SQL of places: where records are, and which are round a position. */
+/** SQL of positions: geometries of records, and records around a position. */
 
 const PLACES = `string_agg(id || E'\\t' || coalesce(geometry, ''), E'\\n') AS lines`
-/** The records of a statement that answers PLACES. */
+/** Parses the records of a statement that returns PLACES. */
 export function readPlaces(lines: string | null): PlacedRecord[] {
   if (lines === null) return []
   return lines.split('\n').map((line) => {
@@ -16,8 +16,8 @@ export function readPlaces(lines: string | null): PlacedRecord[] {
 }
 
 /**
- * Records after an id, in the order of the bytes of their ids: the primary key has another order, so that it
- * is not read from its start to find the few that match.
+ * Reads records after an ID, in the byte order of their IDs. The primary key has another order, so Postgres
+ * does not scan it from the start to find the few that match.
  */
 export function placesQuery(filter: RecordFilter, after: string, limit: number): Statement {
   const values: unknown[] = []
@@ -30,11 +30,11 @@ export function placesQuery(filter: RecordFilter, after: string, limit: number):
   }
 }
 
-/** Characters of a geometry that a sample may have: anyone may attest large ones. */
+/** Maximum characters of a geometry in a sample, because anyone may attest large ones. */
 const SAMPLE_CHARACTERS = 2_000
 /**
- * The first records in the order of distances from each of these boxes on the plane, which the GiST index on
- * geom has; large geometries are left out.
+ * Reads the first records by planar distance from each of the boxes, which the GiST index on geom orders.
+ * Large geometries are left out.
  */
 export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Statement {
   const values: unknown[] = []
@@ -49,28 +49,36 @@ export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit:
   return { text: `SELECT ${PLACES} FROM (${lists.join(' UNION ')}) AS sample`, values }
 }
 
-/** From this latitude on, degrees, what is near the pole is looked at as well. */
+/** Degrees of latitude beyond which a search also covers the pole. */
 export const POLAR = 75
-/** Metres of a degree of latitude where they are fewest: no path covers more degrees. */
+/**
+ * Metres of the shortest degree of latitude: a path covers no more degrees than its length divided by this.
+ */
 const LEAST_DEGREE = 110_574
-/** Metres; and by how much distances on it are shorter than on the ellipsoid, at most. */
+/**
+ * Radius of the sphere in metres, and the maximum factor by which distances on the ellipsoid exceed those on
+ * it.
+ */
 const SPHERE_RADIUS = 6_371_008
 const SPHERE_SHORT = 1.007
-/** Candidates that are read at once; and records beyond those wanted, whose order is only about right. */
+/**
+ * Maximum number of candidates read at once, and the number of records read beyond those wanted, because
+ * their order is approximate.
+ */
 const MOST_NEAR = 1_000
 const SPARE = 20
-/** Bytes of a record, as stored, that is read with its place: media may have a megabyte. */
+/** Maximum stored bytes of a record that is read together with its position: media may be a megabyte. */
 const NEAR_BYTES = 4_000
 const SIZE = RECORD_FIELD_LIST.filter(([, { type }]) => ['text', 'texts', 'json'].includes(type))
   .map(([name]) => `coalesce(pg_column_size(near.${name}), 0)`)
   .join(' + ')
 
 /**
- * The records round a position, `limit` at least, from one statement: the first points in the order on the
- * plane give a radius, a box round it holds all that a path of this length gets to. Uses the GiST indexes on
- * geom and on the reach of geodesics. Answers no row where few points are among the first geometries in that
- * order, or the box goes near a pole or across the antimeridian, where it is not right; no lines where there
- * are too many in the box, or large geometries.
+ * Reads at least `limit` records around a position, in one statement. The first points in the planar order
+ * give a radius. A box around it contains everything that a path of this length can reach. Uses the GiST
+ * indexes on geom and on the reach of geodesics. Returns no row if few of the first geometries in that order
+ * are points, or if the box comes near a pole or crosses the antimeridian, where it would be incorrect.
+ * Returns no lines if the box holds too many records or large geometries.
  */
 export function nearQuery(
   [lng, lat]: readonly [number, number],
@@ -79,22 +87,24 @@ export function nearQuery(
 ): Statement {
   const at = 'ST_SetSRID(ST_MakePoint($1::float8, $2::float8), 4326)'
   const columns = `id, geometry, ${NAMES}${parts.withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
-  // Among so many of any shape: an index cannot skip the others, and there may be millions of them.
+  // The sample looks at a bounded number of geometries of any type: the index cannot skip the others, and
+  // there may be millions of them.
   const sample = `SELECT geom FROM (SELECT geom, longitude FROM location_record WHERE geom IS NOT NULL
           ORDER BY geom <-> ${at} LIMIT 2 * $3 + ${SPARE}) AS first WHERE longitude IS NOT NULL LIMIT $3`
   const distance = `2 * ${SPHERE_RADIUS} * asin(least(1, sqrt(power(sind((ST_Y(geom) - $2) / 2), 2) + cosd($2) * cosd(ST_Y(geom)) * power(sind((ST_X(geom) - $1) / 2), 2))))`
   const isSmall = `octet_length(geometry) <= ${SAMPLE_CHARACTERS}`
-  // Squares of degrees, where they are few about right; of what is no point rather too small.
+  // Squared distances in degrees: about right at short distances, and rather too small for shapes other than
+  // points.
   const selects = [
     ['longitude IS NOT NULL AND geom', 'power((ST_X(geom) - $1) * cosd($2), 2) + power(ST_Y(geom) - $2, 2)'],
     [
       'reach',
-      // Large ones are not read.
+      // Large geometries are not read.
       `CASE WHEN ${isSmall} THEN power((geom <-> ${at}) * cosd($2), 2) END`,
     ],
   ].map(([shape, away]) => `SELECT ${columns}, ${away} AS away FROM location_record WHERE ${shape} && box`)
   const line = `E'\\t' || ${lineOf({ ...parts, withGeometry: false })}`
-  // The FILTER because aggregates are computed whatever CASE says.
+  // The FILTER is needed because Postgres computes aggregates inside CASE unconditionally.
   return {
     text: `SELECT meters, lines FROM (SELECT max(${distance}) * ${SPHERE_SHORT} + 0.02 AS meters, count(*) AS found FROM (
         ${sample}) AS sample) AS radius,
@@ -111,7 +121,7 @@ export function nearQuery(
   }
 }
 
-/** The candidates of a statement of nearQuery. */
+/** Parses the candidates of a statement of nearQuery. */
 export function readNear(lines: string, { withGeometry }: RecordParts): NearRecords['records'] {
   return lines.split('\n').map((line) => {
     const [id, geometry, text, _, provenance] = line.split('\t') as [

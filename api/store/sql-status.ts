@@ -1,24 +1,24 @@
 import { CHAINS } from '../../src/chains'
 import type { Statement } from './model'
 
-/** SQL for chains: how far their copies go, their schemas, and counts of their records. */
+/** SQL for chains: how far they are indexed, their schemas, and counts of their records. */
 
 /**
- * A chain's copy and its head, as the indexer last noted them; null before the first look or block. Ages in
- * seconds, by the database's clock alone, which all processes share.
+ * Indexed state of a chain and its head, as the indexer last stored them; null before the first check or
+ * block. Ages are in seconds by the clock of the database, which all processes share.
  */
 export interface IndexState {
   headBlock: number | null
   headTime: Date | null
-  /** Age of the newest block that an endpoint has named, when the indexer last read it. */
+  /** Age of the newest block that an RPC endpoint has reported, when the indexer last read it. */
   headAge: number | null
-  /** Time since then. */
+  /** Time since that read. */
   checkedAge: number | null
   indexedBlock: number | null
   indexedTime: Date | null
-  /** Time since a look at the head found the last indexed block on the chain; null if none has. */
+  /** Time since a check of the head found the last indexed block on the chain; null if none has. */
   agreedAge: number | null
-  /** Why the indexer does not rely on the copy. */
+  /** Reason why the indexer does not trust the indexed data. */
   doubt: string | null
 }
 
@@ -33,7 +33,7 @@ const INDEX_STATE = `head_height AS "headBlock", head_timestamp AS "headTime", i
     .map(([age, name]) => `extract(epoch FROM ${age})::float8 AS "${name}"`)
     .join(', ')}`
 
-/** The state of a chain's copy, and its audit. */
+/** Indexed state of a chain, and its audit. */
 export interface ChainStatusRow extends IndexState {
   chain: string
   rereadBlocks: number
@@ -45,33 +45,33 @@ export interface ChainStatusRow extends IndexState {
   /** Location schemas of the chain's registry: those that are indexed, and those that are left out. */
   schemasFound: number
   schemasLeftOut: number
-  /** Blocks whose attestations of schemas or attesters that were found later are still to be read. */
+  /** Blocks that remain to be read for attestations of schemas or attesters that were found later. */
   schemaHistoryBlocks: number
-  /** True if an indexer has the lease of the chain now. */
+  /** True if an indexer currently holds the lease of the chain. */
   hasIndexer: boolean
 }
 
-/** A location schema of a chain's registry, hex lower-case. */
+/** Location schema of a chain's registry, in lower-case hex. */
 export interface FoundSchemaRow {
   uid: string
   chain: string
   fields: string
   resolver: string
   revocable: boolean
-  /** The block that registered it. */
+  /** Number of the block that registered it. */
   block: number
-  /** Whether its attestations are indexed. */
+  /** True if its attestations are indexed. */
   indexed: boolean
 }
 
-/** The state of a chain's copy. */
+/** Reads the indexed state of a chain. */
 export function indexStateQuery(chain: string): Statement {
   return { text: `SELECT ${INDEX_STATE} FROM chain_status WHERE chain = $1`, values: [chain] }
 }
 
 const blocks = (ranges: string) =>
   `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
-/** The state of the copy of each chain, and its audit. */
+/** Reads the indexed state of each chain, and its audit. */
 export const CHAIN_STATUSES: Statement = {
   text: `SELECT chain, ${INDEX_STATE}, ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
      unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", contradictions::float8,
@@ -121,8 +121,9 @@ export interface ChainCounts {
 }
 
 /**
- * Counts of each chain as of `now`: those that the database keeps, and for the hour in which each window
- * begins, the records themselves. Uses the primary keys and the index (chain, timestamp).
+ * Reads the counts of each chain as of `now`: the counts that the database maintains per hour and, for the
+ * hour in which each window begins, the records themselves. Uses the primary keys and the index (chain,
+ * timestamp).
  */
 export function statsQuery(now: Date): Statement {
   const since = (
@@ -136,7 +137,7 @@ export function statsQuery(now: Date): Statement {
   }
 }
 
-/** The sums of the counts of chains. */
+/** Sums the counts of the chains. */
 export function statsOf(rows: readonly ChainCounts[]): Stats {
   const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') =>
     rows.reduce((total, row) => total + row[column], 0)
@@ -150,14 +151,17 @@ export function statsOf(rows: readonly ChainCounts[]): Stats {
   }
 }
 
-/** What the database keeps of a chain's records as they change. */
+/** Counts that the database maintains as a chain's records change. */
 export interface RecordState {
   chain: string
   total: number
   revoked: number
-  /** Goes up with every change; an integer. */
+  /** Integer that grows with every change. */
   revision: string
-  /** When the database got its first record of the chain: with `revision`, names the state of the data. */
+  /**
+   * Time when the database received its first record of the chain. Together with `revision` it identifies the
+   * state of the data.
+   */
   since: Date
 }
 export const RECORD_STATES: Statement = {

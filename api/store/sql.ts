@@ -20,25 +20,28 @@ import {
 } from './model'
 import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 
-/** The SQL of records: one filter, for lists, counts and exports alike. */
+/** SQL of records: lists, counts and exports share one filter. */
 
 export const NAMES = RECORD_FIELD_LIST.map(([name]) => name).join(', ')
-/** The fields as row_to_json writes them. to_char would take as long as all else. */
+/** Fields as row_to_json writes them. to_char would take as long as everything else together. */
 const FIELDS = RECORD_FIELD_LIST.map(([name, { type }]) =>
   type === 'time' ? `${name} AT TIME ZONE 'UTC' AS ${name}` : name,
 ).join(', ')
-/** Beside a row that has them; and their text. */
+/** Joins the fields to each row, and the SQL of their JSON text. */
 export const ROW_FIELDS = `LATERAL (SELECT ${FIELDS}) AS fields`
 const FIELDS_TEXT = 'row_to_json(fields)::text'
-/** The columns of a RecordResult but for its geometry. */
+/** Columns of a RecordResult without its geometry. */
 export const RECORD_COLUMNS = `uid, chain, row_to_json((SELECT fields FROM (SELECT ${FIELDS}) AS fields))::text AS text`
-/** Whether a column is the value that is wanted, or one of them. */
+/** SQL that is true if a column equals the wanted value, or one of them. */
 export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => string): string {
   return typeof wanted === 'string' ? `${column} = ${value(wanted)}` : `${column} = ANY(${value(wanted)})`
 }
-/** Characters of a location type in its index: a type may be as long as a transaction, an index entry not. */
+/**
+ * Characters of a location type in its index: a type may be as long as a transaction allows, an index entry
+ * may not.
+ */
 export const TYPE_INDEXED = 100
-/** Whether a location type is this one, in any letter case. */
+/** SQL that is true if a location type has one of the names, in any letter case. */
 function isType(column: string, names: OneOrMore, value: (v: unknown) => string): string {
   const each = typeof names === 'string' ? [names] : names
   return `(${each
@@ -50,16 +53,19 @@ function isType(column: string, names: OneOrMore, value: (v: unknown) => string)
     .join(' OR ')})`
 }
 
-/** Place and time of a record as the index location_record_place_time has them; time in Unix seconds. */
+/**
+ * SQL of a record's position and time as the index location_record_place_time stores them; time in Unix
+ * seconds.
+ */
 const PLACE_TIME = `ST_Force3DZ(geom, date_part('epoch', timestamp AT TIME ZONE 'UTC'))`
-/** Later than all times. (Infinity as a coordinate would match everything.) */
+/** Unix seconds later than all times. (An infinite coordinate would match everything.) */
 const ENDLESS = 1e11
 
 /**
- * The records of a list, in a total order; those of a window of time where one is given. Uses the indexes
+ * Reads the records of a list, in a total order, within a window of time if one is given. Uses the indexes
  * (timestamp, id), (event_timestamp, id), (chain, timestamp), (prover, timestamp), (subject, timestamp),
- * (schema_uid, timestamp), (location_type, timestamp), that of revoked ones, and the GiST indexes on geom, on
- * places and times, and on the reach of geodesics (store.service.test.ts holds the plans to that).
+ * (schema_uid, timestamp), (location_type, timestamp), the index of revoked records, and the GiST indexes on
+ * geom, on positions and times, and on the reach of geodesics (store.service.test.ts checks the plans).
  */
 export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const values: unknown[] = []
@@ -68,7 +74,8 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const direction = descending ? 'DESC' : 'ASC'
   const { limit, offset = 0, withGeometry, withProvenance } = query
   const either = branches(query)
-  // Each line of a list is a row as it is; with more than the record's fields in it, JSON is made of some.
+  // If only the record's fields are wanted, a whole row becomes a line. Otherwise the JSON contains some of
+  // its columns.
   const isPlain = !withGeometry && !withProvenance && either.length === 1
   const columns = isPlain
     ? FIELDS
@@ -89,9 +96,9 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
     either.length === 1
       ? select(query)
       : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order('either')}`
-  // The rows are a subquery, so that JSON is made of the page's rows only, and a sorted one, whose order an
-  // aggregate keeps where nothing else is done: ORDER BY in it would sort the long lines. They come as one
-  // text, a line for each record: this takes a third less time of this process than rows do.
+  // A subquery limits the rows before JSON is built. It is sorted, and the aggregate keeps its order; ORDER
+  // BY inside the aggregate would sort the long lines. The records arrive as one text, a line each, which
+  // takes a third less CPU time of this process than rows do.
   const line = isPlain ? 'row_to_json(page)::text' : lineOf(query)
   const text = `SELECT string_agg(${line}, E'\\n') AS lines FROM (
       ${rows}
@@ -99,7 +106,9 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   return { text, values }
 }
 
-/** A record with what was asked for beyond its fields, between tabs, of a row with ROW_FIELDS. */
+/**
+ * SQL of a record's line, for a row with ROW_FIELDS: its JSON and the requested additions, separated by tabs.
+ */
 export function lineOf({ withGeometry, withProvenance }: RecordParts): string {
   return [
     FIELDS_TEXT,
@@ -110,14 +119,14 @@ export function lineOf({ withGeometry, withProvenance }: RecordParts): string {
   ].join(' || ')
 }
 
-/** Filters that may have several values, those first that leave fewer records. */
+/** Filters that accept several values, the most selective first. */
 const SEVERAL = ['prover', 'subject', 'schema', 'locationType', 'chain'] as const
-/** Values that are looked up in an index one by one. */
+/** Maximum number of values that are looked up in an index one by one. */
 const MOST_BRANCHES = 8
 
 /**
- * Lists that have an index each, and are merged: records in a box, and records without a geometry; records
- * of one value of a filter, and of another.
+ * Splits a filter into lists that each have an index and are then merged: records in a box and records
+ * without a geometry, or one list per value of a filter.
  */
 function branches(filter: RecordFilter): RecordFilter[] {
   if (filter.nowhere === 'too') {
@@ -133,14 +142,15 @@ function branches(filter: RecordFilter): RecordFilter[] {
   return values.map((value, i) => ({
     ...filter,
     [name]: value,
-    // WKT and wkt are the same records. Postgres says so: JavaScript has other lower-case letters.
+    // WKT and wkt match the same records. Postgres compares them, because JavaScript maps other letters to
+    // lower case.
     ...(name === 'locationType' && i > 0 && { otherThanTypes: values.slice(0, i) }),
   }))
 }
 
 /**
- * The records that listQuery answers. Their JSON has neither a line break nor a tab in it.
- * @param areBare whether neither geometry nor provenance was wanted
+ * Parses the records of listQuery. Their JSON contains neither line breaks nor tabs.
+ * @param areBare true if neither geometry nor provenance was requested
  */
 export function readLines(lines: string | null, areBare: boolean): RecordResult[] {
   if (lines === null) return []
@@ -187,7 +197,9 @@ function bareRecords(lines: string): BareRecord[] {
   return rows
 }
 
-/** A page of rows that were read beyond its limit, where there are more: and where the next page begins. */
+/**
+ * Builds a page from rows read beyond its limit. If there are more rows, sets the position of the next page.
+ */
 export function pageOf(rows: RecordResult[], limit: number, { by }: Sort): RecordPage {
   if (rows.length <= limit) return { rows }
   const page = rows.slice(0, limit)
@@ -211,7 +223,7 @@ function chainOf(text: string): string {
   return text.slice(CHAIN_AT, text.indexOf('"', CHAIN_AT))
 }
 
-/** The number of records that match, `cap` at most. */
+/** Counts the matching records, up to `cap`. */
 export function countQuery(filter: RecordFilter, cap: number): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
@@ -229,7 +241,7 @@ export function whereClause(conditions: readonly string[]): string {
 }
 
 /**
- * What a record has to be to pass, joined by AND.
+ * SQL conditions that a passing record satisfies, to be joined by AND.
  * @param value adds a parameter and returns its placeholder
  */
 export function conditions(
@@ -258,7 +270,7 @@ export function conditions(
     `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(window!.since!.getTime() / 1000)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(window?.until ? window.until.getTime() / 1000 : ENDLESS)})), 4326)`
   const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) =>
     `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
-  /** Whether geom's own box meets a box, since a time where one is given. */
+  /** True if the bounding box of geom meets a box, and the time lies in the window if one is given. */
   const around = (each: Bbox) =>
     window?.since ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`
   if (filter.nowhere === true) where.push('geom IS NULL')
@@ -277,32 +289,32 @@ export function conditions(
 // --- Boxes and shapes ---
 
 /**
- * A box between these longitudes and latitudes. Without width or height, ST_Envelope gives a line or a point;
- * ST_MakeEnvelope gives a polygon that meets nothing.
+ * SQL of a box between these longitudes and latitudes. For a box without width or height, ST_Envelope returns
+ * a line or a point, whereas ST_MakeEnvelope returns a polygon that meets nothing.
  */
 export const envelope = (w: string, s: string, e: string, n: string) =>
   `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
 
-/** The envelope of a box. @param value adds a parameter and returns its placeholder */
+/** SQL of the envelope of a box. @param value adds a parameter and returns its placeholder */
 export function boxSql(box: Bbox, value: (v: unknown) => string): string {
   const [w, s, e, n] = box.map((degrees) => value(degrees)) as [string, string, string, string]
   return envelope(w, s, e, n)
 }
 
 /**
- * Whether a shape and a box meet. By PostGIS's own distance, not by ST_Intersects: GEOS throws at rings that
- * cross themselves (a TopologyException, where the box has no width or height) and misses lines without
- * length. `::int <> 0` hides the test from the planner, which then takes it for true nearly always: `&&` has
- * given it the share of records already.
+ * SQL that is true if a shape and a box meet. It uses PostGIS's own distance instead of ST_Intersects,
+ * because GEOS throws for rings that cross themselves (a TopologyException if the box has no width or height)
+ * and misses lines without length. `::int <> 0` hides the test from the planner, which then assumes that it
+ * is nearly always true. The `&&` has provided the selectivity already.
  */
 export const meets = (shape: string, box: string) => `(${shape} && ${box} AND ${touches(shape, box)})`
 const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${box}, 0)::int <> 0`
 
 /**
- * Whether the geometry, with geodesics for edges, may meet one of these boxes. Such edges bulge towards the
- * poles: only points are exactly where geom has them. A shape is found by its box, the column reach
- * (migration Reaches): none of its positions is read.
- * @param around whether geom's own box meets a box
+ * SQL that is true if the geometry, with geodesic edges, may meet one of the boxes. Such edges bulge towards
+ * the poles, so only points are exactly where geom has them. Shapes are found by their bounding box, the
+ * column reach (migration Reaches), without reading their positions.
+ * @param around SQL that is true if the bounding box of geom meets a box
  */
 function reaches(
   boxes: readonly Bbox[],
@@ -315,8 +327,8 @@ function reaches(
 }
 
 /**
- * The bbox as boxes on the plane: two when it crosses the antimeridian. Where it ends there or at a pole,
- * also the other coordinates of the same places (180 is -180, and a pole has every longitude).
+ * Splits a bbox into boxes on the plane: two if it crosses the antimeridian. If it ends there or at a pole,
+ * adds the other coordinates of the same positions (180 equals -180, and a pole has every longitude).
  */
 export function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
   const boxes: Bbox[] = []
@@ -334,8 +346,8 @@ export function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
 // --- Filters in CQL2 ---
 
 /**
- * What a record has to be, as SQL that is true for such records, and false or null for others. Columns come
- * from the table of queryables, everything else is a parameter.
+ * SQL that is true for records that satisfy the condition, and false or null for others. Columns come from
+ * the table of queryables; everything else is a parameter.
  * @param value adds a parameter and returns its placeholder
  */
 function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) => string): string {
@@ -352,7 +364,7 @@ function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) =>
   if ('place' in condition) {
     const { reach, ids } = condition.place
     const known = `id = ANY(${value(ids)})`
-    // By what is known not to meet it, not by what is known to: records may have come since.
+    // Uses the records known not to meet the place, because records may have arrived since the decision.
     return condition.not ? `(geom IS NOT NULL AND (NOT ${reaches(reach, box)} OR ${known}))` : known
   }
   if ('attribute' in condition) return attributeSql(condition, value)
@@ -363,12 +375,15 @@ function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) =>
   if ('like' in condition) return `${column} ${not ? 'NOT ' : ''}LIKE ${value(condition.like)}`
   if ('oneOf' in condition) return `${column} ${not ? '<> ALL' : '= ANY'}(${value(condition.oneOf)})`
   const { compare, to } = condition
-  // Texts in the order of their code points, whatever the order of the database.
+  // Compares texts by code points, whatever the collation of the database.
   const collation = typeof to === 'string' && compare !== '=' && compare !== '<>' ? ' COLLATE "C"' : ''
   return `${column}${collation} ${compare} ${value(to)}`
 }
 
-/** By containment where that says it, as it has an index. JSON's null is null. */
+/**
+ * SQL of a condition on an attribute. Uses containment where possible, because it has an index. JSON null
+ * counts as null.
+ */
 function attributeSql(
   condition: Extract<Condition<DecidedPlace>, { attribute: readonly string[] }>,
   value: (v: unknown) => string,

@@ -18,7 +18,7 @@ const COUNT = 50_000
 let database: TestDatabase
 let store: Store
 let client: Client
-/** Of the busiest attester, and of one with some records. */
+/** The busiest attester, and one with some records. */
 let busy: string
 let usual: string
 let cities: { lng: number; lat: number }[]
@@ -56,7 +56,7 @@ const boxRound = ({ lng, lat }: { lng: number; lat: number }, half: number): Bbo
   lng + half,
   lat + half,
 ]
-/** The time of a record by its number. */
+/** Time of a record by its number. */
 const timeOf = (i: number) => new Date(FIRST_TIME + i * SECONDS_BETWEEN * 1000)
 
 test.each<[string, () => Omit<RecordQuery, 'limit'>, RegExp]>([
@@ -135,11 +135,11 @@ test.each<[string, () => Omit<RecordQuery, 'limit'>, RegExp]>([
     () => ({ reaching: [boxRound(cities[40]!, 0.05)] }),
     /location_record_geom[^]*location_record_reach/,
   ],
-])('%s: found by an index', async (_, query, plan) => {
+])('finds %s by an index', async (_, query, plan) => {
   expect(await explained(listQuery({ ...query(), limit: 101 }))).toMatch(plan)
 })
 
-test('a time window within a box uses the index of places and times', async () => {
+test('uses the index of positions and times for a time window within a box', async () => {
   const window = { since: timeOf(48_000), until: timeOf(49_000) }
   expect(await explained(listQuery({ bbox: boxRound(cities[0]!, 0.2), limit: 101 }, window))).toMatch(
     /location_record_place_time/,
@@ -149,7 +149,7 @@ test('a time window within a box uses the index of places and times', async () =
   )
 })
 
-/** The reference: numbers of the matching records by a scan of the whole table, filtered here. */
+/** Reference: numbers of the matching records by a scan of the whole table, filtered here. */
 const scanned = async (passes: (place: { i: number; longitude: number; latitude: number }) => boolean) =>
   (
     await client.query<{ i: number; longitude: number; latitude: number }>(
@@ -160,7 +160,7 @@ const scanned = async (passes: (place: { i: number; longitude: number; latitude:
     .map(({ i }) => i)
 const numberOf = ({ text }: RecordResult) => Number((JSON.parse(text) as { memo: string }).memo.split(' ')[1])
 
-test('records in boxes, found window by window, equal a full scan: cities, the world, nothing, in pages', async () => {
+test('finds the same records in boxes window by window as a full scan: cities, the world, nothing, in pages', async () => {
   for (const [bbox, atLeast] of [
     [boxRound(cities[0]!, 0.2), 3_000],
     [boxRound(cities[3]!, 0.2), 500],
@@ -210,7 +210,7 @@ test('records in boxes, found window by window, equal a full scan: cities, the w
   }
 })
 
-test('a new record is found at once, although the cached extent is older', async () => {
+test('finds a new record at once, although the cached extent is older', async () => {
   const bbox = boxRound(cities[0]!, 0.2)
   await store.listRecords({ bbox, limit: 1 })
   await rows(database.url, insertRecordsSql(), [COUNT + 1, COUNT + 400])
@@ -226,7 +226,7 @@ test('a new record is found at once, although the cached extent is older', async
   await rows(database.url, 'DELETE FROM location_record WHERE block_number > $1', [COUNT])
 })
 
-test('the planner does not underestimate the records in a box by more than a factor of 100', async () => {
+test('estimates no fewer than a hundredth of the records in a box', async () => {
   const city = boxRound(cities[0]!, 0.2)
   const plan = (
     await client.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
@@ -245,7 +245,7 @@ test('the planner does not underestimate the records in a box by more than a fac
 
 // An embedded database has only one session.
 test.skipIf(!TEST_DATABASE_URL)(
-  'endless lists leave connections for other queries, and end with advice to narrow them',
+  'leaves connections for other queries during endless lists, which fail with advice to narrow them',
   async () => {
     const locker = new Client({ connectionString: database.url })
     await locker.connect()
@@ -269,14 +269,14 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('a lost database gives UnavailableError, not an internal error', async () => {
+test('throws an UnavailableError, not an internal error, if the database is lost', async () => {
   const gone = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
   await expect(gone.listRecords({ limit: 100 })).rejects.toThrow(UnavailableError)
   expect(await gone.ping()).toBe(false)
   await gone.close()
 })
 
-test('a database without our tables gives an error that says so', async () => {
+test('throws an error that names missing tables', async () => {
   const empty = await createDatabase()
   const unmigrated = new Store(empty.url, () => {})
   await expect(unmigrated.listRecords({ limit: 100 })).rejects.toThrow(sentence())
@@ -284,7 +284,7 @@ test('a database without our tables gives an error that says so', async () => {
   await empty.drop()
 })
 
-test('the ages of an index are computed by the clock of the database', async () => {
+test('computes the ages of an index by the clock of the database', async () => {
   await rows(
     database.url,
     `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, indexed_height, indexed_timestamp, agreed_at)
@@ -297,7 +297,7 @@ test('the ages of an index are computed by the clock of the database', async () 
   expect(await store.indexState('base')).toBeUndefined()
 })
 
-test('concurrent look-ups of inputs each get their own row, known or not, with or without geometry', async () => {
+test('returns its own row to each concurrent look-up of an input, known or not, with or without geometry', async () => {
   const known = (
     await client.query<{ i: number; chain: string; uid: string }>(
       'SELECT block_number AS i, chain, uid FROM location_record WHERE block_number <= 700 ORDER BY block_number',
@@ -314,7 +314,7 @@ test('concurrent look-ups of inputs each get their own row, known or not, with o
   expect(await store.inputByUid(known[0]!.chain, known[1]!.uid, true)).toBeUndefined()
 })
 
-test('an input whose schema is no longer read is not known: its revocation would be missed', async () => {
+test('does not know an input whose schema is no longer indexed, because its revocation would be missed', async () => {
   const [record] = await rows<{ chain: string; uid: string; schema: string }>(
     database.url,
     'SELECT chain, uid, schema_uid AS schema FROM location_record LIMIT 1',
@@ -337,8 +337,8 @@ test('an input whose schema is no longer read is not known: its revocation would
   }
 })
 
-// The last test, as it changes the records.
-test('records in a box or without a place: in one order, each by its own index, in pages and counted', async () => {
+// This test is the last one because it changes the records.
+test('lists records in a box or without a geometry in one order, each by its own index, in pages and with counts', async () => {
   await rows(
     database.url,
     'UPDATE location_record SET geometry = NULL, geom = NULL, longitude = NULL, latitude = NULL WHERE block_number % 150 = 0',

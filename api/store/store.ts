@@ -57,26 +57,30 @@ import {
 } from './sql-status'
 import { Turns } from '../http/turns'
 
-/** How long the extent of the records is reused: it only decides how the newest of a place are looked for. */
+/**
+ * Milliseconds for which the extent of the records is reused. It only decides how the newest records of a
+ * place are read.
+ */
 const EXTENT_SHARED_MS = 10_000
 /** Connections to each server for the reads of clients. */
 const LISTS = 8
-/** How many of them one client may have, by how long its last statements took. */
+/** Maximum number of these connections per client, depending on how long its last statements took. */
 const LISTS_EACH = { quick: 6, slow: 2 }
 /**
- * Reads that may wait for one: browsers and GIS send dozens at once, and many people may have one address.
- * Milliseconds that a read waits: longer than a statement takes, so that each client gets its turn.
+ * Maximum number of reads that wait for a connection, in total and per client: browsers and GIS send dozens
+ * at once, and many users may share one address. A read waits longer than a statement takes (milliseconds),
+ * so that each client gets its turn.
  */
 const WAITING = { waiting: 1_000, waitingEach: 200, waitMs: STATEMENT_TIMEOUT_MS + 1_000 }
 
-/** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
+/** Runs every SQL statement of the API. Throws an UnavailableError if the database does not respond. */
 export class Store {
   readonly servers: DatabaseServers
-  /** For what operators and computations need: nothing that clients read makes it wait. */
+  /** Connections for operators and computations, which reads of clients cannot delay. */
   private readonly vital: PoolConfig
-  /** For what is read once for all that wait for it. */
+  /** Connections for reads that run once for all requests awaiting them. */
   private readonly shared: PoolConfig
-  /** For the reads of clients, which can be slow: each client has a share of them. */
+  /** Connections for the reads of clients, which can be slow. Each client has a share of them. */
   private readonly lists: PoolConfig
   private readonly turns: Turns
   private readonly work: Work = OWN_WORK
@@ -89,8 +93,9 @@ export class Store {
   private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS)
 
   /**
-   * @param onError gets the errors of idle connections, which are replaced, and of servers that are left out
-   * @param readUrls of replicas
+   * @param onError receives the errors of idle connections, which are replaced, and of servers that are left
+   *   out
+   * @param readUrls connection strings of the replicas
    */
   constructor(
     databaseUrl: string,
@@ -112,8 +117,8 @@ export class Store {
   }
 
   /**
-   * This store for the work of a request: its reads take the share of the client, count as its cost, and stop
-   * when the request does.
+   * Returns this store for the work of a request: its reads use the share of the client, count as its cost,
+   * and stop when the request does.
    */
   of(work: Work): Store {
     return Object.assign(Object.create(this) as Store, { work })
@@ -123,12 +128,15 @@ export class Store {
     await this.servers.close()
   }
 
-  /** Connections to each server, and requests that wait for one. Their turn may come at any server. */
+  /**
+   * Returns the connections to each server, and the number of requests that wait for one, which any server
+   * may serve.
+   */
   connections(): [server: string, states: Readonly<Record<string, number>>][] {
     return [...this.servers.connections(), ['any', { waiting: this.turns.waiting }]]
   }
 
-  /** Whether the database answers, to reads at least, and is migrated. */
+  /** True if the database responds, at least to reads, and is migrated. */
   async ping(): Promise<boolean> {
     return this.pinged.fresh().then(
       () => true,
@@ -136,7 +144,7 @@ export class Store {
     )
   }
 
-  /** Records in a total order, newest first unless asked otherwise. */
+  /** Reads records in a total order, by default newest first. */
   async listRecords(query: RecordQuery): Promise<RecordResult[]> {
     const extent = isNewestOfPlace(query) ? await this.extent.get() : undefined
     return extent && extent.total >= LEAST_RECORDS
@@ -150,7 +158,7 @@ export class Store {
     return readLines(row!.lines, !query.withGeometry && !query.withProvenance)
   }
 
-  /** How many records there are, and the times of the first and the last; undefined where there is none. */
+  /** Reads the number of records, and the times of the first and the last; undefined if there are none. */
   async readExtent(): Promise<Extent | undefined> {
     const [row] = await this.run<{ total: number | null; first: Date | null; last: Date | null }>({
       text: `SELECT (SELECT sum(total) FROM record_state)::float8 AS total, (SELECT min(timestamp) FROM location_record) AS first, (SELECT max(timestamp) FROM location_record) AS last`,
@@ -159,28 +167,25 @@ export class Store {
     return row?.total && row.first && row.last ? (row as Extent) : undefined
   }
 
-  /** About how many records there are. */
+  /** Returns the approximate number of records. */
   async size(): Promise<number> {
     return (await this.extent.get())?.total ?? 0
   }
 
-  /** How many records match, counted up to `cap`. */
+  /** Counts matching records, up to `cap`. */
   async countRecords(filter: RecordFilter, cap: number): Promise<number> {
     const { text, values } = countQuery(filter, cap)
     return (await this.run<{ count: number }>({ text, values }, true))[0]!.count
   }
 
-  /**
-   * The first records in the order of distances from each of these boxes on the plane, `limit` of each at
-   * most.
-   */
+  /** Reads the first records by planar distance from each of the boxes, at most `limit` for each. */
   samplePlaces(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<PlacedRecord[]> {
     return this.places(sampleQuery(filter, boxes, limit))
   }
 
   /**
-   * The records round a position, `limit` at least; undefined where one statement cannot tell (sql.ts), or
-   * the database gave it up.
+   * Reads at least `limit` records around a position; undefined if one statement cannot find them
+   * (sql-near.ts), or the database aborted it.
    */
   async recordsNear(
     at: readonly [number, number],
@@ -199,7 +204,7 @@ export class Store {
     return row?.lines ? { meters: row.meters, records: readNear(row.lines, parts) } : undefined
   }
 
-  /** Records after an id, in the order of their ids. */
+  /** Reads records after an ID, in the order of their IDs. */
   placesAfter(filter: RecordFilter, after: string, limit: number): Promise<PlacedRecord[]> {
     return this.places(placesQuery(filter, after, limit))
   }
@@ -209,7 +214,7 @@ export class Store {
     return readPlaces(row!.lines)
   }
 
-  /** The record with this UID; the newest where several chains have one. Uses the primary key. */
+  /** Reads the record with this UID; the newest one if several chains have one. Uses the primary key. */
   async recordByUid(
     uid: string,
     chain?: string,
@@ -221,7 +226,10 @@ export class Store {
     return (await this.listRecords({ ids, limit: 1, ...wanted }))[0]
   }
 
-  /** The slugs of the chains on which an attestation with this UID was read, in the order of the table. */
+  /**
+   * Returns the slugs of the chains on which an attestation with this UID was indexed, in the order of the
+   * table.
+   */
   async chainsOf(uid: string): Promise<string[]> {
     const slugs = CHAINS.map(({ slug }) => slug)
     const rows = await this.query<{ chain: string }>(
@@ -231,7 +239,10 @@ export class Store {
     return slugs.filter((slug) => rows.some(({ chain }) => chain === slug))
   }
 
-  /** Why the attestation with this UID has no record; undefined where there is none that cannot be read. */
+  /**
+   * Explains why the attestation with this UID has no record; undefined if there is no such unreadable
+   * attestation.
+   */
   async unreadable(uid: string, chain?: string): Promise<string | undefined> {
     const [row] = await this.run<{ chain: string; problem: string }>(
       {
@@ -247,46 +258,47 @@ export class Store {
   }
 
   /**
-   * The state of the data, and how many records there are, by chain; kept by the database as records change.
+   * Reads the state of the data and the number of records by chain, which the database maintains as records
+   * change.
    */
   recordStates(): Promise<RecordState[]> {
     return this.states.fresh()
   }
 
-  /** Names the state of the data, in 22 characters. */
+  /** Returns 22 characters that identify the state of the data. */
   async stateTag(): Promise<string> {
-    // Another version of the program may show the same data in another way.
+    // Another version of the program may present the same data differently.
     const hash = createHash('sha256').update(version)
     for (const { chain, revision, since } of await this.recordStates())
       hash.update(`${chain} ${revision} ${since.getTime()};`)
     return hash.digest('base64url').slice(0, 22)
   }
 
-  /** An attestation as the input of a computation. */
+  /** Reads an attestation as the input of a computation. */
   inputByUid(chain: string, uid: string, withGeometry: boolean): Promise<InputRow | undefined> {
     return this.inputs.read(`${chain}-${uid}`, withGeometry)
   }
 
-  /** The state of a chain's copy; undefined before its indexer has noted any. */
+  /** Reads the indexed state of a chain; undefined before its indexer has stored any. */
   async indexState(chain: string): Promise<IndexState | undefined> {
     const { text, values } = indexStateQuery(chain)
     const [row] = await this.query<IndexState>(text, values)
     return row
   }
 
-  /** The location schemas that were found in the chains' registries, in the order of their registration. */
+  /** Reads the location schemas found in the chains' registries, in the order of registration. */
   foundSchemas(): Promise<FoundSchemaRow[]> {
     return this.run<FoundSchemaRow>(FOUND_SCHEMAS, true)
   }
 
-  /** How far the copy of each chain goes. */
+  /** Reads how far each chain is indexed. */
   chainStatuses(): Promise<ChainStatusRow[]> {
     return this.statuses.fresh()
   }
 
   /**
-   * What changed in each chain's records after these places, `limit` changes a chain at most, none beyond
-   * `upTo`; all of one moment.
+   * Reads the changes of each chain's records after these positions: at most `limit` per chain, none beyond
+   * `upTo`, all from one snapshot.
    */
   changesAfter(
     finality: Finality,
@@ -298,26 +310,27 @@ export class Store {
   }
 
   /**
-   * These records (`<chain>-<uid>`), where they still are, in no order. final: without revocations that are
-   * not.
+   * Reads the records (`<chain>-<uid>`) that still exist, in no particular order. With `final`, hides
+   * revocations that are not final.
    */
   changedRecords(finality: Finality, ids: readonly string[]): Promise<ChangedRecord[]> {
     return this.run<ChangedRecord>(changedRecordsQuery(finality, ids))
   }
 
-  /** Which of these records (`<chain>-<uid>`) lie in which of the boxes. */
+  /** Reads which of the records (`<chain>-<uid>`) lie in which of the boxes. */
   recordsInBoxes(ids: readonly string[], boxes: readonly Bbox[]): Promise<{ place: number; id: string }[]> {
     return this.run<{ place: number; id: string }>(boxesQuery(ids, boxes))
   }
 
-  /** Counts over all records as of `now`, all in one snapshot. */
+  /** Reads counts over all records as of `now`, in one snapshot. */
   async stats(now: Date): Promise<Stats> {
     return statsOf(await this.run<ChainCounts>(statsQuery(now)))
   }
 
   /**
-   * Runs a statement on a server that has all that anybody was shown before.
-   * @param heavy true if it is a client's, which can make it slow; else it is read once for all that wait
+   * Runs a statement on a server that has everything that was ever shown.
+   * @param heavy true for a client's own statement, which may be slow; false for one that runs once for all
+   *   requests awaiting it
    */
   run<Row extends object>(statement: Statement, heavy = false): Promise<Row[]> {
     return translated(
@@ -326,29 +339,29 @@ export class Store {
     )
   }
 
-  /** Runs a client's statement when it is its turn, until its work ends. */
+  /** Runs a statement of a client when its turn comes. It stops when the client's work ends. */
   private inTurn<Row extends object>(statement: Statement): Promise<Row[]> {
     const { signal } = this.work
     return this.turns.take(this.work, () => this.servers.read<Row>(this.lists, statement, signal))
   }
 
-  /** Runs a statement of the service itself, which nothing that clients read makes wait. */
+  /** Runs a statement of the service itself, which reads of clients cannot delay. */
   private ask<Row extends object>(statement: Statement): Promise<Row[]> {
     return translated(this.servers.read<Row>(this.vital, statement), false)
   }
 
-  /** A read that starts after each call, one at a time for all calls. */
+  /** Creates a read that starts after each call and runs at most once at a time for all calls. */
   private readOnce<T>(read: () => Promise<T>): SharedRead<T> {
     return new SharedRead(read, 0)
   }
 
-  /** Runs a statement on the primary: what a signature depends on. */
+  /** Runs a statement on the primary, for data that a signature depends on. */
   private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
     return translated(this.servers.query<Row>(this.vital, { text, values }), false)
   }
 }
 
-/** Whether a list can be read window by window: the newest records of a place, and not too many. */
+/** True if a list can be read window by window: the newest records of a place, and not too many. */
 function isNewestOfPlace({ bbox, reaching, sort = NEWEST_FIRST, limit, offset = 0 }: RecordQuery): boolean {
   return (
     (bbox ?? reaching) !== undefined &&
@@ -359,8 +372,8 @@ function isNewestOfPlace({ bbox, reaching, sort = NEWEST_FIRST, limit, offset = 
 }
 
 /**
- * What the database answers; its outages as an UnavailableError.
- * @param heavy whether clients can make it slow
+ * Awaits a result of the database, and throws an UnavailableError for its outages.
+ * @param heavy true if clients can make the statement slow
  */
 export async function translated<T>(reading: Promise<T>, heavy: boolean): Promise<T> {
   try {

@@ -1,23 +1,26 @@
 import { type RecordQuery, type RecordResult, type TimeWindow } from './model'
 
 /**
- * The newest records of a place, read back in time window by window. Without windows Postgres reads either
- * all that the place holds, or all times until it has enough, and cannot know which is less.
+ * Reads the newest records of a place backwards in time, window by window. Without windows, Postgres reads
+ * either everything in the place, or all times until it has enough, and cannot know which is less.
  */
 
-/** With fewer records than this, or more wanted than that, a list is read at once. */
+/**
+ * If there are fewer than LEAST_RECORDS records, or more than MOST_WANTED are wanted, a list is read in one
+ * statement.
+ */
 export const LEAST_RECORDS = 20_000
 export const MOST_WANTED = 5_001
 /**
- * The first window is so long that the whole world has this many times the wanted records in it; a window is
- * at most so many times as long as the one before.
+ * Length of the first window: long enough that the whole world has FIRST_WINDOW times the wanted records in
+ * it. MOST_GROWTH limits the factor by which a window is longer than the previous one.
  */
 const FIRST_WINDOW = 4
 const MOST_GROWTH = 64
-/** A place that holds no more than this many records is read whole. */
+/** A place that holds at most this many records is read in one window. */
 const FEW = 1_500
 
-/** How many records there are, and the times of the first and the last one. */
+/** Number of records, and the times of the first and the last one. */
 export interface Extent {
   total: number
   first: Date
@@ -25,8 +28,9 @@ export interface Extent {
 }
 
 /**
- * The records of a list that fits windows. The length of each window follows from what the ones before held.
- * @param extent of all records
+ * Reads the records of a list window by window. The records found so far determine the length of the next
+ * window.
+ * @param extent extent of all records
  * @param list reads a list, or the part of it in one window
  */
 export async function listByWindows(
@@ -39,7 +43,7 @@ export async function listByWindows(
   const newest = Math.min(last.getTime(), end)
   const oldest = Math.max(first.getTime(), query.after?.getTime() ?? -Infinity)
   const rows: RecordResult[] = []
-  // Records may have come since the extent was read: without an `until` they are found too.
+  // Records may have arrived since the extent was read. Without an `until`, they are found too.
   let until = end <= newest ? new Date(end) : undefined
   let length = ((last.getTime() - first.getTime()) * FIRST_WINDOW * wanted) / total
   for (;;) {
@@ -63,11 +67,12 @@ function wantedBy({ limit, offset = 0 }: RecordQuery): number {
 }
 
 /**
- * @param share of all the time, that the window had
- * @param seen share of all the time, that was looked through so far
+ * Computes the length of the next window.
+ * @param share share of the whole time that the last window covered
+ * @param seen share of the whole time that was searched so far
  */
 function nextLength(length: number, share: number, seen: number, found: number, wanted: number): number {
-  // How many the place holds at most: with 95 % confidence, were they spread evenly over the time.
+  // Upper bound of the records in the place, with 95 % confidence if they are spread evenly over time.
   if ((found + 3) / seen < FEW) return Infinity
   const growth = found ? (1.5 * (wanted - found) * seen) / found / share : MOST_GROWTH
   return Math.max(2 * length, Math.min(MOST_GROWTH, growth) * length)
