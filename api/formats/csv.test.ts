@@ -5,7 +5,7 @@ import { hunt } from '../../test/seed'
 import { CSV_COLUMNS, csvText, guarded, unguarded } from './csv'
 
 /**
- * Whether a spreadsheet may read a cell as a formula, by Unicode's tables: invisible characters are skipped,
+ * True if a spreadsheet may read a cell as a formula, by Unicode's tables: invisible characters are skipped,
  * look-alikes count.
  */
 function isFormula(cell: string): boolean {
@@ -17,7 +17,10 @@ function isFormula(cell: string): boolean {
     !/^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?[,\]}]*$/.test(seen.join(''))
   )
 }
-/** The cells of a text for a reader with other separators and no quotes, as spreadsheets of other locales. */
+/**
+ * Cells of a text as a reader with other separators and no quotes sees them, like spreadsheets of other
+ * locales.
+ */
 const cellsOf = (text: string) => text.split(/[\t\n\v\f\r\x85\u2028\u2029;|]/)
 
 const csvOf = (memo: string) =>
@@ -37,7 +40,7 @@ function check(text: string): void {
   expect([text, cellsOf(line).filter((cell) => isFormula(cell))]).toEqual([text, []])
 }
 
-describe('no cell is a formula', () => {
+describe('guards every cell that could be a formula', () => {
   test.each([
     ...[
       '=1+1',
@@ -135,7 +138,7 @@ describe('no cell is a formula', () => {
     const part = () => parts[Math.floor(random() * parts.length)]!
     for (let i = 0; i < cases; i++) check(Array.from({ length: 1 + Math.floor(random() * 9) }, part).join(''))
   })
-  test('all characters that Unicode normalises to = + - @, and all invisible characters before them', () => {
+  test('guards all characters that Unicode normalises to = + - @, and all invisible characters before them', () => {
     let [forms, unseen] = [0, 0]
     for (let code = 1; code <= 0x10ffff; code++) {
       if (code >= 0xd800 && code <= 0xdfff) continue
@@ -157,7 +160,7 @@ test('the expression in docs/reference/record-formats.md undoes the guard', () =
     expect(guarded(text).replace(new RegExp(source!, 'g'), '')).toBe(text)
 })
 
-test('other texts stay unchanged: coordinates over several lines, WKT, lists, words', () => {
+test('leaves other texts unchanged: coordinates over several lines, WKT, lists, words', () => {
   const texts = [
     '',
     'A place',
@@ -184,7 +187,7 @@ test('other texts stay unchanged: coordinates over several lines, WKT, lists, wo
   )
 })
 
-test('the time is linear in the length', () => {
+test('takes time linear in the length', () => {
   for (const part of ['\t', ';', ' ', '\u200b', "'", ';"', '\n-1', '-1 ', '9', '\n9', ' ;= ']) {
     const text = `\n-${part.repeat(1_000_000 / part.length)}x`
     const started = performance.now()

@@ -21,17 +21,17 @@ import { ColumnarFiles } from './columnar/file'
 import { Exports } from './exports'
 
 /**
- * Exports to slow and disconnecting clients, and with failures. They are larger than the socket buffers, so
- * that the server has to wait.
+ * Exports to slow and disconnecting clients, and with failures. They exceed the socket buffers, so that the
+ * server has to wait.
  */
 const COUNT = 6_000
 const MEMO = 'A place that is described at length. '.repeat(80)
-/** Milliseconds: the time-out of an answer of `hasty`. */
+/** Milliseconds: the response timeout of `hasty`. */
 const ANSWER_MS = 3_000
 const LIST = '/api/v0/location-records'
 let database: TestDatabase
 let api: TestApi
-/** For tests of time-outs. */
+/** Instance for tests of timeouts. */
 let hasty: TestApi
 beforeAll(async () => {
   database = await createMigratedDatabase()
@@ -56,7 +56,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Sends a request; its answer is not read yet. */
+/** Sends a request without reading its response. */
 async function start(
   query: string,
   client = '192.0.2.1',
@@ -85,8 +85,8 @@ async function textOf(response: IncomingMessage, betweenChunksMs = 0): Promise<s
 const jsonOf = async (response: IncomingMessage) =>
   JSON.parse(await textOf(response)) as Record<string, unknown>
 /**
- * Waits until all buffers are full: this process, which is server and client, has next to nothing to do for
- * some seconds, and the database has nothing to do for it.
+ * Waits until all buffers are full: this process, which is server and client, is nearly idle for some
+ * seconds, and the database runs nothing for it.
  */
 async function settled(): Promise<void> {
   for (let quiet = 0; quiet < 3; quiet++) {
@@ -96,7 +96,7 @@ async function settled(): Promise<void> {
     if (utilization > 0.1 || (await busyConnections())) quiet = -1
   }
 }
-/** Database connections of the API that have not ended what they were asked. */
+/** Database connections of the API with an unfinished statement. */
 async function busyConnections(): Promise<number> {
   const busy = await rows(
     database.url,
@@ -115,7 +115,7 @@ async function freed(client: string, of = api): Promise<void> {
   }
 }
 
-test('a slow client gets the whole export, beyond the time-out of other answers', async () => {
+test('sends a slow client the whole export, beyond the timeout of other responses', async () => {
   const response = await start('?format=geojson', undefined, { of: hasty })
   const started = performance.now()
   const { features } = JSON.parse(await textOf(response, 15)) as { features: { id: string }[] }
@@ -123,7 +123,7 @@ test('a slow client gets the whole export, beyond the time-out of other answers'
   expect(new Set(features.map(({ id }) => id)).size).toBe(COUNT)
 })
 
-test('a client that stops reading holds one page and no database connection, and is disconnected in the end', async () => {
+test('holds one page and no database connection for a client that stops reading, and finally disconnects it', async () => {
   const before = process.memoryUsage()
   const response = await start('?format=ndjson', undefined, { of: hasty })
   response.pause()
@@ -131,7 +131,7 @@ test('a client that stops reading holds one page and no database connection, and
   expect(await busyConnections()).toBe(0)
   expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(150_000_000)
   const ended = new Promise((resolve) => response.once('close', resolve))
-  // After the time-out of any idle connection, or twice that, as Node checks whether anything was sent in
+  // After the timeout of any idle connection, or twice that, because Node checks whether anything was sent in
   // between.
   await expect.poll(() => hasty.connections()).toBe(0)
   response.resume()
@@ -140,7 +140,7 @@ test('a client that stops reading holds one page and no database connection, and
   expect(response.complete).toBe(false)
 })
 
-describe('a failure half-way breaks the connection: a truncated file never looks complete', () => {
+describe('a failure during an export breaks the connection: a truncated file never looks complete', () => {
   test.each(['geojson', 'ndjson', 'csv'])('%s', async (format) => {
     const response = await start(`?format=${format}`, '192.0.2.2')
     response.once('readable', () => {})
@@ -158,7 +158,7 @@ describe('a failure half-way breaks the connection: a truncated file never looks
   })
 })
 
-test('a failure before the first record is an ordinary error', async () => {
+test('reports a failure before the first record as an ordinary error', async () => {
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
   const response = await start('?format=csv', '192.0.2.3')
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
@@ -176,7 +176,7 @@ test('a failure before the first record is an ordinary error', async () => {
   await freed('192.0.2.3')
 })
 
-test('an export without a first record in time gets 503, and its slot is released', async () => {
+test('returns 503 for an export without a first record in time, and frees its slot', async () => {
   const client = new Client({ connectionString: database.url })
   await client.connect()
   await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
@@ -199,7 +199,7 @@ test('an export without a first record in time gets 503, and its slot is release
   await freed('192.0.2.8', hasty)
 })
 
-test('after a disconnect the export stops, and its slot is released', async () => {
+test('stops the export after a disconnect, and frees its slot', async () => {
   const client = '192.0.2.4'
   const [a, b] = [await start('?format=csv', client), await start('?format=geojson', client)]
   const refused = await start('?format=ndjson', client)
@@ -227,7 +227,7 @@ test('after a disconnect the export stops, and its slot is released', async () =
   }
 })
 
-test('too many exports at once: 503, while pages are served', async () => {
+test('returns 503 for too many exports at once, and still serves pages', async () => {
   const expected = [...Array<number>(16).fill(200), 503]
   for (;;) {
     const answers = await Promise.all(
@@ -249,7 +249,7 @@ test('too many exports at once: 503, while pages are served', async () => {
   await freed('198.51.100.99')
 })
 
-test('a client that reads slowly, or for more than an hour, is disconnected when others wait', async () => {
+test('disconnects a client that reads slowly, or for more than an hour, when others wait', async () => {
   // Buffers hold at most 10 MB: for a client that has read 30 of 50 MB the server has read more, but not all.
   await insertRecords(
     database.url,
@@ -259,7 +259,7 @@ test('a client that reads slowly, or for more than an hour, is disconnected when
   let now = Date.now()
   const other = await startApi({
     ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], elapsed: () => now },
-    // Nothing times out here, however long the test takes.
+    // Timeouts long enough that nothing times out during the test.
     timeouts: { request: 60_000, answer: 600_000 },
   })
   const begin = async (client: string) => {
@@ -284,7 +284,7 @@ test('a client that reads slowly, or for more than an hour, is disconnected when
     now += 59_000
     expect((await begin('203.0.113.98')).status).toBe(503)
     now += 3_536_000
-    // `reader` reads as much as two minutes at the minimum rate: it is ahead again.
+    // `reader` reads as much as two minutes at the minimum rate, so it is ahead again.
     const [reader, ...others] = all
     let read = 0
     reader!.response.on(
@@ -299,7 +299,7 @@ test('a client that reads slowly, or for more than an hour, is disconnected when
     await expect.poll(() => others.map(({ failed }) => failed)).toEqual(Array(15).fill('ECONNRESET'))
     expect((await begin('203.0.113.97')).status).toBe(503)
     expect(reader!.failed).toBeUndefined()
-    // It is an hour old now, but nobody waits: it stays connected.
+    // It is an hour old now, but nobody waits, so it stays connected.
     now += 6_000
     await pause(300)
     expect(reader!.failed).toBeUndefined()
@@ -313,7 +313,7 @@ test('a client that reads slowly, or for more than an hour, is disconnected when
   }
 })
 
-test('files in space order that are read too slowly make room for a client that waits for one', async () => {
+test('ends slow readers of files in space order when another client waits for a slot', async () => {
   await insertRecords(
     database.url,
     Array.from({ length: 2_500 }, () => ({ memo: MEMO.repeat(4) })),
@@ -346,7 +346,7 @@ test('files in space order that are read too slowly make room for a client that 
   }
 })
 
-test('HEAD reads nothing, and holds no slot', async () => {
+test('reads nothing for HEAD, and holds no slot', async () => {
   for (let i = 0; i < 20; i++) {
     const response = await start('?format=csv', '192.0.2.6', { method: 'HEAD' })
     expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([
@@ -357,12 +357,12 @@ test('HEAD reads nothing, and holds no slot', async () => {
   }
 })
 
-test('an export while records arrive contains each earlier record once; lists are answered meanwhile', async () => {
+test('exports each earlier record once while records arrive, and serves lists meanwhile', async () => {
   const before = await rows<{ uid: string }>(database.url, 'SELECT uid FROM location_record')
   const response = await start('?format=ndjson')
   const asking = (async () => {
     for (let i = 0; i < 20; i++) {
-      // Without an answer in time it would be 503.
+      // Without a response in time the status would be 503.
       expect((await start('?limit=1', '192.0.2.7')).statusCode).toBe(200)
       await insertRecords(database.url, [{ timestamp: Date.UTC(2026, 5, 1) + i * 1000 }], 900_000 + i)
     }
@@ -376,7 +376,7 @@ test('an export while records arrive contains each earlier record once; lists ar
   expect(uids.filter((uid) => before.some((row) => row.uid === uid))).toHaveLength(before.length)
 })
 
-test('a stop does not wait for exports: it disconnects them', async () => {
+test('disconnects exports when the service stops, without waiting for them', async () => {
   const stopped = await startApi({ databaseUrl: database.url })
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     request(`${stopped.url}${LIST}?format=ndjson`, { agent: false }, resolve).on('error', reject).end()
@@ -388,7 +388,7 @@ test('a stop does not wait for exports: it disconnects them', async () => {
   await expect(textOf(response)).rejects.toMatchObject({ code: 'ECONNRESET' })
 })
 
-test('an export by place contains exactly the records that match', async () => {
+test('exports exactly the records that match a place', async () => {
   const text = await textOf(await start('?near=10.5,10.5&radius=80000&format=ndjson'))
   const found = text
     .trimEnd()
@@ -403,8 +403,8 @@ test('an export by place contains exactly the records that match', async () => {
   )
 })
 
-describe('a short file in space order does not wait', () => {
-  test('for the workers of long ones', async () => {
+describe('a short file in space order starts without waiting', () => {
+  test('for the workers of long files', async () => {
     const folder = temporaryFolder()
     const stuck = path.join(folder, 'worker.js')
     // Pages of long files are never sorted.
@@ -433,7 +433,7 @@ describe('a short file in space order does not wait', () => {
     }
   })
 
-  test('for the pages of long ones', async () => {
+  test('for the pages of long files', async () => {
     const exports = new Exports(new ColumnarFiles(2 ** 30, COLUMNAR_WORKER), () => 0)
     const written = { type: 'text/plain', file: '', head: '', separator: ' ', tail: '' }
     async function* pagesOf(path: string) {

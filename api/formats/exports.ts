@@ -9,7 +9,10 @@ import type { ColumnarFormat, TextFormat } from './formats'
 import type { RecordResult } from '../store'
 import type { ColumnarName } from '../http/accept'
 
-/** Exports at once. Each holds a page of records in memory, and no connection while its client reads. */
+/**
+ * Maximum number of concurrent exports, in total and per client. Each holds a page of records in memory, and
+ * no connection while its client reads.
+ */
 const EXPORTS_AT_ONCE = 16
 const EXPORTS_OF_CLIENT = 2
 /**
@@ -21,33 +24,33 @@ const READS_AT_ONCE = 2
 const READS = { all: READS_AT_ONCE, each: 1, waiting: Infinity, waitingEach: Infinity }
 const RETRY_AFTER_SECONDS = 5
 /**
- * While others wait, a client has to read at this pace, in characters a millisecond: 6 MB a minute. An export
- * that is behind it for longer than the grace, or older than the age limit, makes room. Files in space order
- * have a quarter of the slots, and another client waits for one (columnar/file.ts): they are read at 1 MB a
- * second then, with a grace that is shorter than that wait. Milliseconds.
+ * Minimum pace while others wait, in characters or bytes per millisecond: 6 MB a minute for text. An export
+ * that lags behind the pace for longer than GRACE_MS, or is older than MAX_AGE_MS, is ended. Files in space
+ * order have only a quarter of the slots, and another client waits for one (columnar/file.ts). They must be
+ * read at 1 MB a second, and their grace is shorter than that wait.
  */
 const LEAST_PACE = { text: 100, columnar: 1_000 }
 const GRACE_MS = { text: 60_000, columnar: 5_000 }
 const MAX_AGE_MS = 3_600_000
-/** Milliseconds between two checks whether an export makes room for a queued file. */
+/** Milliseconds between two checks whether an export must make room for a queued file. */
 const LOOK_MS = 250
-/** Rows that are formatted in one go: some 3 ms of the event loop. */
+/** Rows formatted in one go: about 3 ms of the event loop. */
 const SLICE = 200
 /**
- * While a file in space order is filled, nothing can be sent but the bytes that it begins with: one each
- * time. Proxies take a silence of half a minute for a hang. A failure before the first byte is an error in
- * words.
+ * Milliseconds between two bytes of the file's beginning that are sent while a file in space order is filled,
+ * because nothing else can be sent yet. Proxies treat a silence of half a minute as a hang. A failure before
+ * the first byte is reported as an ordinary error.
  */
 const SIGN_OF_LIFE_MS = 10_000
 
-/** An export in progress. Times in milliseconds, of the clock. */
+/** Export in progress. Times are in milliseconds of the clock. */
 interface Export {
   readonly work: Work
   readonly kind: keyof typeof GRACE_MS
-  /** Whether it has one of the slots of files in space order. */
+  /** True if it holds one of the slots of files in space order. */
   hasFile: boolean
   readonly began: number
-  /** When it falls, or fell, behind the minimum rate. */
+  /** Time when it falls, or fell, behind the minimum pace. */
   behindAt: number
   /** Resets its connection. */
   readonly breakOff: () => void
@@ -56,9 +59,9 @@ interface Export {
 }
 
 /**
- * Answers of any length, streamed as fast as the client reads. A failure before the first record is an error
- * like any other. A later one resets the connection: through any proxy, no client takes the file for
- * complete.
+ * Streams responses of any length as fast as the client reads. A failure before the first record is reported
+ * like any other error. A later failure resets the connection, so that no client, through any proxy, takes
+ * the truncated file for complete.
  */
 export class Exports {
   private readonly open = new Set<Export>()
@@ -72,19 +75,19 @@ export class Exports {
     private readonly clock: () => number,
   ) {}
 
-  /** Resets all exports in progress: they may take longer than any stop of the service. */
+  /** Resets all exports in progress, because they may last longer than a shutdown allows. */
   stop(): void {
     for (const { breakOff } of this.open) breakOff()
   }
 
-  /** Columnar files are of records. */
+  /** Sends an export. Only rows that are records can be sent in a columnar format. */
   async send<Row = RecordResult>(
     request: FastifyRequest,
     reply: FastifyReply,
     pages: AsyncGenerator<Row[]>,
     format: TextFormat<Row> | ColumnarFormat,
   ): Promise<FastifyReply> {
-    // Else Fastify runs the whole export and drops its body.
+    // Otherwise Fastify would run the whole export and drop its body.
     if (request.method === 'HEAD')
       return reply.type(format.type).header('content-disposition', format.file).send(Readable.from([]))
     const breakOff = () => void request.raw.socket.resetAndDestroy()
@@ -92,7 +95,7 @@ export class Exports {
     const own = this.enter(reply, workOf(request), kind, breakOff)
     try {
       const first = await this.read(pages, own, this.beginnings)
-      // The client left, or got the answer that this took too long.
+      // The client disconnected, or got the response that this took too long.
       if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) {
         await pages.return(undefined)
         own.leave()
@@ -119,8 +122,8 @@ export class Exports {
   }
 
   /**
-   * Begins a file in space order: it is filled before it is sent. Resolves when it is full, or a sign of life
-   * is due; undefined where nobody waits for it any more.
+   * Begins a file in space order, which is filled before it is sent. Resolves when it is full or a byte must
+   * be sent to keep the connection open; undefined if the client no longer waits for it.
    */
   private async beginColumnar(
     first: IteratorResult<RecordResult[]>,
@@ -129,7 +132,7 @@ export class Exports {
     own: Export,
     reply: FastifyReply,
   ): Promise<AsyncGenerator<Uint8Array> | undefined> {
-    // A list that ends with its first page needs little memory, and so no slot.
+    // A list that ends with its first two pages needs little memory, and therefore no slot.
     const second = first.done ? first : await this.read(pages, own, this.beginnings)
     const file = second.done
       ? this.columnarFiles.small(format.columnar, own.work)
@@ -137,11 +140,11 @@ export class Exports {
     let ended = false
     const isWanted = () => !ended && !reply.raw.destroyed
     const filled = this.fill(file, [first, second], pages, own, isWanted)
-    // Whoever awaits it gets the error, too.
+    // Prevents an unhandled rejection; every `await` of it still receives the error.
     filled.catch(() => {})
     const end = async () => {
       ended = true
-      // A page that is being read or sorted comes to its end before its file is closed.
+      // A page that is being read or sorted is finished before its file is closed.
       await filled.catch(() => {})
       await file.close()
     }
@@ -159,12 +162,12 @@ export class Exports {
     return this.writeColumnar(file, filled, own, end)
   }
 
-  /** Begins a file when there is a slot; exports that are behind make room. */
+  /** Begins a file when a slot is free. Exports that read too slowly make room. */
   private async begin(name: ColumnarName, own: Export): Promise<ColumnarFile> {
     const timer = setInterval(() => {
       if (this.columnarFiles.isWaitedFor) this.makeRoom(({ hasFile }) => hasFile)
     }, LOOK_MS)
-    // Its client waits for us.
+    // The client waits for the service, which must not count against its pace.
     own.behindAt = Infinity
     try {
       const file = await this.columnarFiles.begin(name, own.work)
@@ -195,7 +198,7 @@ export class Exports {
       for (let page = await next(); !page.done && isWanted(); page = await next()) {
         await sorted()
         sorting = file.add(page.value)
-        // Thrown where it is awaited.
+        // Prevents an unhandled rejection; the error is thrown where `sorting` is awaited.
         sorting.catch(() => {})
       }
       await sorted()
@@ -253,9 +256,9 @@ export class Exports {
           const text = (written ? format.separator : '') + format.write(page.value.slice(at, at + SLICE))
           yield text
           written = true
-          // The stream asks for more: the client has read this, but for what is in buffers.
+          // The stream requests more, so the client has read this text, apart from what is in buffers.
           this.credit(own, text.length / LEAST_PACE.text)
-          // A client that reads as fast as we write must not keep the event loop from others.
+          // A client that reads as fast as the service writes must not block the event loop.
           await setImmediate()
         }
       yield format.tail
@@ -277,20 +280,20 @@ export class Exports {
     try {
       return await pages.next()
     } finally {
-      // The time that the client waited for us does not count.
+      // The time that the client waited for the service does not count.
       this.credit(own, this.clock() - asked)
       release()
     }
   }
 
-  /** Moves the deadline of an export: by no more than the grace, ahead or behind. */
+  /** Moves the deadline of an export, at most one grace period into the past or the future. */
   private credit(own: Export, milliseconds: number): void {
     const now = this.clock()
     const grace = GRACE_MS[own.kind]
     own.behindAt = Math.min(Math.max(own.behindAt, now - grace) + milliseconds, now + grace)
   }
 
-  /** Ends the export that is furthest behind, of those that make room; false if none is behind. */
+  /** Ends the most overdue of the exports that `makesRoom` selects. Returns false if none is overdue. */
   private makeRoom(makesRoom: (each: Export) => boolean = () => true): boolean {
     const endOf = ({ began, behindAt }: Export) => Math.min(behindAt, began + MAX_AGE_MS)
     const [last] = [...this.open].filter(makesRoom).sort((a, b) => endOf(a) - endOf(b))
@@ -300,7 +303,7 @@ export class Exports {
     return true
   }
 
-  /** Takes a slot. Where none is free, the export that is furthest behind loses its own. */
+  /** Takes a slot. If none is free, the most overdue export loses its slot. */
   private enter(reply: FastifyReply, work: Work, kind: Export['kind'], breakOff: () => void): Export {
     const release = this.clients.tryAcquire(work.client)
     if (!release) {

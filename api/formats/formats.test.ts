@@ -19,7 +19,7 @@ test.each([
   ['2026-01-02T03:04:05.1239', '2026-01-02T03:04:05.123Z'],
   ['0001-01-01T00:00:00', '0001-01-01T00:00:00.000Z'],
   ['9999-12-31T23:59:59.000001', '9999-12-31T23:59:59.000Z'],
-])('the time that Postgres writes as %s is %s', (given, written) => {
+])('completes the Postgres time %s to %s', (given, written) => {
   const text = '","created_at":"2026-01-01T00:00:00","timestamp":"\\'
   const rest = { timestamp: given, event_timestamp: given, memo: text, created_at: given, updated_at: given }
   const record = JSON.parse(recordText(row({ ...rest, problem: text }))) as object
@@ -30,7 +30,7 @@ test.each([
   expect(Object.keys(record).slice(4)).toEqual([...Object.keys(rest), 'problem'])
 })
 
-test('a page is its records one by one: in a row or with some left out, whatever stands in them', () => {
+test('writes a page like its records one by one, consecutive or with gaps, whatever they contain', () => {
   const random = seededRandom(20_261_124)
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
   const hex = (length: number) => Array.from({ length }, () => pick([...'0123456789abcdef'])).join('')

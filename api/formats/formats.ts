@@ -12,17 +12,17 @@ interface FileFormat {
   readonly file: string
 }
 
-/** How a file of records, or other rows, is written as they come: a head, the rows, a tail. */
+/** Text format of a file that is written row by row: a head, the rows, a tail. */
 export interface TextFormat<Row = RecordResult> extends FileFormat {
   readonly head: string
   /** Writes some of the rows. */
   readonly write: (rows: readonly Row[]) => string
-  /** Between the texts of two calls of `write`. */
+  /** Text between the results of two calls of `write`. */
   readonly separator: string
   readonly tail: string
 }
 
-/** A file that needs all its records before it begins (columnar/file.ts). */
+/** Format of a file that needs all its records before it begins (columnar/file.ts). */
 export interface ColumnarFormat extends FileFormat {
   readonly columnar: ColumnarName
 }
@@ -44,7 +44,7 @@ export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFor
   csv: csvFormat([]),
 }
 
-/** CSV with further columns: of the provenance, `distance_meters`, and `geometry`, which is WKT. */
+/** CSV with additional columns: provenance, `distance_meters`, or `geometry` as WKT. */
 export function csvFormat(more: readonly string[], bom = false): TextFormat {
   const file = csvFile('location-records', [...CSV_COLUMNS, ...more], (rows: readonly RecordResult[]) => {
     const records = recordTexts(rows)
@@ -56,12 +56,12 @@ export function csvFormat(more: readonly string[], bom = false): TextFormat {
   return bom ? withMark(file) : file
 }
 
-/** CSV with a byte order mark, by which spreadsheets recognize UTF-8. */
+/** Adds a byte order mark, by which spreadsheets recognize UTF-8. */
 export function withMark<Row>(format: TextFormat<Row>): TextFormat<Row> {
   return { ...format, head: `\ufeff${format.head}` }
 }
 
-/** A file of JSON, a row a line; `linesOf` gives the lines of rows, each with its end. */
+/** Newline-delimited JSON. `linesOf` returns the lines of rows, each with its line break. */
 export function ndjsonFile<Row>(name: string, linesOf: (rows: readonly Row[]) => string): TextFormat<Row> {
   return {
     type: `${MEDIA_TYPES.ndjson}; charset=utf-8`,
@@ -73,7 +73,7 @@ export function ndjsonFile<Row>(name: string, linesOf: (rows: readonly Row[]) =>
   }
 }
 
-/** A file of CSV with these columns; `cellsOf` gives those of rows by their names. */
+/** CSV with these columns. `cellsOf` returns the cells of rows by column name. */
 export function csvFile<Row>(
   name: string,
   columns: readonly string[],

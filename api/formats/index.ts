@@ -1,7 +1,7 @@
 /**
- * Formats of records: json.ts makes JSON of what Postgres writes, schema.ts describes it; formats.ts
- * writes GeoJSON, NDJSON and CSV, columnar/file.ts GeoParquet and FlatGeobuf; exports.ts streams files of
- * any length.
+ * Formats of records: json.ts completes the JSON that Postgres writes, and schema.ts describes it. formats.ts
+ * writes GeoJSON, NDJSON and CSV, columnar/file.ts GeoParquet and FlatGeobuf. exports.ts streams files of any
+ * length.
  */
 
 export { ColumnarFiles } from './columnar/file'

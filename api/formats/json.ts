@@ -3,14 +3,14 @@ import { checksumAddress } from '../../src/eas'
 import { RECORD_FIELD_LIST } from '../../src/location'
 import { CHAIN_AT, type BareRecord, type RecordResult } from '../store/model'
 
-/** Records as JSON. This file loads no database: a worker needs it. */
+/** Records as JSON. A worker loads this file, so it must not import the database. */
 
-/** A record as JSON text, with what was asked for beyond its fields. */
+/** Writes a record as JSON text, with the requested additions to its fields. */
 export function recordText(record: RecordResult): string {
   return recordTexts([record])[0]!
 }
 
-/** The same of several, in less time. */
+/** Writes several records at once, which is faster than one by one. */
 export function recordTexts(rows: readonly RecordResult[]): string[] {
   const texts = completed(rows.map(({ text }) => text).join('\n'), rows.length, '\n')
     .toString()
@@ -24,7 +24,7 @@ export function recordTexts(rows: readonly RecordResult[]): string[] {
   })
 }
 
-/** Records as JSON in UTF-8, with a comma or a line break after each. */
+/** Writes records as JSON in UTF-8, each followed by a comma or a line break. */
 export function recordBytes(rows: readonly RecordResult[], separator: ',' | '\n'): Buffer {
   if (!rows.every(isBare))
     return Buffer.from(
@@ -49,8 +49,8 @@ function isBare(row: RecordResult): row is BareRecord {
 }
 
 /**
- * A record as a GeoJSON Feature's text (RFC 7946): its id is `<chain>-<uid>`, its properties are the record.
- * Of a row that was read with its geometry.
+ * Writes a record as the text of a GeoJSON Feature (RFC 7946): its id is `<chain>-<uid>`, its properties are
+ * the record. The row must have been read with its geometry.
  */
 export function featureText(row: RecordResult): string {
   return featureTexts([row])[0]!
@@ -64,7 +64,7 @@ export function featureTexts(rows: readonly RecordResult[]): string[] {
   )
 }
 
-/** The provenance as members of a JSON object, without its braces; undefined where it was not asked for. */
+/** Writes the provenance as members of a JSON object, without braces; undefined if it was not requested. */
 export function provenanceText({
   provenance,
   chain,
@@ -83,9 +83,9 @@ export function provenanceText({
 // --- Completion ---
 
 /**
- * Postgres writes the JSON of records several times as fast as we do, but for three things: the checksums of
- * addresses, the form of times, and that an optional field is left out where it is null (sql.ts). They are
- * put right here, in the bytes of a whole page, from its beginning to its end: joining the parts of each
+ * Postgres writes the JSON of records several times as fast as this process would, except for three things:
+ * the checksums of addresses, the form of times, and the omission of an optional field that is null (sql.ts).
+ * They are completed here, in one pass over the bytes of a whole page, because joining the parts of each
  * record took three times as long.
  */
 const QUOTE = 0x22
@@ -96,29 +96,30 @@ const BRACE = 0x7d
 const Z = 0x5a
 
 const ADDRESS_LENGTH = 42
-/** Of a time to the second, and of one with milliseconds and Z. */
+/** Bytes of a time to the second, and of one with milliseconds and Z. */
 const SECONDS_LENGTH = 19
 const TIME_LENGTH = 24
 
-/** What is completed: each follows the one before it, but for the time of writing (`created_at`). */
+/** Fields to complete. Each directly follows the previous one, except the time of writing (`created_at`). */
 const [PROVER, SUBJECT, TIME, EVENT_TIME, CREATED, UPDATED] = RECORD_FIELD_LIST.filter(
   ([, { type }]) => type === 'address' || type === 'time',
 ).map(([name]) => Buffer.from(`","${name}":"`)) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer]
 const WRITTEN = CREATED.subarray(2)
-/** How a record ends whose optional field, the last one, is null; and one that has a geometry, too. */
+/** End of a record whose optional last field is null, and end of one that also has a geometry. */
 const NO_OPTION = Buffer.from(',"attributes":null}')
 const USUAL_END = Buffer.concat([Buffer.from('","problem":null'), NO_OPTION])
-/** The most bytes that a record gets more: four times may have no fraction; and its separator. */
+/** Maximum number of bytes added to a record: four times may lack a fraction. Plus its separator. */
 const GROWTH = 4 * (TIME_LENGTH - SECONDS_LENGTH) + 1
 
 /**
- * Records as they are shown (docs/spec/interface.md 4), UTF-8, with a byte after each.
- * @param lines as Postgres writes them, one in each
- * @param count of them, or more
+ * Completes records into the form that the API returns (docs/spec/interface.md 4), as UTF-8, each followed by
+ * the separator.
+ * @param lines records as Postgres writes them, one per line
+ * @param count number of records, or more
  */
 function completed(lines: string, count: number, separator: ',' | '\n'): Buffer {
-  // Read at the end and written at the beginning of the same bytes: what is written never gets to what is not
-  // read yet.
+  // The bytes are read from the end of the buffer and written to its beginning. Written bytes never overtake
+  // unread ones.
   let at = count * GROWTH
   const bytes = Buffer.allocUnsafe(at + Buffer.byteLength(lines))
   bytes.write(lines, at)
@@ -133,7 +134,7 @@ function completed(lines: string, count: number, separator: ',' | '\n'): Buffer 
     const subject = prover + ADDRESS_LENGTH + SUBJECT.length
     const isOwn = areEqual(bytes, prover, subject, ADDRESS_LENGTH)
     completeAddress(bytes, prover)
-    // Most attest about themselves.
+    // Most attesters attest about themselves.
     if (isOwn) bytes.copyWithin(subject, prover, prover + ADDRESS_LENGTH)
     else completeAddress(bytes, subject)
 
@@ -163,27 +164,27 @@ function completed(lines: string, count: number, separator: ',' | '\n'): Buffer 
   return bytes.subarray(0, length)
 }
 
-/** One record. */
+/** Completes one record. */
 export function completedRecord(line: string): string {
   const bytes = completed(line, 1, '\n')
   return bytes.toString('utf8', 0, bytes.length - 1)
 }
 
-/** @returns the end of what was moved to `to` */
+/** @returns the end of the moved bytes at `to` */
 function move(bytes: Buffer, start: number, end: number, to: number): number {
   bytes.copyWithin(to, start, end)
   return to + end - start
 }
 
-/** Gives the address here, in lower case, its checksum. */
+/** Replaces the lower-case address at `at` by its checksummed form. */
 function completeAddress(bytes: Buffer, at: number): void {
   const checksummed = checksumAddress(bytes.toString('latin1', at, at + ADDRESS_LENGTH))
   for (let i = 0; i < ADDRESS_LENGTH; i++) bytes[at + i] = checksummed.charCodeAt(i)
 }
 
 /**
- * Writes the time that stands at `from`, with as many decimals as it needs, in full to `to`.
- * @returns where the one that is read ends
+ * Writes the time at `from`, which has only the decimals it needs, to `to` with three decimals.
+ * @returns the end of the time that was read
  */
 function completeTime(bytes: Buffer, from: number, to: number): number {
   let end = from + SECONDS_LENGTH
@@ -197,14 +198,14 @@ function completeTime(bytes: Buffer, from: number, to: number): number {
   return end
 }
 
-/** Where the time of writing begins, in a record of which a part was read. */
+/** Returns the offset of the time of writing in a record that was read up to `at`. */
 function writtenAt(bytes: Buffer, at: number, end: number): number {
-  // No string can hold a key: its quotes are escaped there. Attributes, which can, come last.
+  // No string can contain the key, because quotes are escaped in strings. Attributes, which can, come last.
   if (!endsWith(bytes, end, USUAL_END)) return bytes.indexOf(WRITTEN, at) + WRITTEN.length
   return valueBefore(bytes, valueBefore(bytes, end - USUAL_END.length) - UPDATED.length)
 }
 
-/** Where the text begins that ends here. */
+/** Returns the start of the quoted text that ends at `end`. */
 function valueBefore(bytes: Buffer, end: number): number {
   let start = end
   while (bytes[start - 1] !== QUOTE) start--

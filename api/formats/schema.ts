@@ -2,7 +2,7 @@ import { FIELD_TYPES, RECORD_FIELD_LIST, type RecordField } from '../../src/loca
 import type { Schema } from '../http/openapi-components'
 import { PROVENANCE_FIELDS } from '../store'
 
-/** Records in JSON, as JSON Schema. */
+/** JSON Schema of records. */
 
 function fieldSchema({ type, nullable, optional, description, items, schema }: RecordField): Schema {
   const { type: name, ...more } = FIELD_TYPES[type] as Schema
@@ -21,7 +21,7 @@ export const LOCATION_RECORD = {
   required: RECORD_FIELD_LIST.filter(([, { optional }]) => !optional).map(([name]) => name),
   properties: Object.fromEntries(RECORD_FIELD_LIST.map(([name, field]) => [name, fieldSchema(field)])),
 }
-/** What a record has with `include=provenance`. */
+/** Fields that `include=provenance` adds to a record. */
 export const PROVENANCE_PROPERTIES: Readonly<Record<string, Schema>> = Object.fromEntries(
   Object.entries(PROVENANCE_FIELDS).map(([name, { description, ...field }]) => [
     name,

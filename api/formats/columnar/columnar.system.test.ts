@@ -32,7 +32,7 @@ const GDAL = /\bFlatGeobuf\b/.test(spawnSync('ogrinfo', ['--formats'], { encodin
 const run = promisify(execFile)
 const SEED = 2_511
 
-/** Only some of its positions have a height. */
+/** Only some positions have a height. */
 const MIXED: Geometry = {
   type: 'LineString',
   coordinates: [
@@ -41,7 +41,7 @@ const MIXED: Geometry = {
     [9, 46, -1.5],
   ],
 }
-/** Geometries that a format could lose something of. */
+/** Geometries of which a format could lose something. */
 const SPECIAL: Geometry[] = [
   { type: 'Point', coordinates: [8.54, 47.37, 408.5] },
   MIXED,
@@ -94,7 +94,7 @@ const SPECIAL: Geometry[] = [
       ],
     ],
   },
-  // Across the antimeridian, round a pole, from one end of the world to the other.
+  // Across the antimeridian, around a pole, from one end of the world to the other.
   {
     type: 'Polygon',
     coordinates: [
@@ -181,7 +181,7 @@ const given: GivenRecord[] = [
     ...{ memo: TEXTS[i % TEXTS.length]!, attributes: ATTRIBUTES[i % ATTRIBUTES.length]! },
     ...{ recipeTypes: TEXTS.slice(0, i % 4), media: i % 2 ? 'aGVsbG8=' : undefined! },
   })),
-  // Larger than what is read of a run at once.
+  // Larger than one read of a run.
   {
     geometry: { type: 'Point', coordinates: [5, 5] },
     memo: 'A long text. '.repeat(40_000),
@@ -202,7 +202,7 @@ interface Feature {
 let database: TestDatabase
 let api: TestApi
 let duckdb: DuckDBConnection
-/** All records as GeoJSON has them, by UID. */
+/** All records as GeoJSON represents them, by UID. */
 let expected: Map<string, Feature>
 const folder = temporaryFolder()
 
@@ -230,13 +230,13 @@ afterAll(async () => {
 
 let files = 0
 let clients = 0
-/** Asks as a client of its own: two exports of a client run at a time. */
+/** Sends a request as a separate client, because a client may run only two exports at a time. */
 const ask = (query: string, { headers, ...init }: RequestInit = {}) =>
   fetch(`${api.url}${LIST}${query}`, {
     ...init,
     headers: { ...headers, 'x-forwarded-for': `198.51.100.${clients++ % 250}` },
   })
-/** Asks for a file, and writes it down. */
+/** Requests a file and saves it. */
 async function saved(query: string): Promise<string> {
   const response = await ask(query)
   expect(response.status, await response.clone().text()).toBe(200)
@@ -248,7 +248,7 @@ async function duck<Row>(sql: string): Promise<Row[]> {
   return (await duckdb.runAndReadAll(sql)).getRowObjectsJson() as Row[]
 }
 
-/** The records of a GeoParquet file in its order, with the geometry as GeoJSON by PostGIS. */
+/** Records of a GeoParquet file in its order, with the geometry converted to GeoJSON by PostGIS. */
 async function parquetFeatures(file: string): Promise<Feature[]> {
   const times = RECORD_FIELD_LIST.filter(([, { type }]) => type === 'time')
     .map(([name]) => `epoch_ms(${name})::VARCHAR AS ${name}`)
@@ -273,7 +273,7 @@ async function parquetFeatures(file: string): Promise<Feature[]> {
     ),
   }))
 }
-/** WKT of GeoJSON, by PostGIS too. */
+/** WKT of GeoJSON, also by PostGIS. */
 async function textsOf(features: readonly Feature[]): Promise<(string | null)[]> {
   const texts = await rows<{ geometry: string | null }>(
     database.url,
@@ -287,7 +287,7 @@ async function textsOf(features: readonly Feature[]): Promise<(string | null)[]>
   )
 }
 
-/** Where a FlatGeobuf file has what. */
+/** Offsets of the parts of a FlatGeobuf file. */
 function layoutOf(file: Buffer) {
   const headerEnd = 12 + file.readUInt32LE(8)
   const levels = [given.length]
@@ -301,7 +301,7 @@ function layoutOf(file: Buffer) {
   })
   return { featuresAt, leaves }
 }
-/** The features of a FlatGeobuf file, by flatgeobuf's own reader. */
+/** Features of a FlatGeobuf file, read by flatgeobuf's own reader. */
 async function flatFeatures(bytes: Buffer, rect?: object): Promise<Feature[]> {
   const features: Feature[] = []
   const fromFeature = (_: number, feature: never, header: never) => {
@@ -314,7 +314,7 @@ async function flatFeatures(bytes: Buffer, rect?: object): Promise<Feature[]> {
     features.push(read)
     return read
   }
-  // Its arrays of doubles want a buffer of their own.
+  // The reader's arrays of doubles need a buffer of their own.
   const copy = new Uint8Array(bytes)
   for await (const _ of deserialize(copy, {
     fromFeature,
@@ -322,7 +322,7 @@ async function flatFeatures(bytes: Buffer, rect?: object): Promise<Feature[]> {
   } as never) as AsyncIterable<unknown>);
   return features
 }
-/** As a FlatGeobuf file has a record: null is left out. */
+/** A record as a FlatGeobuf file represents it, without null. */
 const withoutNull = (properties: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null))
 /** GDAL writes 2026/01/31 12:00:00+00, or ISO 8601. */
@@ -341,7 +341,7 @@ describe('GeoParquet', () => {
   beforeAll(async () => {
     file = await saved('?format=geoparquet')
   })
-  test('DuckDB reads every record as it is', async () => {
+  test('DuckDB reads every record unchanged', async () => {
     const read = await parquetFeatures(file)
     expect(ids(read)).toEqual([...expected.keys()].sort())
     const originals = read.map(({ properties }) => expected.get(properties.uid as string)!)
@@ -351,7 +351,7 @@ describe('GeoParquet', () => {
       expect(geometry).toBe(texts[i])
     }
   })
-  test('columns have their types, and DuckDB takes the geometry for one, longitude first', async () => {
+  test('columns have their types, and DuckDB recognizes the geometry, longitude first', async () => {
     const [types] = await duck<Record<string, string>>(
       `SELECT ${RECORD_FIELD_LIST.map(([name]) => `typeof(${name}) AS ${name}`).join()}, typeof(geometry) AS geometry, typeof(bbox) AS bbox FROM read_parquet('${file}') LIMIT 1`,
     )
@@ -388,7 +388,7 @@ describe('GeoParquet', () => {
       },
     })
   })
-  test('records stand along the curve, those without a geometry last; bbox holds geodesics too', async () => {
+  test('sorts records along the curve, those without a geometry last, with geodesics inside bbox', async () => {
     const read = await duck<{ uid: string; bbox: Record<string, number> | null }>(
       `SELECT uid, bbox FROM read_parquet('${file}')`,
     )
@@ -406,11 +406,11 @@ describe('GeoParquet', () => {
       read.find(({ uid }) => JSON.stringify(expected.get(uid)!.geometry) === JSON.stringify(geometry))!.bbox!
     const across = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[179,'))!
     expect(around(across)).toMatchObject({ xmin: -180, xmax: 180 })
-    // Its edges, of 120 degrees, come nearer to the pole than their ends.
+    // Its edges span 120 degrees and come closer to the pole than their ends.
     const polar = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[0,80]'))!
     expect(around(polar)).toMatchObject({ ymax: 90 })
   })
-  test('bytes between the first ones and the row groups, which tell proxies that it goes on, have no meaning', async () => {
+  test('allows padding between the magic bytes and the row groups, which keeps proxies from timing out', async () => {
     const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
     const made = await makes.begin('geoparquet', OWN_WORK)
     const [{ uid, chain, text }] = (await rows<{ uid: string; chain: string; text: string }>(
@@ -435,7 +435,7 @@ describe('FlatGeobuf', () => {
     file = await saved('?format=flatgeobuf')
     bytes = readFileSync(file)
   })
-  test("flatgeobuf's own reader gets every record as it is", async () => {
+  test("flatgeobuf's own reader reads every record unchanged", async () => {
     const read = await flatFeatures(bytes)
     expect(ids(read)).toEqual([...expected.keys()].sort())
     for (const { properties, geometry } of read) {
@@ -456,7 +456,7 @@ describe('FlatGeobuf', () => {
       )
     }
   })
-  test('its index is used for a box, and finds what is in it', async () => {
+  test('finds the features of a box by the index', async () => {
     for (const [west, south, east, north] of [
       [-10, -20, 60, 50],
       [-180, -90, -179.99, 90],
@@ -465,7 +465,7 @@ describe('FlatGeobuf', () => {
       const rect = { minX: west, minY: south, maxX: east, maxY: north }
       const wanted = ids(expectedIn([west, south, east, north]))
       expect(wanted.length).toBeGreaterThan(0)
-      // Everything else in the file is destroyed: only a reader that uses the index can read it.
+      // All other bytes are destroyed, so only a reader that uses the index can read the file.
       const damaged = Buffer.from(bytes)
       const { leaves } = layoutOf(bytes)
       for (const [i, { bounds, at }] of leaves.entries()) {
@@ -488,14 +488,14 @@ describe('FlatGeobuf', () => {
         { maxBuffer: 2 ** 28 },
       )
       const read = (JSON.parse(stdout) as { features: Feature[] }).features
-      // GDAL looks at the geometries after the index, on the plane: points and boxes are the same there.
+      // After the index, GDAL checks the geometries on the plane, where points and boxes are the same.
       const points = (features: readonly Feature[]) =>
         ids(features.filter(({ geometry }) => geometry?.type === 'Point'))
       expect(points(read)).toEqual(points(expectedIn([west, south, east, north])))
     }
   })
   test.skipIf(!GDAL)(
-    "GDAL reads every record as it is (skipped without ogr2ogr, of Debian's gdal-bin)",
+    "GDAL reads every record unchanged (skipped without ogr2ogr, of Debian's gdal-bin)",
     async () => {
       const { stdout: about } = await run('ogrinfo', ['-so', '-al', file])
       expect(about).toContain('Layer name: location-records')
@@ -521,7 +521,7 @@ describe('FlatGeobuf', () => {
       const read = (JSON.parse(stdout) as { features: Feature[] }).features
       expect(ids(read)).toEqual([...expected.keys()].sort())
       const flat = (geometry: Geometry | null) =>
-        // Not all have heights, so that the file as a whole has none; and GDAL writes 15 digits.
+        // Not all records have heights, so the file as a whole declares none; and GDAL writes 15 digits.
         JSON.stringify(geometry, (_, value: unknown) =>
           typeof value === 'number'
             ? Number(value.toPrecision(15))
@@ -537,7 +537,7 @@ describe('FlatGeobuf', () => {
           if (type === 'time') expect(timeOf(value as string)).toBe(Date.parse(was as string))
           else if (type === 'number')
             expect(value).toBe(was === null ? null : Number((was as number).toPrecision(15)))
-          // ogr2ogr writes what looks like JSON as JSON, a text too.
+          // ogr2ogr writes text that looks like JSON as JSON.
           else if (typeof value === 'object' && typeof was === 'string')
             expect(value).toEqual(JSON.parse(was))
           else expect(type === 'texts' && typeof value === 'string' ? JSON.parse(value) : value).toEqual(was)
@@ -547,12 +547,12 @@ describe('FlatGeobuf', () => {
   )
 })
 
-describe('as the other formats', () => {
+describe('columnar formats in HTTP', () => {
   const FORMATS = [
     ['geoparquet', 'application/vnd.apache.parquet', 'location-records.parquet'],
     ['flatgeobuf', 'application/vnd.flatgeobuf', 'location-records.fgb'],
   ] as const
-  test.each(FORMATS)('%s by name or by Accept, HEAD, and 304', async (format, type, name) => {
+  test.each(FORMATS)('%s is available by name or by Accept, for HEAD, and as 304', async (format, type, name) => {
     for (const response of [
       await ask(`?format=${format}&chain=celo`),
       await ask('?chain=celo', { headers: { accept: `${type}, application/json;q=0.5` } }),
@@ -568,7 +568,7 @@ describe('as the other formats', () => {
     const etag = (await ask(`?format=${format}`, { method: 'HEAD' })).headers.get('etag')!
     expect((await ask(`?format=${format}`, { headers: { 'if-none-match': etag } })).status).toBe(304)
   })
-  test.each(FORMATS)('%s refuses what it has no place for', async (format) => {
+  test.each(FORMATS)('%s rejects parameters that it cannot represent', async (format) => {
     for (const [query, message] of [
       ['near=1,2&sort=distance', 'Invalid sort parameter'],
       ['include=provenance', 'Invalid include parameter'],
@@ -579,7 +579,7 @@ describe('as the other formats', () => {
       expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ message })])
     }
   })
-  test.each(FORMATS)('%s of a part, by limit, cursor or filters, and of nothing', async (format) => {
+  test.each(FORMATS)('%s holds a part, by limit, cursor or filters, or no records', async (format) => {
     const read = async (query: string) => {
       const file = await saved(`?format=${format}${query}`)
       return format === 'geoparquet' ? parquetFeatures(file) : flatFeatures(readFileSync(file))
@@ -601,7 +601,7 @@ describe('as the other formats', () => {
     expect(ids(await read(`${rest}&limit=500`))).toEqual(ids(await json(`${rest}&limit=500`)))
     expect(await read('&fromTimestamp=2030')).toEqual([])
     expect(await read('&fromTimestamp=2030&limit=5')).toEqual([])
-    // Without records that have no geometry, as some readers want it.
+    // Without records that have no geometry, because some readers require one.
     expect(ids(await read('&bbox=-180,-90,180,90'))).toEqual(
       ids([...expected.values()].filter(({ geometry }) => geometry)),
     )
@@ -609,7 +609,7 @@ describe('as the other formats', () => {
 })
 
 describe('temporary files', () => {
-  /** Those that this process holds. */
+  /** Temporary files that this process holds. */
   const held = () =>
     readdirSync('/proc/self/fd').filter((fd) => {
       try {
@@ -628,7 +628,7 @@ describe('temporary files', () => {
       asked.on('error', reject).end()
     })
   test.skipIf(process.platform !== 'linux').each(['geoparquet', 'flatgeobuf'])(
-    '%s: none is left where a client hangs up, and its slots are free',
+    '%s leaves no file when a client disconnects, and frees its slots',
     async (format) => {
       for (let i = 0; i < 4; i++) {
         const client = `192.0.2.${i}`
@@ -637,7 +637,7 @@ describe('temporary files', () => {
           agent: false,
         })
         asked.on('error', () => {}).end()
-        // Before its file is full: while one is written.
+        // During the filling of its file.
         await expect.poll(() => held().length, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0)
         asked.destroy()
         await expect.poll(() => held().length, { timeout: 30_000 }).toBe(0)
@@ -654,7 +654,7 @@ describe('temporary files', () => {
       await new Promise((resolve) => response.once('end', resolve))
     },
   )
-  test('a full disk is said in words, and what was taken is given back', async () => {
+  test('reports a full disk with a clear message, and releases its budget', async () => {
     const small = await startApi({
       databaseUrl: database.url,
       columnarFiles: new ColumnarFiles(6_000_000, COLUMNAR_WORKER),
@@ -662,7 +662,7 @@ describe('temporary files', () => {
     try {
       for (let i = 0; i < 3; i++) {
         const refused = await fetch(`${small.url}${LIST}?format=flatgeobuf`)
-        // After ten seconds, on a busy machine, the file has begun: then it breaks off.
+        // On a busy machine the file may begin after ten seconds; it then breaks off.
         if (refused.status === 200) await expect(refused.arrayBuffer()).rejects.toThrow()
         else
           expect([refused.status, await refused.json()]).toEqual([
@@ -681,14 +681,14 @@ describe('temporary files', () => {
       await small.close()
     }
   })
-  test('a folder that cannot be written is said in words; what fits into memory needs none', async () => {
+  test('reports a folder without write access, and needs none for files that fit into memory', async () => {
     vi.stubEnv('TMPDIR', path.join(folder, 'missing'))
     const refused = await ask('?format=geoparquet')
     expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([503, sentence()])
     expect((await ask('?format=geoparquet&limit=1500')).status).toBe(200)
     vi.unstubAllEnvs()
   })
-  test('a client makes one file at a time, all clients four; the next one waits for a slot', async () => {
+  test('makes one file at a time per client and four in total, and queues the next one', async () => {
     const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
     const leave = new AbortController()
     const begin = (client: string) => makes.begin('flatgeobuf', { ...OWN_WORK, client, signal: leave.signal })

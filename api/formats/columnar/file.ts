@@ -13,12 +13,12 @@ import type { ColumnarName } from '../../http/accept'
 
 /**
  * Files of records in space order: along a Hilbert curve over the world, records without a geometry last. All
- * records are read first, page by page; each page is sorted (a run) and spooled. Then the runs are merged.
+ * records are read first, page by page. Each page is sorted (a run) and spooled. Then the runs are merged.
  */
 
 /**
- * Files that are made at once, of all clients and of one: each holds some 50 bytes a record in memory. Others
- * wait until one that is read too slowly is ended (exports.ts).
+ * Maximum number of files in progress, in total and per client: each holds about 50 bytes per record in
+ * memory. Further files wait until one that is read too slowly is ended (exports.ts).
  */
 const FILES = { all: 4, each: 1, waiting: 16, waitingEach: 1, waitMs: 15_000 }
 const LIMITS: WorkerLimits = {
@@ -26,18 +26,21 @@ const LIMITS: WorkerLimits = {
   taskMs: 60_000,
   ...workerErrors('Too many exports in space order wait already.', 'Sorting these records took too long.'),
 }
-/** Files of one page: their few short tasks do not wait behind those of long files. */
+/**
+ * Limits for files of one page: their few short tasks have workers of their own, so that they do not wait
+ * behind the tasks of long files.
+ */
 const LIMITS_OF_SMALL: WorkerLimits = { ...LIMITS, slots: { ...LIMITS.slots, all: 1 } }
-/** A row group ends with whichever is reached first: the larger it is, the more a reader has to hold. */
+/** A row group ends at whichever limit is reached first. Readers hold a whole row group in memory. */
 const GROUP_RECORDS = 10_000
 const GROUP_BYTES = 16_000_000
-/** What is sent at once. */
+/** Bytes sent at once. */
 const CHUNK_BYTES = 262_144
-/** Of all runs together, while they are merged; and the least and the most of one. */
+/** Bytes read ahead for all runs together while they are merged, and the minimum and maximum for one run. */
 const MERGE_BYTES = 16_777_216
 const [LEAST_READ, MOST_READ] = [8_192, 262_144]
 
-/** Makes columnar files. */
+/** Creates columnar files. */
 export class ColumnarFiles {
   private readonly workers: Workers
   private readonly workersOfSmall: Workers
@@ -51,8 +54,8 @@ export class ColumnarFiles {
   private readonly budget: DiskBudget
 
   /**
-   * @param diskBytes of temporary files, of all exports together
-   * @param workerFile default: the one beside this file
+   * @param diskBytes maximum bytes of temporary files, of all exports together
+   * @param workerFile default: worker.js in the same folder
    */
   constructor(diskBytes: number, workerFile = path.join(__dirname, 'worker.js')) {
     this.workers = new Workers(workerFile, LIMITS)
@@ -64,20 +67,21 @@ export class ColumnarFiles {
     await Promise.all([this.workers.close(), this.workersOfSmall.close()])
   }
 
-  /** Whether a client waits for a file to begin. */
+  /** True if a client waits for a slot. */
   get isWaitedFor(): boolean {
     return this.slots.load.waiting > 0
   }
 
   /**
-   * A file to fill, when it is the client's turn. Close it in the end. Throws an UnavailableError where too
-   * many are made, and a RecordsError where the client makes one already.
+   * Opens a file to fill, once a slot is free. The caller must close it.
+   * @throws UnavailableError if too many files wait
+   * @throws RecordsError if the client has a file in progress already
    */
   async begin(name: ColumnarName, work: Work): Promise<ColumnarFile> {
     return this.open(name, work, this.workers, await this.slots.acquire(work.client, work.signal))
   }
 
-  /** A file of one page, which needs no slot. */
+  /** Opens a file for one page, which needs no slot. */
   small(name: ColumnarName, work: Work): ColumnarFile {
     return this.open(name, work, this.workersOfSmall, () => {})
   }
@@ -99,13 +103,13 @@ interface Task {
   transfer?: readonly ArrayBuffer[]
 }
 
-/** A file while it is made: filled page by page, then read once. */
+/** File in progress: filled page by page, then read once. */
 export abstract class ColumnarFile {
-  /** What the file begins with, whatever its records are. */
+  /** First bytes of the file, whatever its records are. */
   abstract readonly magic: Uint8Array
-  /** A byte that may stand after `magic` any number of times; undefined: there is none. */
+  /** Byte that may follow `magic` any number of times; undefined if the format has none. */
   abstract readonly padding: number | undefined
-  /** Turns rows into a run. */
+  /** Name of the task that turns rows into a run. */
   protected abstract readonly taskOfPage: 'features' | 'lines'
   protected runs: (Omit<Run, 'bytes'> & { start: number })[] = []
 
@@ -115,7 +119,7 @@ export abstract class ColumnarFile {
     private readonly release: () => void,
   ) {}
 
-  /** Throws an UnavailableError where there is no room. */
+  /** Adds a page of rows. Throws an UnavailableError if no space is left. */
   async add(rows: readonly RecordResult[]): Promise<void> {
     if (rows.length === 0) return
     const page = rows.map(({ text, geometry }) => ({ text, geometry }))
@@ -126,8 +130,8 @@ export abstract class ColumnarFile {
   }
 
   /**
-   * What follows `magic`.
-   * @param sent bytes that precede it
+   * Yields the bytes that follow `magic`.
+   * @param sent number of bytes that precede them
    */
   abstract rest(sent: number): AsyncGenerator<Uint8Array>
 
@@ -152,7 +156,10 @@ export abstract class ColumnarFile {
     )
   }
 
-  /** The items of all runs in order, in batches of so many bytes and items at most, or of one larger item. */
+  /**
+   * Yields the items of all runs in order, in batches of at most `maxBytes` bytes and `maxItems` items. A
+   * larger item is a batch of its own.
+   */
   protected async *batches(
     order: Uint32Array,
     maxBytes: number,
@@ -189,7 +196,7 @@ class RunReader {
   private item = 0
   private end: number
 
-  /** @param next where the items begin in the spool */
+  /** @param next offset of the first item in the spool */
   constructor(
     private readonly spool: Spool,
     private next: number,
@@ -203,7 +210,7 @@ class RunReader {
     return this.sizes[this.item]!
   }
 
-  /** Whether the next item is in memory. */
+  /** True if the next item is in memory. */
   get isLoaded(): boolean {
     return this.at + this.nextSize <= this.buffer.length
   }
@@ -243,7 +250,7 @@ class FlatGeobufFile extends ColumnarFile {
         runs: this.runs.map(({ sizes, bounds }) => ({ sizes, bounds })),
         hasZ: placed > 0 && high === placed,
       },
-      // Most of what the file holds in memory: moved, not copied.
+      // Bounds are most of the memory that the file holds, so they are moved and not copied.
       this.runs.map(({ bounds }) => bounds.buffer as ArrayBuffer),
     )
     yield header
@@ -254,7 +261,7 @@ class FlatGeobufFile extends ColumnarFile {
 
 class GeoParquetFile extends ColumnarFile {
   override readonly magic = PARQUET_MAGIC
-  // Offsets in the footer say where row groups are: what is between them has no meaning.
+  // The footer has the offsets of the row groups, so bytes between them have no meaning.
   override readonly padding = 0
   protected override readonly taskOfPage = 'lines'
 

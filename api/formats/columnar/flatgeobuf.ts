@@ -11,15 +11,16 @@ import { RECORD_FIELD_LIST, type RecordField } from '../../../src/location'
 import { extend, NOWHERE, type Bounds, type Shape } from './shape'
 
 /**
- * FlatGeobuf 3 (https://flatgeobuf.org): magic bytes, a header, an R-tree, features, each a flatbuffer. The
- * library's own writer holds all features in memory, and writes no index and no feature without a geometry.
+ * FlatGeobuf 3 (https://flatgeobuf.org): magic bytes, a header, an R-tree, and features, each a flatbuffer.
+ * The library's own writer holds all features in memory, and writes neither an index nor features without a
+ * geometry.
  */
 
-/** Children of a node of the index: the default of all writers. */
+/** Children per node of the index: the default of all writers. */
 const NODE_SIZE = 16
-/** A node: west, south, east, north as doubles, and where its children or its feature are. */
+/** Bytes of a node: west, south, east, north as doubles, then the offset of its children or its feature. */
 const NODE_BYTES = 40
-/** Floats and the lengths in the file are aligned to this, as readers map them into memory. */
+/** Alignment in bytes of doubles and lengths in the file, because readers map it into memory. */
 const ALIGNMENT = 8
 
 const COLUMN_TYPES: Readonly<Record<RecordField['type'], ColumnType>> = {
@@ -32,14 +33,14 @@ const COLUMN_TYPES: Readonly<Record<RecordField['type'], ColumnType>> = {
   json: ColumnType.Json,
 }
 
-/** Writes features one after the other, each with its size before it. */
+/** Writes features one after the other, each preceded by its size. */
 export class FeatureWriter {
   private readonly builder = new Builder(4_096)
   private scratch = Buffer.allocUnsafe(4_096)
 
   /**
-   * One feature. The bytes are valid until the next call.
-   * @param record as its JSON has it
+   * Writes one feature. The bytes are valid until the next call.
+   * @param record fields as in the record's JSON
    */
   write(record: Readonly<Record<string, unknown>>, shape: Shape | undefined): Uint8Array {
     const { builder } = this
@@ -54,7 +55,10 @@ export class FeatureWriter {
     return builder.asUint8Array()
   }
 
-  /** Of each field that is not null: its number, and its value; texts with their length before them. */
+  /**
+   * Encodes the properties: the number and the value of each field that is not null, texts preceded by their
+   * length.
+   */
   private properties(record: Readonly<Record<string, unknown>>): Uint8Array {
     let at = 0
     const reserve = (bytes: number) => {
@@ -133,17 +137,17 @@ function partsOffset(builder: Builder, type: GeometryType, parts: Geometry[], ha
   return GeometryTable.endGeometry(builder)
 }
 
-/** What follows the magic bytes and precedes the features: header and index. */
+/** Parts between the magic bytes and the features: header and index. */
 export interface Beginning {
   header: Uint8Array
   index: Uint8Array
 }
 
 /**
- * The beginning of a file of these features.
- * @param bounds four numbers a feature, in the order of the file
- * @param sizes bytes of each, in the same order
- * @param hasZ whether every geometry has heights: else readers that go by the header leave them out
+ * Builds the beginning of a file of these features.
+ * @param bounds four numbers per feature, in the order of the file
+ * @param sizes bytes of each feature, in the same order
+ * @param hasZ true if every geometry has heights; if false, readers that rely on the header drop heights
  */
 export function beginningOf(bounds: Float64Array, sizes: Uint32Array, hasZ: boolean): Beginning {
   const whole: Bounds = [...NOWHERE]
@@ -170,7 +174,7 @@ function headerOf(count: number, [west, south, east, north]: Bounds, hasZ: boole
   const [organisation, crsName] = [builder.createString('EPSG'), builder.createString('WGS 84')]
   Crs.startCrs(builder)
   Crs.addOrg(builder, organisation)
-  // x is the longitude in every FlatGeobuf file, whatever the order of the axes of its system.
+  // In every FlatGeobuf file x is the longitude, whatever the axis order of its coordinate system.
   Crs.addCode(builder, 4326)
   Crs.addName(builder, crsName)
   const crs = Crs.endCrs(builder)
@@ -189,7 +193,10 @@ function headerOf(count: number, [west, south, east, north]: Bounds, hasZ: boole
   return builder.asUint8Array().slice()
 }
 
-/** The packed R-tree, root first: a node is the box round up to NODE_SIZE nodes of the level below it. */
+/**
+ * Builds the packed R-tree, root first. A node is the bounding box of up to NODE_SIZE nodes of the level
+ * below it.
+ */
 function indexOf(bounds: Float64Array, sizes: Uint32Array): Uint8Array {
   if (sizes.length === 0) return new Uint8Array()
   const levels = [sizes.length]
@@ -199,7 +206,7 @@ function indexOf(bounds: Float64Array, sizes: Uint32Array): Uint8Array {
   const write = (node: number, [west, south, east, north]: Bounds, offset: number) => {
     let at = node * NODE_BYTES
     for (const degrees of [west, south, east, north]) at = index.writeDoubleLE(degrees, at)
-    // Two halves: a bigint a node takes as long as all else.
+    // Two halves, because one bigint per node takes as long as everything else.
     at = index.writeUInt32LE(offset % 2 ** 32, at)
     index.writeUInt32LE(Math.floor(offset / 2 ** 32), at)
   }

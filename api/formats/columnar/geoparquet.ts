@@ -5,8 +5,8 @@ import { PARQUET_MAGIC } from './magic'
 import { extend, NOWHERE, type Bounds, type Shape } from './shape'
 
 /**
- * GeoParquet 1.1 (https://geoparquet.org): row groups, then a footer that knows where each is. A row group is
- * written apart from the others, so that any worker can write the next one.
+ * GeoParquet 1.1 (https://geoparquet.org): row groups, then a footer with the offset of each. Row groups are
+ * written independently, so that any worker can write the next one.
  */
 
 type Element = Omit<SchemaElement, 'name' | 'repetition_type'>
@@ -26,7 +26,7 @@ const COLUMN_TYPES: Readonly<Record<Exclude<RecordField['type'], 'texts'>, Eleme
 const BOUNDS = ['xmin', 'ymin', 'xmax', 'ymax'] as const
 
 const SCHEMA: SchemaElement[] = [
-  // A column for each field, then geometry and bbox.
+  // One column per field, then geometry and bbox.
   { name: 'schema', num_children: RECORD_FIELD_LIST.length + 2 },
   ...RECORD_FIELD_LIST.flatMap(([name, { type, nullable }]): SchemaElement[] =>
     type === 'texts'
@@ -48,7 +48,7 @@ const SCHEMA: SchemaElement[] = [
   ...BOUNDS.map((name): SchemaElement => ({ name, repetition_type: 'REQUIRED', type: 'DOUBLE' })),
 ]
 
-/** What the footer says of a row group; `chunks` as only this file reads it. */
+/** Footer data of a row group. Only this file reads `chunks`. */
 export interface RowGroupNote {
   chunks: Uint8Array
   types: string[]
@@ -57,9 +57,9 @@ export interface RowGroupNote {
 type Chunks = Pick<ParquetWriter, 'row_groups' | 'num_rows' | 'pendingIndexes'>
 
 /**
- * A row group.
- * @param records as their JSON has them
- * @param base its place in the file, bytes
+ * Writes a row group.
+ * @param records fields as in the records' JSON
+ * @param base byte offset of the row group in the file
  */
 export function rowGroup(
   records: readonly Readonly<Record<string, unknown>>[],
@@ -67,7 +67,7 @@ export function rowGroup(
   base: number,
 ): { bytes: Uint8Array; note: RowGroupNote } {
   const writer = new ByteWriter(1_048_576)
-  // The library writes its magic bytes first: these are left out again.
+  // The library writes its magic bytes first. They are removed from the result.
   writer.offset = base - PARQUET_MAGIC.length
   const parquet = new ParquetWriter({ writer, schema: SCHEMA })
   void parquet.write({
@@ -78,7 +78,7 @@ export function rowGroup(
       })),
       {
         name: 'geometry',
-        // The smallest WKB says nothing: bbox has the statistics that readers use.
+        // Minimum and maximum of WKB are meaningless. Readers use the statistics of bbox.
         statistics: false,
         data: shapes.map((shape) => (shape ? geojsonToWkb(shape.geometry) : null)),
       },
@@ -115,8 +115,8 @@ function columnValue(value: unknown, type: RecordField['type']): unknown {
 }
 
 /**
- * The end of a file of these row groups.
- * @param base its place in the file, bytes
+ * Writes the footer of a file of these row groups.
+ * @param base byte offset of the footer in the file
  */
 export function footerOf(notes: readonly RowGroupNote[], base: number): Uint8Array {
   const writer = new ByteWriter(1_048_576)
@@ -149,7 +149,7 @@ function geoMetadata(notes: readonly RowGroupNote[]): object {
         encoding: 'WKB',
         geometry_types: [...types].sort(),
         crs: CRS84,
-        // Geodesics of the ellipsoid: the format knows planar and spherical edges only.
+        // Edges are geodesics of the ellipsoid, but the format knows only planar and spherical edges.
         edges: 'spherical',
         ...(bounds[0] <= bounds[2] && { bbox: bounds }),
         covering: { bbox: Object.fromEntries(BOUNDS.map((name) => [name, ['bbox', name]])) },
@@ -158,7 +158,7 @@ function geoMetadata(notes: readonly RowGroupNote[]): object {
   }
 }
 
-/** OGC:CRS84, as PROJ writes it: longitude first. */
+/** OGC:CRS84 (longitude first) as PROJ writes it. */
 const CRS84 = {
   $schema: 'https://proj.org/schemas/v0.7/projjson.schema.json',
   type: 'GeographicCRS',

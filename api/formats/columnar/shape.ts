@@ -1,23 +1,23 @@
 import type { Geometry, Position } from 'geojson'
 import { reachOf, readGeometry } from '../../../src/geodesy'
 
-/** A record's geometry as the columnar formats need it. */
+/** Geometry of a record as the columnar formats need it. */
 export interface Shape {
-  /** Positions have a height all, or none of them: where some have, the others get NaN. */
+  /** Either every position has a height or none has. If only some have, the others get NaN. */
   geometry: Geometry
   hasZ: boolean
   bounds: Bounds
 }
 
-/** West, south, east, north in degrees; what crosses the antimeridian reaches from -180 to 180. */
+/** West, south, east, north in degrees. A geometry that crosses the antimeridian reaches from -180 to 180. */
 export type Bounds = [number, number, number, number]
 
-/** Bounds of nothing: no box meets them, and they add nothing to others. */
+/** Bounds of nothing: no box meets them, and extending others by them changes nothing. */
 export const NOWHERE: Readonly<Bounds> = [Infinity, Infinity, -Infinity, -Infinity]
 
 /**
- * Reads GeoJSON text. Its bounds hold every position, and every geodesic between two of them: what it is, and
- * what readers take it for that draw straight lines.
+ * Reads GeoJSON text. Its bounds contain every position, the geodesics between them, and the straight lines
+ * that some readers draw instead.
  */
 export function shapeOf(text: string): Shape {
   const geometry = JSON.parse(text) as Geometry
@@ -35,7 +35,7 @@ export function shapeOf(text: string): Shape {
   return { geometry, hasZ, bounds }
 }
 
-/** Makes bounds hold others, too. */
+/** Extends bounds in place to contain others. */
 export function extend(bounds: Bounds, [west, south, east, north]: Readonly<Bounds>): void {
   if (west < bounds[0]) bounds[0] = west
   if (south < bounds[1]) bounds[1] = south
@@ -56,10 +56,13 @@ function eachIn(nested: Nested, visit: (position: Position) => void): void {
 
 /** Steps of the curve along each axis, as a power of two: cells of 600 m at the equator. */
 const CURVE_ORDER = 16
-/** Where records without a geometry stand: behind all others. */
+/** Key of records without a geometry, which sorts them last. */
 export const LAST_KEY = 2 ** 32 - 1
 
-/** The place of the middle of bounds on a Hilbert curve over the world: neighbours have close numbers. */
+/**
+ * Returns the position of the centre of bounds on a Hilbert curve over the world. Neighbours have close
+ * numbers.
+ */
 export function curveKey([west, south, east, north]: Readonly<Bounds>): number {
   const cell = (degrees: number, range: number) =>
     Math.max(0, Math.min(2 ** CURVE_ORDER - 1, Math.floor((degrees / range + 0.5) * 2 ** CURVE_ORDER)))
@@ -67,7 +70,7 @@ export function curveKey([west, south, east, north]: Readonly<Bounds>): number {
   for (let side = 2 ** (CURVE_ORDER - 1); side >= 1; side /= 2) {
     const [right, upper] = [x & side ? 1 : 0, y & side ? 1 : 0]
     key += side * side * ((3 * right) ^ upper)
-    // The curve within a lower quarter is turned.
+    // In a lower quarter the curve is rotated.
     if (!upper) {
       if (right) [x, y] = [side - 1 - (x & (side - 1)), side - 1 - (y & (side - 1))]
       ;[x, y] = [y, x]

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { UnavailableError } from '../../http/problems'
 
-/** What fits into this stays in memory. */
+/** Bytes up to which a spool stays in memory. */
 const IN_MEMORY = 4_194_304
 
-/** Bytes of temporary files that may be in use at the same time. */
+/** Limits the bytes of temporary files in use at the same time. */
 export class DiskBudget {
   private used = 0
 
   constructor(private readonly bytes: number) {}
 
-  /** Throws an UnavailableError where it is exceeded. */
+  /** Reserves bytes. Throws an UnavailableError if the limit is exceeded. */
   take(bytes: number): void {
     if (this.used + bytes > this.bytes)
       throw new UnavailableError(
@@ -28,8 +28,9 @@ export class DiskBudget {
 }
 
 /**
- * Bytes that are written once and read at any place: in memory, or, where they are many, in a temporary file.
- * The file has no name from its first moment on, so that it is gone with this process, however that ends.
+ * Bytes that are written once and read at any offset: in memory or, beyond IN_MEMORY, in a temporary file.
+ * The file is unlinked as soon as it is open, so that it disappears with this process, however the process
+ * ends.
  */
 export class Spool {
   private memory: Uint8Array | undefined = new Uint8Array(0)
@@ -39,7 +40,7 @@ export class Spool {
 
   constructor(private readonly budget: DiskBudget) {}
 
-  /** Throws an UnavailableError where the disk, or our share of it, is full. */
+  /** Appends bytes. Throws an UnavailableError if the disk is full or the budget is used up. */
   async append(bytes: Uint8Array): Promise<void> {
     if (this.memory && this.length + bytes.length <= IN_MEMORY) {
       this.memory = Buffer.concat([this.memory, bytes])

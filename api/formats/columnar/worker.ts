@@ -4,9 +4,9 @@ import { beginningOf, FeatureWriter, type Beginning } from './flatgeobuf'
 import { footerOf, rowGroup, type RowGroupNote } from './geoparquet'
 import { curveKey, LAST_KEY, NOWHERE, shapeOf, type Shape } from './shape'
 
-/** The work of columnar files that would hold the event loop for too long: tasks of a page or a row group. */
+/** Tasks of columnar files that would block the event loop for too long, each for a page or a row group. */
 
-/** A record's JSON, and its geometry as GeoJSON text; null where it has none. */
+/** JSON of a record, and its geometry as GeoJSON text; null if it has none. */
 export interface Row {
   text: string
   geometry: string | null
@@ -14,24 +14,24 @@ export interface Row {
 
 /** Items of a file, in the order of their keys. */
 export interface Run {
-  /** One item after the other. */
+  /** Items, concatenated. */
   bytes: Uint8Array
-  /** Of each item: its place on the curve, its length in bytes, and, of a feature, four numbers. */
+  /** Per item: its position on the curve, its length in bytes and, for a feature, four numbers. */
   keys: Uint32Array
   sizes: Uint32Array
   bounds: Float64Array
-  /** How many have a geometry, and how many of these have heights. */
+  /** Number of items with a geometry, and of those whose geometry has heights. */
   placed: number
   high: number
 }
 
-/** Rows as features of FlatGeobuf. */
+/** Writes rows as FlatGeobuf features. */
 export function features(rows: readonly Row[]): Run {
   const writer = new FeatureWriter()
   return runOf(rows, (row, shape) => writer.write(recordOf(row), shape))
 }
 
-/** Rows as they are, for rowGroupOf. */
+/** Writes rows unchanged, one JSON per row, as input of `group`. */
 export function lines(rows: readonly Row[]): Run {
   return runOf(rows, (row) => Buffer.from(JSON.stringify(row)))
 }
@@ -75,18 +75,18 @@ function recordOf(row: Row): Fields {
   return JSON.parse(completedRecord(row.text)) as Fields
 }
 
-/** Merges runs: of each item of the whole, by which run it is the next one. */
+/** Merges runs: returns, for each item of the whole file, the index of the run whose next item it is. */
 export function merged(keys: readonly Uint32Array[]): Uint32Array {
   const order = new Float64Array(keys.reduce((sum, { length }) => sum + length, 0))
   let at = 0
-  // Key and run in one number: fewer than 2^21 runs.
+  // Key and run share one double, so there must be fewer than 2^21 runs.
   for (const [run, each] of keys.entries()) for (const key of each) order[at++] = key * 2 ** 21 + run
   order.sort()
   const runs = Uint32Array.from(order, (number) => number % 2 ** 21)
   return moved(runs, [runs])
 }
 
-/** The beginning of a FlatGeobuf file of merged runs of features. */
+/** Builds the beginning of a FlatGeobuf file of merged runs of features. */
 export function beginning({
   order,
   runs,
@@ -108,7 +108,7 @@ export function beginning({
   return moved(written, [written.index])
 }
 
-/** A row group of lines, which end at these places. */
+/** Writes a row group from lines. @param ends end offset of each line */
 export function group({ bytes, ends, base }: { bytes: Uint8Array; ends: Uint32Array; base: number }): {
   bytes: Uint8Array
   note: RowGroupNote
@@ -126,13 +126,13 @@ export function group({ bytes, ends, base }: { bytes: Uint8Array; ends: Uint32Ar
   return moved(written, [written.bytes])
 }
 
-/** The end of a GeoParquet file. */
+/** Writes the footer of a GeoParquet file. */
 export function footer({ notes, base }: { notes: readonly RowGroupNote[]; base: number }): Uint8Array {
   const bytes = footerOf(notes, base)
   return moved(bytes, [bytes])
 }
 
-/** A result whose memory goes to the caller's thread without being copied. */
+/** Returns a result whose memory is transferred to the calling thread instead of copied. */
 function moved<Value>(value: Value, parts: readonly Uint8Array[] | readonly ArrayBufferView[]): Value {
   const buffers = parts.map(({ buffer }) => buffer)
   return move({ [transferableSymbol]: buffers, [valueSymbol]: value } as never) as Value
