@@ -5,9 +5,9 @@ import type { GivenQuery } from '../http/parameters'
 import type { SearchQuery } from '../query'
 import { NEWEST_FIRST, type OneOrMore, type Sort } from '../store'
 
-/** What pages of records and those of answers have in common: both are attestations. */
+/** Parts shared by pages of records and pages of answers: both are attestations. */
 
-/** Characters of a text that fits into a line. */
+/** Maximum number of characters of a text on one line. */
 const LINE = 80
 
 export function shortened(text: string, length = LINE): string {
@@ -15,41 +15,41 @@ export function shortened(text: string, length = LINE): string {
   return characters.length > length ? `${characters.slice(0, length - 1).join('')}…` : characters.join('')
 }
 
-/** An address or a hash by its ends. */
+/** Shortens an address or a hash to its first and last digits. */
 export function shortHex(hex: string): Html {
   return html`<code class="whole">${hex.slice(0, 8)}…${hex.slice(-4)}</code>`
 }
 
-/** The mark of what is revoked, after its name. */
+/** Mark that follows the name of a revoked attestation. */
 export const REVOKED = html` <span class="revoked">revoked</span>`
 
-/** @param what it is: `record` */
+/** @param what noun for the attestation: `record` */
 export function revokedNote(what: string): Html {
   return html`<p class="revoked">This ${what} was revoked by whoever attested it.</p>`
 }
 
-/** A page of a list. */
+/** Content of a page of a list. */
 export interface ListParts {
   title: string
-  /** How many there are, such as `Records 1 to 10 of 26 that match`. */
+  /** Range and total, such as `Records 1 to 10 of 26 that match`. */
   which: string
-  /** What all of them are called: `records` */
+  /** Noun for the rows: `records` */
   name: string
-  /** The filters in words. */
+  /** Filters as phrases. */
   conditions: readonly string[]
   sort: Sort
-  /** Titles of the columns between where it was attested and by whom. */
+  /** Titles of the columns between the chain and the attester. */
   columns: readonly string[]
-  /** As attestedRow makes them. */
+  /** Rows made by attestedRow. */
   rows: readonly Html[]
   addresses: PageAddresses
   given: GivenQuery
   limit: number
-  /** Names of the formats that give this page, and of those that give all that match. */
+  /** Names of the formats for this page, and of those for all matching rows. */
   formats: { page: Readonly<Record<string, string>>; all: Readonly<Record<string, string>> }
 }
 
-/** @param url of the list, without its query */
+/** @param url address of the list, without its query */
 export function attestedListPage(parts: ListParts, url: string, trail: Trail): Page {
   const { title, which, name, conditions, sort, columns, rows, addresses, given, limit, formats } = parts
   const { next, prev, first } = addresses
@@ -82,7 +82,7 @@ ${paging}${rows.length > 0 && [table, paging]}
   )
 }
 
-/** An attestation in a list. @param cells those between where it was attested and by whom */
+/** Row of an attestation in a list. @param cells cells between the chain and the attester */
 export function attestedRow(
   { uid, chain, timestamp, by }: { uid: string; chain: string; timestamp: string; by: string },
   cells: readonly Html[],
@@ -93,12 +93,12 @@ export function attestedRow(
   return html`<tr><td class="time">${anchor(href, timestamp.slice(0, 19).replace('T', ' '))}</td>${cell('on', html`<span class="whole">${chain}</span>`)}${cells}${cell('by', shortHex(by))}</tr>`
 }
 
-/** @param name stands before it where the table is narrow; none: '' */
+/** @param name label shown before the cell where the table is narrow; '' shows none */
 export function cell(name: string, content: Html): Html {
   return html`<td${name !== '' && html` data-name="${name}"`}>${content}</td>`
 }
 
-/** The way from one to its list, whose pages are asked for as this one was. */
+/** Link from one item to its list. List pages open in the format of the request. */
 export function listAbove(url: string, title: string, { format }: GivenQuery): Trail {
   return [{ href: addressWith(url, {}, { format: format && 'html' }), title }]
 }
@@ -108,7 +108,10 @@ type AttestedFilter = Pick<
   'chain' | 'prover' | 'subject' | 'schema' | 'revoked' | 'after' | 'before'
 >
 
-/** The filters that all attestations have, in words. @param more the others, before the times */
+/**
+ * Phrases for the filters that all attestations share. @param more phrases of other filters, inserted before
+ * the times
+ */
 export function conditionsInWords(
   { chain, prover, subject, schema, revoked, after, before }: AttestedFilter,
   more: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Attestations as pages for browsers, in the layout of http/pages.ts: attested-pages.ts is the list of
- * records and of answers, pages.ts a record, map.ts draws.
+ * Attestations as HTML pages, in the layout of http/pages.ts: attested-pages.ts has the list of records and
+ * of answers, pages.ts a record, and map.ts draws.
  */
 
 export {

@@ -7,16 +7,16 @@ import { Cache } from '../http/cache'
 type Position = [number, number]
 type Box = [west: number, south: number, east: number, north: number]
 
-/** Land of Natural Earth, by the width of a picture in degrees below which it is used. */
+/** Land polygons of Natural Earth. Each file is used for pictures narrower than `below` degrees. */
 const DETAILS = [
   { below: 2, file: 'world-atlas/land-10m.json' },
   { below: 60, file: 'world-atlas/land-50m.json' },
   { below: Infinity, file: 'world-atlas/land-110m.json' },
 ]
-/** Rings that were read, by file. */
+/** Rings already read, by file. */
 const read = new Cache<{ ring: Position[]; box: Box }[]>('land')
 
-/** The rings of land within a box, clipped to it. Its east may lie beyond 180, or its west below -180. */
+/** Returns the rings of land within a box, clipped to it. The box may extend east of 180 or west of -180. */
 export function landIn(
   [west, south, east, north]: Box,
   unrolled: (ring: Position[]) => Position[],

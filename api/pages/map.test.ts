@@ -10,18 +10,18 @@ const polygon = (...positions: number[][]): Geometry => ({
   type: 'Polygon',
   coordinates: [[...positions, positions[0]]],
 })
-/** The marks, without land and the grid. */
+/** Marks, without land and the grid. */
 const marks = (svg: string) =>
   svg.replace(/<path class="land"[^]*<g class="grid">[^]*<\/g>/, '').match(/<(path|circle)[^>]*>/g) ?? []
 
-test('without a geometry there is no picture', () => {
+test('draws no picture without a geometry', () => {
   expect(draw(null)).toEqual({ svg: '', left: 0 })
   expect(draw()).toEqual({ svg: '', left: 0 })
   expect(
     draw({ type: 'GeometryCollection', geometries: [] }, { type: 'Point', coordinates: [1, 2] }).svg,
   ).toContain('<circle')
 })
-test('a single point is in the centre, with a margin of some kilometres', () => {
+test('centres a single point, with a margin of some kilometres', () => {
   const { svg } = draw({ type: 'Point', coordinates: [13.3777, 52.5163] })
   const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(svg)!.map(Number)
   expect(marks(svg)).toEqual([`<circle class="point" cx="${width! / 2}" cy="${height! / 2}" r="5"/>`])
@@ -33,7 +33,7 @@ test('a single point is in the centre, with a margin of some kilometres', () => 
   ])
     expect(draw({ type: 'Point', coordinates }).svg).not.toMatch(/NaN|Infinity|>1[89]\d\.[1-9]|>9\d\.[1-9]/)
 })
-test('areas are below lines, lines below points, large ones below small ones; each links to its feature', () => {
+test('draws areas below lines, lines below points, large ones below small ones, each linked to its feature', () => {
   const { svg } = draw(
     { type: 'Point', coordinates: [5, 5] },
     polygon([4, 4], [6, 4], [6, 6]),
@@ -53,7 +53,7 @@ test('areas are below lines, lines below points, large ones below small ones; ea
 const heightOf = (svg: string) => Number(/viewBox="0 0 960 ([\d.]+)"/.exec(svg)![1])
 const xsOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, x]) => Number(x))
 const ysOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, , y]) => Number(y))
-test('a geometry across the antimeridian is drawn in one piece if the picture crosses it, else at both edges; no line spans the picture', () => {
+test('draws a geometry across the antimeridian in one piece if the picture crosses it, otherwise at both edges, and never a line across the picture', () => {
   const crossing = [
     {
       type: 'LineString',
@@ -69,7 +69,7 @@ test('a geometry across the antimeridian is drawn in one piece if the picture cr
   for (const each of marks(near).slice(0, 2).map(xsOf))
     expect(Math.min(...each) > 100 && Math.max(...each) < 860).toBe(true)
   expect(near).toMatch(/>1\d\d°E<[^]*>180°E?<[^]*>1\d\d°W</)
-  // With points all round the world, the picture is the world.
+  // With points all around the world, the picture is the world.
   const world = draw(
     ...crossing,
     ...[-120, -60, 0, 60, 120].map((lng) => ({ type: 'Point', coordinates: [lng, 0] })),
@@ -80,7 +80,7 @@ test('a geometry across the antimeridian is drawn in one piece if the picture cr
   expect(lines).toHaveLength(4)
   for (const each of lines) expect(Math.max(...each) - Math.min(...each)).toBeLessThan(100)
 })
-test('a ring round a pole contains the pole', () => {
+test('includes the pole in a ring around it', () => {
   const north = draw(polygon([0, 70], [90, 75], [180, 70], [-90, 72])).svg
   expect(Math.min(...ysOf(marks(north)[0]!))).toBe(0)
   const south = draw(polygon([0, -70], [-90, -75], [180, -70], [90, -72])).svg
@@ -93,7 +93,7 @@ describe('the picture shows the requested box', () => {
     href: 'https://x.example/',
     geometry: { type: 'Point', coordinates: [lng, lat] },
   })
-  /** The outline's left, top, right, bottom. */
+  /** Left, top, right and bottom of the outline. */
   const outline = (svg: string) => {
     const [x, y, width, height] = /<rect class="box" x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)"/
       .exec(svg)!
@@ -115,7 +115,7 @@ describe('the picture shows the requested box', () => {
     ['all but Africa', [60, -90, -30, 90], [179, 1]],
     ['the world', [-180, -90, 180, 90], [0, 0]],
   ])('%s', (name, box, [lng, lat]) => {
-    // A feature outside the box, or round the world, does not widen the picture.
+    // A feature outside the box, or around the world, does not widen the picture.
     const far: Drawable = {
       title: 'y',
       href: 'https://x.example/',
@@ -145,12 +145,12 @@ describe('the picture shows the requested box', () => {
     for (const [, degrees] of svg.matchAll(/>([\d.]+)°[EW]</g))
       expect(Number(degrees)).toBeLessThanOrEqual(180)
   })
-  test('a box without records is shown, and so is a box that is a point', () => {
+  test('shows a box without records, and a box that is a point', () => {
     expect(outline(drawMap([], [5, 45, 6, 46]).svg)[0]).toBeGreaterThan(0)
     expect(drawMap([point(5, 45)], [5, 45, 5, 45]).svg).toContain('<circle class="point" cx="480"')
   })
 })
-test('features beyond the limit of positions are left out and counted; time and size stay bounded', () => {
+test('omits and counts features beyond the limit of positions, and bounds time and size', () => {
   const circle = (size: number, lng: number): Geometry =>
     polygon(
       ...Array.from({ length: size }, (_, i) => [
@@ -172,7 +172,7 @@ describe('land', () => {
     const { svg } = draw({ type: 'Point', coordinates: [longitude, latitude] })
     return LAND.exec(svg)![1]!
   }
-  /** Whether the middle of the picture is in the path, by the even-odd rule. */
+  /** True if the middle of the picture is inside the path, by the even-odd rule. */
   const isLand = (longitude: number, latitude: number) => {
     const { svg } = draw({ type: 'Point', coordinates: [longitude, latitude] })
     const [, x, y] = /<circle[^>]*cx="([\d.]+)" cy="([\d.]+)"/.exec(svg)!.map(Number)
@@ -207,7 +207,7 @@ describe('land', () => {
   ])('%s', (_name, longitude, latitude, expected) => {
     expect(isLand(longitude, latitude)).toBe(expected)
   })
-  test('the whole world is a small picture; an empty sea has no land', () => {
+  test('draws the whole world as a small picture, and no land in an empty sea', () => {
     const { svg } = draw(
       { type: 'Point', coordinates: [-179, -80] },
       { type: 'Point', coordinates: [0, 80] },

@@ -2,9 +2,7 @@ import { html, trusted } from '../http/html'
 import { landIn } from './land'
 import type { Bbox } from '../store'
 
-/**
- * A picture of features for a page: plate carrée, land, a grid of parallels and meridians, nothing but SVG.
- */
+/** Draws features as SVG: plate carrée, land, and a grid of parallels and meridians. */
 
 export interface Drawable {
   title: string
@@ -24,7 +22,7 @@ interface Shape {
   kind: 'point' | 'line' | 'area'
   lines: Position[][]
 }
-/** In degrees; east may lie beyond 180. */
+/** Extent in degrees; east may exceed 180. */
 interface Extent {
   west: number
   south: number
@@ -39,9 +37,12 @@ interface View {
 }
 
 const WIDTH = 960
-/** Positions of all features together: features beyond that are not drawn, and the page says so. */
+/**
+ * Maximum number of positions of all features together. Features beyond it are not drawn, and the page
+ * reports them.
+ */
 const MAX_POSITIONS = 50_000
-/** Pixels that two neighbours of a line are apart at least: of features, and of land. */
+/** Minimum distance in pixels between two neighbours of a line: of features, and of land. */
 const [DETAIL, LAND_DETAIL] = [0.1, 0.8]
 /** Degrees between the lines of the grid. */
 const STEPS = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
@@ -50,10 +51,10 @@ const [ROOM, BOX_ROOM] = [0.16, 0.04]
 const ORDER = ['area', 'line', 'point'] as const
 
 /**
- * The picture, and how many features were too large for it. The picture is empty where no feature has a
- * geometry and there is no box.
- * @param box what was asked for, which the picture then shows: minLng, minLat, maxLng, maxLat; minLng >
- *   maxLng crosses the antimeridian
+ * Draws features, and counts those that were too large. The picture is empty if no feature has a geometry and
+ * there is no box.
+ * @param box requested box that the picture shows: minLng, minLat, maxLng, maxLat; minLng > maxLng crosses
+ *   the antimeridian
  */
 export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: string; left: number } {
   let budget = MAX_POSITIONS
@@ -78,7 +79,7 @@ export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: strin
     : smallestExtent(drawn.flatMap(({ shapes }) => shapes.map(({ lines }) => boxOf(lines.flat()))))
   const view = viewOf(frame, box ? BOX_ROOM : ROOM)
   const scale = WIDTH / view.width
-  // Large areas first, points last: so that each can be seen, and clicked.
+  // Draws large areas first and points last, so that each mark is visible and can be clicked.
   const marks = drawn
     .flatMap(({ title, href, shapes }) =>
       ORDER.map((kind) => shapes.filter((shape) => shape.kind === kind)).flatMap((shapes, order) =>
@@ -123,7 +124,10 @@ function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
   }
 }
 
-/** An edge takes the shorter way round: where it crosses the antimeridian its longitudes go on beyond 180. */
+/**
+ * Unrolls a line, because each edge takes the shorter way around: where it crosses the antimeridian, its
+ * longitudes continue beyond 180.
+ */
 function unwound(line: readonly Position[]): Position[] {
   let before: number | undefined
   return line.map(([lng, lat]) => {
@@ -132,7 +136,7 @@ function unwound(line: readonly Position[]): Position[] {
   })
 }
 
-/** A ring round a pole is closed along it. */
+/** Closes a ring around a pole along the pole. */
 function roundPole(ring: Position[]): Position[] {
   const [first, last] = [ring[0]!, ring.at(-1)!]
   if (Math.abs(first[0] - last[0]) < 180) return ring
@@ -140,18 +144,18 @@ function roundPole(ring: Position[]): Position[] {
   return [...ring, [last[0], pole], [first[0], pole]]
 }
 
-/** The extent of a requested box; its east is beyond 180 if it crosses the antimeridian. */
+/** Extent of a requested box; its east exceeds 180 if it crosses the antimeridian. */
 function extentOfBox([west, south, east, north]: Bbox): Extent {
   return { west, south, east: west > east ? east + 360 : east, north }
 }
 
 /**
- * The smallest extent that contains all of these. It crosses the antimeridian only if it is at most 180
- * degrees wide; else it is -180 to 180.
+ * Returns the smallest extent that contains all extents. It crosses the antimeridian only if it is at most
+ * 180 degrees wide. Otherwise it reaches from -180 to 180.
  */
 function smallestExtent(extents: readonly Extent[]): Extent {
   const { south, north } = union(extents)
-  // Sorted from -180 eastwards, to find the widest gap. An extent round the world leaves none.
+  // Sorted eastwards from -180 to find the widest gap. An extent around the world leaves no gap.
   const arcs = extents
     .map(({ west, east }) => ({ west: normal(west), width: Math.min(360, east - west) }))
     .sort((a, b) => a.west - b.west)
@@ -169,21 +173,21 @@ function smallestExtent(extents: readonly Extent[]): Extent {
     : { west, south, east, north }
 }
 
-/** The same meridian from -180 on, below 180. */
+/** Normalizes a longitude to -180 or more, below 180. */
 function normal(lng: number): number {
   return lng >= -180 && lng < 180 ? lng : lng - 360 * Math.floor((lng + 180) / 360)
 }
 
-/** The extent of the picture: the content with a margin, a share of its size; it may go beyond 180. */
+/** Extent of the picture: the content with a margin that is a share of its size. It may extend beyond 180. */
 function viewOf({ west, south, east, north }: Extent, share: number): View {
-  // A single point has some kilometres around it.
+  // A single point gets a margin of some kilometres.
   const room = share * Math.max(east - west, north - south, 0.4)
   let [width, height] = [Math.min(360, east - west + room), Math.min(180, north - south + room)]
-  // The aspect ratio is bounded, to be legible.
+  // The aspect ratio is bounded, to keep the picture legible.
   height = Math.min(180, Math.max(height, 0.4 * width))
   width = Math.min(360, Math.max(width, height / 0.55))
   const middle = (west + east) / 2
-  // Content between -180 and 180 is shown between these edges, and the whole world has them as its edges.
+  // Content between -180 and 180 is shown within these edges. The whole world fills them.
   const left =
     width === 360 || (west >= -180 && east <= 180)
       ? Math.max(-180, Math.min(180 - width, middle - width / 2))
@@ -197,7 +201,7 @@ function viewOf({ west, south, east, north }: Extent, share: number): View {
 }
 
 /**
- * The multiples of 360 degrees by which an extent is shifted into the picture. One that crosses the picture's
+ * Returns the multiples of 360 degrees that shift an extent into the picture. An extent across the picture's
  * edge is drawn at both edges.
  */
 function turnsOf(extent: Extent, { west, width }: View): number[] {
@@ -207,7 +211,7 @@ function turnsOf(extent: Extent, { west, width }: View): number[] {
   })
 }
 
-/** The outline of the requested box. */
+/** Draws the outline of the requested box. */
 function outlineOf(frame: Extent, view: View, scale: number): string {
   const [top, width, height] = [
     view.south + view.height - frame.north,
@@ -279,7 +283,7 @@ function mark({ kind, lines }: Shape, view: View, scale: number): string {
     .join('')
 }
 
-/** Positions closer than `detail` to the one before are left out. */
+/** Builds an SVG path. Omits positions closer than `detail` pixels to the previous one. */
 function pathOf(line: readonly Position[], closed: boolean, detail = DETAIL): string {
   let last: Position | undefined
   const seen = line.filter((position, i) => {
@@ -291,7 +295,7 @@ function pathOf(line: readonly Position[], closed: boolean, detail = DETAIL): st
   return `M${seen.map(([x, y]) => `${x} ${y}`).join('L')}${closed ? 'Z' : ''}`
 }
 
-/** The area of the shape's box, in square degrees. */
+/** Area of the shape's bounding box, in square degrees. */
 function sizeOf({ lines }: Shape): number {
   const { west, south, east, north } = boxOf(lines.flat())
   return (east - west) * (north - south)

@@ -4,7 +4,7 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../test/data
 import { addressesOf, foreignElements } from '../../test/pages'
 import { insertRecords, type StoredRecord } from '../../test/records'
 
-/** HTML pages, which only browsers get. The public address has a path, as behind a proxy. */
+/** HTML pages, which only browsers get. The public address has a path, as behind a reverse proxy. */
 const BASE = 'https://geo.example/attest'
 const LIST = '/api/v0/location-records'
 const ANSWERS = '/api/v0/answers'
@@ -51,7 +51,7 @@ beforeAll(async () => {
     `UPDATE location_record SET srs = $1, media_types = ARRAY[$1], media_data = ARRAY[$1] WHERE memo = $1`,
     [HOSTILE],
   )
-  // The last one has the hostile text.
+  // The last record has the hostile text.
   await rows(
     database.url,
     `INSERT INTO answer (id, uid, chain, attester, recipient, operation, result, units, value, input_refs, computed_at,
@@ -88,7 +88,7 @@ const linksOf = (html: string) =>
     text: textOf(text!),
   }))
 
-/** Where a record came from, in the explorers of its chain and of EAS. */
+/** Link from a record to the explorers of its chain and of EAS. */
 const EXPLORER_PAGE = /^https:\/\/[a-z.-]+\.(?:org|io)\/(?:tx|attestation\/view)\/0x[0-9a-f]{64}$/
 
 /** Checks any page: its CSP, its elements, the targets of its links. */
@@ -114,7 +114,7 @@ function expectSafe({ type, headers, text }: Awaited<ReturnType<typeof ask>>, pa
   expect(text, path).not.toMatch(/undefined|NaN|\[object/)
 }
 
-/** Paths that give an error, and its status. */
+/** Paths that return an error, with its status. */
 const ERRORS: [string, number][] = [
   ['/nothing', 404],
   ['/nothing/%3Cscript%3Ealert(1)%3C%2Fscript%3E', 404],
@@ -152,7 +152,7 @@ describe('errors', () => {
         answers[0]!.text,
       ])
     const told = JSON.parse(answers[0]!.text) as { message?: string; title?: string; detail: string }
-    // The page contains what programs get, and has no ETag.
+    // The page contains the response that programs get, and has no ETag.
     expect(JSON.parse(plain(/<pre>([^]*)<\/pre>/.exec(page.text)![1]!))).toEqual(told)
     expect(textOf(page.text)).toContain(told.detail)
     expect(textOf(/<h1>[^]*<\/h1>/.exec(page.text)![0])).toBe(told.message ?? told.title)
@@ -166,7 +166,7 @@ describe('errors', () => {
       length(page.headers),
     ])
   })
-  test('f and format decide; methods other than GET and HEAD get JSON', async () => {
+  test('chooses the format by f and format, and returns JSON for methods other than GET and HEAD', async () => {
     expect((await ask(`${LIST}?bbox=1&format=html`)).type).toMatch(/^text\/html/)
     expect((await ask('/ogc/collections/location-records/items?bbox=1&f=html', '*/*')).type).toMatch(
       /^text\/html/,
@@ -179,7 +179,7 @@ describe('errors', () => {
       ),
     ).toMatch(/^application\/json/)
   })
-  test('without a database, and over the rate limit', async () => {
+  test('returns error pages without a database, and over the rate limit', async () => {
     const broken = await startApi({ publicBaseUrl: BASE, rateLimitPerHour: 2 })
     const get = () => fetch(`${broken.url}${LIST}`, { headers: { accept: BROWSER } })
     const [away, , limited] = [await get(), await get(), await get()]
@@ -194,7 +194,7 @@ describe('errors', () => {
 })
 
 describe('the list', () => {
-  test('a row and a link for each record; previous and next pages; the same records in other formats', async () => {
+  test('has a row and a link for each record, previous and next pages, and the same records in other formats', async () => {
     const { status, text } = await ask(`${LIST}?chain=celo&limit=10`, BROWSER)
     expect([status, textOf(text)]).toEqual([
       200,
@@ -230,7 +230,7 @@ describe('the list', () => {
       ),
     ).toHaveLength(10)
   })
-  test('the filters in words', async () => {
+  test('describes the filters', async () => {
     const address = `0x${'1'.repeat(39)}a`
     const said = async (query: string) => textOf((await ask(`${LIST}?${query}`, BROWSER)).text)
     for (const [query, words] of [
@@ -252,7 +252,7 @@ describe('the list', () => {
     ])
       expect([query, await said(query!)]).toEqual([query, expect.stringContaining(words!)])
   })
-  test('its links keep format=html, and have no format when none was given', async () => {
+  test('keeps format=html in its links, and adds no format if none was requested', async () => {
     const links = linksOf((await ask(`${LIST}?format=html&limit=3`, '*/*')).text)
     for (const { text, href } of links.filter((link) => /^20|Next/.test(link.text)))
       expect([text, href]).toEqual([text, expect.stringContaining('format=html')])
@@ -261,7 +261,7 @@ describe('the list', () => {
     ))
       expect(href).not.toContain('format')
   })
-  test('each representation of a URL has its own ETag and Vary: Accept', async () => {
+  test('has its own ETag and Vary: Accept for each representation of a URL', async () => {
     for (const path of [LIST, `${LIST}/${stored[1]!.uid}`, ANSWERS, `${ANSWERS}/${answerUid(1)}`]) {
       const [page, json] = [await ask(path, BROWSER), await ask(path)]
       const [a, b] = [page.headers.get('etag')!, json.headers.get('etag')!]
@@ -288,8 +288,8 @@ describe('the list', () => {
   })
 })
 
-describe('answers that landed', () => {
-  test('a row and a link for each; first and next pages; the same answers in other formats', async () => {
+describe('answers on chain', () => {
+  test('have a row and a link each, first and next pages, and other formats', async () => {
     const seen: string[] = []
     for (let at: string | undefined = `${ANSWERS}?limit=10&operation=distance`; at;) {
       const page = await ask(at, BROWSER)
@@ -311,7 +311,7 @@ describe('answers that landed', () => {
     }
     expect(seen).toEqual(Array.from({ length: 24 }, (_, i) => answerUid(24 - i)))
   })
-  test('a row, and the page of one, say what was answered; the filters are there in words', async () => {
+  test('show their result in the row and on their page, with the filters in the list', async () => {
     const address = `0x${'1'.repeat(39)}a`
     const words = `operation=distance&input=${answerUid(3)}&attester=${address}&recipient=${address}`
     const list = textOf((await ask(`${ANSWERS}?${words}&sort=timestamp`, BROWSER)).text)
@@ -332,14 +332,14 @@ describe('answers that landed', () => {
     const json = linksOf(page.text).find(({ text }) => text === 'This answer as JSON')!
     expect((await ask(json.href, BROWSER)).text).toBe((await ask(path)).text)
   })
-  test('its links keep format=html', async () => {
+  test('keep format=html in their links', async () => {
     const { text } = await ask(`${ANSWERS}?format=html&limit=3`, '*/*')
     for (const { text: name, href } of linksOf(text).filter((link) => /^20|Next/.test(link.text)))
       expect([name, href]).toEqual([name, expect.stringContaining('format=html')])
   })
 })
 
-test('attested texts are escaped on pages', async () => {
+test('escapes attested texts on pages', async () => {
   const { uid, id } = stored.at(-1)!
   for (const path of [
     ...[`${LIST}?limit=2`, `${LIST}/${uid}`, `/ogc/collections/location-records/items/${id}`],

@@ -19,27 +19,27 @@ import type { GivenQuery } from '../http/parameters'
 import { MAX_RADIUS, type SearchQuery, type Place, type PageQuery } from '../query'
 import type { RecordResult } from '../store'
 
-/** Records as pages for browsers: the list, and one of them. */
+/** Records as HTML pages: the list, and a single record. */
 
 export interface Feature {
   id: string
   geometry: Geometry | null
-  /** The record, as JSON has it. */
+  /** Record, as in JSON. */
   properties: Record<string, unknown>
 }
 
-/** A page of the list. */
+/** Data of a page of the list. */
 export interface ListPage {
   rows: readonly RecordResult[]
   search: PageQuery
   given: GivenQuery
   addresses: PageAddresses
-  /** How many match; undefined where that is not told. */
+  /** Number of matching records; undefined if it is not shown. */
   counted: { total: number; exact: boolean } | undefined
   byCursor: boolean
 }
 
-/** @param url of the list, without its query */
+/** @param url address of the list, without its query */
 export function listPage(
   { rows, search, given, addresses, counted, byCursor }: ListPage,
   url: string,
@@ -79,7 +79,7 @@ export function listPage(
   )
 }
 
-/** One record. @param publicBaseUrl no slash at its end */
+/** Page of one record. @param publicBaseUrl without a trailing slash */
 export function recordPage(feature: Feature, publicBaseUrl: string, trail: Trail): Page {
   const { uid, chain } = feature.properties as { uid: string; chain: string }
   const url = `${publicBaseUrl}/api/v0/location-records/${uid}`
@@ -95,7 +95,7 @@ export function recordPage(feature: Feature, publicBaseUrl: string, trail: Trail
   )
 }
 
-/** A record's map and its properties. @param href of the record */
+/** Map and properties of a record. @param href address of the record */
 export function featureBody({ id, geometry, properties }: Feature, href: string): Html {
   const { svg } = drawMap([{ title: titleOf(id, properties), href, geometry }])
   return html`${properties.revoked === true && revokedNote('record')}${svg ? trusted(svg) : html`<p class="note"><bdi>It ${noGeometry(properties.problem as string | null)}.</bdi></p>`}
@@ -106,7 +106,7 @@ export function titleOf(id: string, properties: Record<string, unknown>): string
   return headline(properties) || id
 }
 
-/** The beginning of the memo, as a record's title in a list. */
+/** Title of a record in a list: the beginning of the memo. */
 export function headline({ memo }: Record<string, unknown>): string {
   return shortened(typeof memo === 'string' ? memo : '')
 }
@@ -134,7 +134,7 @@ function tableRow(record: Record<string, unknown>, url: string, given: GivenQuer
   return attestedRow({ uid: uid!, chain: chain!, timestamp: timestamp!, by: prover! }, cells, url, given)
 }
 
-/** The filters in words. */
+/** Filters as phrases. */
 function conditionsOf({ locationType, memo, attributes, bbox, place, ...search }: SearchQuery): string[] {
   const [west, south, east, north] = bbox ?? []
   return [
