@@ -552,22 +552,25 @@ describe('columnar formats in HTTP', () => {
     ['geoparquet', 'application/vnd.apache.parquet', 'location-records.parquet'],
     ['flatgeobuf', 'application/vnd.flatgeobuf', 'location-records.fgb'],
   ] as const
-  test.each(FORMATS)('%s is available by name or by Accept, for HEAD, and as 304', async (format, type, name) => {
-    for (const response of [
-      await ask(`?format=${format}&chain=celo`),
-      await ask('?chain=celo', { headers: { accept: `${type}, application/json;q=0.5` } }),
-      await ask(`?format=${format}`, { method: 'HEAD' }),
-      await ask(`?format=${format}&limit=3`),
-    ]) {
-      expect(response.status).toBe(200)
-      expect(response.headers.get('content-type')).toBe(type)
-      expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${name}"`)
-      expect(response.headers.get('etag')).toMatch(new RegExp(`-${format}"$`))
-      await response.arrayBuffer()
-    }
-    const etag = (await ask(`?format=${format}`, { method: 'HEAD' })).headers.get('etag')!
-    expect((await ask(`?format=${format}`, { headers: { 'if-none-match': etag } })).status).toBe(304)
-  })
+  test.each(FORMATS)(
+    '%s is available by name or by Accept, for HEAD, and as 304',
+    async (format, type, name) => {
+      for (const response of [
+        await ask(`?format=${format}&chain=celo`),
+        await ask('?chain=celo', { headers: { accept: `${type}, application/json;q=0.5` } }),
+        await ask(`?format=${format}`, { method: 'HEAD' }),
+        await ask(`?format=${format}&limit=3`),
+      ]) {
+        expect(response.status).toBe(200)
+        expect(response.headers.get('content-type')).toBe(type)
+        expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${name}"`)
+        expect(response.headers.get('etag')).toMatch(new RegExp(`-${format}"$`))
+        await response.arrayBuffer()
+      }
+      const etag = (await ask(`?format=${format}`, { method: 'HEAD' })).headers.get('etag')!
+      expect((await ask(`?format=${format}`, { headers: { 'if-none-match': etag } })).status).toBe(304)
+    },
+  )
   test.each(FORMATS)('%s rejects parameters that it cannot represent', async (format) => {
     for (const [query, message] of [
       ['near=1,2&sort=distance', 'Invalid sort parameter'],
