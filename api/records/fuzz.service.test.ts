@@ -9,7 +9,7 @@ import { ADDRESSES, insertRecords, type StoredRecord } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
 import { FILTERS } from '../query/parameters'
 
-/** For any query string the answer is correct or a specified error. */
+/** Any query string returns a correct response or a specified error. */
 const LIST = '/api/v0/location-records'
 const NOON = Date.UTC(2026, 0, 1, 12)
 const FILTER_NAMES = Object.keys(FILTERS)
@@ -90,9 +90,9 @@ async function ask(query: string) {
   return { status: response.status, body, ms: performance.now() - started }
 }
 
-/** Expects an answer, or a specified error about one of the given parameters; returns the status. */
+/** Expects a success, or a specified error about one of the given parameters. Returns the status. */
 async function expectSpecified(query: string, named: readonly string[]): Promise<number> {
-  // With a larger head no route is asked (guard.service.test.ts).
+  // A larger request head reaches no route (guard.service.test.ts).
   query = query.slice(0, 15_000)
   const { status, body, ms } = await ask(query)
   const at = query.slice(0, 300)
@@ -288,10 +288,10 @@ const HOSTILE = [
 ]
 
 describe('hostile query strings', () => {
-  test.each(PARAMETERS)('%s: every hostile value', async (name) => {
+  test.each(PARAMETERS)('%s handles every hostile value', async (name) => {
     for (const value of HOSTILE) await expectSpecified(`${name}=${encodeURIComponent(value)}`, [name])
   })
-  test.each(PARAMETERS)('%s: given twice, as a list, as an object, by odd names', async (name) => {
+  test.each(PARAMETERS)('%s handles parameters given twice, as a list, as an object, or by odd names', async (name) => {
     for (const query of [
       `${name}=1&${name}=2`,
       `${name}=&${name}=`,
@@ -307,7 +307,7 @@ describe('hostile query strings', () => {
       expect(await expectSpecified(encodeURI(decodeURI(query)), [name]), query).toBe(400)
     expect(await expectSpecified(name, [name])).toBe(400)
   })
-  test('names that objects inherit', async () => {
+  test('rejects names that objects inherit', async () => {
     for (const name of [
       '__proto__',
       'constructor',
@@ -323,7 +323,7 @@ describe('hostile query strings', () => {
       expect(await expectSpecified(`${name}=1`, []), name).toBe(400)
     expect((await ask('&&&')).status).toBe(200)
   })
-  test('invalid UTF-8, lone surrogates and broken escapes are read literally, or refused', async () => {
+  test('reads invalid UTF-8, lone surrogates and broken escapes literally, or rejects them', async () => {
     for (const name of PARAMETERS)
       for (const bytes of [
         '%',
@@ -372,7 +372,7 @@ describe('hostile query strings', () => {
     }
     expect(answered).toBeGreaterThan(cases / 50)
   })
-  test('hostile UIDs, and parameters of endpoints that have none', async () => {
+  test('rejects hostile UIDs, and parameters of endpoints that have none', async () => {
     for (const value of [...HOSTILE, `0x${'0'.repeat(63)}g`, `0X${'1'.repeat(64)}`, `0x${'1'.repeat(65)}`]) {
       const response = await fetch(`${api.url}${LIST}/${encodeURIComponent(value)}`)
       const { message } = (await response.json()) as { message?: string }
@@ -392,7 +392,7 @@ describe('hostile query strings', () => {
         expect(status, `${name}=${value.slice(0, 100)}`).toBe(400)
       }
   })
-  test('all records still exist', async () => {
+  test('leaves all records intact', async () => {
     expect(await rows(database.url, 'SELECT count(*)::int AS count FROM location_record')).toEqual([
       { count: stored.length },
     ])
@@ -400,7 +400,7 @@ describe('hostile query strings', () => {
   })
 })
 
-/** A value with some of its characters changed, or something hostile. */
+/** A value with some characters changed, or a hostile one. */
 function mutated(text: string): string {
   if (random() < 0.3) return pick(HOSTILE)
   const letters = [...text]
@@ -479,7 +479,7 @@ const VALID: Record<string, () => string> = {
   format: () => pick(['json', 'geojson', 'ndjson', 'csv', 'geoparquet', 'flatgeobuf', 'html']),
 }
 
-/** The instant of each form above, written by hand. */
+/** Instant of each time format above, written by hand. */
 const INSTANTS: Record<string, string> = {
   ...{
     '2026': '2026-01-01T00:00:00Z',
@@ -512,7 +512,7 @@ const prepared = (geometry: unknown) => prepareGeometry(readGeometry(geometry, '
 /** Letters and digits of ASCII, and everything beyond it. */
 const wordsOf = (text: string) => text.toLowerCase().match(/[a-z0-9\u0080-\u{10ffff}]+/gu) ?? []
 
-/** Whether some JSON contains other JSON, as jsonb's @> says. */
+/** True if one JSON value contains another, as jsonb's @> defines it. */
 function contains(json: unknown, part: unknown): boolean {
   if (Array.isArray(part))
     return Array.isArray(json) && part.every((each) => json.some((one) => contains(one, each)))
@@ -522,7 +522,7 @@ function contains(json: unknown, part: unknown): boolean {
     ([name, value]) => Object.hasOwn(json, name) && contains((json as Record<string, unknown>)[name], value),
   )
 }
-/** The reference: whether a record matches, without SQL. */
+/** Reference: true if a record matches, without SQL. */
 function matches(
   record: StoredRecord,
   query: Record<string, string>,
@@ -541,7 +541,7 @@ function matches(
   if (fromTimestamp !== undefined && record.timestamp <= Date.parse(INSTANTS[fromTimestamp]!)) return false
   if (toTimestamp !== undefined && record.timestamp >= Date.parse(INSTANTS[toTimestamp]!)) return false
   if (!isAny(record.schema, schema)) return false
-  // Letter case beyond ASCII depends on the database's collation: not tested here.
+  // Letter case beyond ASCII depends on the database's collation, so it is not tested here.
   if (!isAny(record.locationType.toLowerCase(), location_type)) return false
   if (memo !== undefined) {
     const words = wordsOf(record.memo)

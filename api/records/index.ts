@@ -1,9 +1,9 @@
 /**
  * GET /api/v0: the attested locations.
  *
- * A request enters in routes.ts; the room query reads it and searches, the room store asks the database,
- * formats and pages write the answer. statistics.ts has what is known of all records; openapi.ts documents
- * the routes, and has what only they may be asked.
+ * A request enters in routes.ts. The room query reads it and searches, the room store queries the database,
+ * and formats and pages write the response. statistics.ts has the counts over all records. openapi.ts
+ * documents the routes, and defines the parameters that only they accept.
  */
 
 export { RECORDS_COMPONENTS } from './openapi'

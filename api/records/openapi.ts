@@ -38,7 +38,7 @@ import {
 import { MAX_OFFSET, MAX_CURSOR_LENGTH } from '../http/paging'
 import { PROVENANCE_PROPERTIES, LOCATION_RECORD } from '../formats'
 
-/** What is documented of the Records API, as OpenAPI 3.1; parameters.ts has what it can be asked. */
+/** OpenAPI 3.1 documentation of the Records API; api/query/parameters.ts has the shared parameters. */
 
 // --- Parameters ---
 
@@ -112,7 +112,7 @@ const RECORD_QUERY = queryOf({
 })
 const NO_QUERY = queryOf({})
 
-// --- Answers ---
+// --- Responses ---
 
 const count = (description: string, more: Schema = {}) => Type.Integer({ description, ...more })
 
@@ -196,7 +196,7 @@ const SCHEMA_LIST = Type.Object(
 )
 export type SchemaList = Static<typeof SCHEMA_LIST>
 
-/** The named schemas of records, for the document's components. */
+/** Named schemas of records, for the components of the OpenAPI document. */
 export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
   LocationRecord: {
     ...LOCATION_RECORD,
@@ -267,7 +267,7 @@ const LINK = {
 }
 const LIST_SUMMARY = 'Attested locations that match all filters'
 const RECORD_SUMMARY = 'One attested location by its UID'
-/** A route without parameters, whose response is JSON. */
+/** Documents a route without parameters whose response is JSON. */
 const jsonOnly = (
   operationId: string,
   summary: string,

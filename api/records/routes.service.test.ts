@@ -14,7 +14,7 @@ import { sentence, testSentences } from '../../test/sentences'
 /** The list of records, on a real database: filters, order, paging, formats, headers. */
 const BASE = 'https://x.example/geo'
 const LIST = '/api/v0/location-records'
-/** Metres in a degree of latitude at the equator: a (1 - e2) pi / 180. */
+/** Metres per degree of latitude at the equator: a (1 - e2) pi / 180. */
 const METERS_IN_DEGREE = 110_574.27582
 const NOON = Date.UTC(2026, 0, 1, 12)
 let database: TestDatabase
@@ -33,7 +33,7 @@ beforeAll(async () => {
   checker = openApiChecker(await (await fetch(`${api.url}/openapi.json`)).json())
   const random = seededRandom(20260101)
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
-  // Many records share a timestamp, as those of one block do.
+  // Many records share a timestamp, like those of one block.
   stored = await insertRecords(
     database.url,
     Array.from({ length: 600 }, (_, i): GivenRecord => ({
@@ -124,7 +124,7 @@ const problem = async (query: string) => {
   const { status, body } = await ask(query)
   return [status, body.message, body.detail]
 }
-/** In the order of a list. */
+/** Records in the order of a list. */
 function sorted(
   records: readonly StoredRecord[],
   by: 'timestamp' | 'eventTimestamp' = 'timestamp',
@@ -135,7 +135,7 @@ function sorted(
 }
 
 describe('filters beyond the specification', () => {
-  test('revoked, location_type in any letter case, schema', async () => {
+  test('select by revoked, location_type in any letter case, and schema', async () => {
     const expected = (wanted: (record: StoredRecord) => boolean) =>
       sorted(stored.filter(wanted)).map(({ uid }) => uid)
     expect(await found('?limit=1000&revoked=true')).toEqual(expected(({ revoked }) => revoked))
@@ -163,7 +163,7 @@ describe('filters beyond the specification', () => {
       ),
     )
   })
-  test('near: within the radius by the kernel, to the centimetre; across the antimeridian; round a pole', async () => {
+  test('select by near: within the radius by the kernel, to the centimetre, across the antimeridian and around a pole', async () => {
     expect(await names('?near=-20,0&radius=1000')).toEqual(['atRadius'])
     expect(await names('?near=-20,0&radius=1000.01')).toEqual(['atRadius', 'beyondRadius'])
     expect(await names('?near=180,-17&radius=200')).toEqual(['fiji', 'samoa'])
@@ -173,8 +173,8 @@ describe('filters beyond the specification', () => {
       stored.filter(({ geometry }) => geometry).length - 1,
     )
   })
-  test('intersects: edges are geodesics, touching counts, WKT and GeoJSON; an invalid polygon intersects nothing', async () => {
-    // The midpoint of the geodesic between two places at 60 N is at 60.376 N.
+  test('select by intersects: edges are geodesics, touching counts, WKT and GeoJSON work, and an invalid polygon intersects nothing', async () => {
+    // The midpoint of the geodesic between two positions at 60 N is at 60.376 N.
     expect(await names('?intersects=POINT(-30 60)')).toEqual([])
     for (const text of [
       'LINESTRING(-30 60.37, -30 60.38)',
@@ -193,7 +193,7 @@ describe('filters beyond the specification', () => {
       await names('?intersects=POLYGON((-41 59,-19 59,-19 62,-41 62,-41 59))&bbox=-41,60.5,-19,61'),
     ).toEqual([])
   })
-  test('near and intersects combine with all other parameters', async () => {
+  test('combine near and intersects with all other parameters', async () => {
     const wanted = sorted(
       stored.filter((r) => r.geometry && !r.revoked && r.chain === 'celo' && r.timestamp >= NOON),
       'eventTimestamp',
@@ -250,7 +250,7 @@ describe('paging', () => {
     ['&sort=timestamp', 'timestamp', false],
     ['&sort=event_timestamp', 'eventTimestamp', false],
     ['&sort=-event_timestamp', 'eventTimestamp', true],
-  ] as const)('pages by cursor%s contain every record once, in order', async (sort, by, descending) => {
+  ] as const)('by cursor%s returns every record once, in order', async (sort, by, descending) => {
     const all: string[] = []
     for (let cursor = ''; ;) {
       const { body } = await ask(`?limit=97${sort}${cursor && `&cursor=${cursor}`}`)
@@ -262,7 +262,7 @@ describe('paging', () => {
     }
     expect(all).toEqual(sorted(stored, by, descending).map(({ uid }) => uid))
   })
-  test('while records arrive, pages by cursor repeat and lose nothing; pages by offset repeat records', async () => {
+  test('by cursor neither repeats nor loses records while others arrive, whereas offset repeats some', async () => {
     const expected = sorted(stored.filter(({ chain }) => chain === 'sepolia')).map(({ uid }) => uid)
     const byCursor: string[] = []
     const byOffset: string[] = []
@@ -286,7 +286,7 @@ describe('paging', () => {
     expect(byOffset).not.toEqual(expected)
     await rows(database.url, 'DELETE FROM location_record WHERE id = ANY($1)', [arrived.map(({ id }) => id)])
   })
-  test('a cursor is valid for its filters and sort only, in any spelling of them', async () => {
+  test('accepts a cursor for its own filters and sort only, in any spelling of them', async () => {
     const query = '?chain=arbitrum&fromTimestamp=2026-01-01&limit=5'
     const { body } = await ask(query)
     const cursor = body.next_cursor as string
@@ -315,7 +315,7 @@ describe('paging', () => {
       sentence(),
     ])
   })
-  test('a malformed cursor is refused', async () => {
+  test('rejects a malformed cursor', async () => {
     const { body } = await ask('?limit=1')
     const good = Buffer.from(body.next_cursor as string, 'base64url').toString()
     const [tag, at, id] = good.split(' ') as [string, string, string]
@@ -343,7 +343,7 @@ describe('paging', () => {
         sentence(),
       ])
   })
-  test('an offset beyond the last record finds nothing, fast; a deep one is refused with advice', async () => {
+  test('returns nothing for an offset beyond the last record, fast, and rejects a deep one with advice', async () => {
     expect((await ask('?offset=999999999999999')).body).toEqual({
       data: [],
       count: 0,
@@ -371,7 +371,7 @@ describe('paging', () => {
     await rows(database.url, 'UPDATE record_state SET total = total - 200000')
     await new Promise((resolve) => setTimeout(resolve, 260))
   })
-  test('a total on request, stored or counted', async () => {
+  test('includes a total on request, stored or counted', async () => {
     expect((await ask('?limit=1')).body).not.toHaveProperty('total')
     expect((await ask('?limit=1&total=false')).body).not.toHaveProperty('total')
     const total = async (query: string) => (await ask(`${query}&limit=1&total=true`)).body
@@ -416,7 +416,7 @@ describe('links', () => {
       ).map(({ uid }) => uid),
     )
   })
-  test('backwards by offset: no record is on two pages', async () => {
+  test('lead backwards by offset, with no record on two pages', async () => {
     const all = await found('?limit=40')
     const back: string[][] = []
     for (let at: string | undefined = '?offset=33&limit=7&sort=-timestamp'; at !== undefined;) {
@@ -430,11 +430,11 @@ describe('links', () => {
     expect(back.flat()).toEqual(all)
     expect(back.map(({ length }) => length)).toEqual([5, 7, 7, 7, 7, 7])
   })
-  test('a page by cursor links to the first page, but not to the previous one', async () => {
+  test('of a page by cursor lead to the first page, but not to the previous one', async () => {
     const { next } = linksOf((await ask('?limit=3')).headers)
     expect(Object.keys(linksOf((await ask(follow(next))).headers))).toEqual(['self', 'next', 'first'])
   })
-  test('pages in other formats have them, too: all records can be read page by page', async () => {
+  test('lead through all records in other formats, too', async () => {
     const ids: string[] = []
     for (let at: string | undefined = '?limit=250&format=geojson&sort=timestamp'; at !== undefined;) {
       const { body, headers, type } = await ask(at)
@@ -445,7 +445,7 @@ describe('links', () => {
     }
     expect(ids).toEqual(sorted(stored, 'timestamp', false).map(({ id }) => id))
   })
-  test('cannot inject into the header, and are left out when too long for clients', async () => {
+  test('cannot inject into the header, and are omitted if too long for clients', async () => {
     const odd = await ask('?location_type=%3E;%20rel="next",%3Chttps://evil.example%3E')
     expect([odd.status, Object.keys(linksOf(odd.headers))]).toEqual([200, ['self']])
     const ring = Array.from(
@@ -472,7 +472,7 @@ describe('formats', () => {
     ['text/html, text/plain, text/sgml, text/css, application/xhtml+xml, */*;q=0.01', 'html'],
     ['text/html', 'html'],
     ['text/html;q=0.9, application/json;q=0.8', 'html'],
-    // Accept headers of programs, which want no page.
+    // Accept headers of programs that do not want an HTML page.
     ['text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2', 'json'],
     ['text/html, image/gif, image/jpeg, */*; q=0.2', 'json'],
     ['application/json, text/html', 'json'],
@@ -502,7 +502,7 @@ describe('formats', () => {
     ['text/csv;q=2', 'csv'],
     [',;,=;q', 'json'],
     ['a'.repeat(100_000), 'json'],
-  ])('Accept: %s', (accept, expected) => {
+  ])('are chosen by Accept: %s', (accept, expected) => {
     expect(
       chooseFormat(undefined, accept, [
         'json',
@@ -515,7 +515,7 @@ describe('formats', () => {
       ]),
     ).toBe(expected)
   })
-  test('format wins over Accept; answers have their Content-Type and Vary: Accept', async () => {
+  test('follow format rather than Accept; responses have their Content-Type and Vary: Accept', async () => {
     const csv = await ask('?format=csv&limit=1', { accept: 'application/json' })
     expect(
       Object.fromEntries(
@@ -578,7 +578,7 @@ describe('formats', () => {
     expect((await ask('?fromTimestamp=2027&format=ndjson')).text).toBe('')
     expect((await ask('?near=-20,0&radius=1001&format=ndjson')).text.trimEnd().split('\n')).toHaveLength(2)
   })
-  test('GeoJSON has the decoded geometry, or null', async () => {
+  test('include GeoJSON with the decoded geometry, or null', async () => {
     const { features } = (await ask('?toTimestamp=2026-01-01&format=geojson')).body
     expect(features.find(({ id }: { id: string }) => id === named.parallel!.id)).toMatchObject({
       type: 'Feature',
@@ -590,7 +590,7 @@ describe('formats', () => {
       geometry: null,
     })
   })
-  test('CSV is valid RFC 4180, and texts of attesters are no formulas', async () => {
+  test('include valid RFC 4180 CSV, in which attested texts cannot be formulas', async () => {
     const { text } = await ask('?chain=sepolia&toTimestamp=2026-01-01&format=csv')
     const [header, record, end] = parseCsv(text)
     expect([header, end]).toEqual([CSV_COLUMNS, undefined])
@@ -608,7 +608,7 @@ describe('formats', () => {
     )
     expect(record).toEqual(expected)
     expect(json).toMatchObject({ memo: named.hostile!.memo, longitude: -100, recipe_types: ['=a', 'b,"c"'] })
-    // A record without a place.
+    // A record without a geometry.
     const nowhere = parseCsv((await ask('?bbox=0,0,1,1&format=csv')).text)
     expect(nowhere).toEqual([CSV_COLUMNS])
     const nulls = parseCsv((await ask('?chain=celo&toTimestamp=2026-01-01&format=csv')).text).find(
@@ -631,7 +631,7 @@ describe('formats', () => {
       expect(Object.keys(properties)).toEqual(
         properties.uid === uid ? fields : fields.filter((name) => name !== 'attributes'),
       )
-    // What a record has only where it is asked for comes after them.
+    // Optional additions follow the fields.
     expect(Object.keys(checker.document.components.schemas.LocationRecord.properties)).toEqual([
       ...fields,
       ...Object.keys(PROVENANCE_FIELDS),
@@ -694,7 +694,7 @@ describe('formats', () => {
     afterAll(async () => {
       await rows(database.url, `DELETE FROM location_record WHERE uid = '${uid}'`)
     })
-    test('is told where it is asked for, in every format, after the record', async () => {
+    test('follows the record in every format if requested', async () => {
       const plain = (await ask(`/${uid}`)).body as object
       const wanted = { ...plain, ...expected }
       const names = Object.keys(wanted)
@@ -728,7 +728,7 @@ describe('formats', () => {
           `<a href="${from.transaction_url}">${from.transaction_url}</a>`,
         )
     })
-    test('what never expires, was not revoked, or is on a chain without explorers: null', async () => {
+    test('is null for an attestation that never expires, was not revoked, or is on a chain without explorers', async () => {
       const { id } = named.fiji!
       const never = { expiration_time: '18446744073709551615', revocation_time: null }
       for (const [name, value] of Object.entries(never))
@@ -739,14 +739,14 @@ describe('formats', () => {
       const { body } = await ask(`/${named.fiji!.uid}?include=provenance`)
       expect([body.expiration_time, body.revocation_time]).toEqual([null, null])
     })
-    test('a cursor goes on with it, and what else it could mean is refused', async () => {
+    test('works with a cursor, and other values of include are rejected', async () => {
       const first = (await ask('?include=provenance&limit=1')).body
       const second = (await ask(`?include=provenance&limit=1&cursor=${first.next_cursor}`)).body.data[0]
       expect(second.transaction_hash).toMatch(/^0x/)
       expect((await ask('?include=all')).body.detail).toBe('Expected provenance')
     })
   })
-  test('CSV has the geometry as WKT where that is asked for', async () => {
+  test('adds the geometry to CSV as WKT if requested', async () => {
     const csv = async (query: string) => parseCsv((await ask(`?format=csv&geometry=wkt&${query}`)).text)
     const place = (record: StoredRecord, lines: string[][]) =>
       lines.find((line) => line[0] === record.uid)!.at(-1)
@@ -768,7 +768,7 @@ describe('formats', () => {
     [-180, -10, 180, 10],
     [0, -10, 180, 10],
     [-120, -90, 120, 90],
-  ])('the refusal of a box from %d, %d to %d, %d names bbox', async (west, south, east, north) => {
+  ])('names bbox in the rejection of a box from %d, %d to %d, %d', async (west, south, east, north) => {
     const corners = [west, south, east, south, east, north, west, north, west, south]
     const wkt = `POLYGON((${corners
       .map((each, i) => `${each}${i % 2 ? ',' : ' '}`)
@@ -777,7 +777,7 @@ describe('formats', () => {
     const { status, body } = await ask(`?intersects=${encodeURIComponent(wkt)}`)
     expect([status, body.detail]).toEqual([400, sentence('', `bbox=${[west, south, east, north].join()}`)])
   })
-  test('positions beyond 180 by rounding only are at 180, in every parameter', async () => {
+  test('moves positions beyond 180 by rounding only to 180, in every parameter', async () => {
     const at = (lng: string) => [
       `?bbox=170,-18,${lng},-16`,
       `?near=${lng},-17&radius=100000`,
@@ -787,7 +787,7 @@ describe('formats', () => {
       expect(await names(query)).toEqual(await names(at('180')[i]!))
     for (const query of at('181')) expect((await ask(query)).body.detail).toEqual(sentence())
   })
-  test('CSV has a byte order mark where that is asked for, as a page and as a file', async () => {
+  test('starts CSV with a byte order mark if requested, as a page and as a file', async () => {
     const bytes = async (query: string) => {
       const response = await fetch(`${api.url}${LIST}?${query}`)
       return Buffer.from(await response.arrayBuffer())
@@ -802,7 +802,7 @@ describe('formats', () => {
         detail: sentence(),
       })
   })
-  test('every format gives the reason why a record has no geometry', async () => {
+  test('states in every format the reason why a record has no geometry', async () => {
     const { uid, id } = named.nowhere!
     const problem = named.nowhere!.problem!
     expect(problem).toMatch(/location_type/)
@@ -828,7 +828,7 @@ describe('formats', () => {
         `It has no geometry that can be read for certain: ${problem.replace(/'/g, '&#39;')}.`,
       )
   })
-  test('one record as a Feature', async () => {
+  test('returns one record as a Feature', async () => {
     const { uid, id, geometry } = named.parallel!
     const record = await ask(`/${uid}`)
     const feature = await ask(`/${uid}?format=geojson&chain=celo-mainnet`)
@@ -843,7 +843,7 @@ describe('formats', () => {
 })
 
 describe('caching', () => {
-  test('an unchanged answer is 304 in every format; any change gives a new ETag', async () => {
+  test('returns 304 for an unchanged response in every format, and a new ETag after any change', async () => {
     const paths = [
       '',
       '?limit=3&sort=timestamp',
@@ -899,7 +899,7 @@ describe('caching', () => {
     expect((await ask('', { 'if-none-match': before })).status).toBe(200)
     expect((await ask(`/${named.samoa!.uid}`)).body.uid).toBe(named.samoa!.uid)
   })
-  test('a missing record is 404 for every If-None-Match, never 304', async () => {
+  test('returns 404 for a missing record with any If-None-Match, never 304', async () => {
     const missing = `0x${'9'.repeat(64)}`
     const [ours, ogc] = [`/${missing}`, `/ogc/collections/location-records/items/celo-${missing}`]
     const tag = (await ask(`/${named.fiji!.uid}`)).headers.get('etag')!
@@ -921,7 +921,7 @@ describe('caching', () => {
       ).status,
     ).toBe(304)
   })
-  test('errors are no-store without an ETag; the configuration may be cached for a minute', async () => {
+  test('forbids storing errors, without an ETag, and allows caching the configuration for a minute', async () => {
     for (const path of [
       '?limit=0',
       `/0x${'1'.repeat(64)}`,
@@ -940,7 +940,7 @@ describe('caching', () => {
 })
 
 describe('HTTP', () => {
-  test('HEAD is GET without the body', async () => {
+  test('HEAD returns the headers of GET without the body', async () => {
     for (const path of [
       '',
       '?limit=3&format=geojson',
@@ -960,7 +960,7 @@ describe('HTTP', () => {
       expect([head.text, shown(head)], path).toEqual(['', shown(got)])
     }
   })
-  test('CORS: any origin may read answers, errors and their headers; every path answers a preflight', async () => {
+  test('allows any origin to read responses, errors and their headers, and answers a preflight on every path', async () => {
     const origin = 'https://app.example'
     for (const path of ['', '?limit=0', '/stats', '/0x12', `/0x${'1'.repeat(64)}`]) {
       const { headers } = await ask(path, { origin })
@@ -1010,7 +1010,7 @@ describe('HTTP', () => {
       expect((await fetch(`${api.url}${path}`)).headers.get('access-control-allow-origin'), path).toBe('*')
     expect((await fetch(`${api.url}/metrics`)).headers.get('access-control-allow-origin')).toBeNull()
   })
-  test('a preflight does not count for the rate limit, and 429 is readable across origins', async () => {
+  test('exempts preflights from the rate limit, and makes 429 readable across origins', async () => {
     const limited = await startApi({ databaseUrl: database.url, rateLimitPerHour: 2 })
     const send = (method: string) =>
       fetch(`${limited.url}/api/v0/config`, {
@@ -1028,7 +1028,7 @@ describe('HTTP', () => {
     expect((await send('OPTIONS')).status).toBe(204)
     await limited.close()
   })
-  test('the database accepts the first and last time, and a name of 100 characters', async () => {
+  test('accepts the first and last time in the database, and a name of 100 characters', async () => {
     const all = await found('?limit=1000')
     expect(await found('?limit=1000&fromTimestamp=0001-01-01&toTimestamp=9999-12-31T23:59:59.999Z')).toEqual(
       all,
@@ -1047,7 +1047,7 @@ describe('HTTP', () => {
 })
 
 describe('large records', () => {
-  test('a page ends early, and the next begins after its last record, in every format', async () => {
+  test('end a page early, and start the next one after its last record, in every format', async () => {
     const own = await createMigratedDatabase()
     // 120,000 characters each: 33 have about four million, without their other fields.
     const large = await insertRecords(
@@ -1116,7 +1116,7 @@ describe('large records', () => {
           numberMatched: number
         },
       ).toMatchObject({ numberReturned: 1, numberMatched: 71 })
-      // When Link has no room for the next page, a short page would look like the last one.
+      // If Link has no room for the next page, a short page would look like the last one.
       const around = JSON.stringify({
         type: 'Polygon',
         coordinates: [

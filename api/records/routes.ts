@@ -24,14 +24,14 @@ import { statisticsRoutes, type RecordsParts } from './statistics'
 const JSON_TYPE = 'application/json; charset=utf-8'
 const LIST_HEAD = Buffer.from('{"data":[')
 const GEOJSON_TYPE = 'application/geo+json; charset=utf-8'
-/** How long a count of all records is reused, milliseconds: only requests that skip very many need it. */
+/** Milliseconds for which a count of all records is reused. Only requests with a deep offset need it. */
 const COUNT_SHARED_MS = 250
 const NOTHING: RecordPage = { rows: [] }
 const addressOf = (publicBaseUrl: string) => `${publicBaseUrl}/api/v0/location-records`
 
 /**
- * The Records API (docs/spec/interface.md 7, and docs/reference/records.md for what goes beyond it), mounted
- * at /api/v0.
+ * The Records API (docs/spec/interface.md 7, and docs/reference/records.md for extensions), mounted at
+ * /api/v0.
  */
 export function recordsRoutes(parts: RecordsParts) {
   const { freshness, publicBaseUrl, fileExports } = parts
@@ -67,7 +67,7 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
         `At most ${MAX_OFFSET}: so many records cannot be skipped at once. Go on from the page before with cursor=<its next_cursor>, or part the records by time`,
       )
     if (await freshness.answers(request, reply, format)) return reply
-    // A deep offset that was not refused lies beyond the last record.
+    // A deep offset that was not rejected lies beyond the last record.
     const search = records.search(deep && asked.whole ? { ...page, limit: 0 } : page, workOf(request))
     if (asked.whole)
       return fileExports.send(
@@ -100,7 +100,7 @@ function sendList(
   if (links !== undefined) void reply.header('link', links)
   if (format === 'html')
     return sendPage(reply, listPage({ rows, search, given, addresses, counted, byCursor }, listAddress, home))
-  // Without a Link header, a page with fewer records than asked for looks like the last one.
+  // Without a Link header, a page with fewer records than requested looks like the last one.
   if (links === undefined && format !== 'json' && next && rows.length < limit)
     throw invalid(
       'limit',
@@ -144,7 +144,7 @@ function recordRoute(
       const own = store.of(workOf(request))
       const found = await own.recordByUid(uid.toLowerCase(), chain, {
         withGeometry: format !== 'json',
-        // People want to know where it comes from.
+        // The HTML page shows people where a record comes from.
         withProvenance: include === 'provenance' || format === 'html',
       })
       if (found) return found
@@ -169,19 +169,19 @@ function recordRoute(
   })
 }
 
-/** A request of the list, as it was read. */
+/** List request after parsing. */
 type ListRequest = ListOptions &
   (
     | { whole: false; format: PageFormat; search: PageQuery }
-    /** All matching records are sent, not a page of them. */
+    /** Sends all matching records instead of a page. */
     | { whole: true; format: FileFormat; search: PageQuery & { sort: TimeSort } }
   )
 type PageFormat = Exclude<FormatName, ColumnarName>
 type FileFormat = Exclude<FormatName, 'json' | 'html'>
 interface ListOptions {
-  /** Of CSV, beyond those of the record. */
+  /** CSV columns beyond the fields of the record. */
   columns: readonly string[]
-  /** Parameters of CSV. */
+  /** True to start CSV with a byte order mark. */
   bom: boolean
   byCursor: boolean
   withTotal: boolean
@@ -189,9 +189,9 @@ interface ListOptions {
 }
 
 /**
- * JSON and HTML come in pages. So do formats of text if `limit` is at most a page's; else they contain all
- * matching records, as columnar files always do. Throws a RecordsError for parameters that exclude each
- * other.
+ * Parses a request of the list. JSON and HTML are paged, and so are text formats with `limit` up to
+ * MAX_LIMIT. Without such a limit, text formats contain all matching records, as columnar files always do.
+ * @throws RecordsError for parameters that exclude each other
  */
 function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined): ListRequest {
   const { limit, total, given, include, geometry, bom = false, sort = NEWEST_FIRST } = query
@@ -209,7 +209,7 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
   const whole = isColumnar(format) || (!paged && !(limit !== undefined && limit <= MAX_LIMIT))
   const search = {
     ...choice,
-    // A larger limit becomes the maximum; the answer has the limit that was applied.
+    // A larger limit is reduced to the maximum. The response states the limit that was applied.
     limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
     offset: query.offset ?? 0,
     from,
@@ -234,7 +234,8 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
     ],
     bom,
     byCursor: from !== undefined,
-    // HTML pages show the total. All are near a place that no radius bounds: they would all be measured.
+    // HTML pages show the total, except for a search by distance without a radius, where every record would
+    // have to be measured.
     withTotal:
       total === true || (format === 'html' && !(sort.by === 'distance' && query.radius === undefined)),
     given,

@@ -19,10 +19,10 @@ export interface RecordsParts {
   publicBaseUrl: string
   chains: readonly ConnectedChain[]
   limits: AgeLimits
-  /** Sends files of any length. */
+  /** Streams files of any length. */
   fileExports: Exports
 }
-/** Counts of records, how far each chain's copy goes, location schemas, and the configuration. */
+/** Routes for counts of records, the indexed state of each chain, location schemas, and the configuration. */
 export function statisticsRoutes(
   app: ReadingScope,
   { store, clock, chains, limits }: Pick<RecordsParts, 'store' | 'clock' | 'chains' | 'limits'>,
@@ -33,7 +33,8 @@ export function statisticsRoutes(
     const [counts, statuses] = await Promise.all([stats.fresh(), store.chainStatuses()])
     return {
       total: counts.total,
-      // Active chains always, others where they have records: so all of them add up to the total.
+      // Active chains are always listed, others only if they have records, so that the counts add up to the
+      // total.
       by_chain: {
         ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])),
         ...Object.fromEntries(
@@ -59,7 +60,7 @@ export function statisticsRoutes(
   })
 
   app.get('/config', { schema: recordsSchemas.config }, (_request, reply): Configuration => {
-    // It changes with the program only.
+    // The configuration changes only with the program.
     void reply.header('cache-control', 'public, max-age=60')
     return {
       chains: Object.fromEntries(CHAINS.map((chain) => [chain.slug, chain.active])),
@@ -71,8 +72,8 @@ export function statisticsRoutes(
 }
 
 /**
- * How far the copy of each chain goes: of the chains that this deployment is connected to, and of any other
- * that an indexer has written.
+ * Reports how far each chain is indexed: the chains that this deployment is connected to, and any other that
+ * an indexer has written.
  */
 function freshnessOf(
   statuses: readonly ChainStatusRow[],
