@@ -4,7 +4,7 @@ import type { GivenQuery } from '../http/parameters'
 import { CLUSTERS_LAYER, RECORDS_LAYER } from './encode'
 import { MAX_LATITUDE, MAX_ZOOM } from './grid'
 
-/** TileJSON 3.0, and what OGC API - Tiles needs to know of the tiles. */
+/** TileJSON 3.0 of the tiles, and their description for OGC API - Tiles. */
 
 const TILES_PATH = '/tiles/location-records'
 export const TILE_TYPE = 'application/vnd.mapbox-vector-tile'
@@ -13,7 +13,7 @@ const NAME = 'Location records'
 const DESCRIPTION =
   'Attested places. Each tile either draws its records (layer records) or, where it has more than 500, counts them (layer clusters).'
 
-/** The layers with the fields of their features: type and description. */
+/** Layers with the fields of their features: type and description. */
 export const LAYERS: readonly {
   id: string
   description: string
@@ -56,7 +56,7 @@ export const LAYERS: readonly {
   },
 ]
 
-/** The address of the tiles, with {z}, {x} and {y} in it, and the filters of the request. */
+/** Address template of the tiles, with {z}, {x} and {y}, and the filters of the request. */
 export function tilesAddress(publicBaseUrl: string, given: GivenQuery = {}, names = ['z', 'x', 'y']): string {
   const [z, x, y] = names
   const query = new URLSearchParams(given as Record<string, string>).toString()

@@ -3,7 +3,7 @@ import { type TileCell, type TileRecord } from './sql'
 import { EXTENT, MAX_LATITUDE, WORLD_BITS, worldY, type Tile } from './grid'
 import { draw, RECORD_BUDGET, TILE_BUDGET, type Budget, type Path } from './shapes'
 
-/** Vector tiles (Mapbox Vector Tile 2.1). */
+/** Encodes vector tiles (Mapbox Vector Tile 2.1). */
 
 type Properties = Record<string, string | number | boolean>
 interface Feature {
@@ -17,7 +17,10 @@ export const RECORDS_LAYER = 'records'
 export const CLUSTERS_LAYER = 'clusters'
 const WORLD = 2 ** WORLD_BITS
 
-/** A tile that draws each record: its shape, or a point where that is small or too large to read. */
+/**
+ * Encodes a tile that draws each record: its shape, or a point if the shape is too small to see or too large
+ * to read.
+ */
 export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
   let left = TILE_BUDGET
   return encoded(
@@ -49,7 +52,7 @@ export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
   )
 }
 
-/** A tile that counts records: a point for each cell of its grid, at the mean of their places. */
+/** Encodes a tile that counts records: one point per cell of its grid, at the mean of their positions. */
 export function countedTile(tile: Tile, cells: readonly TileCell[]): Buffer {
   const clusters = new Map<string, TileCell[]>()
   for (const cell of cells) {
@@ -85,8 +88,8 @@ export function countedTile(tile: Tile, cells: readonly TileCell[]): Buffer {
 }
 
 /**
- * Where a record is counted, in shares of the world's width, as location_x and location_y (migration Tiles)
- * have it. Undefined beyond the map.
+ * Position at which a record is counted, in shares of the world's width, like location_x and location_y
+ * (migration Tiles). Undefined beyond the map.
  */
 function placeOf({ lon, lat, x, y }: TileRecord): [number, number] | undefined {
   if (lon === null || lat === null)
@@ -96,7 +99,7 @@ function placeOf({ lon, lat, x, y }: TileRecord): [number, number] | undefined {
   return [wx - Math.floor(wx), worldY(lat)]
 }
 
-/** Whether a place is in the tile; those at the edge of the map are in the last one. */
+/** True if a position is in the tile. Positions at the edge of the map are in the last tile. */
 function isIn({ z, x, y }: Tile, [wx, wy]: [number, number]): boolean {
   const last = 2 ** z - 1
   return (
@@ -105,13 +108,13 @@ function isIn({ z, x, y }: Tile, [wx, wy]: [number, number]): boolean {
   )
 }
 
-/** A point that is in the tile, whatever the last digit says. */
+/** Tile coordinates of a point, clamped into the tile in spite of rounding. */
 function within({ z, x, y }: Tile, wx: number, wy: number): Path {
   const clamp = (value: number) => Math.max(0, Math.min(EXTENT - 1, Math.floor(value * EXTENT)))
   return [clamp((wx % 1) * 2 ** z - x), clamp(wy * 2 ** z - y)]
 }
 
-/** One layer; nothing where it has no features. */
+/** Encodes one layer; an empty buffer if it has no features. */
 function encoded(name: string, features: readonly Feature[]): Buffer {
   if (features.length === 0) return Buffer.alloc(0)
   const layer = {

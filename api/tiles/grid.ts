@@ -2,8 +2,8 @@ import type { Bbox } from '../store'
 import { invalid } from '../http/parameters'
 
 /**
- * The tile matrix set WebMercatorQuad (OGC 17-083r4, D.1): zoom z has 2^z tiles on a side, counted from the
- * north-western corner of the world in Web Mercator (EPSG:3857).
+ * Tile of the tile matrix set WebMercatorQuad (OGC 17-083r4, D.1): zoom z has 2^z tiles on a side, counted
+ * from the north-western corner of the world in Web Mercator (EPSG:3857).
  */
 
 export interface Tile {
@@ -12,15 +12,17 @@ export interface Tile {
   y: number
 }
 
-/** A tile of this zoom is 10 metres wide at the equator. */
+/** Largest zoom: one of its tiles is 10 metres wide at the equator. */
 export const MAX_ZOOM = 22
-/** Coordinates of a tile are from 0 to this, from its north-western corner. */
+/** Extent of a tile's coordinates, from 0 at its north-western corner. */
 export const EXTENT = 4_096
-/** Lines and areas go on so far beyond the tile's edges, so that clients draw no border there. */
+/**
+ * Tile units by which lines and areas extend beyond the tile's edges, so that clients draw no border there.
+ */
 export const BUFFER = 64
-/** Where the map ends in the north and the south, degrees: it is a square. */
+/** Degrees of latitude at which the map ends in the north and the south, which makes it a square. */
 export const MAX_LATITUDE = 85.0511287798066
-/** The database counts places in units of the world's width divided by 2 to the power of this. */
+/** The database counts positions in units of the world's width divided by 2 to the power of this. */
 export const WORLD_BITS = 31
 const RADIANS = Math.PI / 180
 
@@ -32,7 +34,7 @@ export function worldY(lat: number): number {
   return 0.5 - Math.asinh(Math.tan(lat * RADIANS)) / (2 * Math.PI)
 }
 
-/** The tile's box with its buffer, in degrees; it crosses the antimeridian where the buffer does. */
+/** Box of the tile with its buffer, in degrees. It crosses the antimeridian if the buffer does. */
 export function boxOf({ z, x, y }: Tile): Bbox {
   const tiles = 2 ** z
   const margin = BUFFER / EXTENT
@@ -49,7 +51,10 @@ export function boxOf({ z, x, y }: Tile): Bbox {
   return z === 0 ? [-180, south, 180, north] : [lon(x - margin), south, lon(x + 1 + margin), north]
 }
 
-/** The columns (rows) of a grid of 2^bits cells on the world's side that lie in a column (row) of tiles. */
+/**
+ * Range of the columns (rows) that lie in one column (row) of tiles, in a grid of 2^bits cells on the world's
+ * side.
+ */
 export function cellsOf(at: number, z: number, bits: number): [first: number, last: number] {
   const cells = 2 ** (bits - z)
   return [at * cells, (at + 1) * cells - 1]
@@ -61,7 +66,7 @@ export function readZoom(text: string, name: string): number {
   return zoom
 }
 
-/** The tile of a path. Throws a RecordsError where there is none. */
+/** Checks the tile of a path. Throws a RecordsError if it does not exist. */
 export function tileOf({ z, x, y }: Tile): Tile {
   for (const [name, value] of Object.entries({ x, y }))
     if (value >= 2 ** z) throw invalid(name, `Expected a whole number from 0 to ${2 ** z - 1} at zoom ${z}`)

@@ -8,7 +8,7 @@ import { FAMILIES, hostileShape } from '../../test/hostile'
 import { ADDRESSES, insertRecords } from '../../test/records'
 import { countsQuery, RECORD_CHARACTERS, recordsQuery, type TileRecord } from './sql'
 
-/** Tiles of large shapes that attesters chose to be slow: what one of them costs is counted, not timed. */
+/** Tiles of large shapes that attesters chose to be slow. Their cost is counted, not timed. */
 let database: TestDatabase
 let client: Client
 let api: TestApi
@@ -68,7 +68,7 @@ test.each(TILES)('tile %i/%i/%i reads no position of shapes that are too large f
   if (rows.some(({ shape }) => shape !== null)) expect(await partsRead()).toBeGreaterThan(before)
 })
 
-test('a record is found and counted where its shape says, whatever reads it', async () => {
+test('finds and counts a record at the position of its shape, in every query', async () => {
   const { rows } = await client.query<{ is: boolean }>(
     `SELECT reach = location_reach(geom) AND map_x = location_x(geom) AND map_y IS NOT DISTINCT FROM location_y(geom) AS is FROM location_record`,
   )
@@ -87,7 +87,7 @@ test('a record is found and counted where its shape says, whatever reads it', as
   }
 })
 
-test.each(TILES)('tile %i/%i/%i is answered, with the shapes that fit it', async (z, x, y) => {
+test.each(TILES)('returns tile %i/%i/%i with the shapes that fit it', async (z, x, y) => {
   const response = await fetch(`${api.url}/tiles/location-records/${z}/${x}/${y}.mvt`)
   expect(response.status).toBe(200)
   const { rows } = await client.query<TileRecord>(recordsQuery({}, { z, x, y }))

@@ -1,9 +1,9 @@
 /**
  * /tiles: the records as vector tiles, for maps.
  *
- * A request enters in routes.ts. tiles.ts keeps tiles, and forgets those that a change concerns; it makes
- * them from what the statements of sql.ts find: shapes.ts draws, encode.ts writes. grid.ts has the
- * mathematics of tiles, documents.ts describes them.
+ * A request enters in routes.ts. tiles.ts caches tiles, and drops those that a change affects. It makes tiles
+ * from the rows that the statements of sql.ts find: shapes.ts draws shapes, and encode.ts writes the tile.
+ * grid.ts has the mathematics of tiles, documents.ts describes them.
  */
 
 export { BOUNDS, LAYERS, TILE_TYPE, tilesAddress } from './documents'

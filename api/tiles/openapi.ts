@@ -7,7 +7,7 @@ import { MOST_DRAWN } from './sql'
 import { queryOf, parameter, wholeReader, pathOf } from '../http/parameters'
 import { CQL2_FILTER, FILTERS } from '../query'
 
-/** What can be asked of tiles, and what is documented of them. */
+/** Parameters and OpenAPI documentation of tiles. */
 
 const index = (description: string) => parameter({ type: 'integer', description, minimum: 0 }, wholeReader(0))
 
@@ -24,7 +24,7 @@ const TILE_PATH = pathOf({
   x: index('Column, counted from 180 degrees west.'),
   y: index('Row, counted from the north.'),
 })
-/** The filters of the list of records, and CQL2. */
+/** Filters of the list of records, and CQL2. */
 const TILE_QUERY = queryOf({ ...FILTERS, ...CQL2_FILTER })
 
 export const TILES_COMPONENTS: Readonly<Record<string, Schema>> = {

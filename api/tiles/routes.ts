@@ -14,8 +14,8 @@ import { readingScope } from '../http/parameters'
 
 const decompress = promisify(gunzip)
 /**
- * Tiles that are made at once: lists have the other connections. A map asks for some thirty at a time; many
- * may be behind one address.
+ * Limits for tiles made at the same time. Lists use the other connections. A map requests about thirty tiles
+ * at a time, and many users may share one address.
  */
 const MAKING = { all: 6, each: 3, waiting: 400, waitingEach: 200, waitMs: 20_000 }
 
@@ -62,7 +62,7 @@ export async function tilesRoutes(
   })
 }
 
-/** Makes something for a client when it is its turn. Throws where it would wait too long. */
+/** Runs `make` for a client when its turn comes. Throws if it would wait too long. */
 async function inTurn<T>(semaphore: Semaphore, { client, signal }: Work, make: () => Promise<T>): Promise<T> {
   const release = await semaphore.acquire(client, signal)
   try {
@@ -72,7 +72,7 @@ async function inTurn<T>(semaphore: Semaphore, { client, signal }: Work, make: (
   }
 }
 
-/** Whether the header names gzip, or anything (RFC 9110, 12.5.3). */
+/** True if the header accepts gzip or any encoding (RFC 9110, 12.5.3). */
 function acceptsGzip(header: string | string[] | undefined): boolean {
   return /(?:^|[\s,])(?:gzip|x-gzip|\*)\s*(?:;\s*q\s*=\s*(?!0(?:\.0*)?\s*(?:,|$))[\d.]+\s*)?(?:,|$)/i.test(
     String(header ?? '').slice(0, 1_000),

@@ -7,7 +7,9 @@ import { EXTENT, worldX, worldY, type Tile } from './grid'
 import { draw, RECORD_BUDGET, TILE_BUDGET, type Drawing, type Path } from './shapes'
 import { RECORD_CHARACTERS } from './sql'
 
-/** Drawings against the kernel's own answers and geographiclib's lines: neither has part in a drawing. */
+/**
+ * Compares drawings with the kernel's own results and geographiclib's lines. Neither takes part in drawing.
+ */
 
 const drawn = (geometry: object, tile: Tile): Drawing =>
   draw(geometry, tile, { work: TILE_BUDGET }) ?? expect.fail('the budget was spent')
@@ -44,13 +46,13 @@ const isInside = (rings: readonly Path[], px: number, py: number) =>
     .length %
     2 ===
   1
-/** Whether a place counts as a tile's own: away from drawn borders, which are off by up to a unit. */
+/** True if a position is clearly inside or outside, not near drawn borders, which are off by up to a unit. */
 const isClear = ({ rings, lines }: Drawing, px: number, py: number) =>
   [...rings.flatMap((ring) => segments(ring, true)), ...lines.flatMap((line) => segments(line, false))].every(
     (segment) => distance(px, py, segment) > 2.5,
   )
 
-/** A star-shaped ring round a place, given by geodesics from it. */
+/** A star-shaped ring around a position, built from geodesics that start there. */
 function ringRound(random: () => number, lng: number, lat: number, meters: number): number[][] {
   const count = 3 + Math.floor(random() * 9)
   const ring = Array.from({ length: count }, (_, i) => {
@@ -137,7 +139,7 @@ hunt('a line passes every place of its geodesic in the tile', 40, ({ random, cas
     const { lines } = drawn({ type: 'LineString', coordinates: [from, to] }, tile)
     const all = lines.flatMap((path) => segments(path, false))
     for (let n = -40; n <= 40; n++) {
-      // Places near the one that is in the tile.
+      // Positions near the one that is in the tile.
       const s = middle.s12! + (n * 40_000_000) / 2 ** z / 40
       if (s < 0 || s > line.s13) continue
       const { lat2, lon2 } = line.Position(s)
@@ -153,7 +155,7 @@ hunt('a line passes every place of its geodesic in the tile', 40, ({ random, cas
   expect(places).toBeGreaterThan(5 * cases)
 })
 
-test('a ring round a pole draws no border but its own', () => {
+test('draws no border of a ring around a pole but its own', () => {
   const ring = [...Array(36).keys()].map((i) => [i * 10 - 180, 70])
   const { rings } = drawn(polygon([...ring, ring[0]!]), { z: 0, x: 0, y: 0 })
   // From edge to edge of the buffered tile.
@@ -166,7 +168,7 @@ test('a ring round a pole draws no border but its own', () => {
 })
 
 test.each(Object.keys(FAMILIES))(
-  'spends the work of a record on %s, and draws no more than that work pays for',
+  'charges the work of a record for %s, and draws no more than that work pays for',
   (family) => {
     let drawings = 0
     for (const characters of [1_500, 30_000, RECORD_CHARACTERS])
@@ -194,7 +196,7 @@ test.each(Object.keys(FAMILIES))(
   },
 )
 
-test('a shape that needs more work than its tile has is not drawn', () => {
+test('does not draw a shape that needs more work than its tile has', () => {
   const zigzag = Array.from({ length: 40_000 }, (_, i) => [i % 2 ? 80 : -80, (i % 100) - 50])
   const budget = { work: TILE_BUDGET }
   expect(draw({ type: 'LineString', coordinates: zigzag }, { z: 3, x: 4, y: 3 }, budget)).toBeUndefined()

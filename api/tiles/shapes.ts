@@ -3,14 +3,14 @@ import { cutLine, eastward, poleOf, unwrapped, WIDEST_DEGREES, type Line } from 
 import { BUFFER, EXTENT, MAX_LATITUDE, worldX, worldY, type Tile } from './grid'
 
 /**
- * Shapes as a tile draws them. Edges are geodesics: where one is farther than half a unit of the tile from
- * the straight line between its ends, positions on it are added. Then lines and rings are cut at the tile's
- * buffer. A ring round a pole covers the map up to its edge on the pole's side.
+ * Draws shapes into tiles. Edges are geodesics: if one is farther than half a tile unit from the straight
+ * line between its ends, positions on it are added. Then lines and rings are clipped to the tile's buffer. A
+ * ring around a pole covers the map up to its edge on the pole's side.
  */
 
 /** x, y, x, y, ... in the tile's coordinates, whole numbers. */
 export type Path = number[]
-/** What a tile has of a shape: points, lines, and rings of polygons (each shell before its holes). */
+/** Parts of a shape in a tile: points, lines, and rings of polygons (each shell before its holes). */
 export interface Drawing {
   points: Path
   lines: Path[]
@@ -18,32 +18,32 @@ export interface Drawing {
 }
 
 /**
- * Work that may still be done for a tile, in geodesic positions, which take 0.6 microseconds each. Negative
- * if it did not suffice. Work is spent before it is done.
+ * Remaining work for a tile, in geodesic positions, which take 0.6 microseconds each. Negative if it did not
+ * suffice. Work is charged before it is done.
  */
 export interface Budget {
   work: number
 }
 /**
- * Maximum work for a tile, and for one record of it: 5 milliseconds. An attester chooses the record's shape.
+ * Maximum work for a tile, and for one record in it: 5 milliseconds. An attester chooses the record's shape.
  */
 export const TILE_BUDGET = 100_000
 export const RECORD_BUDGET = 8_000
 /** Work of an edge whose geodesic is computed, and of a path of any length. */
 const EDGE = 4
 const PATH = 2
-/** Number of positions that are projected to the tile, or cut at its edges, for one unit of work. */
+/** Number of positions that are projected to the tile, or clipped at its edges, for one unit of work. */
 const PLAIN = 4
 
 const [LOW, HIGH] = [-BUFFER, EXTENT + BUFFER]
-/** Beyond it Mercator goes to infinity; shares of the world's width. */
+/** Degrees of latitude to which positions are clamped, because Mercator tends to infinity at the poles. */
 const FARTHEST_LATITUDE = 89.99
-/** A geodesic bends by at most 1 / radius on the map: its chord of length l is off by l^2 / 8 at most. */
+/** A geodesic bends by at most 1 / radius on the map, so a chord of length l is off by at most l^2 / 8. */
 const BEND = (2 * Math.PI) / 8
-/** The same holds, with twice that, for chords up to this share of the world's width. */
+/** Up to chords of this share of the world's width, twice that bound holds. */
 const SHORT = 0.1
 
-/** The shape in the tile; undefined when the budget does not suffice. */
+/** Draws a shape into a tile; undefined if the budget does not suffice. */
 export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | undefined {
   const reading = readGeometry(geojson, 'geometry')
   const dense = withGeodesics(reading, tile, budget)
@@ -76,21 +76,21 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
   return budget.work < 0 ? undefined : drawing
 }
 
-/** The point in the tile, or nothing: each place is in one tile only. */
+/** Tile coordinates of a point, or nothing if it is outside: each position is in exactly one tile. */
 function pointIn({ z, x, y }: Tile, wx: number, wy: number): Path {
   const [px, py] = [((wx % 1) * 2 ** z - x) * EXTENT, (wy * 2 ** z - y) * EXTENT]
   return px >= 0 && px < EXTENT && py >= 0 && py < EXTENT ? [Math.floor(px), Math.floor(py)] : []
 }
 
-/** Spends the work of a path of this many positions. False if the budget does not suffice. */
+/** Charges the work of a path with this many positions. False if the budget does not suffice. */
 function isSpent(positions: number, budget: Budget): boolean {
   if (budget.work >= 0) budget.work -= PATH + positions / PLAIN
   return budget.work >= 0
 }
 
 /**
- * Gives a line on the plane of longitude and latitude, turned by whole turns, in the tile's coordinates: once
- * for each of the turns by which it meets the tile.
+ * Converts a line on the plane of longitude and latitude into tile coordinates, once for each shift by whole
+ * turns (multiples of 360 degrees) in which it meets the tile.
  */
 type Frame = (line: Line, turns?: readonly number[]) => Path[]
 
@@ -128,7 +128,7 @@ function drawPolygon(
   budget: Budget,
 ): void {
   const [shell, ...holes] = rings as [(typeof rings)[number], ...typeof rings]
-  // A ring that goes round more than once has no certain inside: its band of latitudes stands for it.
+  // A ring that goes around more than once has no certain inside. Its band of latitudes is drawn instead.
   if (Math.abs(shell.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) {
     const { south, north } = shell
     const band = [-540, south, 540, south, 540, north, -540, north, -540, south]
@@ -145,7 +145,7 @@ function drawPolygon(
   }
   const inner = holes
     .filter(({ turn }) => turn === 0)
-    // Its longitudes continue those of the shell.
+    // Shifts the hole so that its longitudes continue those of the shell.
     .map((hole) => turned(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
   const [first, last] = [Math.ceil((-200 - shell.east) / 360), Math.floor((200 - shell.west) / 360)]
   for (let turn = first; turn <= last; turn++) {
@@ -155,14 +155,16 @@ function drawPolygon(
   }
 }
 
-/** A ring round a pole, five times round the world, closed over the pole far from any tile. */
+/**
+ * Repeats a ring around a pole to five rounds of the world, and closes it over the pole, far from any tile.
+ */
 function roundTheWorld(ring: ReturnType<typeof unwrapped>): Line {
   const { line, turn } = ring
   const pole = poleOf(ring)
   const path: number[] = []
   for (const times of [-2, -1, 0, 1, 2]) {
     const around = turned(line, times * turn)
-    // The end of one round is the start of the next.
+    // The end of one round is the start of the next, so its first position is skipped.
     for (let i = times === -2 ? 0 : 2; i < around.length; i++) path.push(around[i]!)
   }
   path.push(path.at(-2)!, pole, path[0]!, pole, path[0]!, path[1]!)
@@ -173,7 +175,9 @@ function turned(line: Line, degrees: number): Line {
   return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
 }
 
-/** Cuts the rings and adds what is left. A polygon without an area on the tile's grid becomes a line. */
+/**
+ * Clips the rings and adds the remaining parts. A polygon without an area on the tile's grid becomes a line.
+ */
 function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget): void {
   if (!isSpent(shell!.length / 2, budget)) return
   const outer = clippedRing(shell!)
@@ -192,7 +196,7 @@ function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget
   }
 }
 
-/** Twice the area; positive where the ring is clockwise on the screen, as a shell is (MVT 2.1, 4.3.3.3). */
+/** Twice the area; positive if the ring is clockwise on the screen, as a shell must be (MVT 2.1, 4.3.3.3). */
 function areaOf(ring: Path): number {
   let sum = 0
   for (let i = 0; i < ring.length; i += 2) {
@@ -208,7 +212,7 @@ function reversed(ring: Path): Path {
   return turned
 }
 
-/** Whole numbers, without repetitions; its last position is not its first. */
+/** Rounds to whole numbers and drops repeated positions. A ring's last position differs from its first. */
 function snapped(path: Path, isRing: boolean): Path {
   const whole: Path = []
   for (let i = 0; i < path.length; i += 2) {
@@ -220,7 +224,7 @@ function snapped(path: Path, isRing: boolean): Path {
   return whole
 }
 
-/** The ring within the buffered tile (Sutherland and Hodgman 1974, doi:10.1145/360767.360802), snapped. */
+/** Clips a ring to the buffered tile (Sutherland and Hodgman 1974, doi:10.1145/360767.360802), snapped. */
 function clippedRing(ring: Path): Path {
   let path = ring
   for (const axis of [0, 1] as const)
@@ -241,7 +245,7 @@ function clippedRing(ring: Path): Path {
   return snapped(path, true)
 }
 
-/** The pieces of a line within the buffered tile, snapped; a piece without length is left out. */
+/** Clips a line to the buffered tile, snapped. Drops pieces without length. */
 function clippedLines(line: Path): Path[] {
   let pieces = [line]
   for (const axis of [0, 1] as const)
@@ -270,7 +274,7 @@ function clippedLines(line: Path): Path[] {
   return pieces.map((piece) => snapped(piece, false)).filter(({ length }) => length >= 4)
 }
 
-/** Where the edge between two positions of a path crosses a border. */
+/** Position where the edge between two positions of a path crosses a border. */
 function crossing(path: Path, i: number, j: number, axis: 0 | 1, border: number): [number, number] {
   const other = 1 - axis
   const share = (border - path[i + axis]!) / (path[j + axis]! - path[i + axis]!)
@@ -280,7 +284,7 @@ function crossing(path: Path, i: number, j: number, axis: 0 | 1, border: number)
 
 // --- Geodesics ---
 
-/** The geometry with positions added to its edges where the tile shows that they are geodesics. */
+/** Adds positions to edges where the tile is fine enough to show that they are geodesics. */
 function withGeodesics(
   { lon, lat, chains }: Reading,
   tile: Tile,
@@ -302,7 +306,7 @@ function withGeodesics(
 
   function addEdge(lonA: number, latA: number, lonB: number, latB: number): void {
     const step = Math.abs(eastward(lonA, lonB))
-    // Half a turn has no unique geodesic, and a whole turn is the border of a map.
+    // An edge of half a turn has no unique geodesic, and one of a whole turn is the border of a map.
     if (step >= 180 || budget.work < 0 || !bends(lonA, latA, lonB, latB)) return
     budget.work -= EDGE
     if (budget.work < 0) return
@@ -320,7 +324,7 @@ function withGeodesics(
   }
 }
 
-/** Tells whether the tile may show that an edge is no straight line on the map. */
+/** Returns a test whether an edge may visibly differ from a straight line in the tile. */
 function bendsIn({ z, x, y }: Tile): (lonA: number, latA: number, lonB: number, latB: number) => boolean {
   const tiles = 2 ** z
   const margin = BUFFER / EXTENT
@@ -330,9 +334,9 @@ function bendsIn({ z, x, y }: Tile): (lonA: number, latA: number, lonB: number, 
   const longest = 0.5 / (EXTENT * tiles) / BEND
   return (lonA, latA, lonB, latB) => {
     const dx = eastward(lonA, lonB) / 360
-    // Along a meridian it is straight.
+    // A geodesic along a meridian is straight on the map.
     if (dx === 0) return false
-    // A geodesic between places of one hemisphere does not come nearer to the equator than they are.
+    // A geodesic between positions of one hemisphere does not come closer to the equator than its ends.
     if (Math.min(latA, latB) > MAX_LATITUDE || Math.max(latA, latB) < -MAX_LATITUDE) return false
     const [yA, yB] = [latA, latB].map((lat) =>
       worldY(Math.max(-FARTHEST_LATITUDE, Math.min(FARTHEST_LATITUDE, lat))),

@@ -1,78 +1,79 @@
 import { conditions, isAny, TYPE_INDEXED, type RecordFilter, type Statement } from '../store'
 import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
-/** The SQL of tiles. */
+/** SQL of tiles. */
 
 /** A tile with more records than this counts them in clusters instead of drawing them. */
 export const MOST_DRAWN = 500
 /**
- * Characters of GeoJSON that are read for a tile, and those of one record: larger geometries than fit are
- * drawn as a point. A record of this size has some 3,000 to 15,000 positions, and takes a millisecond to
- * parse.
+ * Maximum characters of GeoJSON read for a tile, and for one record. Geometries beyond these limits are drawn
+ * as a point. A record of this size has about 3,000 to 15,000 positions, and takes a millisecond to parse.
  */
 const SHAPE_CHARACTERS = 1_000_000
 export const RECORD_CHARACTERS = 100_000
-/** Shapes that are smaller, in the tile's coordinates, are drawn as a point. */
+/** Smaller shapes, in the tile's coordinates, are drawn as a point. */
 const LEAST_SHAPE = 16
-/** Clusters of a tile: 2 to the power of this on a side. */
+/** A tile has 2 to the power of this clusters on a side. */
 const CLUSTER_BITS = 4
-/** The levels of record_cell (migration Tiles). */
+/** Levels of record_cell (migration Tiles). */
 const LEVELS = [4, 9, 14]
 const MEMO_CHARACTERS = 100
 
-/** A record as a tile shows it. */
+/** Record as a tile shows it. */
 export interface TileRecord {
   uid: string
   chain: string
-  /** lower-case */
+  /** lower case */
   prover: string
   location_type: string
   revoked: boolean
   /** Unix milliseconds */
   at: number
-  /** shortened */
+  /** shortened to MEMO_CHARACTERS */
   memo: string
-  /** Position of a point, degrees; null for another shape. */
+  /** Position of a point in degrees; null for another shape. */
   lon: number | null
   lat: number | null
   /**
-   * Place of another shape on the map (location_x and location_y, migration Tiles); y is null beyond the map.
+   * Position of another shape on the map (location_x and location_y, migration Tiles); y is null beyond the
+   * map.
    */
   x: number | null
   y: number | null
-  /** GeoJSON; null where it is drawn as a point. */
+  /** GeoJSON; null if the record is drawn as a point. */
   shape: string | null
 }
 
-/** Records of one cell, chain and state. */
+/** Count of the records of one cell, chain and state. */
 export interface TileCell {
   x: number
   y: number
   chain: string
   revoked: boolean
   total: number
-  /** Sums of the places, in units of the world's width / 2^31. */
+  /** Sums of the positions, in units of the world's width / 2^31. */
   xSum: number
   ySum: number
 }
 
 /**
- * The records of a tile, newest last; MOST_DRAWN + 1 without shapes where there are more, or none where the
- * kept counts say so (isTotalled). Uses the GiST indexes on geom and on the reach of geodesics.
+ * Reads the records of a tile, newest last. If there are more than MOST_DRAWN, it returns MOST_DRAWN + 1
+ * without shapes, or none if the stored counts show it (isTotalled). Uses the GiST indexes on geom and on the
+ * reach of geodesics.
  */
 export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
   const where = conditions({ ...filter, shownIn: boxOf(tile) }, value)
-  // Evaluated once, and first: a crowd is not read at all.
+  // Evaluated once, and first, so that the records of a crowded tile are not read.
   if (isTotalled(filter, tile))
     where.push(
       `(SELECT coalesce(sum(total), 0) FROM record_cell WHERE ${inCells(filter, tile, tile.z, value)}) <= ${MOST_DRAWN}`,
     )
   const least = value((360 * LEAST_SHAPE) / EXTENT / 2 ** tile.z)
   return {
-    // An attester chooses the size of geom and geometry: only the box of a shape is read, and the GeoJSON of
-    // those that are drawn, the small ones first.
+    // An attester chooses the size of geom and geometry. Only the bounding box of a shape is read, and the
+    // GeoJSON of the shapes that are drawn, the small ones first.
     text: `WITH found AS MATERIALIZED (
         SELECT id, uid, chain, prover, left(location_type, ${TYPE_INDEXED}) AS location_type, revoked, date_part('epoch', timestamp) * 1000 AS at,
           left(memo, ${MEMO_CHARACTERS}) AS memo, CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END AS lon, CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END AS lat,
@@ -88,27 +89,27 @@ export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
   }
 }
 
-/** Whether record_cell has the number of a tile's records. */
+/** True if record_cell has the number of a tile's records. */
 export function isTotalled(filter: RecordFilter, { z }: Tile): boolean {
   return isCounted(filter, z)
 }
 
-/** Whether record_cell has the counts of a tile's clusters. */
+/** True if record_cell has the counts of a tile's clusters. */
 export function hasClusters(filter: RecordFilter, { z }: Tile): boolean {
   return isCounted(filter, z + CLUSTER_BITS)
 }
 
-/** Whether record_cell counts what passes by cells of a grid of 2^bits on the world's side. */
+/** True if record_cell counts the passing records by cells of a grid of 2^bits on the world's side. */
 function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, bits: number): boolean {
   return bits <= LEVELS.at(-1)! && Object.values(others).every((each) => each === undefined)
 }
 
-/** The level that has cells of a grid of 2^bits on the world's side, or parts of them. */
+/** Level whose cells are those of a grid of 2^bits on the world's side, or parts of them. */
 function levelOf(bits: number): number {
   return LEVELS.find((level) => level >= bits)!
 }
 
-/** The condition of the cells of a tile, at the level for such a grid. */
+/** SQL condition for the cells of a tile, at the level of a grid of 2^bits. */
 function inCells(
   { chain, revoked }: RecordFilter,
   { z, x, y }: Tile,
@@ -124,7 +125,7 @@ function inCells(
   ].join(' AND ')
 }
 
-/** The counts of a tile's clusters as the database keeps them. Uses the primary key. */
+/** Reads the counts of a tile's clusters that the database maintains. Uses the primary key. */
 export function keptCountsQuery(filter: RecordFilter, tile: Tile): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
@@ -138,18 +139,18 @@ export function keptCountsQuery(filter: RecordFilter, tile: Tile): Statement {
   }
 }
 
-/** The same counted now. Uses the indexes of lists. */
+/** Counts the records of a tile's clusters. Uses the indexes of lists. */
 export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
   const { z, x, y } = tile
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
-  // The place of a shape is within its reach.
+  // The position of a shape is within its reach.
   const where = conditions(z === 0 ? filter : { ...filter, shownIn: boxOf(tile) }, value)
   if (z === 0) where.push('geom IS NOT NULL')
   const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`
   const shift = value(WORLD_BITS - z - CLUSTER_BITS)
   return {
-    // OFFSET 0: each place is computed once.
+    // OFFSET 0 is an optimization fence, so that each position is computed once.
     text: `SELECT (x >> ${shift})::float8 AS x, (y >> ${shift})::float8 AS y, chain, revoked, count(*)::float8 AS total, sum(x)::float8 AS "xSum", sum(y)::float8 AS "ySum"
       FROM (SELECT chain, revoked, CASE WHEN longitude IS NULL THEN map_x ELSE location_x(geom) END AS x,
           CASE WHEN longitude IS NULL THEN map_y ELSE location_y(geom) END AS y FROM location_record
@@ -160,21 +161,21 @@ export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
   }
 }
 
-/** What happened to a chain's records after a change. */
+/** Changes of a chain's records after an ID. */
 export interface ChainMoves {
   chain: string
-  /** When the database got its first record of the chain. */
+  /** Time when the database received its first record of the chain. */
   since: Date
-  /** Goes up when records are written anew without a change in the log. */
+  /** Grows when records are rewritten without a change in the log. */
   rewrites: number
-  /** Id of the last change, kept or deleted; changes up to `forgotten` were deleted. */
+  /** ID of the last change, kept or deleted; changes up to `forgotten` were deleted. */
   last: number
   forgotten: number
-  /** id, and the box of the record in degrees: west, south, east, north; null: no shape */
+  /** ID, and the box of the record in degrees: west, south, east, north; null if it has no geometry */
   moves: [number, ...([number, number, number, number] | [null, null, null, null])][]
 }
 
-/** The changes of every chain after these ids, `limit` a chain at most. Uses the primary key. */
+/** Reads the changes of every chain after these IDs, at most `limit` per chain. Uses the primary key. */
 export function movesQuery(after: Readonly<Record<string, number>>, limit: number): Statement {
   return {
     text: `SELECT chain, since, rewrites::float8 AS rewrites, forgotten::float8 AS forgotten,

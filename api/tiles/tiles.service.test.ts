@@ -81,7 +81,7 @@ const show = async (api: TestApi, tile: Tile, query = '') => {
 const isKnown = async (api: TestApi, tile: Tile, etag: string, query = '') =>
   (await ask(api, tile, query, { 'if-none-match': etag })).status === 304
 
-/** All tiles of a zoom: how many records they show, each drawn one once. */
+/** All tiles of a zoom: the number of records they show, with each drawn record counted once. */
 async function countAt(api: TestApi, z: number, query = ''): Promise<number> {
   let counted = 0
   const drawn = new Set<string>()
@@ -127,7 +127,7 @@ function someRecords(count: number, seed: number): GivenRecord[] {
   })
 }
 
-/** The first position of its geometry. */
+/** First position of the geometry. */
 const firstOf = ({ geometry }: GivenRecord) =>
   (geometry!.coordinates as number[]).flat(3).slice(0, 2) as [number, number]
 
@@ -135,72 +135,75 @@ test.each([
   // A shape may be on both sides of the border between a tile that counts it and one that draws it.
   ['points', [0, 2], 1],
   ['points, lines and areas', [0], 2],
-])('tiles of a zoom show every record that matches once, drawn or counted: %s', async (_, zooms, seed) => {
-  const given = someRecords(2_400, seed)
-  const stored = await insertRecords(
-    database.url,
-    seed === 1 ? given.map((each) => ({ ...each, geometry: point(...firstOf(each)) })) : given,
-  )
-  await insertRecords(database.url, [{ geometry: null }, { geometry: null }], 10_000)
-  const api = await start()
-  const day = new Date(stored[1_200]!.timestamp).toISOString()
-  for (const query of [
-    '',
-    'chain=celo',
-    'revoked=true',
-    'revoked=false',
-    'chain=sepolia&revoked=true',
-    `prover=${ADDRESSES[1]}`,
-    `subject=${ADDRESSES[2]}`,
-    `schema=${LOCATION_PROTOCOL_SCHEMA.uid}`,
-    'location_type=geojson-point',
-    `fromTimestamp=${day}`,
-    `toTimestamp=${day}`,
-    `chain=celo&fromTimestamp=${day}&location_type=h3`,
-    'bbox=0,0,90,80',
-    'bbox=170,-80,-20,80',
-    'near=13.45,52.55&radius=5000',
-    `intersects=${encodeURIComponent('POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5))')}`,
-  ]) {
-    const expected = (await total(api, query)) - (query === '' ? 2 : 0)
-    // Without a geometry they match these filters as well.
-    const nowhere = /bbox|near|intersects/.test(query) || query === '' ? 0 : await nowhereCount(query, day)
-    expect(expected, query).toBeGreaterThan(10)
-    for (const z of zooms)
-      expect([query, z, await countAt(api, z, query)]).toEqual([query, z, expected - nowhere])
-  }
-  if (seed === 1) for (const z of [3, 4]) expect(await countAt(api, z)).toBe(2_400)
-  // The crowd is counted far out, and drawn near.
-  const far = await show(api, tileAt(5, ...BERLIN))
-  expect(new Set(far.map(({ layer }) => layer))).toEqual(new Set(['clusters']))
-  for (const { properties } of far) {
-    const { point_count, revoked_count, ...chains } = properties as Record<string, number>
-    expect(Object.values(chains).reduce((sum, each) => sum + each)).toBe(point_count)
-    expect(revoked_count).toBeLessThanOrEqual(point_count!)
-  }
-  const near = await show(api, tileAt(15, BERLIN[0] + 0.05, BERLIN[1] + 0.05))
-  expect(near.every(({ layer }) => layer === 'records')).toBe(true)
-
-  async function nowhereCount(query: string, day: string): Promise<number> {
-    const asked = new URLSearchParams(query)
-    const given = await rows<{ n: number }>(
+])(
+  'shows every matching record once in the tiles of a zoom, drawn or counted: %s',
+  async (_, zooms, seed) => {
+    const given = someRecords(2_400, seed)
+    const stored = await insertRecords(
       database.url,
-      `SELECT count(*)::int AS n FROM location_record WHERE geom IS NULL AND ($1::text IS NULL OR chain = $1) AND ($2::boolean IS NULL OR revoked = $2)
+      seed === 1 ? given.map((each) => ({ ...each, geometry: point(...firstOf(each)) })) : given,
+    )
+    await insertRecords(database.url, [{ geometry: null }, { geometry: null }], 10_000)
+    const api = await start()
+    const day = new Date(stored[1_200]!.timestamp).toISOString()
+    for (const query of [
+      '',
+      'chain=celo',
+      'revoked=true',
+      'revoked=false',
+      'chain=sepolia&revoked=true',
+      `prover=${ADDRESSES[1]}`,
+      `subject=${ADDRESSES[2]}`,
+      `schema=${LOCATION_PROTOCOL_SCHEMA.uid}`,
+      'location_type=geojson-point',
+      `fromTimestamp=${day}`,
+      `toTimestamp=${day}`,
+      `chain=celo&fromTimestamp=${day}&location_type=h3`,
+      'bbox=0,0,90,80',
+      'bbox=170,-80,-20,80',
+      'near=13.45,52.55&radius=5000',
+      `intersects=${encodeURIComponent('POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5))')}`,
+    ]) {
+      const expected = (await total(api, query)) - (query === '' ? 2 : 0)
+      // Records without a geometry match these filters as well.
+      const nowhere = /bbox|near|intersects/.test(query) || query === '' ? 0 : await nowhereCount(query, day)
+      expect(expected, query).toBeGreaterThan(10)
+      for (const z of zooms)
+        expect([query, z, await countAt(api, z, query)]).toEqual([query, z, expected - nowhere])
+    }
+    if (seed === 1) for (const z of [3, 4]) expect(await countAt(api, z)).toBe(2_400)
+    // The crowd is counted at low zooms, and drawn at high ones.
+    const far = await show(api, tileAt(5, ...BERLIN))
+    expect(new Set(far.map(({ layer }) => layer))).toEqual(new Set(['clusters']))
+    for (const { properties } of far) {
+      const { point_count, revoked_count, ...chains } = properties as Record<string, number>
+      expect(Object.values(chains).reduce((sum, each) => sum + each)).toBe(point_count)
+      expect(revoked_count).toBeLessThanOrEqual(point_count!)
+    }
+    const near = await show(api, tileAt(15, BERLIN[0] + 0.05, BERLIN[1] + 0.05))
+    expect(near.every(({ layer }) => layer === 'records')).toBe(true)
+
+    async function nowhereCount(query: string, day: string): Promise<number> {
+      const asked = new URLSearchParams(query)
+      const given = await rows<{ n: number }>(
+        database.url,
+        `SELECT count(*)::int AS n FROM location_record WHERE geom IS NULL AND ($1::text IS NULL OR chain = $1) AND ($2::boolean IS NULL OR revoked = $2)
          AND ($3::text IS NULL OR prover = $3) AND ($4::text IS NULL OR subject = $4) AND ($5::text IS NULL OR schema_uid = $5)
          AND ($6::text IS NULL OR lower(location_type) = lower($6)) AND ($7::timestamptz IS NULL OR timestamp > $7) AND ($8::timestamptz IS NULL OR timestamp < $8)`,
-      [
-        ...['chain', 'revoked', 'prover', 'subject', 'schema', 'location_type'].map((name) =>
-          asked.get(name),
-        ),
-        asked.has('fromTimestamp') ? day : null,
-        asked.has('toTimestamp') ? day : null,
-      ],
-    )
-    return given[0]!.n
-  }
-})
+        [
+          ...['chain', 'revoked', 'prover', 'subject', 'schema', 'location_type'].map((name) =>
+            asked.get(name),
+          ),
+          asked.has('fromTimestamp') ? day : null,
+          asked.has('toTimestamp') ? day : null,
+        ],
+      )
+      return given[0]!.n
+    }
+  },
+)
 
-test('counts by cell are what the records give, after records come, change and go', async () => {
+test('keeps the counts by cell equal to the records as records are added, changed and removed', async () => {
   await insertRecords(database.url, someRecords(300, 2))
   await client.query(
     `UPDATE location_record SET revoked = NOT revoked WHERE right(uid, 1) IN ('0', '1', '2')`,
@@ -220,7 +223,7 @@ test('counts by cell are what the records give, after records come, change and g
   expect(await rows(database.url, cells)).toEqual([])
 })
 
-test('a record is shown with what a map needs, hostile text as it is', async () => {
+test('shows the fields of a record that a map needs, with hostile text unchanged', async () => {
   const memo = `<script>alert(1)</script> \u202e"'\\ \u{1f30d}${'x'.repeat(100_000)}`
   const [stored] = await insertRecords(database.url, [
     { chain: 'celo', geometry: point(...BERLIN), memo, locationType: '__proto__' },
@@ -250,13 +253,13 @@ test('a record is shown with what a map needs, hostile text as it is', async () 
     Math.floor((worldX(BERLIN[0]) * 2 ** z - x) * 4096),
     Math.floor((worldY(BERLIN[1]) * 2 ** z - y) * 4096),
   ])
-  // 180 degrees are those in the west; each is in one tile.
+  // 180 degrees equals -180 in the west; each position is in one tile.
   expect((await show(api, { z: 4, x: 0, y: 8 })).length).toBe(1)
   expect((await show(api, { z: 4, x: 15, y: 8 })).length).toBe(1)
   expect(await countAt(api, 0)).toBe(3)
 })
 
-test('a shape is drawn at the zooms that show it, as a point at others, on both sides of the antimeridian', async () => {
+test('draws a shape at the zooms that show it, as a point at others, on both sides of the antimeridian', async () => {
   await insertRecords(database.url, [
     {
       geometry: {
@@ -296,13 +299,13 @@ test('a shape is drawn at the zooms that show it, as a point at others, on both 
   ).toContainEqual([1, true])
 })
 
-test('a revocation changes the tiles it touches, and no other', async () => {
+test('changes only the tiles that a revocation affects', async () => {
   const places = [BERLIN, [2.35, 48.86], [-74, 40.7], [151.2, -33.9], [179.9, -17]] as const
   const stored = await insertRecords(
     database.url,
     places.map(([lng, lat]) => ({ chain: 'celo', geometry: point(lng, lat) })),
   )
-  // Two copies of the API know nothing of each other.
+  // Two API instances that do not know each other.
   const copies = [await start(), await start()]
   const tiles = places.flatMap(([lng, lat]) => [tileAt(6, lng, lat), tileAt(12, lng, lat)])
   const etags = new Map<string, string>()
@@ -329,17 +332,17 @@ test('a revocation changes the tiles it touches, and no other', async () => {
       etags.set(pathOf(tile), (await ask(copies[1]!, tile)).etag)
     }
   }
-  // Reorged away: its tile is empty, as before it came.
+  // After a reorg its tile is empty, as before the record arrived.
   await client.query('DELETE FROM location_record WHERE id = $1', [stored[0]!.id])
   await expect.poll(() => show(copies[0]!, tiles[1]!)).toEqual([])
   expect(await isKnown(copies[1]!, tiles[3]!, etags.get(pathOf(tiles[3]!))!)).toBe(true)
-  // A copy that is started anew answers with the same ETags.
+  // A restarted instance returns the same ETags.
   const restarted = await start()
   for (const tile of tiles.slice(2))
     expect(await isKnown(restarted, tile, etags.get(pathOf(tile))!)).toBe(true)
 })
 
-test('what is written anew without a change in the log is seen as well', async () => {
+test('sees records that are rewritten without a change in the log', async () => {
   const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const api = await start()
   const tile = tileAt(12, ...BERLIN)
@@ -349,12 +352,12 @@ test('what is written anew without a change in the log is seen as well', async (
   expect(await isKnown(api, tile, etag)).toBe(false)
   await client.query('TRUNCATE location_record')
   await expect.poll(() => show(api, tile)).toEqual([])
-  // More changes at once than are read one by one.
+  // More changes in one read than are processed one by one.
   await insertRecords(database.url, someRecords(3_000, 4))
   await expect.poll(() => countAt(api, 1)).toBe(3_000)
 })
 
-/** Tiles without a server, whose reading of changes is never shared. */
+/** Tiles without a server, whose reads of changes are never shared. */
 const makeTiles = (cacheBytes: number, url = database.url) => {
   const store = new Store(url, () => {})
   const records = new RecordSearch(store, SIEVE_WORKER)
@@ -365,7 +368,7 @@ const makeTiles = (cacheBytes: number, url = database.url) => {
   return new Tiles({ store, records, cacheBytes, sharedMs: 0 })
 }
 
-test('an older tile never comes back after a newer one, whatever is under way', async () => {
+test('never returns an older tile after a newer one, whatever is in progress', async () => {
   const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const tiles = makeTiles(1_000_000)
   const zooms = [3, 6, 9, 12].map((z) => tileAt(z, ...BERLIN))
@@ -379,7 +382,7 @@ test('an older tile never comes back after a newer one, whatever is under way', 
       const { compressed } = await tiles.get(zooms[n % 4]!, choices[n % 2]!)
       const [shown] = decoded(gunzipSync(compressed))
       const version = Number(shown!.properties.memo || 0)
-      // What was written before the request is in its answer.
+      // Writes before the request are in its response.
       expect(version).toBeGreaterThanOrEqual(Math.max(known, newest))
       newest = version
       reads++
@@ -399,7 +402,7 @@ test('an older tile never comes back after a newer one, whatever is under way', 
   expect(Math.min(...(await Promise.all(readers)))).toBeGreaterThan(5)
 })
 
-test('tiles in memory are bounded in bytes', async () => {
+test('bounds the bytes of cached tiles', async () => {
   await insertRecords(database.url, someRecords(1_000, 5))
   const tiles = makeTiles(20_000)
   let made = 0
@@ -415,7 +418,7 @@ test('tiles in memory are bounded in bytes', async () => {
   expect(none.size).toBe(0)
 })
 
-test('headers: revalidated by every cache, compressed where that is accepted', async () => {
+test('requires revalidation by every cache, and compresses if the client accepts it', async () => {
   await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const api = await start()
   const tile = tileAt(4, ...BERLIN)
@@ -441,7 +444,7 @@ test('headers: revalidated by every cache, compressed where that is accepted', a
   expect(await isKnown(api, tileAt(4, -100, -50), empty.etag)).toBe(true)
 })
 
-test('tiles show what a filter in CQL2 finds, NOT and OR of places included', async () => {
+test('shows the records that a CQL2 filter finds, NOT and OR of places included', async () => {
   const given = someRecords(1_500, 3).map((each) => ({ ...each, geometry: point(...firstOf(each)) }))
   await insertRecords(database.url, given)
   const api = await start()
@@ -470,7 +473,7 @@ test('tiles show what a filter in CQL2 finds, NOT and OR of places included', as
   expect((await ask(api, tileAt(0, 0, 0), json)).etag).toBe(other!.etag)
 })
 
-test('TileJSON says where the tiles are, with the filters that were given', async () => {
+test('lists the address of the tiles in TileJSON, with the filters of the request', async () => {
   const api = await start({ publicBaseUrl: 'https://x.example/geo' })
   const checker = openApiChecker(await (await fetch(`${api.url}/openapi.json`)).json())
   const path = '/tiles/location-records.json?chain=celo&bbox=1,2,3,4'
@@ -501,7 +504,7 @@ test.each([
   ['0/0/0.mvt?limit=5', 'query'],
   ['0/0/0.mvt?filter=limit%3D5', 'filter'],
   ['0/0/0.mvt?filter-lang=sql', 'filter-lang'],
-])('%s is refused, and the error names %s', async (path, name) => {
+])('rejects %s, and names %s in the error', async (path, name) => {
   const api = await start()
   const response = await fetch(`${api.url}/tiles/location-records/${path}`)
   const body = (await response.json()) as { message: string; detail: string }
@@ -510,7 +513,7 @@ test.each([
   expect(body.detail).toMatch(/Expected|Missing|Supported|Known/)
 })
 
-test('other addresses are not found, other methods refused', async () => {
+test('returns 404 for other addresses, and 405 for other methods', async () => {
   const api = await start()
   const ask = async (path: string, method = 'GET') =>
     (await fetch(`${api.url}/tiles${path}`, { method })).status
@@ -519,7 +522,7 @@ test('other addresses are not found, other methods refused', async () => {
   expect(await ask('/location-records/0/0/0.mvt', 'POST')).toBe(405)
 })
 
-test('without its database the API says so, and never answers with what it knew', async () => {
+test('returns 503 without its database, and never serves cached tiles then', async () => {
   const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const proxy = await startRedisProxy(database.url)
   closing.push(() => proxy.close())

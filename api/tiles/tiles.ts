@@ -22,18 +22,18 @@ import {
 import { SharedRead } from '../http/shared'
 
 const compress = promisify(gzip)
-/** Most of a tile is hashes: level 6 takes four times as long, for some hundredths. */
+/** Most of a tile is hashes. Level 6 takes four times as long and saves only a few percent. */
 const GZIP_LEVEL = 1
-/** What an entry of the cache takes besides its bytes. */
+/** Bytes of a cache entry in addition to the tile's own. */
 const ENTRY_BYTES = 600
 
 export interface MadeTile {
   etag: string
-  /** gzip; empty where the tile is empty */
+  /** gzip; empty if the tile is empty */
   compressed: Buffer
 }
 
-/** A tile in memory, or one that is being made, and where on the map a change concerns it. */
+/** Tile that is cached or being made, with the boxes in which a change affects it. */
 interface Known<Content> {
   boxes: readonly Bbox[]
   content: Content
@@ -42,15 +42,15 @@ interface Known<Content> {
 export interface TilesOptions {
   store: Store
   records: RecordSearch
-  /** Bytes of tiles that are kept. */
+  /** Maximum bytes of cached tiles. */
   cacheBytes: number
-  /** How late a change may be seen, milliseconds. Default: 250. */
+  /** Milliseconds after which a change is visible at the latest. Default: 250. */
   sharedMs?: number
 }
 
 /**
- * Makes tiles, and keeps them until a record in their box changes. Before a kept tile is answered the log of
- * changes is read up; so it is never older than that reading, in any process.
+ * Makes tiles, and caches them until a record in their box changes. It reads the log of changes before it
+ * returns a cached tile, so the tile is never older than that read, in any process.
  */
 export class Tiles {
   private readonly kept: Cache<Known<MadeTile>>
@@ -66,14 +66,14 @@ export class Tiles {
     this.changes = new Changes(store, (boxes) => this.forget(boxes), sharedMs)
   }
 
-  /** Bytes of the tiles that are kept. */
+  /** Bytes of the cached tiles. */
   get size(): number {
     return this.kept.calculatedSize
   }
 
   /**
-   * A tile of the records that a choice names, made by the work of a client if nobody has asked for it.
-   * @param enter runs what may have to be made, when there is room for it
+   * Returns a tile of the chosen records. If no other request is making it, the work of this client makes it.
+   * @param enter runs a function that may make the tile, once a slot is free
    */
   async get(
     tile: Tile,
@@ -84,7 +84,7 @@ export class Tiles {
     await this.changes.follow()
     const key = `${tile.z}/${tile.x}/${tile.y} ${choiceTag(choice, NEWEST_FIRST)}`
     const known = () => this.kept.get(key)?.content ?? this.making.get(key)?.content
-    // Once more when it is its turn: another client that waits less may have begun to make it.
+    // Checked again once the slot is free: another client that waited less may have begun to make it.
     const begun = known()
     const begin = () => this.begin(key, tile, choice, work)
     return begun ? joined(Promise.resolve(begun), () => enter(begin)) : enter(async () => known() ?? begin())
@@ -98,7 +98,7 @@ export class Tiles {
     this.making.set(key, making)
     try {
       const made = await making.content
-      // A change that came meanwhile has taken it out: what was read may be from before it.
+      // A change that arrived meanwhile has removed the tile, because its data may predate the change.
       if (this.making.get(key) === making) this.kept.set(key, { boxes: making.boxes, content: made })
       return made
     } finally {
@@ -106,7 +106,7 @@ export class Tiles {
     }
   }
 
-  /** Forgets the tiles that meet one of these boxes, or all, kept ones and those that are being made. */
+  /** Drops the tiles, cached or being made, that meet one of the boxes; without boxes, drops all. */
   private forget(changed: readonly Bbox[] | undefined): void {
     const isConcerned = ({ boxes }: Known<unknown>) =>
       !changed || changed.some((one) => boxes.some((other) => meet(one, other)))
@@ -124,11 +124,11 @@ export class Tiles {
 
   private async encode(tile: Tile, choice: RecordChoice, work: Work): Promise<Buffer> {
     const store = this.options.store.of(work)
-    // What lies elsewhere needs no measuring.
+    // Records outside the tile need no measuring.
     const search = this.options.records.search({ ...choice, shownIn: boxOf(tile) }, work)
     const { shownIn: _, ...filter } = await search.filter()
     const found = await store.run<TileRecord>(recordsQuery(filter, tile), true)
-    // Of none it is not known yet whether there are none or too many.
+    // An empty result means either no records or too many, unless the counts were not checked.
     const isTold = found.length > 0 || !isTotalled(filter, tile)
     if (found.length <= MOST_DRAWN && isTold) return drawnTile(tile, found)
     const counts = hasClusters(filter, tile) ? keptCountsQuery : countsQuery
@@ -136,7 +136,7 @@ export class Tiles {
   }
 }
 
-/** Whether two boxes meet; a record at 180 degrees is shown at -180. */
+/** True if two boxes meet. A record at 180 degrees is shown at -180. */
 function meet(changed: Bbox, [west, south, east, north]: Bbox): boolean {
   const [w, s, e, n] = changed
   return (
@@ -144,24 +144,24 @@ function meet(changed: Bbox, [west, south, east, north]: Bbox): boolean {
   )
 }
 
-/** How long what was read is reused, milliseconds: so late a change may be seen. */
+/** Milliseconds for which a read of changes is reused: the maximum delay until a change is visible. */
 const CHANGES_SHARED_MS = 250
-/** After more changes of a chain than this at once, nothing that was known is relied on. */
+/** After more changes of a chain than this in one read, all cached tiles are dropped. */
 const MOST_MOVES = 1_000
 
-/** How far a chain's changes were read. */
+/** Position up to which a chain's changes were read. */
 type Place = Pick<ChainMoves, 'since' | 'rewrites' | 'last'>
 
 /**
- * Follows the log of changes for what was made of the records. It is read when it is asked for, not between:
- * a process without requests reads nothing.
+ * Follows the log of changes to invalidate cached data. It reads on demand only, so a process without
+ * requests reads nothing.
  */
 export class Changes {
   private readonly places = new Map<string, Place>()
   private readonly reading: SharedRead<void>
 
   /**
-   * @param touch is told of the boxes (degrees) where records changed; undefined: they may have changed
+   * @param touch receives the boxes (degrees) where records changed; undefined if they may have changed
    *   anywhere
    */
   constructor(
@@ -173,8 +173,8 @@ export class Changes {
   }
 
   /**
-   * Resolves once `touch` knows of every change that was in the database CHANGES_SHARED_MS ago. Throws an
-   * UnavailableError.
+   * Resolves once `touch` has received every change that was in the database CHANGES_SHARED_MS ago. Throws an
+   * UnavailableError if the database does not respond.
    */
   follow(): Promise<void> {
     return this.reading.get()
@@ -196,7 +196,7 @@ export class Changes {
   }
 }
 
-/** Whether the changes that were read of a chain are all that happened to it. */
+/** True if no change of the chain is missing from those that were read. */
 function goesOn(known: Place | undefined, state: ChainMoves): boolean {
   const { since, rewrites, last, forgotten, moves } = state
   return (
