@@ -126,7 +126,7 @@ hunt('text -> JSON -> text: random filters stay what they are, in any spelling',
   }
 })
 
-describe('what is wrong is named with its place', () => {
+describe('an invalid filter is reported with its position', () => {
   test.each([
     ['', 'at character 1'],
     ['chain', 'at character 6'],
@@ -178,10 +178,10 @@ describe('what is wrong is named with its place', () => {
   })
 })
 
-describe('hostile filters are refused', () => {
+describe('hostile filters are rejected', () => {
   const nested = (levels: number) => `${'('.repeat(levels)}TRUE${')'.repeat(levels)}`
   const deep = (levels: number) => `${'{"op":"not","args":['.repeat(levels)}true${']}'.repeat(levels)}`
-  test('limits: the last that is taken, and the first that is not', () => {
+  test('accepts a filter at each limit, and rejects one beyond it', () => {
     const ors = (count: number) => Array.from({ length: count }, () => 'TRUE').join(' OR ')
     const list = (count: number) => `a IN (${Array.from({ length: count }, (_, i) => i).join()})`
     for (const taken of [nested(32), ors(200), list(1_000), `a = '${'x'.repeat(15_994)}'`])

@@ -1,31 +1,35 @@
 /**
- * A filter as both encodings of CQL2 give it: Basic CQL2, the advanced comparison operators, and S_INTERSECTS
- * between a property and a literal (OGC 21-065r2, 6, 7.2 and 7.5). What it refers to is not known here.
+ * Filter expression shared by both encodings of CQL2: Basic CQL2, the advanced comparison operators, and
+ * S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2 and 7.5). It knows nothing of the
+ * properties.
  */
 
-/** Limits of a filter. A request's head has 16 KiB, so the first one only bounds what comes another way. */
+/**
+ * Limits of a filter. MAX_CHARACTERS concerns only filters that do not arrive in a request head, which has at
+ * most 16 KiB.
+ */
 export const MAX_CHARACTERS = 16_000
-/** Parentheses, or operators, within each other. */
+/** Maximum nesting of parentheses or operators. */
 export const MAX_DEPTH = 32
 const MAX_PREDICATES = 200
-/** Values of all lists together. */
+/** Maximum number of values in all lists together. */
 const MAX_VALUES = 1_000
 
 export const COMPARISONS = ['=', '<>', '<=', '>=', '<', '>'] as const
 export type Comparison = (typeof COMPARISONS)[number]
-/** The comparison that says the same with its sides exchanged. */
+/** Equivalent comparison with its sides exchanged. */
 const EXCHANGED: Record<Comparison, Comparison> = {
   ...{ '=': '=', '<>': '<>' },
   ...{ '<': '>', '>': '<', '<=': '>=', '>=': '<=' },
 }
 
-/** A literal. Dates and times are as they were written; a bigint is an integer beyond 2^53. */
+/** Literal. Dates and times keep their original text; a bigint is an integer beyond 2^53. */
 export type Scalar = string | number | bigint | boolean | { date: string } | { timestamp: string }
 export type Operand = { property: string } | { value: Scalar }
-/** A GeoJSON geometry, not checked yet, or the numbers of a box. */
+/** Unchecked GeoJSON geometry, or the numbers of a box. */
 export type Spatial = { geometry: unknown } | { bbox: readonly number[] }
 
-/** `at` says where it stands in what was given, for errors. */
+/** Expression tree. `at` is its position in the input, for errors. */
 export type Expression = { at: string } & (
   | { op: 'and' | 'or'; args: readonly Expression[] }
   | { op: 'not'; arg: Expression }
@@ -38,7 +42,9 @@ export type Expression = { at: string } & (
   | ({ op: 's_intersects'; property: string } & Spatial)
 )
 
-/** A filter that is wrong or cannot be answered. The message says where, and what would be right. */
+/**
+ * Thrown for a filter that is invalid or unsupported. The message names the position and the expected form.
+ */
 export class Cql2Error extends Error {
   override readonly name = 'Cql2Error'
 
@@ -48,9 +54,9 @@ export class Cql2Error extends Error {
 }
 
 /**
- * The number, or the integer that the text says where that is beyond 2^53.
- * @param number the text as a double
- * @param text of digits, with a sign, a point and an exponent where they are wanted
+ * Returns the number, or a bigint if the text denotes an integer beyond 2^53.
+ * @param number value of the text as a double
+ * @param text decimal number, optionally with a sign, a point and an exponent
  */
 export function exactNumber(number: number, text: string): number | bigint {
   if (!Number.isInteger(number) || Number.isSafeInteger(number)) return number
@@ -62,7 +68,7 @@ export function exactNumber(number: number, text: string): number | bigint {
   return sign === '-' ? -size : size
 }
 
-/** Makes expressions of one filter, and holds it to the limits. */
+/** Builds the expressions of one filter, and enforces the limits. */
 export class Builder {
   private predicates = 0
   private values = 0
@@ -133,7 +139,7 @@ function literalOf(at: string, operand: Operand): Scalar {
   )
 }
 
-/** What is said of the parts of CQL2 that are not supported. */
+/** Error detail for parts of CQL2 that are not supported. */
 export function unsupported(name: string): string {
   return `${name} is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with AND, OR and NOT`
 }

@@ -1,8 +1,8 @@
 /**
- * CQL2 (OGC 21-065r2): filters as people and programs of GIS write them.
+ * CQL2 (OGC 21-065r2): filters as people and GIS programs write them.
  *
- * text.ts and json.ts read its two encodings into one expression (expression.ts). What a property is, and
- * what an expression means for records, the room of records says.
+ * text.ts and json.ts parse its two encodings into one expression (expression.ts). The room of queries
+ * defines the properties and the meaning of an expression for records.
  */
 
 export { Cql2Error, type Comparison, type Expression, type Scalar } from './expression'

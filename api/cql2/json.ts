@@ -14,8 +14,8 @@ import {
 } from './expression'
 
 /**
- * Reads a filter in CQL2 JSON (OGC 21-065r2, 8.3 and annex C). Throws a Cql2Error that names the place as a
- * JSON pointer.
+ * Parses a filter in CQL2 JSON (OGC 21-065r2, 8.3 and annex C). Throws a Cql2Error that gives the position as
+ * a JSON pointer.
  */
 export function readJson(text: string): Expression {
   if (text.length > MAX_CHARACTERS)
@@ -38,7 +38,10 @@ export function readJson(text: string): Expression {
   return new JsonReader().expression(value, '', 0)
 }
 
-/** JSON.parse leaves a double: of the integers beyond 2^53 that it may have been, that of fewest digits. */
+/**
+ * JSON.parse returns a double. Among the integers beyond 2^53 that it may stand for, returns the one with the
+ * fewest digits.
+ */
 function shortest(number: number): number | bigint {
   return exactNumber(number, String(number))
 }
@@ -132,7 +135,7 @@ function placeOf(value: unknown): Spatial | undefined {
   return isBox ? { bbox } : undefined
 }
 
-/** Whether it is an object with these members and no others. */
+/** True if the value is an object with exactly these members. */
 function isObject(value: unknown, ...names: string[]): boolean {
   return (
     typeof value === 'object' &&

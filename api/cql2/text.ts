@@ -15,14 +15,16 @@ import {
   type Spatial,
 } from './expression'
 
-/** Letters and more of the BNF's ranges, or others: a name that no property has is refused anyway. */
+/**
+ * Characters of a name. The BNF's ranges differ slightly, but a name that no property has is rejected anyway.
+ */
 const NAME = /[:_\p{L}][:_\p{L}\p{M}\p{N}.]*/uy
 const QUOTED_NAME = /"((?:[^"]|"")*)"/y
 const STRING = /'((?:[^'\\]|''|\\[^])*)'(?!')/y
 const NUMBER = /[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?(?![\w.])/iy
 const COMPARISON = new RegExp(COMPARISONS.join('|'), 'y')
 const SPACE = /[\s\x85]*/y
-/** Words that are properties only in double quotes. */
+/** Words that are property names only in double quotes. */
 const RESERVED = /^(?:and|or|not|like|between|in|is|null|true|false|s_intersects)$/i
 const GEOMETRIES = /^(?:(?:multi)?(?:point|linestring|polygon)|geometrycollection)(?:zm?|m)?$/i
 const CONTROLS: Readonly<Record<string, string>> = {
@@ -31,9 +33,9 @@ const CONTROLS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads a filter in CQL2 Text (OGC 21-065r2, 8.2 and annex B), in linear time. Throws a Cql2Error that names
- * the character. This is a parser of our own because the one on npm, cql2-wasm, is a release candidate, and
- * reads all of CQL2, most of which would then have to be refused.
+ * Parses a filter in CQL2 Text (OGC 21-065r2, 8.2 and annex B) in linear time. Throws a Cql2Error that gives
+ * the number of the character. The only parser on npm, cql2-wasm, is a release candidate, and accepts all of
+ * CQL2, most of which would then have to be rejected.
  */
 export function readText(text: string): Expression {
   return new TextReader(text).read()
@@ -149,7 +151,7 @@ class TextReader {
     })
   }
 
-  /** A property, or what `read` makes of a word that is none. */
+  /** Reads a property, or the result of `read` for a word that is not a property. */
   private named<Other>(
     start: number,
     read: (name: string) => Other | undefined,
@@ -183,7 +185,7 @@ class TextReader {
     return numbers
   }
 
-  /** Well-Known Text that starts here and ends with its last parenthesis. */
+  /** Reads Well-Known Text from `start` up to its last parenthesis. */
   private geometry(start: number): unknown {
     const parenthesis = /[()]/g
     parenthesis.lastIndex = this.at
@@ -213,7 +215,7 @@ class TextReader {
     this.match(SPACE)
   }
 
-  /** The index of the next character that is no space. */
+  /** Returns the index of the next character that is not white space. */
   private start(): number {
     this.space()
     return this.at
@@ -223,7 +225,7 @@ class TextReader {
     return here(this.start())
   }
 
-  /** Whether the next word is this keyword, in any letter case, which is then taken. */
+  /** Consumes the next word if it is this keyword, in any letter case. Returns true if so. */
   private word(keyword: string): boolean {
     const start = this.start()
     if (this.match(NAME)?.[0].toLowerCase() === keyword) return true
@@ -231,7 +233,7 @@ class TextReader {
     return false
   }
 
-  /** Whether the next character is this mark, which is then taken. */
+  /** Consumes the next character if it is this mark. Returns true if so. @param take false only tests */
   private mark(mark: string, take = true): boolean {
     const found = this.text[this.start()] === mark
     if (found && take) this.at++
@@ -255,7 +257,7 @@ class TextReader {
   }
 }
 
-/** @param index in the text; characters are counted from 1 */
+/** @param index 0-based index in the text; the message counts characters from 1 */
 function here(index: number): string {
   return `at character ${index + 1}`
 }
