@@ -11,7 +11,7 @@ import { ChainReader } from '../contracts'
 import { DatabaseServers } from '../store'
 import { noteAttesters } from './attesters'
 
-/** Whose attestations are noted as answers of this service, from a real chain. */
+/** Checks which attesters are stored as those of this service, on a real chain. */
 
 const [OWNER, DIRECT, UNUSED] = [testAccount(1), testAccount(5), testAccount(6)]
 let chain: LocalChain
@@ -19,7 +19,7 @@ let database: TestDatabase
 let servers: DatabaseServers
 beforeAll(async () => {
   chain = await startTestChain({ port: await freePort(), signer: OWNER.address })
-  // An attestation of its own raises no nonce in EAS.
+  // An attestation without delegation does not raise the nonce in EAS.
   await attest(chain, answerRequest(true), 5)
 })
 beforeEach(async () => {
@@ -32,7 +32,7 @@ afterEach(async () => {
 })
 afterAll(() => chain?.stop())
 
-/** @param host 0.0.0.0 reaches the loopback interface too, but does not count as local */
+/** @param host 0.0.0.0 also reaches the loopback interface, but does not count as local */
 async function served(
   key: string,
   { proxy, others = [], host = '127.0.0.1' }: { proxy?: string; others?: string[]; host?: string } = {},
@@ -43,7 +43,9 @@ async function served(
   const identity = { signer: await keySigner(key), others, seals: [sealOf(key)] as const }
   return { reader, attester: new Attester(identity, connected, reader) }
 }
-/** Notes what can be noted, and answers it once so many were refused, with the refusals. */
+/**
+ * Stores the attesters that can be stored. Returns them after `refused` refusals, together with the refusals.
+ */
 async function noted(of: Awaited<ReturnType<typeof served>>, count: number, refused: number) {
   const refusals: string[] = []
   const log = pino({ level: 'warn' }, { write: (line) => refusals.push(JSON.parse(line).reason as string) })
@@ -54,13 +56,13 @@ async function noted(of: Awaited<ReturnType<typeof served>>, count: number, refu
   return { refusals, rows: await read() }
 }
 
-test('a signer, the others, and the proxy that one of them owns', async () => {
+test('stores a signer, the other accounts, and the proxy that one of them owns', async () => {
   const others = [OWNER, DIRECT].map(({ address }) => address.toLowerCase())
   const found = await noted(await served(UNUSED.privateKey, { proxy: chain.proxy, others }), 4, 0)
   const isNew = Object.fromEntries(found.rows.map((row) => [row.address, row.isNew]))
   expect(isNew).toEqual({
     [UNUSED.address.toLowerCase()]: true,
-    // It has attested itself, without a nonce in EAS.
+    // It has attested directly, without a nonce in EAS.
     [DIRECT.address.toLowerCase()]: false,
     // It has deployed the proxy.
     [OWNER.address.toLowerCase()]: false,
@@ -68,13 +70,13 @@ test('a signer, the others, and the proxy that one of them owns', async () => {
   })
 })
 
-test('not a proxy that somebody else owns, whose attestations are no answers of ours', async () => {
+test('does not store a proxy with another owner', async () => {
   const found = await noted(await served(UNUSED.privateKey, { proxy: chain.proxy }), 1, 1)
   expect(found.rows.map(({ address }) => address)).toEqual([UNUSED.address.toLowerCase()])
   expect(found.refusals[0]).toMatch(/^the owner of the proxy is 0x\w+, no attester of this service$/)
 })
 
-test('not a test account on a public chain, by whose key anyone attests', async () => {
+test('does not store a test account on a public chain, whose key is public', async () => {
   const found = await noted(await served(UNUSED.privateKey, { host: '0.0.0.0' }), 0, 1)
   expect(found.refusals[0]).toMatch(/publicly known test account/)
 })

@@ -4,14 +4,17 @@ import type { ServedChain } from '../compute'
 import { apiConnections, type DatabaseServers } from '../store'
 import { attesterStatement } from './sql'
 
-/** Between two tries while the database or a node does not answer: longer and longer. */
+/**
+ * Milliseconds between two attempts while the database or an RPC endpoint is unavailable: the pause grows up
+ * to `most`.
+ */
 const AGAIN_MS = { first: 10_000, most: 600_000 }
 
 /**
- * Notes in the database whose attestations are answers of this service, for the indexers: our signer, the
- * others whose signatures are ours, and the proxy, where it takes these alone. Those that cannot sign for a
- * chain, such as a test account that everybody has, are not noted. Tries until all are noted or the signal
- * aborts. Never throws.
+ * Stores in the database, for the indexers, the attesters whose attestations are answers of this service: the
+ * signer, other accounts whose signatures this service accepts as its own, and the proxy if it accepts only
+ * these signatures. Leaves out attesters that may not sign for a chain, such as a well-known test account.
+ * Retries until all are stored or the signal aborts. Never throws.
  */
 export async function noteAttesters(
   servers: DatabaseServers,
@@ -23,7 +26,7 @@ export async function noteAttesters(
   await Promise.allSettled(
     [...chains].flatMap(({ attester, reader }) => {
       const { chain, address: ours, others, proxy } = attester
-      /** @param firstBlock throws while the attester is not known to be ours */
+      /** @param firstBlock throws while the attester is not known to belong to this service */
       const note = (address: string, firstBlock: () => Promise<number>) =>
         retry(
           async () =>
@@ -50,7 +53,7 @@ export async function noteAttesters(
         return (await reader.unusedUntil(signer)) ?? 0
       }
       const firstOfProxy = async (contract: NonNullable<typeof proxy>) => {
-        // It must be the contract that is configured: one that takes the signatures of its owner alone.
+        // Checks that the contract is the configured one: it accepts the signatures of its owner alone.
         await contract.known()
         const owner = await reader.proxyOwner(contract.address, true)
         if (attester.ours(owner) === undefined)

@@ -1,9 +1,9 @@
 /**
  * GET /api/v0/answers: the answers of this service that are attestations.
  *
- * attesters.ts tells the indexers whose attestations they are. A request enters in routes.ts; openapi.ts says
- * what it may ask and reads it, sql.ts asks the database, pages.ts writes pages for browsers. The rest is as
- * for records (room records).
+ * attesters.ts tells the indexers which attesters belong to this service. A request enters in routes.ts.
+ * openapi.ts defines and reads its parameters, sql.ts queries the database, and pages.ts writes HTML pages.
+ * The rest is shared with records (room records).
  */
 
 export { noteAttesters } from './attesters'

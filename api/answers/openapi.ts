@@ -29,11 +29,11 @@ import { chooseFormat } from '../http/accept'
 import { PROVENANCE_FIELDS } from '../store'
 import type { AnswerFilter, AnswerQuery } from './sql'
 
-/** What the answers that have landed can be asked, and what is documented of them. */
+/** Parameters and OpenAPI documentation of the answers that have landed. */
 
 const NAMES = Object.keys(OPERATIONS)
 
-/** Any chain that is known: answers are signed for those that are coming soon, too. */
+/** Reads any known chain: answers are also signed for chains that are coming soon. */
 function readKnownChain(given: string, name: string): string {
   const chain = chainNamed(given)
   if (!chain) throw invalid(name, `Known chains: ${CHAINS.map(({ slug }) => slug).join(', ')}`)
@@ -55,7 +55,7 @@ function readInput(given: string, name: string): string {
 }
 
 const LIST_FORMATS = ['json', 'ndjson', 'csv', 'html'] as const
-/** Of one answer. */
+/** Formats of one answer. */
 export const ANSWER_FORMATS = ['json', 'html'] as const
 const FORMAT_TEXT = 'Default: what the Accept header prefers, else JSON.'
 const SORTS = ['-timestamp', 'timestamp'] as const
@@ -121,7 +121,10 @@ const ANSWER_QUERY = queryOf({
   format: parameter({ enum: ANSWER_FORMATS, description: FORMAT_TEXT }, choiceReader(ANSWER_FORMATS)),
 })
 
-/** The answers that a request asks for, with the tag of its cursors. Throws a RecordsError. */
+/**
+ * Reads the request for a list of answers, and the tag of its cursors. Throws a RecordsError for an invalid
+ * combination.
+ */
 export function answersRequest(
   query: typeof LIST_QUERY.static,
   accept: string | undefined,
@@ -147,7 +150,7 @@ export function answersRequest(
   }
 }
 
-// --- Answers ---
+// --- Responses ---
 
 const ADDRESS = { pattern: '^0x[0-9a-fA-F]{40}$' }
 const TIME = { format: 'date-time' }

@@ -16,9 +16,9 @@ import {
 import { NEWEST_FIRST } from '../store'
 import type { AnswerFilter } from './sql'
 
-/** Answers that landed as pages for browsers: the list, and one of them. */
+/** HTML pages of the answers that have landed: the list, and a single answer. */
 
-/** An answer as JSON has it: what the pages name of it, and the rest. */
+/** Answer as in JSON: the fields that the pages show by name, and all others. */
 export interface LandedAnswer {
   uid: string
   chain: string
@@ -32,7 +32,7 @@ export interface LandedAnswer {
   [field: string]: unknown
 }
 
-/** A page of the list. */
+/** Data of a page of the list. */
 interface ListPage {
   answers: readonly LandedAnswer[]
   query: AnswerFilter & { ascending?: boolean }
@@ -41,7 +41,7 @@ interface ListPage {
   addresses: PageAddresses
 }
 
-/** @param url of the list, without its query */
+/** @param url address of the list, without its query */
 export function answersPage(
   { answers, query, limit, given, addresses }: ListPage,
   url: string,
@@ -68,7 +68,7 @@ export function answersPage(
   )
 }
 
-/** One answer. @param url of the list, without its query */
+/** Page of one answer. @param url address of the list, without its query */
 export function answerPage(answer: LandedAnswer, url: string, trail: Trail): Page {
   const { uid, chain, operation, revoked } = answer
   const json = addressWith(`${url}/${uid}`, { chain }, { format: 'json' })
@@ -93,7 +93,7 @@ function resultOf({ result, units }: LandedAnswer): string {
   return units === null ? String(result) : `${result} ${units.replaceAll('_', ' ')}`
 }
 
-/** The filters in words. */
+/** Filters as phrases. */
 function conditionsOf({ attester, recipient, operation, input, ...filter }: AnswerFilter): string[] {
   return conditionsInWords({ ...filter, prover: attester, subject: recipient }, [
     ...(operation === undefined ? [] : [`of the operation ${either(operation)}`]),

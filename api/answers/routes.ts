@@ -15,7 +15,7 @@ import { answerPage, answersPage, type LandedAnswer } from './pages'
 import { answersQuery, type AnswerQuery, type AnswerResult } from './sql'
 import { readingScope } from '../http/parameters'
 
-/** Answers of an export that are read at once. */
+/** Number of answers of an export that are read at once. */
 const EXPORTED_AT_ONCE = 1_000
 const FORMATS = {
   ndjson: ndjsonFile('answers', (rows: readonly AnswerResult[]) =>
@@ -25,7 +25,7 @@ const FORMATS = {
 }
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** The answers that have landed (docs/reference/answers.md), mounted at /api/v0. */
+/** Routes of the answers that have landed (docs/reference/answers.md), mounted at /api/v0. */
 export function answersRoutes(parts: {
   store: Store
   freshness: Freshness
@@ -102,7 +102,7 @@ export function answersRoutes(parts: {
   }
 }
 
-/** All that match, `limit` at most, in pages that are read when they are wanted. */
+/** Yields the matching answers, at most `limit`, in pages that are read on demand. */
 async function* pagesOf(store: Store, query: AnswerQuery): AsyncGenerator<AnswerResult[]> {
   for (let { from, limit } = query; limit > 0;) {
     const size = Math.min(limit, EXPORTED_AT_ONCE)
@@ -116,7 +116,7 @@ async function* pagesOf(store: Store, query: AnswerQuery): AsyncGenerator<Answer
 
 const positionOf = ({ timestamp, id }: AnswerResult) => ({ at: timestamp.getTime(), id })
 
-/** An answer as JSON, the fields in the order of the documentation. */
+/** Writes an answer as JSON, with the fields in the order of the documentation. */
 function answerText(row: AnswerResult): string {
   const { uid, chain, attester, recipient, operation, result, units, value } = row
   const { input_refs, computed_at, timestamp, revoked } = row

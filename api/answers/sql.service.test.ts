@@ -4,14 +4,14 @@ import { parseCsv } from '../../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { answersQuery, type AnswerQuery } from './sql'
 
-/** Lists of many answers read an index, and no more of it than their page. */
+/** Lists among many answers read an index, and no more of it than their page. */
 
 const COUNT = 50_000
 const hex = (n: number, digits: number) => `0x${n.toString(16).padStart(digits, '0')}`
 let database: TestDatabase
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  // One a minute: 500 recipients, 1,000 inputs, one in 100 an area; two attesters, one of which is rare.
+  // One answer per minute: 500 recipients, 1,000 inputs, one area in 100; two attesters, one of them rare.
   await rows(
     database.url,
     `INSERT INTO answer (id, uid, chain, attester, recipient, operation, result, units, value, input_refs, computed_at,
@@ -68,7 +68,7 @@ test.each<[string, Omit<AnswerQuery, 'limit'>, string]>([
   expect(Math.max(...read)).toBeLessThanOrEqual(1_000)
 })
 
-test('files hold all that match, in the order of the list; or so many of them', async () => {
+test('exports all matching answers in the order of the list, or as many as the limit allows', async () => {
   const api = await startApi({ databaseUrl: database.url })
   try {
     const ask = async (query: string, init?: RequestInit) => fetch(`${api.url}/api/v0/answers?${query}`, init)

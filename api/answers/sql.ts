@@ -2,35 +2,35 @@ import type { AnswerFields } from '../../src/answer'
 import { isAny, PROVENANCE_TEXT, type OneOrMore, type Statement } from '../store'
 import type { Position } from '../http/paging'
 
-/** The SQL of answers that have landed: the tables answer, and answer_attester of whose they are. */
+/** SQL of answers that have landed: the table answer, and answer_attester with their attesters. */
 
 export interface AnswerFilter {
   chain?: OneOrMore
-  /** lower-case, as the next */
+  /** lower case, like `recipient` */
   attester?: OneOrMore
   recipient?: OneOrMore
   schema?: OneOrMore
-  /** `distance`, `within` with whatever radius, or `within:50000` */
+  /** `distance`, `within` with any radius, or `within:50000` */
   operation?: OneOrMore
-  /** References of inputs, of which an answer has one: 32 bytes in hex, lower-case. */
+  /** References of inputs, any of which an answer must have: 32 bytes in lower-case hex. */
   input?: OneOrMore
   revoked?: boolean
-  /** exclusive, as the next */
+  /** exclusive, like `before` */
   after?: Date
   before?: Date
-  /** Only these: `<chain>-<uid>` */
+  /** Only answers with these IDs: `<chain>-<uid>` */
   ids?: readonly string[]
 }
 
 export interface AnswerQuery extends AnswerFilter {
   limit: number
-  /** Default: the newest first. */
+  /** Default: newest first. */
   ascending?: boolean
   /** Only answers after this position. */
   from?: Position | undefined
 }
 
-/** An answer as the query gives it. */
+/** Answer as the query returns it. */
 export interface AnswerResult extends AnswerFields {
   id: string
   /** JSON as text (api/store/provenance.ts) */
@@ -41,8 +41,8 @@ const COLUMNS = `id, uid, chain, attester, recipient, operation, result, units, 
   computed_at, timestamp, revoked, ${PROVENANCE_TEXT} AS provenance`
 
 /**
- * Answers in a total order. Uses the indexes (timestamp, id), (attester, timestamp), (recipient, timestamp),
- * (operation, timestamp), that of names of operations, and the GIN index of references.
+ * Reads answers in a total order. Uses the indexes (timestamp, id), (attester, timestamp), (recipient,
+ * timestamp), (operation, timestamp), the index of operation names, and the GIN index of input references.
  */
 export function answersQuery(query: AnswerQuery): Statement {
   const values: unknown[] = []
@@ -76,12 +76,12 @@ function each(values: OneOrMore): readonly string[] {
   return typeof values === 'string' ? [values] : values
 }
 
-/** An operation by its name, or with its numbers. */
+/** SQL that is true for an operation with this name, or with this name and number. */
 function isOperation(text: string, value: (v: unknown) => string): string {
   return `${text.includes(':') ? 'operation' : "split_part(operation, ':', 1)"} = ${value(text)}`
 }
 
-/** Notes an attester (lower-case) that has attested nothing in blocks below the first. */
+/** Stores an attester (lower case) that has attested nothing in blocks below `firstBlock`. */
 export function attesterStatement(chain: string, address: string, firstBlock: number): Statement {
   return {
     text: `INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, $3)
