@@ -2,7 +2,7 @@ import { CRS84 } from '../query'
 import type { GivenQuery } from '../http/parameters'
 import { COLLECTION, type Format } from './parameters'
 
-/** The documents of OGC API - Features (OGC 17-069r4, 7), all but the features. */
+/** Documents of OGC API - Features (OGC 17-069r4, 7), except the features. */
 
 export const GEOJSON = 'application/geo+json'
 export const JSON_TYPE = 'application/json'
@@ -15,7 +15,7 @@ export interface Link {
   rel: string
   type: string
   title: string
-  /** Whether the address is a URI template (RFC 6570). */
+  /** True if the address is a URI template (RFC 6570). */
   templated?: true
 }
 
@@ -40,11 +40,11 @@ export const DESCRIPTION =
   'Statements about places that people attested on blockchains (EAS attestations), newest first: who stated it, when, where, and whether it was revoked. ' +
   'A geometry is as it was attested: edges are meant as shortest geodesics on the WGS84 ellipsoid, and nothing is cut at the antimeridian. Records whose geometry cannot be read for certain have none.'
 
-/** The addresses of the service, under the public one. */
+/** Addresses of the documents, under the public base URL. */
 export class OgcAddresses {
   readonly root: string
 
-  /** @param publicBaseUrl no slash at its end */
+  /** @param publicBaseUrl without a trailing slash */
   constructor(publicBaseUrl: string) {
     this.root = `${publicBaseUrl}/ogc`
   }
@@ -66,7 +66,7 @@ export class OgcAddresses {
   }
 }
 
-/** The address with more parameters; commas, colons and slashes stay readable. */
+/** Adds parameters to an address. Commas, colons and slashes stay readable. */
 function withParameters(href: string, parameters: GivenQuery): string {
   const query = Object.entries(parameters).map(
     ([name, value]) =>
@@ -75,7 +75,9 @@ function withParameters(href: string, parameters: GivenQuery): string {
   return query.length ? `${href}${href.includes('?') ? '&' : '?'}${query.join('&')}` : href
 }
 
-/** Links of a document to itself and its other form. The JSON address has `f` only if the request had it. */
+/**
+ * Links of a document to itself and its other format. The JSON address has `f` only if the request had it.
+ */
 export function selfLinks(
   href: string,
   type: string,
@@ -95,7 +97,7 @@ export function selfLinks(
 
 /**
  * Links of a page of features: to itself, its neighbours, and its collection.
- * @param cursor of the next page
+ * @param cursor cursor of the next page
  */
 export function itemsLinks(
   at: OgcAddresses,
@@ -158,9 +160,9 @@ export function landing(
 }
 
 /**
- * The requirements classes of OGC API - Features, and of CQL2, that are implemented, each whole. (Not
- * basic-spatial-functions-plus: its literals include polygons along 180 degrees of a meridian, which have no
- * certain geodesic.)
+ * Requirements classes of OGC API - Features and CQL2 that are implemented, each completely.
+ * (basic-spatial-functions-plus is not among them: its literals include polygons along 180 degrees of a
+ * meridian, which have no certain geodesic.)
  */
 export const CONFORMANCE = [
   ...['core', 'oas30', 'html', 'geojson'].map((name) => `ogcapi-features-1/1.0/conf/${name}`),
@@ -169,7 +171,7 @@ export const CONFORMANCE = [
   ...['advanced-comparison-operators', 'basic-spatial-functions'].map((name) => `cql2/1.0/conf/${name}`),
 ].map((name) => `http://www.opengis.net/spec/${name}`)
 
-/** @param times of the first and the last record */
+/** @param times times of the first and the last record */
 export function collection(
   at: OgcAddresses,
   times: { first: Date; last: Date } | undefined,
@@ -182,7 +184,7 @@ export function collection(
     itemType: 'feature',
     crs: [CRS84],
     extent: {
-      // Attested places may be anywhere, and the extent has to include them all (/req/core/fc-md-extent).
+      // Attested positions may be anywhere, and the extent has to include them all (/req/core/fc-md-extent).
       spatial: { bbox: [[-180, -90, 180, 90]], crs: CRS84 },
       ...(times && {
         temporal: {
@@ -193,11 +195,11 @@ export function collection(
     },
     links: [
       ...links,
-      // Without a query: clients of GeoJSON append parameters and IDs to it.
+      // The address has no query, because clients of GeoJSON append parameters and IDs to it.
       link(at.items, 'items', GEOJSON, 'The records, as GeoJSON'),
       link(`${at.items}?f=html`, 'items', HTML, 'The records, as pages'),
-      // Link relations are compared without regard to case (RFC 8288, 2.1.1); GDAL knows this one as it is
-      // written here.
+      // Link relations are compared without regard to case (RFC 8288, 2.1.1), but GDAL recognizes only this
+      // spelling.
       link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'What a record looks like (JSON Schema)'),
       queryablesLink(at),
     ],

@@ -5,8 +5,8 @@ import { COLLECTION, FEATURE_PATH, ITEMS_QUERY, MATRIX_SET } from './parameters'
 import { SCHEMAS } from './schemas'
 
 /**
- * The definition of the OGC API as OpenAPI 3.0 (OGC 17-069r4, 9), which is what the standard and its clients
- * know; /openapi.json describes everything else in 3.1.
+ * Definition of the OGC API as OpenAPI 3.0 (OGC 17-069r4, 9), the version that the standard and its clients
+ * know. /openapi.json describes everything else in 3.1.
  */
 
 interface Parameter {
@@ -46,7 +46,7 @@ export interface OgcOpenApi {
   }
 }
 
-/** A parameter as OpenAPI 3.0 has it. */
+/** Converts a parameter to OpenAPI 3.0. */
 function parameterOf(name: string, place: 'query' | 'path', property: Schema): Parameter {
   const { description, examples, ...schema } = property as Schema & {
     description: string
@@ -124,7 +124,7 @@ type Operation = readonly [
 ]
 
 const OBJECT = { type: 'object' }
-/** Every path below /ogc, and what its GET answers as JSON; parameters if there are others than `f`. */
+/** Paths below /ogc, with the JSON response of GET. Parameters are listed if there are others than `f`. */
 const OPERATIONS: readonly Operation[] = [
   ['/', 'getLandingPage', 'The landing page: where everything else is', JSON_TYPE, ref('LandingPage')],
   ['/api', 'getApiDefinition', 'This document', OPENAPI, OBJECT],
@@ -190,7 +190,7 @@ const OPERATIONS: readonly Operation[] = [
     OBJECT,
   ],
 ]
-/** Those that ask the database. */
+/** Paths that query the database. */
 const LIVE = /^\/collections(\/[\w-]+(\/items.*)?)?$/
 
 function operationOf([path, operationId, summary, type, schema, parameters = ['f']]: Operation) {
@@ -216,7 +216,7 @@ function operationOf([path, operationId, summary, type, schema, parameters = ['f
   }
 }
 
-/** @param publicBaseUrl no slash at its end */
+/** @param publicBaseUrl without a trailing slash */
 export function ogcOpenApi(publicBaseUrl: string, deploymentName: string): OgcOpenApi {
   return {
     openapi: '3.0.3',
@@ -237,7 +237,7 @@ export function ogcOpenApi(publicBaseUrl: string, deploymentName: string): OgcOp
   }
 }
 
-/** The operations in short, for a page. */
+/** Summaries of the operations, for a page. */
 export function operationsOf({
   paths,
   components,

@@ -5,11 +5,11 @@ import { type Html, html, joined, trusted } from '../http/html'
 import { definitions, list, type Page, page, type Trail } from '../http/pages'
 
 /**
- * The documents of OGC API - Features as HTML 5 pages: all that the JSON says, and all of its links
+ * Documents of OGC API - Features as HTML 5 pages, with all content and all links of the JSON
  * (/req/html/content).
  */
 
-/** A document: what stands on its page, and its links. */
+/** Page of a document: its content and its links. */
 export function documentPage(
   title: string,
   trail: Trail,
@@ -41,7 +41,7 @@ export function collectionBody({ id, description, itemType, crs, extent }: Colle
   })}`
 }
 
-/** A page of features. @param order in words @param box that was asked for */
+/** Page of features. @param order phrase for the order @param box requested box */
 export function itemsPage(
   answer: {
     features: readonly Feature[]
@@ -85,7 +85,7 @@ ${trusted(svg)}<div class="pages">${paging}</div>${joined(details, '\n')}<div cl
   )
 }
 
-/** One feature. */
+/** Page of one feature. */
 export function itemPage(feature: Feature & { links: readonly Link[] }, trail: Trail): Page {
   const self = feature.links.find(({ rel }) => rel === 'self')!.href
   return page(
@@ -95,12 +95,12 @@ export function itemPage(feature: Feature & { links: readonly Link[] }, trail: T
   )
 }
 
-/** A document as it is, after a note. */
+/** Shows a document as JSON, after a note. */
 export function jsonBody(document: object, note?: string): Html {
   return html`${note !== undefined && html`<p>${note}</p>`}<pre>${JSON.stringify(document, null, 2)}</pre>`
 }
 
-/** The definition of the API: its operations in short, then the whole document. */
+/** Body of the page of the API's definition: summaries of its operations, then the whole document. */
 export function apiBody(
   document: { info: { description: string }; paths: object },
   operations: readonly {
@@ -120,7 +120,7 @@ function linkList(title: string, links: readonly Link[]): Html {
   return html`<h2>${title}</h2>${list(links.map((each) => html`${linkTo(each, each.title)} <span class="note">${each.rel}, ${each.type}</span>`))}`
 }
 
-/** A link out of a page; one to JSON says so, as a browser would get a page again. */
+/** Link on a page. A link to JSON gets `f=json`, because a browser would otherwise get HTML again. */
 function linkTo({ href, rel, type }: Link, text: string): Html {
   const to =
     type.includes('json') && !/[?&]f=/.test(href) ? `${href}${href.includes('?') ? '&' : '?'}f=json` : href

@@ -37,13 +37,13 @@ import { MAX_CURSOR_LENGTH, readCursor } from '../http/paging'
 import { NEWEST_FIRST, type Bbox, type TimeSort } from '../store'
 
 /**
- * The parameters of OGC API - Features (OGC 17-069r4, 7.15), and those that filter by a property: each with
- * its documentation and its reader.
+ * Parameters of OGC API - Features (OGC 17-069r4, 7.15), and those that filter by a property: each with its
+ * documentation and its reader.
  */
 
-/** The ID of the tile matrix set. */
+/** ID of the tile matrix set. */
 export const MATRIX_SET = 'WebMercatorQuad'
-/** The collection's ID. */
+/** ID of the collection. */
 export const COLLECTION = 'location-records'
 
 const FORMATS = ['json', 'html'] as const
@@ -57,7 +57,9 @@ function readFormat(text: string, name: string): Format {
   return format
 }
 
-/** Four numbers, or six with heights. Records are on the ellipsoid: any height meets them. */
+/**
+ * Reads four numbers, or six with heights. Records are on the ellipsoid, so any height range includes them.
+ */
 function readBox(text: string): Bbox {
   const numbers = numbersOf(text)
   if (numbers.length !== 4 && numbers.length !== 6)
@@ -75,18 +77,18 @@ function readBox(text: string): Bbox {
   return bboxOf([west, south, east, north])
 }
 
-/** A plus may arrive as a space, or be left out. */
+/** Reads the order. A plus sign may arrive as a space, or be left out. */
 function readSortby(text: string, name: string): TimeSort {
   return readTimeSort(text.replace(/^[+ ]/, ''), name)
 }
 
-/** GDAL writes 1 and 0. */
+/** Reads a boolean. GDAL writes 1 and 0. */
 function readBoolean(text: string, name: string): boolean {
   if (!/^(true|false|1|0)$/i.test(text)) throw invalid(name, 'Expected true or false')
   return /^(true|1)$/i.test(text)
 }
 
-/** @returns lower-case */
+/** @returns the UID in lower case */
 function readUid(text: string, name: string): string {
   const uid = parseUid(text)
   if (uid === undefined) throw invalid(name, 'Expected a UID: 0x and 64 hex digits')
@@ -99,9 +101,9 @@ const DATETIME_HELP =
   'Expected an RFC 3339 time such as 2026-01-31T12:00:00Z, a date, or an interval: 2026-01-01T00:00:00Z/2026-01-31T12:00:00Z, ../2026-01-31T12:00:00Z, 2026-01-01T00:00:00Z/.., 2026-01-01T00:00:00Z/P1M'
 
 /**
- * A time or an interval, both of its ends included (OGC 17-069r4, 7.15.4). Beyond the standard: a date is all
- * of its day in UTC, and one end may be an ISO 8601 duration, which the OGC's test suite sends. The filter's
- * bounds are exclusive, and whole milliseconds.
+ * Reads a time or an interval that includes both of its ends (OGC 17-069r4, 7.15.4). As extensions, a date
+ * covers its whole day in UTC, and one end may be an ISO 8601 duration, which the OGC's test suite sends. The
+ * bounds of the filter are exclusive whole milliseconds.
  */
 function readDatetime(text: string): { after?: Date; before?: Date } {
   const ends = text.split('/')
@@ -123,17 +125,18 @@ function readDatetime(text: string): { after?: Date; before?: Date } {
 }
 
 /**
- * The first and the last millisecond of a time, or of the day that a date is. One between two milliseconds
- * has neither: from is after to.
+ * Returns the first and the last millisecond of a time, or of the whole day for a date. A time between two
+ * milliseconds contains none: `from` is after `to`.
  */
 function parseTime(text: string): { from: number; to: number } {
-  // GDAL writes midnight as a date and a T.
+  // GDAL writes midnight as a date followed by T.
   const [, date, time, minutes = '00:00', seconds = '00', fraction = '', offset = 'Z'] =
     DATE_TIME.exec(text) ?? []
   const day = DateTime.fromISO(date ?? '', { zone: 'utc' })
   if (!day.isValid) throw invalid('datetime', DATETIME_HELP)
   if (time === undefined) return { from: day.toMillis(), to: day.plus({ days: 1 }).toMillis() - 1 }
-  // An unescaped + in a query string arrives as a space. A leap second is the first one of the next minute.
+  // An unescaped + in a query string arrives as a space. A leap second counts as the first second of the next
+  // minute.
   const minute = DateTime.fromISO(`${date}T${minutes}${offset.replace(' ', '+').toUpperCase()}`)
   const at = minute.toMillis() + Number(seconds) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
   return { from: /[1-9]/.test(fraction.slice(3)) ? at + 1 : at, to: at }
@@ -141,7 +144,7 @@ function parseTime(text: string): { from: number; to: number } {
 
 function shifted(from: number, duration: string, direction: 1 | -1): number {
   const parsed = Duration.fromISO(duration.toUpperCase())
-  // Luxon takes an empty one, and negative numbers.
+  // Luxon would accept an empty duration, and negative numbers.
   const end =
     parsed.isValid && /^P[^-]*\d[^-]*$/i.test(duration)
       ? DateTime.fromMillis(from, { zone: 'utc' })[direction === 1 ? 'plus' : 'minus'](parsed)
@@ -166,7 +169,7 @@ const collectionId = parameter({ type: 'string' }, (text) => {
   return text
 })
 
-/** Of every document but the items. */
+/** Query of every document except the items. */
 export const DOCUMENT_QUERY = queryOf(FORMAT)
 export const COLLECTION_PATH = pathOf({
   collectionId,
@@ -179,13 +182,13 @@ export const COLLECTION_PATH = pathOf({
     return text
   }),
 })
-/** An ID is read by the handler: a malformed one is a feature that does not exist. */
+/** The handler reads the ID: a malformed one is a feature that does not exist. */
 export const FEATURE_PATH = pathOf({
   collectionId,
   featureId: textParameter('ID of a feature: `<chain>-<uid>`.', String),
 })
 export const FEATURE_QUERY = queryOf({ include: INCLUDE, ...FORMAT })
-/** GDAL and others filter by parameters that are named as properties. */
+/** GDAL and others filter by parameters named like properties. */
 export const ITEMS_QUERY = queryOf({
   bbox: parameter(
     {
@@ -268,9 +271,9 @@ export const ITEMS_QUERY = queryOf({
   ...FORMAT,
 })
 
-// --- What they mean ---
+// --- Interpretation ---
 
-/** The search of records that a query of items asks for. Throws a RecordsError. */
+/** Converts a query of items into a search of records. Throws a RecordsError for an invalid combination. */
 export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort: TimeSort } {
   const { datetime, cursor, sortby: sort = NEWEST_FIRST, limit, uid, include, ...filters } = query
   const { chain, bbox } = filters
@@ -294,18 +297,18 @@ export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort
   return { ...search, from: read.position }
 }
 
-/** What tells cursors of one order from those of another; the usual one has none. */
+/** Tag that separates cursors of different orders; undefined for the default order. */
 export function cursorTag(sort: TimeSort): string | undefined {
   const isUsual = sort.by === NEWEST_FIRST.by && sort.descending === NEWEST_FIRST.descending
   return isUsual ? undefined : choiceTag({}, sort)
 }
 
-/** The format that is asked for: `f`, else what Accept prefers; JSON where it does not care. */
+/** Chooses the format: `f`, otherwise the preference of Accept, with JSON as the default. */
 export function formatOf({ f }: { f?: Format }, accept: string | undefined): Format {
   return f ?? (prefersHtml(accept) ? 'html' : 'json')
 }
 
-/** The parts of a feature's ID, which is `<chain>-<uid>`; undefined for what can be none. */
+/** Splits a feature's ID, which is `<chain>-<uid>`; undefined if the text cannot be one. */
 export function parseFeatureId(text: string): { chain: string; uid: string } | undefined {
   const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(text) ?? []
   return CHAINS.some(({ slug }) => slug === chain) ? { chain: chain!, uid: uid!.toLowerCase() } : undefined

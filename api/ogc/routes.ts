@@ -70,15 +70,15 @@ interface OgcParts {
   records: RecordSearch
   freshness: Freshness
   clock: () => number
-  /** No slash at its end. */
+  /** Without a trailing slash. */
   publicBaseUrl: string
   deploymentName: string
 }
 
 /**
  * OGC API - Features, Part 1: Core (OGC 17-069r4) with GeoJSON, HTML and OpenAPI 3.0, and Part 3: Filtering
- * (OGC 19-079r2) with CQL2: the records for GIS software, mounted at /ogc. Its own OpenAPI document describes
- * it; the one of the service leaves it out.
+ * (OGC 19-079r2) with CQL2: the records for GIS software, mounted at /ogc. It has its own OpenAPI document.
+ * The document of the service leaves it out.
  */
 export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<void> {
   const { freshness, publicBaseUrl, deploymentName } = parts
@@ -106,7 +106,7 @@ export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<
   itemRoute(scope, parts, at, trail)
 }
 
-/** Pages above a page. */
+/** Breadcrumbs of the pages above a page. */
 interface Above {
   home: Trail[number]
   trail: Trail
@@ -166,7 +166,7 @@ function documentRoutes(
   })
 }
 
-/** The documents of tiles: each is given the links to itself and its other form. */
+/** Routes of the tile documents. `make` receives the links of a document to itself and its other format. */
 function tilesRoutes(
   scope: OgcScope,
   publicBaseUrl: string,
@@ -211,7 +211,9 @@ function collectionRoutes(
   to: TilesAddresses,
   { home, trail }: Above,
 ): void {
-  /** Times of the first and the last record, by the ETag: a client keeps what it gets under a new ETag. */
+  /**
+   * Times of the first and the last record, cached by ETag: clients cache the document under the same ETag.
+   */
   const extents = new Cache<ReturnType<Store['readExtent']>>('extents')
   const extentOf = (etag: string) => extents.of(etag, () => store.readExtent())
 
@@ -242,14 +244,16 @@ function collectionRoutes(
   })
 }
 
-/** A page of features. */
+/** Route of a page of features. */
 function itemsRoute(
   scope: OgcScope,
   { records, clock }: Pick<OgcParts, 'records' | 'clock'>,
   at: OgcAddresses,
   trail: Trail,
 ): void {
-  /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
+  /**
+   * Counts, cached by ETag and filters, so that a client that reads page after page has them counted once.
+   */
   const counts = new Cache<ReturnType<Search['count']>>('counts')
   const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
     const key = `${etag} ${JSON.stringify(filters)}`
@@ -297,7 +301,7 @@ function itemsRoute(
   )
 }
 
-/** One feature. */
+/** Route of one feature. */
 function itemRoute(
   scope: OgcScope,
   { store }: Pick<OgcParts, 'store'>,

@@ -4,12 +4,12 @@ import { LOCATION_RECORD, PROVENANCE_PROPERTIES } from '../formats'
 import { TITLE } from './documents'
 import { COLLECTION } from './parameters'
 
-/** What the documents and features of the OGC API look like, as schemas. */
+/** Schemas of the documents and features of the OGC API. */
 
 const SCHEMA_DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 const array = (items: Schema, more: Schema = {}): Schema => ({ type: 'array', items, ...more })
 
-/** A schema of OpenAPI 3.1 in the words of 3.0. */
+/** Converts a schema of OpenAPI 3.1 to 3.0. */
 function asOpenApi30(schema: Schema): Schema {
   const {
     type,
@@ -34,7 +34,7 @@ function asOpenApi30(schema: Schema): Schema {
 }
 
 const LINKS = array(ref('Link'))
-/** Components of the definition of the API. */
+/** Components of the API's definition. */
 export const SCHEMAS: Record<string, Schema> = {
   Link: object(
     'A link (RFC 8288).',
@@ -136,12 +136,12 @@ export const SCHEMAS: Record<string, Schema> = {
   Exception: asOpenApi30(SHARED_COMPONENTS.RecordsError!),
 }
 
-/** A property of records without null: a property that is null counts as missing. */
+/** Removes null from the schema of a property, because a property that is null counts as missing. */
 function withoutNull({ type, ...schema }: Schema): Schema {
   return { type: Array.isArray(type) ? (type as string[])[0] : type, ...schema }
 }
 
-/** A feature of the collection as JSON Schema, which GDAL takes the types of fields from. */
+/** JSON Schema of a feature of the collection, from which GDAL reads the types of fields. */
 export function featureSchema(id: string): Schema {
   return {
     $schema: SCHEMA_DIALECT,
@@ -165,11 +165,11 @@ export function featureSchema(id: string): Schema {
   }
 }
 
-/** Queryables that are no properties of a record. */
+/** Queryables that are not properties of a record. */
 const OTHER_QUERYABLES: Readonly<Record<string, Schema>> = {
   id: { type: 'string', description: 'ID of the feature: `<chain>-<uid>`.', 'x-ogc-role': 'id' },
   schema: text('UID of the location schema.', UID),
-  // QGIS recognises the reference, and the standard's successors the format.
+  // QGIS recognizes the `$ref`, and successors of the standard the format.
   geometry: {
     $ref: 'https://geojson.org/schema/Geometry.json',
     format: 'geometry-any',
@@ -178,7 +178,7 @@ const OTHER_QUERYABLES: Readonly<Record<string, Schema>> = {
   },
 }
 
-/** What a filter may name, as JSON Schema (OGC 19-079r2, 6). */
+/** JSON Schema of the properties that a filter may name (OGC 19-079r2, 6). */
 export function queryablesSchema(id: string): Schema {
   const titleOf = (name: string) => name[0]!.toUpperCase() + name.slice(1).replaceAll('_', ' ')
   const properties: Readonly<Record<string, Schema>> = LOCATION_RECORD.properties

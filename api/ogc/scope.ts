@@ -7,9 +7,9 @@ import { COLLECTION_PATH, DOCUMENT_QUERY, formatOf, type Format } from './parame
 import { type Page, sendPage } from '../http/pages'
 import { RecordsError } from '../http/problems'
 
-/** A document in both of its forms. */
+/** Document in both of its formats. */
 export interface Answer {
-  /** Of the JSON form. */
+  /** Media type of the JSON format. */
   type: string
   links: readonly Link[]
   json: () => string
@@ -17,21 +17,21 @@ export interface Answer {
 }
 type DocumentQuery = typeof DOCUMENT_QUERY.static
 
-/** The routes of /ogc: documents in both forms, with their ETags. */
+/** Registers the routes of /ogc: documents in both formats, with their ETags. */
 export class OgcScope {
   constructor(
     private readonly app: FastifyInstance,
     readonly freshness: Freshness,
-    /** Part of every ETag: an answer depends on it too, not on the records alone. */
+    /** Part of every ETag, because a response depends on the edition and not on the records alone. */
     private readonly edition: string,
   ) {}
 
-  /** Names a form of a document among those of its address. */
+  /** Identifies one format of a document at its address, for ETags. */
   variant(format: Format): string {
     return `${format}-${this.edition}`
   }
 
-  /** GET and HEAD of an address; any other method is refused. */
+  /** Registers GET and HEAD for a path; rejects any other method. */
   get<Query extends DocumentQuery, Params>(
     path: string,
     schema: { querystring: TUnsafe<Query>; params?: TUnsafe<Params> },
@@ -51,7 +51,7 @@ export class OgcScope {
     })
   }
 
-  /** A document that changes with the deployment only. */
+  /** Registers a document that changes only with the deployment. */
   fixed(
     path: string,
     type: string,
@@ -68,7 +68,7 @@ export class OgcScope {
     })
   }
 
-  /** A document that changes with the records; it is given their ETag. */
+  /** Registers a document that changes with the records. `make` receives their ETag. */
   live(path: string, make: (format: Format, given: GivenQuery, etag: string) => Promise<Answer>): void {
     this.get(path, documentSchema(path), async (request, reply) => {
       const format = formatOf(request.query, request.headers.accept)
@@ -78,7 +78,7 @@ export class OgcScope {
   }
 }
 
-/** What a document can be asked; in a path with a collection or a tile matrix set, that it is ours. */
+/** Schema of a document's request. Checks the IDs of a collection or a tile matrix set in the path. */
 function documentSchema(path: string) {
   return {
     querystring: DOCUMENT_QUERY,
@@ -86,7 +86,7 @@ function documentSchema(path: string) {
   }
 }
 
-/** Sends a document in the form that was asked for. */
+/** Sends a document in the requested format. */
 export function send(reply: FastifyReply, format: Format, { type, links, json, html }: Answer): FastifyReply {
   reply
     .header('x-content-type-options', 'nosniff')
@@ -94,12 +94,13 @@ export function send(reply: FastifyReply, format: Format, { type, links, json, h
       'link',
       links.map(({ href, rel, type: linked }) => `<${href}>; rel="${rel}"; type="${linked}"`).join(', '),
     )
-  // As bytes: Fastify adds a charset to the type of a text, and quotes that GDAL does not recognise.
+  // Sent as bytes, because Fastify would add a charset to the type of a text, and quotes that GDAL does not
+  // recognize.
   if (format === 'json') return reply.type(type).send(Buffer.from(json()))
   return sendPage(reply, html())
 }
 
-/** The service changes nothing by HTTP. */
+/** Rejects methods that would change data: the service is read-only over HTTP. */
 async function onlyReading({ method }: FastifyRequest, reply: FastifyReply): Promise<void> {
   reply.header('allow', 'GET, HEAD')
   throw new RecordsError('method-not-allowed', `${method} is not possible here; use GET`)

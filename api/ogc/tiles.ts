@@ -4,18 +4,18 @@ import { CRS84 } from '../query'
 import { MATRIX_SET, type Format } from './parameters'
 
 /**
- * The documents of OGC API - Tiles, Part 1: Core (OGC 20-057), and of its tile matrix set (OGC 17-083r4).
- * They lead to the tiles of /tiles.
+ * Documents of OGC API - Tiles, Part 1: Core (OGC 20-057), and of its tile matrix set (OGC 17-083r4). They
+ * link to the tiles of /tiles.
  */
 
 const RELATION = 'http://www.opengis.net/def/rel/ogc/1.0'
 const WEB_MERCATOR = 'http://www.opengis.net/def/crs/EPSG/0/3857'
 const MATRIX_SET_URI = `http://www.opengis.net/def/tilematrixset/OGC/1.0/${MATRIX_SET}`
 const MATRIX_SET_TITLE = 'Web Mercator quadtree'
-/** Half the width of the world in Web Mercator, metres: pi times the equatorial radius of WGS84. */
+/** Half the width of the world in Web Mercator, in metres: pi times the equatorial radius of WGS84. */
 const HALF_WORLD = Math.PI * 6_378_137
 const TILE_PIXELS = 256
-/** A pixel is taken to be 0.28 mm wide (OGC 17-083r4, 6.1). */
+/** Metres. The standard defines a pixel as 0.28 mm wide (OGC 17-083r4, 6.1). */
 const PIXEL_METERS = 0.00028
 
 export const TILES_CONFORMANCE = [
@@ -100,7 +100,7 @@ export function tilesets(to: TilesAddresses, links: Link[], format: Format) {
   }
 }
 
-/** @param publicBaseUrl no slash at its end */
+/** @param publicBaseUrl without a trailing slash */
 export function tileset(
   to: TilesAddresses,
   at: OgcAddresses,
