@@ -26,7 +26,7 @@ import type { Bbox } from '../store/model'
 import { PublishedViews } from './sql'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Raw GraphQL on a large database: results, query plans and refusals. */
+/** Raw GraphQL on a large database: results, query plans and rejections. */
 
 type Json = any
 const COUNT = 30_000
@@ -91,7 +91,7 @@ async function serve({
   // As in api/server.ts.
   server.setValidatorCompiler(() => () => true)
   server.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
-  // Bodies that are large enough for a worker are refused earlier.
+  // Bodies that are large enough for a worker are rejected earlier.
   guardRequests(server, 28_000, undefined)
   await openToAllOrigins(server)
   await server.register(
@@ -111,12 +111,12 @@ async function serve({
 interface Answer {
   status: number
   data: Json
-  /** The messages of all errors. */
+  /** Messages of all errors. */
   errors: string[]
   headers: Json
 }
 
-/** Sends a request, and checks that its answer has GraphQL's form and shows no internals. */
+/** Sends a request, and checks that its response has GraphQL's form and shows no internals. */
 async function post(
   payload: unknown,
   {
@@ -149,7 +149,7 @@ async function post(
 }
 const ask = (query: string, variables?: object, options?: Parameters<typeof post>[1]) =>
   post({ query, ...(variables && { variables }) }, options)
-/** The data of a query that has no errors. */
+/** Data of a query that has no errors. */
 const data = async (query: string, variables?: object): Promise<Json> => {
   const answer = await ask(query, variables)
   expect(answer).toMatchObject({ status: 200, errors: [] })
@@ -158,7 +158,7 @@ const data = async (query: string, variables?: object): Promise<Json> => {
 const proverOf = (i: number) => `0x${i.toString(16).padStart(4, '0')}`.padEnd(42, 'a')
 
 describe('results', () => {
-  test('records equal those of the Records API in all fields, with the stored geometry', async () => {
+  test('returns the same records as the Records API in all fields, with the stored geometry', async () => {
     const { locationRecords } = await data(`{ locationRecords(first: 20) { nodes {
       uid chain prover subject timestamp eventTimestamp srs locationType location longitude latitude recipeTypes recipePayloads mediaTypes mediaData memo revoked createdAt updatedAt problem geometry } } }`)
     const expected = await store.listRecords({ limit: 20, offset: 0 })
@@ -177,7 +177,7 @@ describe('results', () => {
     expect(locationRecords.nodes).toHaveLength(20)
   })
 
-  test('a location type in any letter case, and times in all forms of the Records API', async () => {
+  test('accepts a location type in any letter case, and times in all forms of the Records API', async () => {
     const count = async (filter: string): Promise<number> =>
       (
         (await data(`{ locationRecords(first: 1, filter: ${filter}) { totalCount } }`)).locationRecords as {
@@ -195,7 +195,7 @@ describe('results', () => {
       expect([form, await count(`{ timestamp: { greaterThanOrEqualTo: "${form}" } }`)]).toEqual([form, later])
   })
 
-  test('a bbox finds what the Records API finds: across the antimeridian, at the poles, without width', async () => {
+  test('finds the same records in a bbox as the Records API: across the antimeridian, at the poles, without width', async () => {
     const seed = 20_261_121
     const random = seededRandom(seed)
     const corner = (range: number, round: number) => Math.round((random() * 2 - 1) * range * round) / round
@@ -226,7 +226,7 @@ describe('results', () => {
     }
   })
 
-  test('words of the memo and attributes find what the Records API finds', async () => {
+  test('finds the same records by words of the memo and by attributes as the Records API', async () => {
     for (const filter of [
       { memo: 'tow WATER', attributes: '{"asset":{"id":"pump-100"}}' },
       { attributes: '{"asset":{}}' },
@@ -244,7 +244,7 @@ describe('results', () => {
     }
   })
 
-  test('addresses, UIDs and chains are found in any letter case; lists and ranges', async () => {
+  test('finds addresses, UIDs and chains in any letter case, by lists and by ranges', async () => {
     const upper = (hex: string) => `0x${hex.slice(2).toUpperCase()}`
     const { a, b, c, d, e, f } = await data(`{
       a: locationRecords(filter: { prover: { equalTo: "${upper(proverOf(7))}" } }) { totalCount }
@@ -276,7 +276,7 @@ describe('results', () => {
     expect([e.totalCount, f.totalCount]).toEqual([0, 0])
   })
 
-  test('one record by its chain and UID, or its id, in any letter case; a missing one is null', async () => {
+  test('returns one record by its chain and UID, or its ID, in any letter case, and null for a missing one', async () => {
     const found =
       await data(`{ a: locationRecordByChainAndUid(chain: "CELO", uid: "0x${uidOf(255).slice(2).toUpperCase()}") { id events { nodes { id } } } b: locationRecordById(id: "celo-${uidOf(255)}") { id }
       c: locationRecordById(id: "celo-${uidOf(254)}") { id } d: attestationEventById(id: "celo-000000000255-000000") { locationRecord { id } } }`)
@@ -290,7 +290,7 @@ describe('results', () => {
   })
 
   test.each(['first', 'last'] as const)(
-    'pages by %s contain each record once, in order, also when many have the same time',
+    'returns each record once in pages by %s, in order, also if many have the same time',
     async (way) => {
       const filter = `filter: { prover: { in: [${[1, 2, 3].map((i) => `"${proverOf(i)}"`).join(', ')}] } }`
       const seen: string[] = []
@@ -321,7 +321,7 @@ describe('results', () => {
     },
   )
 
-  test('offsets, OLDEST_FIRST, empty pages, and pages without some of their fields', async () => {
+  test('supports offsets, OLDEST_FIRST, empty pages, and pages without some of their fields', async () => {
     const it =
       await data(`{ a: locationRecords(first: 2, offset: 3) { nodes { uid } pageInfo { hasPreviousPage } } b: locationRecords(first: 2, orderBy: OLDEST_FIRST) { nodes { uid } } c: locationRecords(first: 0) { nodes { uid } pageInfo { hasNextPage } totalCount }
       d: locationRecords(first: 2) { pageInfo { hasNextPage } } e: locationRecords(first: 2) { nodes { __typename } } f: locationRecords { nodes { uid } } g: locationRecords { totalCount } h: locationRecords(last: 1) { nodes { uid } pageInfo { hasPreviousPage hasNextPage } } }`)
@@ -341,7 +341,7 @@ describe('results', () => {
     expect(it.h).toEqual({ nodes: [it.b.nodes[0]], pageInfo: { hasPreviousPage: true, hasNextPage: false } })
   })
 
-  test('a count stops at 100,000, and says so', async () => {
+  test('stops a count at 100,000, and reports that it is not exact', async () => {
     const { all, some } = await data(
       '{ all: attestationEvents(first: 1) { totalCount again: totalCount totalCountIsExact } some: attestationEvents(filter: { chain: { equalTo: "celo" } }, first: 1) { totalCount totalCountIsExact } }',
     )
@@ -444,7 +444,7 @@ describe('plans', () => {
       `attestationEvents(filter: { attester: { equalTo: "${proverOf(7)}" } }) { nodes { id locationRecord { uid } } }`,
       /"IDX_bf998ceee9cc5a49987aeb7d3f"/,
     ],
-  ])('%s: by an index, through the view', async (_, query, plan) => {
+  ])('uses an index through the view: %s', async (_, query, plan) => {
     let lines = ''
     const { errors } = await views.read(new AbortController().signal, async (pgClient) =>
       execute({
@@ -587,7 +587,7 @@ describe('requests refused before execution', () => {
     expect(performance.now() - started).toBeLessThan(20_000)
   })
 
-  test('variables and fragments may have names that JavaScript objects inherit', async () => {
+  test('allows variables and fragments with names that JavaScript objects inherit', async () => {
     for (const name of ['constructor', 'toString', 'hasOwnProperty'])
       expect(
         await ask(
@@ -597,7 +597,7 @@ describe('requests refused before execution', () => {
       ).toMatchObject({ status: 200, errors: [], data: { locationRecords: { nodes: [{}, {}] } } })
   })
 
-  test('limits apply to variables, their defaults and null', async () => {
+  test('applies limits to variables, their defaults and null', async () => {
     const query =
       'query ($first: Int = 1000, $events: Int) { locationRecords(first: $first) { nodes { events(first: $events) { nodes { id } } } } }'
     expect((await ask(query)).errors[0]).toContain('more than 10000 rows')
@@ -635,7 +635,7 @@ describe('requests refused before execution', () => {
     ['a bbox of nothing', '{ bbox: [] }'],
     ['no words', '{ memoWords: "--" }'],
     ['attributes that are none', '{ attributes: "[1]" }'],
-  ])('a filter that could find nothing: %s', async (_, filter) => {
+  ])('rejects a filter that could find nothing: %s', async (_, filter) => {
     expect(await ask(`{ locationRecords(filter: ${filter}) { totalCount } }`)).toMatchObject({
       status: 200,
       data: { locationRecords: null },
@@ -657,7 +657,7 @@ describe('requests refused before execution', () => {
       '0000-01-01T00:00:00+00:00',
       '2026-01-01T25:00:00.123456+00:00',
     ].map((time) => Buffer.from(JSON.stringify(['NEWEST_FIRST', [time, 'celo-0x1']])).toString('base64')),
-  ])('a cursor that is none: %.30s', async (cursor) => {
+  ])('rejects an invalid cursor: %.30s', async (cursor) => {
     expect(
       await ask('query ($cursor: Cursor) { locationRecords(after: $cursor) { totalCount } }', { cursor }),
     ).toMatchObject({
@@ -666,7 +666,7 @@ describe('requests refused before execution', () => {
     })
   })
 
-  test('malformed requests are refused', async () => {
+  test('rejects malformed requests', async () => {
     const refused = async (payload: unknown, headers?: object) => {
       const { status, errors } = await post(payload, { headers })
       return [status, errors[0]]
@@ -696,7 +696,7 @@ describe('requests refused before execution', () => {
     ])
   })
 
-  test('GET, other methods and other paths', async () => {
+  test('rejects GET, other methods and other paths', async () => {
     const get = async (method: 'GET' | 'PUT' | 'DELETE' | 'HEAD', url: string) => {
       const { statusCode, headers, body } = await app.inject({ method, url })
       return [statusCode, headers.allow, body && Object.keys(JSON.parse(body))]
@@ -708,7 +708,7 @@ describe('requests refused before execution', () => {
     expect(await get('GET', '/graphql/graphiql/..%2f..%2fpackage.json')).toEqual([404, undefined, ['errors']])
   })
 
-  test('queries that are expensive to validate are checked fast: overlapping fields or fragments, many errors', async () => {
+  test('checks queries that are expensive to validate fast: overlapping fields or fragments, many errors', async () => {
     const duplicates = `{ locationRecords { nodes { ${'uid '.repeat(590)} } } }`
     const nested = (depth: number): string =>
       depth === 0
@@ -725,7 +725,7 @@ describe('requests refused before execution', () => {
 })
 
 describe('responses', () => {
-  test('application/graphql-response+json is sent if accepted; unknown fields of the request are ignored', async () => {
+  test('sends application/graphql-response+json if accepted, and ignores unknown fields of the request', async () => {
     const specified = await post(
       {
         query: 'query A { __typename } query B { locationRecords(first: 0) { totalCount } }',
@@ -746,7 +746,7 @@ describe('responses', () => {
     })
   })
 
-  test("GraphiQL's introspection query works; the schema has only queries, filtered by equality, lists and ranges", async () => {
+  test("supports GraphiQL's introspection query, with queries only, filtered by equality, lists and ranges", async () => {
     for (const options of [
       { descriptions: true },
       { descriptions: true, specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true },
@@ -826,7 +826,7 @@ describe('responses', () => {
     }
   })
 
-  test('queries count for the rate limit; preflights and the GraphiQL page do not', async () => {
+  test('counts queries for the rate limit, but not preflights and the GraphiQL page', async () => {
     const limited = await serve({ perHour: 2 })
     for (let i = 0; i < 4; i++) {
       const preflight = await limited.inject({
@@ -862,7 +862,7 @@ describe('responses', () => {
     await limited.close()
   })
 
-  test('GraphiQL loads from our origin only, and its CSP allows no other, with or without a trailing slash', async () => {
+  test('loads GraphiQL from its own origin only, which its CSP enforces, with or without a trailing slash', async () => {
     for (const url of ['/graphql', '/graphql/', '/graphql?x=1']) {
       const page = await app.inject({ url, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
       expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
@@ -885,7 +885,7 @@ describe('responses', () => {
 })
 
 describe('database permissions', () => {
-  test('the role reads the two views and nothing else', async () => {
+  test('lets the role read the published views and nothing else', async () => {
     const client = new Client({ connectionString: database.url })
     await client.connect()
     const under = async (sql: string) => {
@@ -918,7 +918,7 @@ describe('database permissions', () => {
     await client.end()
   })
 
-  test('statements run in a read-only transaction under that role, and leave no session settings', async () => {
+  test('runs statements in a read-only transaction under that role, and leaves no session settings', async () => {
     const views = new PublishedViews(database.url, () => {}, false)
     expect(await views.open()).toEqual({ role: 'published_reader' })
     const state = `SELECT current_user AS who, current_setting('transaction_read_only') AS only, current_setting('statement_timeout') AS patience, current_setting('TimeZone') AS zone, current_setting('jit') AS jit, current_setting('max_parallel_workers_per_gather') AS workers`
@@ -943,7 +943,7 @@ describe('database failures', () => {
     warn: ({ reason, warning }: Json, text: string) => void seen.push(`${text}: ${reason ?? warning}`),
   })
 
-  test('without a database it answers 503, and logs the reason once', async () => {
+  test('returns 503 without a database, and logs the reason once', async () => {
     const kept = quiet()
     const gone = new PublishedGraphql(
       new PublishedViews('postgres://nobody@127.0.0.1:1/none', () => {}, false),
@@ -963,7 +963,7 @@ describe('database failures', () => {
     await gone.close()
   })
 
-  test('it is ready once the database is migrated; an internal error is masked, and its connection is reused', async () => {
+  test('becomes ready once the database is migrated; masks an internal error, and reuses its connection', async () => {
     const own = await createMigratedDatabase()
     const client = new Client({ connectionString: own.url })
     await client.connect()
@@ -1018,13 +1018,13 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
         `SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'graphql' AND state = 'active' AND datname = current_database()`,
       )
     )[0]!.n
-  /** Waits until so many statements run. They are cancelled after three seconds. */
+  /** Waits until `count` statements run. They are cancelled after three seconds. */
   const untilRunning = async (count: number) => {
     while ((await running()) !== count) await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const SLOW = '{ locationRecords(first: 1) { totalCount } }'
 
-  test('a statement is cancelled after 3 seconds, with advice; the fields after it fail without a statement', async () => {
+  test('cancels a statement after 3 seconds, with advice, and fails the fields after it without a statement', async () => {
     await lock()
     const answer = await ask(
       '{ locationRecords(first: 1) { totalCount } attestationEvents(first: 1) { nodes { kind } } }',
@@ -1038,7 +1038,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
   })
 
-  test('the statements of a request are cancelled after 5 seconds in total', async () => {
+  test('cancels the statements of a request after 5 seconds in total', async () => {
     const views = new PublishedViews(database.url, () => {}, false)
     await views.open()
     const sleeps = await views.read(new AbortController().signal, (runner) =>
@@ -1051,7 +1051,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await views.close()
   })
 
-  test('a request times out on its own clock; its statement is cancelled, and its slot released', async () => {
+  test('times out a request on its own clock, cancels its statement, and releases its slot', async () => {
     const hasty = await serve({ answerMs: 800 })
     await lock()
     const first = ask(SLOW, undefined, { to: hasty })
@@ -1070,7 +1070,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await hasty.close()
   })
 
-  test('many concurrent queries of one client wait, then are refused; other clients are answered', async () => {
+  test('queues, then rejects many concurrent queries of one client, and serves other clients', async () => {
     await lock()
     const greedy = Array.from({ length: 14 }, () => ask(SLOW))
     await untilRunning(2)
@@ -1078,7 +1078,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     expect(
       await ask('{ attestationEvents(first: 1) { nodes { kind } } }', undefined, { from: '10.0.0.2' }),
     ).toMatchObject({ status: 200, errors: [] })
-    // The five pairs of the greedy client take fifteen.
+    // The five pairs of the greedy client take fifteen seconds.
     expect(performance.now() - started).toBeLessThan(10_000)
     const crowd = Array.from({ length: 40 }, (_, i) => ask(SLOW, undefined, { from: `10.0.1.${i}` }))
     await untilRunning(4)
@@ -1095,7 +1095,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     expect(crowded.filter(({ status }) => status === 200).length).toBe(2 + 24)
   })
 
-  test('after a disconnect no more statements start', async () => {
+  test('starts no more statements after a disconnect', async () => {
     const own = await serve()
     await own.listen({ port: 0, host: '127.0.0.1' })
     const { port } = own.server.address() as { port: number }
@@ -1113,13 +1113,13 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     expect(await left).toBe('left')
     const started = performance.now()
     await untilRunning(0)
-    // The ten together would take thirty.
+    // The ten together would take thirty seconds.
     expect(performance.now() - started).toBeLessThan(20_000)
     await release()
     await own.close()
   })
 
-  test('when the server ends a connection, the query gets unavailable and the connection is replaced', async () => {
+  test('returns an unavailable error if the server ends a connection, and replaces the connection', async () => {
     await lock()
     const cut = ask(SLOW)
     await untilRunning(1)
@@ -1136,7 +1136,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await expect.poll(() => ask(SLOW)).toMatchObject({ status: 200, errors: [] })
   })
 
-  test('when a connection is lost between two statements, the query gets unavailable', async () => {
+  test('returns an unavailable error if a connection is lost between two statements', async () => {
     const views = new PublishedViews(database.url, () => {}, false)
     await views.open()
     const read = views.read(new AbortController().signal, async (runner) => {
@@ -1152,7 +1152,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await views.close()
   })
 
-  test('an answer that is too large is refused while it arrives, and the next query is answered', async () => {
+  test('rejects a response that is too large while it arrives, and serves the next query', async () => {
     await rows(
       database.url,
       `UPDATE location_record SET media_data = ARRAY[(SELECT string_agg(md5(i::text), '') FROM generate_series(1, 32000) AS i)] WHERE id IN (SELECT id FROM location_record ORDER BY timestamp DESC LIMIT 18)`,
@@ -1170,7 +1170,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     ).toHaveLength(18)
   })
 
-  test('it reads under the role if the login may set it; else it refuses, or uses its own read-only login', async () => {
+  test('reads under the role if the login may set it, otherwise rejects, or uses its own read-only login', async () => {
     const name = `login_${database.url.slice(-12)}`
     await rows(database.url, `CREATE ROLE ${name} LOGIN PASSWORD 'x'`)
     const url = new URL(database.url)

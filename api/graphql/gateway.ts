@@ -9,14 +9,14 @@ import { RequestError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { workOf } from '../http/work'
 
-/** What GraphQL over HTTP queries: the published views, or the squid's entities. */
+/** Executor of GraphQL over HTTP: the published views, or the squid's entities. */
 export interface GraphqlBackend {
   /** Throws an UnavailableError while the schema is not built yet. */
   schema(): GraphQLSchema
   readonly rowsOf: RowsOf
   /**
-   * Runs a checked query. Starts no statement after the signal is aborted. Its errors may hold internals: the
-   * gateway masks them.
+   * Runs a checked query. Starts no statement after the signal is aborted. Its errors may contain internals,
+   * which the gateway masks.
    */
   run(query: CheckedQuery, variables: Record<string, unknown>, signal: AbortSignal): Promise<ExecutionResult>
 }
@@ -25,21 +25,24 @@ export interface GraphqlParts {
   backend: GraphqlBackend
   counter: RequestCounter
   rateLimitPerHour: number
-  /** What GraphiQL opens with. */
+  /** Queries that GraphiQL opens with. */
   examples: string
-  /** Time limit of an answer in milliseconds, other than ANSWER_MS: for tests. */
+  /** Time limit of a response in milliseconds, for tests. Default: ANSWER_MS. */
   answerMs?: number
 }
 
-/** Largest body in bytes. A usual query with its variables has a tenth of it. */
+/** Largest body in bytes. A typical query with its variables has a tenth of it. */
 const BODY_LIMIT = 65_536
-/** Time limit of an answer, waiting for a slot included: enough for a few statements of up to 3 s. */
+/**
+ * Time limit of a response in milliseconds, including the wait for a slot: enough for a few statements of up
+ * to 3 s.
+ */
 const ANSWER_MS = 10_000
 /** Queries that run at once: one for each connection, at most half of them for one client. */
 const SLOTS = { all: 4, each: 2, waiting: 32, waitingEach: 8 }
 const RETRY_AFTER_SECONDS = 5
 
-/** The request is answered by this HTTP status and no data. */
+/** Error that is returned with this HTTP status and without data. */
 class GraphqlRequestError extends Error {
   constructor(
     readonly statusCode: number,
@@ -51,9 +54,9 @@ class GraphqlRequestError extends Error {
 }
 
 /**
- * GraphQL over HTTP, at the scope's own path: POST takes JSON, GET answers a browser with GraphiQL. Every
- * answer has GraphQL's form. A query that was executed has status 200, with its errors in the answer; one
- * that was not has a status from 400.
+ * GraphQL over HTTP, at the scope's own path: POST accepts JSON, GET returns GraphiQL to a browser. Every
+ * response has GraphQL's form. An executed query has status 200, with its errors in the response. A query
+ * that was not executed has a status of 400 or more.
  */
 export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): Promise<void> {
   const { backend, counter, rateLimitPerHour, examples } = parts
@@ -98,7 +101,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
         )
         if (unavailable) throw unavailable.originalError!
         const { data, errors } = result
-        // The variables do not fit their types: nothing was executed.
+        // The variables do not fit their types, so nothing was executed.
         if (data === undefined) reply.status(400)
         return send(request, reply, {
           ...(errors && { errors: errors.map((error) => publicError(error, request)) }),
@@ -110,7 +113,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
 }
 
 /**
- * Runs a query once it has a slot. Rejects after the time limit, or when the client disconnects; the slot
+ * Runs a query once it has a slot. Rejects after the time limit, or when the client disconnects. The slot
  * stays taken until the database has finished.
  */
 async function answered(
@@ -137,7 +140,7 @@ async function answered(
       spend(performance.now() - began)
       end()
     })
-    // After a time-out nobody awaits it.
+    // Prevents an unhandled rejection: after a timeout nothing awaits it.
     running.catch(() => {})
     return await Promise.race([
       running,
@@ -148,7 +151,7 @@ async function answered(
   }
 }
 
-/** The error of a query for which there is no slot. */
+/** Error for a query that gets no slot. @param isOwn true if the client's own queries fill the queue */
 function refusal(isOwn: boolean): GraphqlRequestError {
   const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
   return isOwn
@@ -170,7 +173,7 @@ interface GraphqlRequest {
   variables: Record<string, unknown>
 }
 
-/** The request of GraphQL over HTTP. Other fields, such as `extensions`, are ignored. */
+/** Reads a GraphQL-over-HTTP request. Ignores other fields, such as `extensions`. */
 function readBody(body: unknown): GraphqlRequest {
   if (Array.isArray(body)) throw new RequestError('One query a request: batches are not answered.')
   if (typeof body !== 'object' || body === null)
@@ -188,7 +191,7 @@ function readBody(body: unknown): GraphqlRequest {
   }
 }
 
-/** An error of an executed query as the client sees it: internal errors are logged and masked. */
+/** Formats an error of an executed query for the client. Logs and masks internal errors. */
 function publicError(error: GraphQLError, request: FastifyRequest): object {
   const { originalError: cause } = error
   if (!cause || cause instanceof QueryError || cause instanceof GraphQLError) return formatError(error)
@@ -206,7 +209,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: object): Fas
   return reply.header('vary', 'accept').type(type).send(JSON.stringify(answer))
 }
 
-/** The error handler of GraphQL's scope. */
+/** Error handler of GraphQL's scope. */
 function errorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const [status, errors] = asErrors(error, request, reply)
   return send(request, reply.status(status), { errors })

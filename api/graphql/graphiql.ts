@@ -6,11 +6,11 @@ import { header, HEADER_STYLE, rootOf } from '../http/pages'
 import { graphqlSchemas } from './openapi'
 
 /**
- * GraphiQL with a schema explorer: the build in @subsquid/graphiql-console, in a page of our own. The page's
- * content security policy allows our own origin only.
+ * GraphiQL with a schema explorer: the build in @subsquid/graphiql-console, in a page of this service. The
+ * page's content security policy allows its own origin only.
  */
 
-/** The files of the build, by the names that we serve them under. */
+/** Names under which the files of the build are served. */
 const PARTS = ['runtime.js', 'library.js', 'main.js', 'library.css', 'main.css'] as const
 const FOUND_BY: Readonly<Record<(typeof PARTS)[number], RegExp>> = {
   'runtime.js': /^runtime~main\..*\.js$/,
@@ -33,8 +33,8 @@ html, body { height: 100% } body { display: flex; flex-direction: column; margin
 `
 
 /**
- * GET of the scope's own path: a browser gets the page, which opens with `examples`, other clients what
- * `otherwise` throws. And the files that the page loads.
+ * Routes of the page and its files. GET of the scope's own path returns the page to a browser, opened with
+ * `examples`. For other clients, `otherwise` throws.
  */
 export async function graphiqlRoutes(
   app: FastifyInstance,
@@ -42,7 +42,7 @@ export async function graphiqlRoutes(
   otherwise: (request: FastifyRequest, reply: FastifyReply) => never,
 ): Promise<void> {
   const files = readBuild()
-  // Relative addresses work behind any path prefix of a proxy, with or without a trailing slash.
+  // Relative addresses work behind any path prefix of a reverse proxy, with or without a trailing slash.
   const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(examples)}\n`
   const name = app.prefix.split('/').pop()!
 
@@ -70,7 +70,7 @@ export async function graphiqlRoutes(
   })
 }
 
-/** The build's files by the names of PARTS. Throws if the package lacks one. */
+/** Reads the build's files by the names of PARTS. Throws if the package lacks one. */
 function readBuild(): ReadonlyMap<string, Buffer> {
   const folder = path.join(
     path.dirname(require.resolve('@subsquid/graphiql-console/package.json')),

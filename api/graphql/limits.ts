@@ -23,7 +23,7 @@ import {
 } from 'graphql'
 import { SchemaMetaFieldDef, TypeMetaFieldDef } from 'graphql'
 
-/** Client error: the query, or an argument of it, is refused. The message is sent to the client. */
+/** Client error: the query, or an argument of it, is rejected. The message is sent to the client. */
 export class QueryError extends Error {}
 
 /**
@@ -44,20 +44,23 @@ const QUERY_LIMITS = {
   /** Nested fields: a record, its events, their record, its events. */
   depth: 9,
   /**
-   * Nested fields of introspection: types have fields have arguments have types, which may be lists of lists.
+   * Nested fields of introspection: types have fields with arguments with types, which may be lists of lists.
    */
   introspectionDepth: 20,
-  /** Rows that an answer may have: the sizes of nested pages multiply. */
+  /** Rows that a response may have: the sizes of nested pages multiply. */
   cost: 10_000,
-  /** Validation errors that one answer lists. */
+  /** Validation errors that one response lists. */
   errors: 10,
 } as const
 
-/** Largest page, default page, default page of a relation, in rows; largest offset. */
+/**
+ * Rows of the largest page, of the default page, and of the default page of a relation; and the largest
+ * offset.
+ */
 export const PAGE_LIMITS = { rows: 1_000, default: 100, ofRelation: 10, offset: 10_000 } as const
 /**
- * Cost of a total count, in rows, at least: it reads up to a hundred thousand rows (sql-pages.ts). Nested in
- * a page, each row has a count of its own, of few rows.
+ * Minimum cost of a total count, in rows: it reads up to a hundred thousand rows (sql-pages.ts). Nested in a
+ * page, each row has its own count of few rows.
  */
 const COUNT_COST = 100
 
@@ -67,8 +70,8 @@ export interface CheckedQuery {
 }
 
 /**
- * How many rows a field can give with these arguments; undefined for a field that gives one. The cost of its
- * own fields is multiplied by it. Throws a QueryError for arguments out of range.
+ * Maximum number of rows that a field can return with these arguments; undefined for a single-row field. It
+ * multiplies the cost of the field's own fields. Throws a QueryError for arguments out of range.
  */
 export type RowsOf = (
   field: GraphQLField<unknown, unknown>,
@@ -144,18 +147,20 @@ function checkText(text: string): void {
 }
 
 /**
- * Counts the fields with all fragments expanded. Throws a QueryError for too many, and for fragment cycles.
+ * Counts the fields with all fragments expanded. Throws a QueryError if there are too many, and for fragment
+ * cycles.
  */
 function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, FragmentDefinitionNode>): void {
   let fields = 0
   const unfold = (set: SelectionSetNode, within: readonly string[]): void => {
     for (const selection of set.selections) {
-      // Nested fragments without fields take time, too: every selection counts.
+      // Every selection counts, because nested fragments without fields take time, too.
       if (++fields > QUERY_LIMITS.fields)
         throw new QueryError(
           `The query asks for more than ${QUERY_LIMITS.fields} fields, fragments unfolded.`,
         )
-      // PostGraphile keeps fields in a plain object: names that objects inherit look like known fields.
+      // PostGraphile stores fields in a plain object, in which names that objects inherit look like known
+      // fields.
       if (selection.kind === 'Field' && selection.alias && selection.alias.value in Object.prototype)
         throw new QueryError(`The alias '${selection.alias.value}' is not possible: choose another.`)
       if (selection.kind === 'FragmentSpread') {
@@ -170,7 +175,7 @@ function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, Fragme
   unfold(root, [])
 }
 
-/** The values of the variables: those that are not given have their defaults. */
+/** Values of the variables, with defaults for those that are missing. */
 function withDefaults(
   operation: OperationDefinitionNode,
   given: Readonly<Record<string, unknown>>,
@@ -184,7 +189,7 @@ function withDefaults(
   )
 }
 
-/** The value of an argument in the query; undefined for a variable that is not given. */
+/** Value of an argument in the query; undefined for a variable that is missing. */
 function valueOf(node: ValueNode, variables: ReadonlyMap<string, unknown>): unknown {
   switch (node.kind) {
     case 'Variable':
@@ -226,7 +231,10 @@ class CostCheck {
     this.walk(operation.selectionSet, this.schema.getQueryType()!, 1, 1)
   }
 
-  /** Fields of a selection, those of its fragments included. @skip and @include are ignored: all count. */
+  /**
+   * Fields of a selection, including those of its fragments. Ignores @skip and @include, so that all fields
+   * count.
+   */
   private fieldsOf(set: SelectionSetNode): FieldNode[] {
     return set.selections.flatMap((selection) => {
       if (selection.kind === 'Field') return [selection]
@@ -284,8 +292,8 @@ class CostCheck {
   }
 
   /**
-   * Introspection can recurse without end: types list fields, fields have types. Lists of types may not be
-   * nested, and aliases are refused, so that no field is answered twice.
+   * Checks introspection, which can recurse endlessly: types list fields, fields have types. Rejects nested
+   * lists of types and aliases, so that no field is returned twice.
    */
   private walkSchema(
     set: SelectionSetNode,
@@ -314,9 +322,7 @@ class CostCheck {
 const COUNTS = new Set(['totalCount', 'totalCountIsExact'])
 const LISTS_OF_TYPES = new Set(['fields', 'inputFields', 'interfaces', 'possibleTypes'])
 
-/**
- * The size of a page by its arguments, `fallback` by default. Throws a QueryError for values out of range.
- */
+/** Size of a page by its arguments, by default `fallback`. Throws a QueryError for values out of range. */
 export function pageRows(args: Readonly<Record<string, unknown>>, fallback: number): number {
   const { first, last, offset } = args
   for (const [name, value, maximum] of [
@@ -324,7 +330,7 @@ export function pageRows(args: Readonly<Record<string, unknown>>, fallback: numb
     ['last', last, PAGE_LIMITS.rows],
     ['offset', offset, PAGE_LIMITS.offset],
   ] as const)
-    // GraphQL itself refuses values that are not numbers.
+    // GraphQL itself rejects values that are not numbers.
     if (typeof value === 'number' && !(value >= 0 && value <= maximum))
       throw new QueryError(
         `${name}: ${value} is not possible; from 0 to ${maximum}.${name === 'offset' ? ' Go on by after: endCursor.' : ''}`,

@@ -1,7 +1,7 @@
 import type { FastifySchema } from 'fastify'
 import { integer, list, object, ref, text, type Schema } from '../http/openapi-components'
 
-/** The OpenAPI 3.1 description of /graphql. The GraphQL schema describes the queries themselves. */
+/** OpenAPI 3.1 description of /graphql. The GraphQL schema describes the queries themselves. */
 
 const place = object('Where in the query.', {
   line: integer('Line, from 1.', { minimum: 1 }),

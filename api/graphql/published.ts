@@ -5,7 +5,7 @@ import { buildPublishedSchema, publishedRows } from './schema'
 import { UnavailableError } from '../http/problems'
 import type { PublishedViews } from './sql'
 
-/** The queries that GraphiQL opens with. */
+/** Queries that GraphiQL opens with. */
 export const PUBLISHED_EXAMPLES = `# Run one of these by its name. Every field is described at the right, under Docs.
 
 # The newest places, and how many there are in all.
@@ -43,12 +43,15 @@ query Revocations {
 }
 `
 
-/** First and longest wait before another attempt to build the schema; it doubles each time. */
+/**
+ * Milliseconds of the first and the longest wait before another attempt to build the schema. The wait doubles
+ * each time.
+ */
 const RETRY_MS = 500
 const LONGEST_RETRY_MS = 30_000
 
 /**
- * Raw GraphQL over the published views. Its schema is built from the database's catalog, in the background:
+ * Raw GraphQL over the published views. It builds its schema from the database's catalog in the background:
  * the API starts without it, and retries while the database is down, not migrated, or does not grant the
  * role.
  */
@@ -68,7 +71,7 @@ export class PublishedGraphql implements GraphqlBackend {
     },
   ) {}
 
-  /** Starts to build the schema; resolves after the first attempt, whether or not it succeeded. */
+  /** Starts to build the schema. Resolves after the first attempt, whether or not it succeeded. */
   start(wait = RETRY_MS): Promise<void> {
     this.starting = this.build().catch((error: Error) => {
       if (this.closed) return

@@ -7,7 +7,7 @@ import { PUBLISHED_SCHEMA } from './sql'
 import { FiltersPlugin, storedValue } from './sql-filters'
 import { OrderPlugin, PageArgumentsPlugin, PageInfoPlugin, PagesPlugin, TotalCountPlugin } from './sql-pages'
 
-/** Columns that hold addresses: stored in lower case, answered with their checksum. */
+/** Columns of addresses: stored in lower case, returned with their checksum. */
 const ADDRESSES = new Set(['prover', 'subject', 'attester', 'recipient'])
 
 interface Scope {
@@ -17,7 +17,10 @@ interface Scope {
 }
 type Inflection = Record<string, (this: Inflection, ...all: unknown[]) => string>
 
-/** `locationRecords` in place of PostGraphile's `allLocationRecords`; no field `query` in the query. */
+/**
+ * Names the list `locationRecords` instead of PostGraphile's `allLocationRecords`, and removes the field
+ * `query` from the root query.
+ */
 const NamesPlugin: Plugin = (builder) => {
   builder.hook('inflection', (inflection) =>
     Object.assign(inflection, {
@@ -33,7 +36,9 @@ const NamesPlugin: Plugin = (builder) => {
   })
 }
 
-/** Times in the Records API's form, addresses with their checksum, keys in any letter case. */
+/**
+ * Returns times in the Records API's form and addresses with their checksum. Accepts keys in any letter case.
+ */
 const ValuesPlugin: Plugin = (builder) => {
   builder.hook('build', (build) => {
     const { pg2GqlMapper, pgSql } = build as unknown as {
@@ -72,7 +77,7 @@ const ValuesPlugin: Plugin = (builder) => {
     ['PublishedValues'],
   )
 }
-/** The OID of `timestamp with time zone`, the same in every Postgres. */
+/** OID of `timestamp with time zone`, the same in every Postgres. */
 const TIMESTAMPTZ = 1184
 
 function checksum(address: string | null): string | null {
@@ -81,7 +86,7 @@ function checksum(address: string | null): string | null {
 
 /** Builds the GraphQL schema of the published views from the database's catalog, which may take a second. */
 export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
-  // Loaded only here: they take as long to load as the rest of the API together.
+  // Loaded only here, because they take as long to load as the rest of the API together.
   const [{ createPostGraphileSchema }, build, buildPg, { default: connectionFilter }] = await Promise.all([
     import('postgraphile'),
     import('graphile-build'),
@@ -101,9 +106,9 @@ export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
       FiltersPlugin,
     ],
     skipPlugins: [
-      // No global object ids, no query within a query.
+      // No global object IDs, no query within a query.
       build.NodePlugin,
-      // Replaced by ours.
+      // Replaced by the plugins above.
       build.StandardTypesPlugin,
       buildPg.PgConnectionArgFirstLastBeforeAfter,
       buildPg.PgOrderAllColumnsPlugin,
@@ -132,7 +137,7 @@ export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
       connectionFilterArrays: false,
       connectionFilterRelations: false,
       connectionFilterLogicalOperators: false,
-      // FiltersPlugin refuses null and empty filters with a clear message.
+      // FiltersPlugin rejects null and empty filters with a clear message.
       connectionFilterAllowNullInput: true,
       connectionFilterAllowEmptyObjectInput: true,
     },

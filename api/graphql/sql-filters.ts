@@ -19,12 +19,12 @@ import { readAttributes, readMemoWords } from '../query'
 import { instantOf as millisecondsOf } from '../http/iso-8601'
 
 /**
- * Filters of the published views: equality, lists, ranges of time, bbox, words of the memo and attributes. No
- * patterns, negations or functions: every filter can use an index. Values are checked, and normalised to the
- * stored form, before they become SQL.
+ * Filters of the published views: equality, lists, ranges of time, bbox, words of the memo and attributes.
+ * There are no patterns, negations or functions, so that every filter can use an index. Values are checked,
+ * and normalized to the stored form, before they become SQL.
  */
 
-/** The filter plugin's operators that are offered, by type. */
+/** Supported operators of the filter plugin, by type. */
 const OPERATORS: Readonly<Record<string, readonly string[]>> = {
   String: ['equalTo', 'in'],
   Boolean: ['equalTo'],
@@ -62,15 +62,15 @@ interface Scope {
 
 type Sql = typeof PgSql
 
-/** A filter beside those by column. It finds the same rows as that of the Records API. */
+/** Filter in addition to those by column. It finds the same rows as the filter of the Records API. */
 interface FurtherFilter {
   description: string
   /** Default: a text. */
   type?: GraphQLInputType
-  /** Throws a QueryError. */
+  /** Throws a QueryError if the value is invalid. */
   condition: (sql: Sql, source: SQL, value: unknown) => SQL
 }
-/** By table. */
+/** Additional filters by table. */
 const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>> = {
   location_record: {
     memoWords: {
@@ -90,13 +90,13 @@ const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>>
         '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
       type: new GraphQLList(new GraphQLNonNull(GraphQLFloat)),
       condition: (sql, source, value) => {
-        // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's
-        // meets nothing.
+        // For a box without width or height, ST_Envelope returns the line or point that it is, whereas
+        // ST_MakeEnvelope returns a polygon that meets nothing.
         const corner = (x: number, y: number) =>
           sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
         const envelope = ([w, s, e, n]: Bbox) =>
           sql.fragment`ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326))`
-        // The same condition as that of the Records API (meets in api/store/sql.ts).
+        // Same condition as `meets` of the Records API (api/store/sql.ts).
         const meets = (shape: SQL, place: SQL) =>
           sql.fragment`(${shape} && ${place} and ST_DWithin(${shape}, ${place}, 0)::int <> 0)`
         const boxes = boxesOf(readBbox(value)).map((box) =>
@@ -116,7 +116,7 @@ const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>>
   },
 }
 
-/** Columns that are compared as the Records API compares them, by an index of an expression. */
+/** Columns that are compared as in the Records API, by an index of an expression. */
 const NAMED: Readonly<Record<string, (sql: Sql, source: SQL, name: string) => SQL>> = {
   // isType in api/store/sql.ts
   locationType: (sql, source, name) => {
@@ -133,7 +133,7 @@ const NAMED: Readonly<Record<string, (sql: Sql, source: SQL, name: string) => SQ
       : sql.fragment`split_part(${source}, ':', 1) = ${sql.value(name)}::text`,
 }
 
-/** The operators that texts have, for a column of NAMED. */
+/** SQL of the text operators, for a column of NAMED. */
 function isNamed(sql: Sql, operands: unknown, is: (name: string) => SQL): SQL {
   const { equalTo, in: listed } = operands as { equalTo?: string; in?: string[] }
   const both = [
@@ -144,8 +144,8 @@ function isNamed(sql: Sql, operands: unknown, is: (name: string) => SQL): SQL {
 }
 
 /**
- * Limits the filter plugin's operators, and checks every value before that plugin makes SQL of it. Loaded
- * after it.
+ * Limits the filter plugin's operators, and checks every value before that plugin converts it to SQL. Must be
+ * loaded after it.
  */
 export const FiltersPlugin: Plugin = (builder) => {
   builder.hook(
@@ -174,7 +174,7 @@ export const FiltersPlugin: Plugin = (builder) => {
         }
         const filter = fieldsOf(value)
         const found = resolve(filter, source, typeName, query, pgType, modifier)
-        // The log's index begins with the chain: without a filter on it, all chains are named.
+        // The log's index begins with the chain, so a filter without a chain names all of them.
         return found && typeName === 'AttestationEventFilter' && filter.uid && !filter.chain
           ? sql.fragment`${found} and ${source}.chain in (${everyChain})`
           : found
@@ -208,7 +208,7 @@ export const FiltersPlugin: Plugin = (builder) => {
   )
 }
 
-/** The fields of a filter. Throws a QueryError for null and empty ones: they would filter nothing. */
+/** Fields of a filter. Throws a QueryError for null and empty ones, which would filter nothing. */
 function fieldsOf(filter: unknown): Fields {
   const fields = (filter ?? {}) as Fields
   for (const [name, value] of Object.entries(fields))
@@ -219,9 +219,7 @@ function fieldsOf(filter: unknown): Fields {
   return fields
 }
 
-/**
- * The operands of a field's filter in the stored form. Throws a QueryError for values that are never stored.
- */
+/** Operands of a field's filter in the stored form. Throws a QueryError for values that are never stored. */
 function valuesOf(field: string, operators: unknown): unknown {
   return Object.fromEntries(
     Object.entries(operators as Fields).map(([operator, value]) => {
@@ -287,18 +285,18 @@ function readTime(text: string, where: string): string {
 }
 
 /**
- * The instant of an ISO 8601 date or time, UTC by default, to the millisecond and in the form that Postgres
+ * Instant of an ISO 8601 date or time, UTC by default, to the millisecond and in the form that Postgres
  * reads; undefined for anything else.
  */
 export function instantOf(text: string): string | undefined {
   const instant = millisecondsOf(text.trim())
   if (instant === undefined) return undefined
-  // Postgres has no year 0; a zone's offset can lead there, or beyond the year 9999.
+  // Postgres has no year 0. A zone's offset can lead there, or beyond the year 9999.
   const written = new Date(instant).toISOString()
   return /^(?!0000)\d{4}-/.test(written) ? written : undefined
 }
 
-/** A text as a reader of the Records API takes it. Throws a QueryError in that reader's words. */
+/** Reads a text with a reader of the Records API. Throws a QueryError with that reader's message. */
 function textOf(field: string, value: unknown, read: (text: string, name: string) => string): string {
   try {
     return read(String(value), field)

@@ -6,19 +6,19 @@ import { PAGE_LIMITS, QueryError, pageRows } from './limits'
 import { instantOf } from './sql-filters'
 
 /**
- * Pages of the published views, in place of PostGraphile's own, which read any number of rows: its cursors
- * compare with OR, which no index serves, and it reads all rows to find whether there is another page and how
- * many rows there are.
+ * Pages of the published views. They replace PostGraphile's own pages, which read any number of rows: its
+ * cursors compare with OR, which no index supports, and it reads all rows to find the total and whether
+ * another page follows.
  */
 
-/** The column that orders each view; the id after it makes the order total. An index holds both. */
+/** Column that orders each view. The ID after it makes the order total. An index contains both. */
 const TIME_COLUMN: Readonly<Record<string, string>> = {
   location_record: 'timestamp',
   attestation_event: 'block_timestamp',
   answer: 'timestamp',
 }
 const NEWEST_FIRST = 'NEWEST_FIRST'
-/** Counting stops here, after a quarter of a second. */
+/** Maximum of a count, which takes a quarter of a second. */
 const COUNT_LIMIT = 100_000
 
 type PageArguments = {
@@ -44,7 +44,7 @@ type Connection = { data?: unknown[]; totals?: { count: number } }
 const pageDefault = (scope: Scope) =>
   scope.isPgBackwardRelationField ? PAGE_LIMITS.ofRelation : PAGE_LIMITS.default
 
-/** Cursors and page information, in place of graphile-build's StandardTypesPlugin. */
+/** Cursors and page information, which replace graphile-build's StandardTypesPlugin. */
 export const PageInfoPlugin: Plugin = (builder) => {
   builder.hook(
     'build',
@@ -67,7 +67,7 @@ export const PageInfoPlugin: Plugin = (builder) => {
       const { GraphQLNonNull, GraphQLBoolean, GraphQLObjectType } = build.graphql
       const has =
         (description: string) => (fieldContext: { addDataGenerator: (generator: () => object) => void }) => {
-          // PostGraphile selects rows only if a field of theirs is used: this makes it select them.
+          // PostGraphile selects rows only if the query uses a field of theirs. This makes it select them.
           fieldContext.addDataGenerator(() => ({ usesCursor: [true] }))
           return { description, type: new GraphQLNonNull(GraphQLBoolean) }
         }
@@ -107,8 +107,8 @@ export const PageInfoPlugin: Plugin = (builder) => {
 }
 
 /**
- * The arguments first, last, offset, after and before with their limits. Reads one row more than requested:
- * it shows whether there is another page.
+ * Arguments first, last, offset, after and before with their limits. Reads one row more than requested, which
+ * shows whether another page follows.
  */
 export const PageArgumentsPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields:field:args', (args, build, context) => {
@@ -137,7 +137,7 @@ export const PageArgumentsPlugin: Plugin = (builder) => {
             if (cursor == null) continue
             const [time, id] = readCursor(cursor, order, isAfter ? 'after' : 'before')
             const forwards = (order !== NEWEST_FIRST) === isAfter
-            // A row comparison: an index scan starts there.
+            // A row comparison lets the index scan start at the cursor.
             const place = () =>
               sql.fragment`(${query.getTableAlias()}.${sql.identifier(column)}, ${query.getTableAlias()}.id) ${sql.raw(forwards ? '>' : '<')} (${sql.value(time)}::timestamptz, ${sql.value(id)}::text)`
             query.whereBound(place, isAfter)
@@ -168,7 +168,7 @@ export const PageArgumentsPlugin: Plugin = (builder) => {
   })
 }
 
-/** Pages of connections: the rows that the arguments ask for. */
+/** Pages of connections: cuts the rows to the requested page. */
 export const PagesPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields:field', (field, build, context) => {
     const scope = context.scope as Scope
@@ -199,7 +199,7 @@ export const PagesPlugin: Plugin = (builder) => {
   })
 }
 
-/** The orders NEWEST_FIRST and OLDEST_FIRST, which indexes serve. */
+/** Orders NEWEST_FIRST and OLDEST_FIRST, which indexes support. */
 export const OrderPlugin: Plugin = (builder) => {
   builder.hook('GraphQLEnumType:values', (values, _build, context) => {
     const { isPgRowSortEnum, pgIntrospection } = context.scope as Scope
@@ -244,7 +244,7 @@ export const OrderPlugin: Plugin = (builder) => {
   )
 }
 
-/** The fields totalCount and totalCountIsExact: matching rows, counted up to COUNT_LIMIT. */
+/** Fields totalCount and totalCountIsExact: number of matching rows, counted up to COUNT_LIMIT. */
 export const TotalCountPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields', (fields, build, context) => {
     if (!(context.scope as Scope).isPgRowConnectionType) return fields
@@ -257,7 +257,7 @@ export const TotalCountPlugin: Plugin = (builder) => {
           sql.fragment`(select json_build_object('count', count(*)) from (select from ${query.getTableExpression()} as ${query.getTableAlias()} where ${query.buildWhereClause(false, false, options)} limit ${sql.literal(COUNT_LIMIT + 1)}) as counted)`,
       },
       pgNamedQuery: { name: 'totals', query: () => {} },
-      // Every field and alias that needs the count adds this query: one is kept.
+      // Every field and alias that needs the count adds this query. Only one is kept.
       pgQuery: (
         _query: QueryBuilder,
         { pgNamedQueryContainer: all }: { pgNamedQueryContainer: { name: string }[] },
@@ -305,7 +305,9 @@ export const TotalCountPlugin: Plugin = (builder) => {
   })
 }
 
-/** The time and the id of a cursor of PostGraphile. Throws a QueryError for a cursor of another order. */
+/**
+ * Reads the time and the ID from a cursor of PostGraphile. Throws a QueryError for a cursor of another order.
+ */
 function readCursor(cursor: string, order: string, argument: string): [time: string, id: string] {
   const wrong = () =>
     new QueryError(

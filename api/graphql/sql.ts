@@ -4,19 +4,19 @@ import { QueryError } from './limits'
 import { UnavailableError } from '../http/problems'
 import { cancelStatement, DatabaseServers, type DatabaseError, isOutage } from '../store'
 
-/** The schema of the views that raw GraphQL shows, and the role that may read them (migration Graphql). */
+/** Schema of the views that raw GraphQL shows, and the role that may read them (migration Graphql). */
 export const PUBLISHED_SCHEMA = 'published'
 const READER_ROLE = 'published_reader'
 
-/** Connections of one process, and so statements that run at once. */
+/** Connections of one process, and therefore the number of concurrent statements. */
 const READS_AT_ONCE = 4
-/** The database cancels a statement that runs longer. */
+/** Milliseconds after which the database cancels a statement. */
 const STATEMENT_TIMEOUT_MS = 3_000
-/** Time limit of all statements of one request together. */
+/** Time limit in milliseconds of all statements of one request together. */
 const REQUEST_TIMEOUT_MS = 5_000
-/** Bytes that one request may receive from the database: a page of 1,000 usual records has 2 MiB. */
+/** Bytes that one request may receive from the database: a page of 1,000 typical records has 2 MiB. */
 const ANSWER_BYTES = 16 * 1_048_576
-/** PostGraphile's introspection of the views takes a second on the embedded database. */
+/** Milliseconds. PostGraphile's introspection of the views takes a second on the embedded database. */
 const INTROSPECTION_TIMEOUT_MS = 30_000
 
 const READS: PoolConfig = {
@@ -27,27 +27,28 @@ const READS: PoolConfig = {
   application_name: 'graphql',
 }
 
-/** The part of a Postgres client that PostGraphile uses. */
+/** Part of a Postgres client that PostGraphile uses. */
 export interface StatementRunner {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
 }
 
-/** The role that the views are read as; undefined: the login itself. */
+/** Role that reads the views; undefined: the login itself. */
 export type Reader = { readonly role: string | undefined; readonly warning?: string }
 
 /**
- * Reads the published views: each request in a read-only transaction under the role `published_reader`, its
- * statements one after another. The database cancels each after 3 seconds, all of them together after 5.
+ * Reads the published views. Each request runs in a read-only transaction under the role `published_reader`,
+ * one statement after another. The database cancels each statement after 3 seconds, and all of them together
+ * after 5.
  */
 export class PublishedViews {
   private readonly servers: DatabaseServers
   private prelude = ''
 
   /**
-   * @param from the database servers of the API; or the URL of a login of its own for raw GraphQL
-   *   (GRAPHQL_DATABASE_URL), which is asked where it leads
+   * @param from database servers of the API, or the URL of a separate login for raw GraphQL
+   *   (GRAPHQL_DATABASE_URL) with the servers that it names
    * @param onError receives the error of a connection that was lost while idle
-   * @param ownLogin whether it is a login of its own
+   * @param ownLogin true if the login is a separate one for raw GraphQL
    */
   constructor(
     private readonly from: DatabaseServers | string,
@@ -62,16 +63,16 @@ export class PublishedViews {
   }
 
   /**
-   * Finds out which role the views are read as. Call it before the first `read`. Throws an UnavailableError
-   * that says what is missing.
+   * Determines the role that reads the views. Must be called before the first `read`. Throws an
+   * UnavailableError that names the missing part.
    */
   async open(): Promise<Reader> {
     const reader = await this.servers.connect(READS).then(
       (client) => this.readerOf(client).finally(() => client.release()),
       (error: Error) => Promise.reject(unavailable(error)),
     )
-    // SET LOCAL ends with the transaction: a pooler may share the connection with others. JIT compilation
-    // costs more than it saves; parallel workers would take the processors from other requests.
+    // SET LOCAL ends with the transaction, because a pooler may share the connection with others. JIT
+    // compilation costs more than it saves. Parallel workers would take the processors from other requests.
     this.prelude = `SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL TimeZone = 'UTC'${reader.role === undefined ? '' : `; SET LOCAL ROLE ${reader.role}`}`
     return reader
   }
@@ -98,7 +99,7 @@ export class PublishedViews {
     }
   }
 
-  /** Why the views cannot be read under this role, or as the login; undefined if they can. */
+  /** Returns the reason why this role, or the login, cannot read the views; undefined if it can. */
   private async canRead(client: PoolClient, role?: string): Promise<string | undefined> {
     try {
       await client.query(`BEGIN READ ONLY${role === undefined ? '' : `; SET LOCAL ROLE ${role}`}`)
@@ -131,10 +132,10 @@ export class PublishedViews {
   }
 
   /**
-   * Runs work in a read-only transaction. The statement under way is cancelled when the signal is aborted,
-   * and none starts after that, after the time is used up, or after a statement has failed. Throws a
-   * QueryError for statements that take too long or answer too much, an UnavailableError when the database
-   * does not answer.
+   * Runs work in a read-only transaction. Cancels the current statement when the signal is aborted. Starts no
+   * statement after that, after the time is used up, or after a statement has failed. Throws a QueryError for
+   * statements that take too long or return too much, and an UnavailableError if the database does not
+   * respond.
    */
   async read<T>(signal: AbortSignal, work: (runner: StatementRunner) => Promise<T>): Promise<T> {
     const client = await this.servers
@@ -147,7 +148,7 @@ export class PublishedViews {
       if (received > ANSWER_BYTES) stream.destroy()
     }
     stream.on('data', count)
-    // The statement under way fails by itself when the connection is lost.
+    // When the connection is lost, the current statement fails by itself.
     const ignore = () => {}
     client.on('error', ignore)
     const cancel = () => cancelStatement(client)
@@ -155,7 +156,7 @@ export class PublishedViews {
     let left = REQUEST_TIMEOUT_MS
     let failed = false
     const run = async (text: string, values?: unknown[]): Promise<{ rows: unknown[] }> => {
-      // After a failure Postgres refuses all further statements of the transaction.
+      // After a failure, Postgres rejects all further statements of the transaction.
       if (failed) throw new QueryError('This was not looked up, as another field of the query failed.')
       if (signal.aborted || left <= 0) throw tooLongTogether()
       const started = performance.now()
@@ -188,7 +189,7 @@ export class PublishedViews {
         },
       })
       await last
-      // The result is complete: a connection that is lost now only leaves the pool.
+      // The result is complete. If the connection is lost now, the pool only removes it.
       broken = await client.query('ROLLBACK').then(
         () => false,
         () => true,
@@ -198,7 +199,7 @@ export class PublishedViews {
       stream.off('data', count)
       client.off('error', ignore)
       signal.removeEventListener('abort', cancel)
-      // A connection whose transaction was not rolled back is not used again; nor one that may be cancelled.
+      // A connection whose transaction was not rolled back, or that may still be cancelled, is not reused.
       client.release(broken || signal.aborted)
     }
   }
@@ -214,7 +215,7 @@ function tooLongTogether(): QueryError {
   )
 }
 
-/** The database's error as an error of ours. */
+/** Converts an error of the database into one of this service. */
 function translated(error: DatabaseError): Error {
   if (isTimeout(error))
     return new QueryError(

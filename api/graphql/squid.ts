@@ -8,13 +8,16 @@ import { type DatabaseError, isOutage } from '../store'
 export { graphqlRoutes } from './gateway'
 
 /**
- * The squid's own GraphQL: the schema and the resolvers that @subsquid/graphql-server makes of
+ * The squid's own GraphQL: the schema and the resolvers that @subsquid/graphql-server builds from
  * schema.graphql. They read the entities' tables in read-only transactions. Its HTTP server is not used,
- * since it has no limits of its own and its errors show SQL: requests go through gateway.ts, as those of raw
- * GraphQL do.
+ * because it has no limits of its own and its errors reveal SQL. Requests go through gateway.ts, like those
+ * of raw GraphQL.
  */
 
-/** Fields that an answer may have; those that may be large count 50 times (@byteWeight in schema.graphql). */
+/**
+ * Maximum number of fields in a response. Fields that may be large count 50 times (@byteWeight in
+ * schema.graphql).
+ */
 const RESPONSE_NODES = 10_000
 const STATEMENT_TIMEOUT_MS = 3_000
 
@@ -39,12 +42,13 @@ export class SquidGraphql implements GraphqlBackend {
   ) {}
 
   /**
-   * Makes it from schema.graphql in `dir`, on the database that DB_URL names, which may be down. Throws a
-   * SettingsError where @subsquid/graphql-server, an optional dependency, is not installed.
+   * Builds it from schema.graphql in `dir`, on the database of DB_URL, which may be down. Throws a
+   * SettingsError if @subsquid/graphql-server, an optional dependency, is not installed.
    */
   static async make(dir: string): Promise<SquidGraphql> {
     const { Server } = await loadServer()
-    // Its status query knows one state schema. Ours has one for each chain; GET /ready gives their status.
+    // The server's status query supports a single state schema, but each chain has its own. GET /ready
+    // reports their status.
     const server = new Server({
       dir,
       maxResponseNodes: RESPONSE_NODES,
@@ -103,12 +107,12 @@ async function loadServer() {
   }
 }
 
-/** Maps an error to one whose cause the gateway may show to the client; internal errors stay as they are. */
+/** Maps an error to one whose cause the gateway may show to the client. Internal errors stay as they are. */
 function mapError(error: GraphQLError): GraphQLError {
   const { originalError: cause } = error
   const because = (shown: Error) =>
     new GraphQLError(shown.message, error.nodes, error.source, error.positions, error.path, shown)
-  // A client error of the server's own.
+  // A client error thrown by the server itself.
   if (cause && (cause as { extensions?: { code?: string } }).extensions?.code === 'BAD_USER_INPUT')
     return because(
       new QueryError(
@@ -129,12 +133,12 @@ function mapError(error: GraphQLError): GraphQLError {
     : error
 }
 
-/** Rows of a list (`limit`) or of a connection (`first`), within the same limits as those of raw GraphQL. */
+/** Rows of a list (`limit`) or of a connection (`first`), within the same limits as in raw GraphQL. */
 const squidRows: RowsOf = (field, args) => {
   const names = field.args.map(({ name }) => name)
   const rows = names.includes('limit') ? 'limit' : names.includes('first') ? 'first' : undefined
   if (rows === undefined) return undefined
-  // Here a connection's cursor is an offset.
+  // In this schema, a connection's cursor is an offset.
   for (const [name, value, maximum] of [
     [rows, args[rows], PAGE_LIMITS.rows],
     ['offset', args.offset, PAGE_LIMITS.offset],
