@@ -51,7 +51,7 @@ test.each<[string, Omit<AnswerQuery, 'limit'>, string]>([
   ['an operation with a number', { operation: 'within:501' }, 'IDX_897f9dd6633b9e75de1690d7c4'],
   ['an input', { input: hex(77, 64) }, 'answer_inputs'],
   ['an answer', { ids: [`celo-${hex(77, 64)}`] }, 'PK_9232db17b63fb1e94f97e5c224f'],
-])('%s', async (_name, query, index) => {
+])('reads an index for %s', async (_name, query, index) => {
   const { text, values } = answersQuery({ ...query, limit: 100 })
   const [explained] = await rows<{ 'QUERY PLAN': { Plan: Plan }[] }>(
     database.url,

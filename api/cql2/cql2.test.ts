@@ -91,7 +91,7 @@ test.each<[string, unknown]>([
       ],
     },
   ],
-])('%s', (given, same) => {
+])('reads %s in both encodings', (given, same) => {
   expect(text(given)).toEqual(json(same))
   expect(jsonOf(text(given))).toEqual(same)
 })

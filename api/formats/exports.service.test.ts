@@ -403,8 +403,8 @@ test('exports exactly the records that match a place', async () => {
   )
 })
 
-describe('a short file in space order starts without waiting', () => {
-  test('for the workers of long files', async () => {
+describe('a short file in space order', () => {
+  test('does not wait for the workers of long files', async () => {
     const folder = temporaryFolder()
     const stuck = path.join(folder, 'worker.js')
     // Pages of long files are never sorted.
@@ -433,7 +433,7 @@ describe('a short file in space order starts without waiting', () => {
     }
   })
 
-  test('for the pages of long files', async () => {
+  test('does not wait for the pages of long files', async () => {
     const exports = new Exports(new ColumnarFiles(2 ** 30, COLUMNAR_WORKER), () => 0)
     const written = { type: 'text/plain', file: '', head: '', separator: ' ', tail: '' }
     async function* pagesOf(path: string) {

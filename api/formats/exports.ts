@@ -280,7 +280,7 @@ export class Exports {
     try {
       return await pages.next()
     } finally {
-      // The time that the client waited for the service does not count.
+      // The time that the service took does not count.
       this.credit(own, this.clock() - asked)
       release()
     }

@@ -467,7 +467,7 @@ describe('plans', () => {
   })
 })
 
-describe('requests refused before execution', () => {
+describe('requests rejected before execution', () => {
   const cyclic = (depth: number): string =>
     depth === 0 ? 'uid' : `uid events { nodes { uid locationRecord { ${cyclic(depth - 1)} } } }`
   const bomb = (levels: number) =>
@@ -477,14 +477,14 @@ describe('requests refused before execution', () => {
     ['many tokens', `{ ${'a '.repeat(2_100)} }`],
     ['a flood of directives', `{ __typename ${'@skip(if: false) '.repeat(600)} }`],
     ['directives that are repeated', '{ __typename @skip(if: false) @skip(if: false) }'],
-    ['braces in one another', `${'{ a '.repeat(60)}${'}'.repeat(60)}`],
+    ['nested braces', `${'{ a '.repeat(60)}${'}'.repeat(60)}`],
     [
-      'lists in one another',
+      'nested lists',
       `{ locationRecords(filter: { bbox: ${'['.repeat(60)}${']'.repeat(60)} }) { totalCount } }`,
     ],
     ['a fragment that spreads itself', '{ ...F } fragment F on Query { __typename ...F }'],
     [
-      'fragments that spread one another',
+      'fragments that spread each other',
       '{ ...F } fragment F on Query { ...G } fragment G on Query { ...F }',
     ],
     ['fragments that double thirty times', bomb(30)],
@@ -506,7 +506,7 @@ describe('requests refused before execution', () => {
     ],
     ['records of events of records', `{ locationRecords(first: 1) { nodes { ${cyclic(3)} } } }`],
     [
-      'the same in fragments',
+      'records of events of records, in fragments',
       '{ locationRecords(first: 1) { nodes { ...A } } } fragment A on LocationRecord { events { nodes { locationRecord { ...B } } } } fragment B on LocationRecord { events { nodes { locationRecord { events { nodes { id } } } } } }',
     ],
     [
@@ -543,7 +543,7 @@ describe('requests refused before execution', () => {
       `{ ${alias}: locationRecords(first: 1) { totalCount } }`,
     ]),
     [
-      'the same alias deeper, in a fragment',
+      'an inherited alias deeper, in a fragment',
       '{ locationRecords(first: 1) { ...F } } fragment F on LocationRecordsConnection { nodes { valueOf: uid } }',
     ],
     ['no order', '{ locationRecords(orderBy: null) { totalCount } }'],
@@ -551,7 +551,7 @@ describe('requests refused before execution', () => {
     ['types of fields of types', '{ __schema { types { fields { type { fields { name } } } } } }'],
     ['interfaces of possible types', '{ __schema { types { possibleTypes { interfaces { name } } } } }'],
     [
-      'the same by fragments',
+      'interfaces of possible types, by fragments',
       '{ __schema { types { ...T } } } fragment T on __Type { fields { type { ...U } } } fragment U on __Type { fields { name } }',
     ],
     ['aliases of the schema', '{ __schema { a: types { name } b: types { name } } }'],
@@ -565,7 +565,7 @@ describe('requests refused before execution', () => {
     ],
     ['a mutation', 'mutation { createLocationRecord(input: {}) { clientMutationId } }'],
     ['a subscription', 'subscription { locationRecords { totalCount } }'],
-    ['a mutation beside a query', 'query A { __typename } mutation B { x }'],
+    ['a mutation next to a query', 'query A { __typename } mutation B { x }'],
     ['the query in the query', '{ query { locationRecords { totalCount } } }'],
     ['global ids', '{ node(nodeId: "x") { nodeId } }'],
     ['other tables', '{ allChainStatuses { nodes { chain } } }'],
@@ -634,7 +634,7 @@ describe('requests refused before execution', () => {
     ['a bbox beyond the world', '{ bbox: [-181, 0, 0, 1] }'],
     ['a bbox of nothing', '{ bbox: [] }'],
     ['no words', '{ memoWords: "--" }'],
-    ['attributes that are none', '{ attributes: "[1]" }'],
+    ['attributes that are not an object', '{ attributes: "[1]" }'],
   ])('rejects a filter that could find nothing: %s', async (_, filter) => {
     expect(await ask(`{ locationRecords(filter: ${filter}) { totalCount } }`)).toMatchObject({
       status: 200,

@@ -108,7 +108,7 @@ describe('the picture shows the requested box', () => {
     ['a town', [13.1, 52.3, 13.7, 52.7], [13.4, 52.5]],
     ['the Pacific', [150, -60, -150, 60], [-179, 0]],
     ['an island at the antimeridian', [179, -18, -179, -16], [180, -17]],
-    ['the same, with the point at -180', [179, -18, -179, -16], [-180, -17]],
+    ['an island at the antimeridian, with the point at -180', [179, -18, -179, -16], [-180, -17]],
     ['a narrow strip', [10, -80, 11, 80], [10.5, 0]],
     ['the Arctic', [-180, 66, 180, 90], [0, 90]],
     ['a corner of the world', [170, 80, 180, 90], [175, 85]],
@@ -204,7 +204,7 @@ describe('land', () => {
     ['Taveuni, on the antimeridian', -179.98, -16.85, true],
     ['the South Pole', 0, -89.9, true],
     ['the North Pole', 0, 89.9, false],
-  ])('%s', (_name, longitude, latitude, expected) => {
+  ])('draws %s as land or sea', (_name, longitude, latitude, expected) => {
     expect(isLand(longitude, latitude)).toBe(expected)
   })
   test('draws the whole world as a small picture, and no land in an empty sea', () => {

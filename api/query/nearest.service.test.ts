@@ -415,7 +415,7 @@ describe('searches that one statement cannot answer', () => {
     await store.close()
   })
 
-  test('fails if the database is unavailable', async () => {
+  test('throws an UnavailableError if the database is unavailable', async () => {
     const store = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
     await expect(store.recordsNear([0, 0], 1, {})).rejects.toThrow(UnavailableError)
     await store.close()

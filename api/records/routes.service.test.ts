@@ -250,7 +250,7 @@ describe('paging', () => {
     ['&sort=timestamp', 'timestamp', false],
     ['&sort=event_timestamp', 'eventTimestamp', false],
     ['&sort=-event_timestamp', 'eventTimestamp', true],
-  ] as const)('by cursor%s returns every record once, in order', async (sort, by, descending) => {
+  ] as const)('returns every record once, in order, by cursor%s', async (sort, by, descending) => {
     const all: string[] = []
     for (let cursor = ''; ;) {
       const { body } = await ask(`?limit=97${sort}${cursor && `&cursor=${cursor}`}`)
@@ -262,7 +262,7 @@ describe('paging', () => {
     }
     expect(all).toEqual(sorted(stored, by, descending).map(({ uid }) => uid))
   })
-  test('by cursor neither repeats nor loses records while others arrive, whereas offset repeats some', async () => {
+  test('neither repeats nor loses records by cursor while others arrive, whereas offset repeats some', async () => {
     const expected = sorted(stored.filter(({ chain }) => chain === 'sepolia')).map(({ uid }) => uid)
     const byCursor: string[] = []
     const byOffset: string[] = []
@@ -430,7 +430,7 @@ describe('links', () => {
     expect(back.flat()).toEqual(all)
     expect(back.map(({ length }) => length)).toEqual([5, 7, 7, 7, 7, 7])
   })
-  test('of a page by cursor lead to the first page, but not to the previous one', async () => {
+  test('lead to the first page, but not to the previous one, from a page by cursor', async () => {
     const { next } = linksOf((await ask('?limit=3')).headers)
     expect(Object.keys(linksOf((await ask(follow(next))).headers))).toEqual(['self', 'next', 'first'])
   })
