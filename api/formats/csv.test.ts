@@ -101,7 +101,7 @@ describe('guards every cell that could be a formula', () => {
       '\n-1',
     ],
   ])('%j', check)
-  hunt('of texts made of such parts', 2_000, ({ random, cases }) => {
+  hunt('guards cells of random texts made of such parts', 2_000, ({ random, cases }) => {
     const parts = [
       '=',
       '+',

@@ -108,9 +108,9 @@ async function busyConnections(): Promise<number> {
 async function freed(client: string, of = api): Promise<void> {
   for (;;) {
     const [a, b] = [await start('?format=csv', client, { of }), await start('?format=csv', client, { of })]
-    const taken = a.statusCode === 200 && b.statusCode === 200
+    const areAccepted = a.statusCode === 200 && b.statusCode === 200
     for (const response of [a, b]) response.destroy()
-    if (taken) return
+    if (areAccepted) return
     await pause(50)
   }
 }

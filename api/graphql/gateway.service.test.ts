@@ -170,9 +170,9 @@ describe('results', () => {
         ]),
       )
     for (const [i, { geometry, ...record }] of locationRecords.nodes.entries()) {
-      const told = JSON.parse(recordText(expected[i]!))
-      expect(snake(record)).toEqual(told)
-      expect(geometry).toEqual(JSON.parse(told.location))
+      const wanted = JSON.parse(recordText(expected[i]!))
+      expect(snake(record)).toEqual(wanted)
+      expect(geometry).toEqual(JSON.parse(wanted.location))
     }
     expect(locationRecords.nodes).toHaveLength(20)
   })

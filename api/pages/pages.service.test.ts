@@ -151,11 +151,11 @@ describe('errors', () => {
         expect.stringMatching(/^application\/(problem\+)?json; charset=utf-8$/),
         answers[0]!.text,
       ])
-    const told = JSON.parse(answers[0]!.text) as { message?: string; title?: string; detail: string }
+    const problem = JSON.parse(answers[0]!.text) as { message?: string; title?: string; detail: string }
     // The page contains the response that programs get, and has no ETag.
-    expect(JSON.parse(plain(/<pre>([^]*)<\/pre>/.exec(page.text)![1]!))).toEqual(told)
-    expect(textOf(page.text)).toContain(told.detail)
-    expect(textOf(/<h1>[^]*<\/h1>/.exec(page.text)![0])).toBe(told.message ?? told.title)
+    expect(JSON.parse(plain(/<pre>([^]*)<\/pre>/.exec(page.text)![1]!))).toEqual(problem)
+    expect(textOf(page.text)).toContain(problem.detail)
+    expect(textOf(/<h1>[^]*<\/h1>/.exec(page.text)![0])).toBe(problem.message ?? problem.title)
     expect([page.headers.get('etag'), page.headers.get('link')]).toEqual([null, null])
     const head = await fetch(`${api.url}${path}`, { method: 'HEAD', headers: { accept: BROWSER } })
     // Errors of /compute name the method, which changes the length.
@@ -232,7 +232,7 @@ describe('the list', () => {
   })
   test('describes the filters', async () => {
     const address = `0x${'1'.repeat(39)}a`
-    const said = async (query: string) => textOf((await ask(`${LIST}?${query}`, BROWSER)).text)
+    const listText = async (query: string) => textOf((await ask(`${LIST}?${query}`, BROWSER)).text)
     for (const [query, words] of [
       ['chain=celo', 'on the chain celo'],
       [`prover=${address}`, `attested by ${address}`],
@@ -250,7 +250,7 @@ describe('the list', () => {
       ['sort=event_timestamp', 'oldest first by the time of the event'],
       ['chain=sepolia', 'No records here of 0 that match'],
     ])
-      expect([query, await said(query!)]).toEqual([query, expect.stringContaining(words!)])
+      expect([query, await listText(query!)]).toEqual([query, expect.stringContaining(words!)])
   })
   test('keeps format=html in its links, and adds no format if none was requested', async () => {
     const links = linksOf((await ask(`${LIST}?format=html&limit=3`, '*/*')).text)

@@ -362,7 +362,7 @@ async function idsOf(query: Record<string, string>): Promise<string[]> {
 const inOrder = (records: readonly StoredRecord[]) =>
   [...records].sort((a, b) => b.timestamp - a.timestamp || order(b.id, a.id)).map(({ id }) => id)
 
-hunt('a random filter finds the records of which it is true, in both encodings', 25, async (given) => {
+hunt('finds the records for which a random filter is true, in both encodings', 25, async (given) => {
   random = given.random
   // Each kind must occur, or the test proves nothing.
   expect(stored.filter(({ geometry }) => geometry === null).length).toBeGreaterThan(20)

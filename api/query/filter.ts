@@ -26,13 +26,13 @@ export type FilterLanguage = (typeof FILTER_LANGUAGES)[number]
 /**
  * Reads the conditions of a filter. A box and a place that the filter requires are separated from the rest,
  * because a search by them is faster and can continue beyond its first records.
- * @param taken true for each of box and place that another parameter sets already
+ * @param given true for each of box and place that another parameter sets already
  * @throws RecordsError if the filter is invalid
  */
 export function filterChoice(
   text: string,
   language: FilterLanguage | undefined,
-  taken: { bbox: boolean; place: boolean },
+  given: { bbox: boolean; place: boolean },
 ): FilterChoice {
   const condition = conditionIn(text, language)
   const parts = 'all' in condition ? [...condition.all] : [condition]
@@ -40,8 +40,8 @@ export function filterChoice(
     const at = parts.findIndex((part) => isPart(part) !== undefined)
     return at < 0 ? undefined : isPart(parts.splice(at, 1)[0]!)
   }
-  const bbox = taken.bbox ? undefined : take((part) => ('box' in part && !part.not ? part.box : undefined))
-  const place = taken.place
+  const bbox = given.bbox ? undefined : take((part) => ('box' in part && !part.not ? part.box : undefined))
+  const place = given.place
     ? undefined
     : take((part) => ('place' in part && !part.not ? part.place : undefined))
   return {

@@ -207,7 +207,7 @@ test('ends its search if a dense town lies in the corner of the box, outside the
   }
 })
 
-hunt('random places, filters and radii', 3, async ({ random: seeded, cases }) => {
+hunt('finds the nearest for random places, filters and radii', 3, async ({ random: seeded, cases }) => {
   random = seeded
   for (let run = 0; run < cases; run++) {
     const at = random() < 0.8 ? somePlace() : onEarth([random() * 360, random() * 180 - 90])

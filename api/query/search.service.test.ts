@@ -93,7 +93,7 @@ const all = async (search: Omit<SearchQuery, 'limit' | 'sort'>) => {
 }
 
 hunt(
-  'intersects and near find what the kernel finds among all records',
+  'finds the same records by intersects and near as the kernel among all records',
   5,
   async ({ random: seeded, cases }) => {
     random = seeded

@@ -276,8 +276,8 @@ export class Search {
       const states = (await this.store.recordStates()).filter(
         (state) => chain === undefined || isOneOf(chain, state.chain),
       )
-      const countOf = ({ total, revoked: taken }: (typeof states)[number]) =>
-        revoked === undefined ? total : revoked ? taken : total - taken
+      const countOf = ({ total, revoked: revokedTotal }: (typeof states)[number]) =>
+        revoked === undefined ? total : revoked ? revokedTotal : total - revokedTotal
       return { total: states.reduce((sum, state) => sum + countOf(state), 0), exact: true }
     }
     const counted = await this.store.countRecords(filter, COUNT_CAP + 1)

@@ -79,13 +79,13 @@ async function ask(query: string) {
   if (type.startsWith('text/html')) {
     expect(text, path).not.toMatch(/<script|<[^>]*\son\w+\s*=/i)
     // An error page contains the JSON that programs get.
-    const told =
+    const json =
       response.status === 200
         ? undefined
         : /<pre>(.*)<\/pre>/s
             .exec(text)![1]!
             .replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
-    return { status: response.status, body: told && JSON.parse(told), ms: performance.now() - started }
+    return { status: response.status, body: json && JSON.parse(json), ms: performance.now() - started }
   }
   return { status: response.status, body, ms: performance.now() - started }
 }
@@ -354,7 +354,7 @@ describe('hostile query strings', () => {
       expect(answer, JSON.stringify(raw)).toMatch(/^HTTP\/1\.1 (200|400) /)
     }
   })
-  hunt('mixtures of good and hostile values', 40, async ({ random: seeded, cases }) => {
+  hunt('handles mixtures of valid and hostile values', 40, async ({ random: seeded, cases }) => {
     random = seeded
     const good: Record<string, () => string> = {
       ...VALID,
@@ -569,94 +569,100 @@ function matches(
   return true
 }
 
-hunt('good queries find what a look at every record finds, in order, page by page', 40, async (given) => {
-  random = given.random
-  let found = 0
-  for (let run = 0; run < given.cases; run++) {
-    const names = [
-      ...new Set(Array.from({ length: whole(4) }, () => pick(FILTER_NAMES.filter((name) => name in VALID)))),
-    ]
-    const query = Object.fromEntries(names.map((name) => [name, VALID[name]!()]))
-    let place: unknown
-    if (random() < 0.3) {
-      const [x, y] = [lng(), lat()]
-      Object.assign(query, {
-        near: `${x},${y}`,
-        radius: pick(['1', '100000', '2500000.5', '9000000', '30000000']),
-      })
-      place = { type: 'Point', coordinates: [x, y] }
-    } else if (random() < 0.3) {
-      const [x, y, size] = [whole(300) - 150, whole(120) - 60, 1 + whole(25)]
-      place = pick([
-        {
-          type: 'Polygon',
-          coordinates: [
-            [
-              [x, y],
-              [x + size, y],
-              [x + size, y + size],
-              [x, y + size],
-              [x, y],
+hunt(
+  'returns the same records for valid queries as a scan of all records, in order, page by page',
+  40,
+  async (given) => {
+    random = given.random
+    let found = 0
+    for (let run = 0; run < given.cases; run++) {
+      const names = [
+        ...new Set(
+          Array.from({ length: whole(4) }, () => pick(FILTER_NAMES.filter((name) => name in VALID))),
+        ),
+      ]
+      const query = Object.fromEntries(names.map((name) => [name, VALID[name]!()]))
+      let place: unknown
+      if (random() < 0.3) {
+        const [x, y] = [lng(), lat()]
+        Object.assign(query, {
+          near: `${x},${y}`,
+          radius: pick(['1', '100000', '2500000.5', '9000000', '30000000']),
+        })
+        place = { type: 'Point', coordinates: [x, y] }
+      } else if (random() < 0.3) {
+        const [x, y, size] = [whole(300) - 150, whole(120) - 60, 1 + whole(25)]
+        place = pick([
+          {
+            type: 'Polygon',
+            coordinates: [
+              [
+                [x, y],
+                [x + size, y],
+                [x + size, y + size],
+                [x, y + size],
+                [x, y],
+              ],
             ],
-          ],
-        },
-        {
-          type: 'MultiPoint',
-          coordinates: [
-            [x, y],
-            [lng(), lat()],
-          ],
-        },
-      ])
-      query.intersects = JSON.stringify(place)
-    }
-    const sort = random() < 0.5 ? VALID.sort!() : undefined
-    const [by, down] = [
-      sort?.endsWith('event_timestamp') ? 'eventTimestamp' : 'timestamp',
-      sort === undefined || sort.startsWith('-'),
-    ] as const
-    const target = place === undefined ? undefined : prepared(place)
-    const expected = stored
-      .filter((record) => matches(record, query, target))
-      .sort((a, b) => (a[by] - b[by] || (a.id < b.id ? -1 : 1)) * (down ? -1 : 1))
-      .map(({ uid }) => uid)
-    const parameters = new URLSearchParams({ ...query, ...(sort && { sort }) }).toString()
-    const limit = 1 + whole(400)
-    const offset = whole(30)
-    const at = `${parameters} limit ${limit} offset ${offset} (run ${run})`
-    const uids = ({ data }: { data: { uid: string }[] }) => data.map(({ uid }) => uid)
+          },
+          {
+            type: 'MultiPoint',
+            coordinates: [
+              [x, y],
+              [lng(), lat()],
+            ],
+          },
+        ])
+        query.intersects = JSON.stringify(place)
+      }
+      const sort = random() < 0.5 ? VALID.sort!() : undefined
+      const [by, down] = [
+        sort?.endsWith('event_timestamp') ? 'eventTimestamp' : 'timestamp',
+        sort === undefined || sort.startsWith('-'),
+      ] as const
+      const target = place === undefined ? undefined : prepared(place)
+      const expected = stored
+        .filter((record) => matches(record, query, target))
+        .sort((a, b) => (a[by] - b[by] || (a.id < b.id ? -1 : 1)) * (down ? -1 : 1))
+        .map(({ uid }) => uid)
+      const parameters = new URLSearchParams({ ...query, ...(sort && { sort }) }).toString()
+      const limit = 1 + whole(400)
+      const offset = whole(30)
+      const at = `${parameters} limit ${limit} offset ${offset} (run ${run})`
+      const uids = ({ data }: { data: { uid: string }[] }) => data.map(({ uid }) => uid)
 
-    const page = await ask(`${parameters}&limit=${limit}&offset=${offset}&total=true`)
-    expect(page.status, `${at}: ${JSON.stringify(page.body)}`).toBe(200)
-    expect(uids(page.body), at).toEqual(expected.slice(offset, offset + limit))
-    expect(page.body, at).toMatchObject({
-      count: Math.max(0, Math.min(limit, expected.length - offset)),
-      limit,
-      offset,
-      total: expected.length,
-      total_exact: true,
-    })
-    expect(page.body.next_cursor !== null, at).toBe(expected.length > offset + limit)
+      const page = await ask(`${parameters}&limit=${limit}&offset=${offset}&total=true`)
+      expect(page.status, `${at}: ${JSON.stringify(page.body)}`).toBe(200)
+      expect(uids(page.body), at).toEqual(expected.slice(offset, offset + limit))
+      expect(page.body, at).toMatchObject({
+        count: Math.max(0, Math.min(limit, expected.length - offset)),
+        limit,
+        offset,
+        total: expected.length,
+        total_exact: true,
+      })
+      expect(page.body.next_cursor !== null, at).toBe(expected.length > offset + limit)
 
-    const all: string[] = expected.slice(0, offset)
-    for (
-      let { body } = page;
-      ;
-      body = (await ask(`${parameters}&limit=${Math.max(limit, 50)}&cursor=${body.next_cursor}`)).body
-    ) {
-      all.push(...uids(body))
-      if (body.next_cursor === null) break
+      const all: string[] = expected.slice(0, offset)
+      for (
+        let { body } = page;
+        ;
+        body = (await ask(`${parameters}&limit=${Math.max(limit, 50)}&cursor=${body.next_cursor}`)).body
+      ) {
+        all.push(...uids(body))
+        if (body.next_cursor === null) break
+      }
+      expect(all, at).toEqual(expected)
+      if (run % 10 === 0)
+        expect(
+          ((await ask(`${parameters}&format=ndjson`)).body as string)
+            .split('\n')
+            .slice(0, -1)
+            .map((line) => (JSON.parse(line) as { uid: string }).uid),
+          at,
+        ).toEqual(expected)
+      found += expected.length
     }
-    expect(all, at).toEqual(expected)
-    if (run % 10 === 0)
-      expect(
-        ((await ask(`${parameters}&format=ndjson`)).body as string)
-          .split('\n')
-          .slice(0, -1)
-          .map((line) => (JSON.parse(line) as { uid: string }).uid),
-        at,
-      ).toEqual(expected)
-    found += expected.length
-  }
-  expect(found).toBeGreaterThan(given.cases * 10)
-})
+    expect(found).toBeGreaterThan(given.cases * 10)
+  },
+)

@@ -156,7 +156,7 @@ export type Condition<At> =
   | { place: At; not: boolean }
 
 /** Condition on an attribute, by its path of names. */
-type Attribute<Said> = { attribute: readonly string[] } & Said
+type Attribute<Test> = { attribute: readonly string[] } & Test
 
 /** Place with the candidates that meet it already decided. */
 export interface DecidedPlace {

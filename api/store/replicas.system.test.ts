@@ -33,7 +33,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
   let [primary, one, two]: DatabaseServer[] = []
   const stores: Store[] = []
   const apis: TestApi[] = []
-  const said: string[] = []
+  const messages: string[] = []
   beforeAll(async () => {
     cluster = await startCluster(2)
     ;[primary, one, two] = cluster.servers
@@ -47,7 +47,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
   const copy = (readers = [one!, two!]) => {
     const store = new Store(
       cluster.bouncerUrl('api'),
-      ({ message }) => said.push(message),
+      ({ message }) => messages.push(message),
       {},
       readers.map((server) => cluster.bouncerUrl('api', [server])),
     )
@@ -89,7 +89,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     expect(await Promise.all([...Array.from({ length: 10 }, () => seen(store)), seen(other)])).toEqual(
       Array.from({ length: 11 }, () => written),
     )
-    await expect.poll(() => said.some((text) => /behind/.test(text))).toBe(true)
+    await expect.poll(() => messages.some((text) => /behind/.test(text))).toBe(true)
     await call(one!, 'pg_wal_replay_resume()')
     await call(two!, 'pg_wal_replay_pause()')
     await write()
@@ -175,9 +175,9 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     for (const server of servers) await call(server, 'pg_wal_replay_resume()')
     await next(104)
     await again.count(3)
-    const told = ({ events }: typeof final) =>
+    const changesOf = ({ events }: typeof final) =>
       events.map(({ event, data }) => `${event} ${parseInt(data.uid as string)}`)
-    expect([told(final), told(again)]).toEqual([expected, expected.slice(1)])
+    expect([changesOf(final), changesOf(again)]).toEqual([expected, expected.slice(1)])
     final.close()
     again.close()
     await client.end()

@@ -50,7 +50,7 @@ function hold(work: Work, count: number): Promise<PromiseSettledResult<unknown>[
   return Promise.allSettled(Array.from({ length: count }, () => own.run(HELD, true)))
 }
 
-async function held(): Promise<number> {
+async function countHeld(): Promise<number> {
   const found = await rows<{ count: number }>(
     database.url,
     `SELECT count(*)::int FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
@@ -66,15 +66,15 @@ test.runIf(TEST_DATABASE_URL)(
   async () => {
     const hostile = workOf('hostile')
     const holding = hold(hostile.work, 20)
-    await expect.poll(held).toBe(2)
+    await expect.poll(countHeld).toBe(2)
     expect(await memos(workOf('victim').work)).toBe(2)
-    expect(await held()).toBe(2)
+    expect(await countHeld()).toBe(2)
     hostile.leave()
     expect((await holding).map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
       Array(20).fill('Error: gone'),
     )
     // The lock is still held, so the statements were cancelled.
-    await expect.poll(held).toBe(0)
+    await expect.poll(countHeld).toBe(0)
     expect(hostile.spent()).toBeGreaterThan(0)
     expect(await memos(workOf('hostile').work)).toBe(2)
   },
@@ -85,7 +85,7 @@ test.runIf(TEST_DATABASE_URL)(
   async () => {
     const clients = ['a', 'b', 'c', 'd'].map(workOf)
     const holding = clients.map(({ work }) => hold(work, 3))
-    await expect.poll(held).toBe(8)
+    await expect.poll(countHeld).toBe(8)
     const waiting = memos(workOf('victim').work)
     expect(await store.ping()).toBe(true)
     expect(await store.chainStatuses()).toEqual([])
@@ -106,9 +106,9 @@ test.runIf(TEST_DATABASE_URL)(
     // The first one waits for its connection.
     for (let i = 0; i < 10; i++) await store.of(hostile.work).run({ text: 'SELECT', values: [] }, true)
     const holding = hold(hostile.work, 20)
-    await expect.poll(held).toBe(6)
+    await expect.poll(countHeld).toBe(6)
     expect(await memos(workOf('victim').work)).toBe(2)
-    expect(await held()).toBe(6)
+    expect(await countHeld()).toBe(6)
     hostile.leave()
     await holding
   },
@@ -117,7 +117,7 @@ test.runIf(TEST_DATABASE_URL)(
 test.runIf(TEST_DATABASE_URL)('returns 429 to a client beyond its places in the queue', async () => {
   const hostile = workOf('hostile')
   const holding = hold(hostile.work, 202)
-  await expect.poll(held).toBe(2)
+  await expect.poll(countHeld).toBe(2)
   await expect(store.of(hostile.work).run(HELD, true)).rejects.toMatchObject({
     status: 429,
     detail: sentence(),

@@ -68,7 +68,7 @@ function ringRound(random: () => number, lng: number, lat: number, meters: numbe
 }
 
 hunt(
-  'an area covers what the kernel says is inside, at the antimeridian and the poles too',
+  'covers the positions that are inside an area by the kernel, also at the antimeridian and the poles',
   30,
   ({ random, cases }) => {
     let [inside, outside, drawnTiles] = [0, 0, 0]
@@ -117,7 +117,7 @@ hunt(
   },
 )
 
-hunt('a line passes every place of its geodesic in the tile', 40, ({ random, cases }) => {
+hunt('draws a line through every position of its geodesic in the tile', 40, ({ random, cases }) => {
   let places = 0
   for (let i = 0; i < cases; i++) {
     const [from, to] = [0, 1].map(() => [

@@ -613,7 +613,7 @@ describe('columnar formats in HTTP', () => {
 
 describe('temporary files', () => {
   /** Temporary files that this process holds. */
-  const held = () =>
+  const openFiles = () =>
     readdirSync('/proc/self/fd').filter((fd) => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`).includes('geo-export-')
@@ -641,15 +641,15 @@ describe('temporary files', () => {
         })
         asked.on('error', () => {}).end()
         // During the filling of its file.
-        await expect.poll(() => held().length, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0)
+        await expect.poll(() => openFiles().length, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0)
         asked.destroy()
-        await expect.poll(() => held().length, { timeout: 30_000 }).toBe(0)
+        await expect.poll(() => openFiles().length, { timeout: 30_000 }).toBe(0)
         // And while it is sent.
         const response = await begun(format, client)
         open.push(response)
         response.once('data', () => response.destroy())
         await new Promise((resolve) => response.once('close', resolve))
-        await expect.poll(() => held().length, { timeout: 30_000 }).toBe(0)
+        await expect.poll(() => openFiles().length, { timeout: 30_000 }).toBe(0)
       }
       const response = await begun(format, '192.0.2.0')
       expect(response.statusCode).toBe(200)
