@@ -10,39 +10,40 @@ import { MAX_CAR_BYTES, documentOfCar, readIpfsUri, type IpfsPath } from './ipfs
 import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 
-/** The size limit of a document, both on the wire and decompressed. */
+/** Maximum size of a document in bytes, both on the wire and decompressed. */
 const MAX_BYTES = 262_144
 const MAX_HEADER_BYTES = 16_384
 const MAX_URI_LENGTH = 2_048
 const MAX_REDIRECTS = 3
-/** From the first DNS query to the last byte, over all redirects and gateways. */
+/** Time limit in milliseconds from the first DNS query to the last byte, over all redirects and gateways. */
 const FETCH_MS = 5_000
 /**
- * Every refusal is answered this long after the start, whatever its reason. It is longer than FETCH_MS, so
- * that a time-out cannot be told from other reasons.
+ * Time in milliseconds from the start to every refusal, whatever its reason. It is longer than FETCH_MS, so
+ * that clients cannot distinguish a timeout from other reasons.
  */
 const REFUSAL_MS = 5_250
 const IN_FLIGHT_PER_CLIENT = 2
 const IN_FLIGHT = 64
-/** Time-out of one DNS query; there are two tries. */
+/** Timeout of one DNS query in milliseconds; there are two tries. */
 const DNS_TIMEOUT_MS = 1_000
-/** After this time without a connection the next address of a host is tried as well. */
+/** Time in milliseconds without a connection after which the next address of a host is tried as well. */
 const NEXT_ADDRESS_MS = 1_000
 
 /**
- * One text for all reasons: details would tell strangers which hosts and ports exist (docs/spec/trust.md 3).
+ * One text for all reasons: details would reveal to strangers which hosts and ports exist (docs/spec/trust.md
+ * 3).
  */
 const UNFETCHABLE =
   'uri: the document could not be fetched. It must answer 200 within 5 seconds, with JSON (Content-Type application/json, UTF-8) of at most 256 KiB, at an https URL on port 443 of a host all of whose addresses are public, ' +
   'with a valid certificate and at most 3 redirects to such URLs; or be a file of that size behind an ipfs:// URI'
 
-/** The network behind the fetcher's checks. Tests replace it; the checks stay. */
+/** Network access behind the fetcher's checks. Tests replace it; the checks stay. */
 export interface FetchWorld {
-  /** All addresses of a host name; none when there are none. */
+  /** Returns all addresses of a host name; an empty list if it has none. */
   resolve(host: string, signal: AbortSignal): Promise<string[]>
   /** Starts a connection to one of these addresses. */
   dial(addresses: readonly string[], port: number): Socket
-  /** Trusted certificate authorities, PEM; undefined: those of Node. */
+  /** Trusted certificate authorities in PEM; undefined: those of Node. */
   ca?: string
   fetchMs: number
   refusalMs: number
@@ -52,17 +53,17 @@ export const INTERNET: FetchWorld = { resolve: resolveHost, dial, fetchMs: FETCH
 
 export interface FetcherOptions {
   /**
-   * Trustless gateways, http(s), in order of preference; none: ipfs:// URIs are refused. The operator chose
-   * them, so their addresses are not checked; their answers are.
+   * Trustless gateways, http(s), in order of preference. If empty, ipfs:// URIs are refused. The operator
+   * chose them, so their addresses are not checked; their responses are.
    */
   ipfsGateways: readonly string[]
-  /** Gets the reason of a refusal, which the caller does not. `where`: a host name or a CID. */
+  /** Receives the reason of a refusal, which the client does not see. `where`: a host name or a CID. */
   onRefusal?: (where: string, reason: string) => void
 }
 
 /**
- * Fetches documents from URIs that clients name, by the rules of docs/spec/trust.md 3. No state is kept
- * between two fetches: no cookies, no connections, no TLS sessions, no answers.
+ * Fetches documents from URIs that clients name, by the rules of docs/spec/trust.md 3. No state remains
+ * between two fetches: no cookies, connections, TLS sessions or responses.
  */
 export class SafeFetcher {
   private readonly world: FetchWorld
@@ -76,10 +77,11 @@ export class SafeFetcher {
   }
 
   /**
-   * The text of the document at an https or ipfs URI, without a byte order mark; not yet parsed. Throws a
-   * ComputeError: rate-limited and, for the form of the URI, invalid-input at once; invalid-input after one
-   * fixed time, with one text, for everything else. Throws an UnavailableError when too many others fetch.
-   * @param client who asks, as rate limits count: two documents at a time
+   * Returns the text of the document at an https or ipfs URI, without a byte order mark and not yet parsed.
+   * Throws a ComputeError. It throws rate-limited, and invalid-input for a malformed URI, immediately. For
+   * everything else it throws invalid-input after one fixed time, with one text. Throws an UnavailableError
+   * if too many other fetches are under way.
+   * @param client identity for rate limits: two documents at a time
    */
   async fetch(uri: string, client: string): Promise<string> {
     const target = await this.readUri(uri)
@@ -108,7 +110,7 @@ export class SafeFetcher {
   /** Parses a URI. Throws a ComputeError that names the rule that it breaks. */
   private async readUri(uri: string): Promise<URL | IpfsPath> {
     if (uri.length > MAX_URI_LENGTH) throw malformed(`at most ${MAX_URI_LENGTH} characters`)
-    // The URL class drops line breaks and tabs, and turns backslashes into slashes, circled digits into
+    // The URL class drops line breaks and tabs, and turns backslashes into slashes and circled digits into
     // digits.
     if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(uri))
       throw malformed('expected printable ASCII without spaces and backslashes; percent-encode the rest')
@@ -127,7 +129,7 @@ export class SafeFetcher {
     return url
   }
 
-  /** Takes a slot for a document; the function returned releases it. */
+  /** Acquires a slot for a document; the returned function releases it. */
   private acquire(client: string): () => void {
     const release = this.semaphore.tryAcquire(client)
     if (release) return release
@@ -155,7 +157,7 @@ export class SafeFetcher {
     }
   }
 
-  /** Asks one gateway after another, each with its share of the time that is left. */
+  /** Queries the gateways in sequence, each with its share of the remaining time. */
   private async fetchIpfs(target: IpfsPath): Promise<Uint8Array> {
     const deadline = performance.now() + this.world.fetchMs
     const gateways = this.options.ipfsGateways
@@ -189,8 +191,8 @@ function malformed(rule: string): ComputeError {
 }
 
 /**
- * The rule that an https URL breaks; undefined when it breaks none. The URL class has made it canonical:
- * 127.1 and 0x7f000001 have become 127.0.0.1.
+ * Returns the rule that an https URL breaks; undefined if it breaks none. The URL class has made the URL
+ * canonical: 127.1 and 0x7f000001 have become 127.0.0.1.
  */
 export function urlProblem(url: URL): string | undefined {
   if (url.protocol !== 'https:') return 'expected https://'
@@ -201,7 +203,7 @@ export function urlProblem(url: URL): string | undefined {
 
 function hostProblem(host: string): string | undefined {
   if (host.startsWith('[') || isIP(host)) return 'expected a host name, not an IP address'
-  // Neither single labels nor a trailing dot: search lists and hosts files can give them any address.
+  // Neither single labels nor a trailing dot: search lists and hosts files can map them to any address.
   if (
     host.length > 253 ||
     !/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(host)
@@ -211,13 +213,13 @@ function hostProblem(host: string): string | undefined {
 }
 
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
-/** In a public range, but it answers inside Azure only, to its virtual machines. */
+/** Address in a public range that is reachable inside Azure only, by its virtual machines. */
 const AZURE_HOST = '168.63.129.16'
 
 /**
- * Whether an address lies in the public internet. Of IPv6 only global unicast counts (RFC 4291, 2.5.4): not
- * addresses that hold an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo), nor ranges such as ::/96
- * that ipaddr.js has no name for and calls unicast.
+ * True if an address is on the public internet. For IPv6 only global unicast counts (RFC 4291, 2.5.4): not
+ * addresses that contain an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo), nor ranges such as ::/96
+ * that ipaddr.js classifies as unicast because it has no name for them.
  */
 export function isPublicAddress(address: string): boolean {
   if (!isIP(address)) return false
@@ -227,8 +229,8 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Connects to host names whose addresses are all public. The name, all its addresses and the address that the
- * socket is connected to are checked before a byte is sent.
+ * Connects to host names whose addresses are all public. It checks the name, all its addresses and the
+ * address of the connected socket before a byte is sent.
  */
 export function checkingConnector(
   world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'>,
@@ -271,7 +273,7 @@ export function checkingConnector(
   }
 }
 
-/** Destroys a socket with the signal; its errors never become uncaught exceptions of the process. */
+/** Destroys a socket with the signal. Its errors never become uncaught exceptions of the process. */
 function quiet<S extends Socket>(socket: S, signal: AbortSignal): S {
   const end = () => socket.destroy()
   signal.addEventListener('abort', end)
@@ -279,8 +281,8 @@ function quiet<S extends Socket>(socket: S, signal: AbortSignal): S {
 }
 
 /**
- * All addresses of a host by DNS, without hosts files and search lists. Unlike getaddrinfo it can be
- * cancelled and takes no thread.
+ * Resolves all addresses of a host by DNS, without hosts files and search lists. Unlike getaddrinfo it can be
+ * cancelled and occupies no thread.
  */
 export async function resolveHost(host: string, signal: AbortSignal, servers?: string[]): Promise<string[]> {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 2 })
@@ -310,7 +312,7 @@ interface Answer {
   body: Uint8Array
 }
 
-/** One GET over a new connection. */
+/** Sends one GET over a new connection. */
 async function get(
   url: URL,
   options: { accept: string; maxBytes: number; signal: AbortSignal; connect?: buildConnector.connector },
@@ -322,7 +324,7 @@ async function get(
     maxResponseSize: maxBytes,
     allowH2: false,
   })
-  // The signal of client.request does nothing until there is a connection.
+  // The signal of client.request has no effect until there is a connection.
   const end = () => void client.destroy(signal.reason as Error).catch(() => {})
   signal.addEventListener('abort', end)
   try {
@@ -341,7 +343,7 @@ async function get(
   }
 }
 
-/** A header that must not be sent twice. */
+/** Returns a header that must not be sent twice. */
 function single(answer: Answer, name: string): string | undefined {
   const value = answer.headers[name]
   if (Array.isArray(value)) throw new Error(`${name} twice`)
@@ -356,7 +358,9 @@ async function jsonBody(answer: Answer): Promise<Uint8Array> {
   return decompress(answer.body, single(answer, 'content-encoding')?.toLowerCase() ?? 'identity')
 }
 
-/** Some servers compress although asked not to. Only a single encoding is accepted. */
+/**
+ * Decompresses a body: some servers compress despite the request not to. Only a single encoding is accepted.
+ */
 async function decompress(body: Uint8Array, encoding: string): Promise<Uint8Array> {
   const limit = { maxOutputLength: MAX_BYTES }
   switch (encoding) {
@@ -366,7 +370,7 @@ async function decompress(body: Uint8Array, encoding: string): Promise<Uint8Arra
     case 'x-gzip':
       return promisify(gunzip)(body, limit)
     case 'deflate':
-      // Should be zlib's format (RFC 9110, 8.4.1.2). Some servers send the raw stream, whose first byte
+      // The format should be zlib's (RFC 9110, 8.4.1.2). Some servers send the raw stream, whose first byte
       // differs.
       return (body[0]! & 0x0f) === 8 ? promisify(inflate)(body, limit) : promisify(inflateRaw)(body, limit)
     case 'br':

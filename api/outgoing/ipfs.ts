@@ -7,14 +7,14 @@ export interface IpfsPath {
   path: readonly string[]
 }
 
-/** The size limit of a gateway's answer: the document, and the directories on its path. */
+/** Maximum size of a gateway's response in bytes: the document, and the directories on its path. */
 export const MAX_CAR_BYTES = 1_048_576
-/** The limit for blocks in a CAR, and for reads of blocks on the path to a document and in it. */
+/** Maximum number of blocks in a CAR, and of block reads on the path to a document and in it. */
 const MAX_BLOCKS = 1_000
-/** Nesting of directories, shards and layers of a file. */
+/** Maximum nesting of directories, shards and layers of a file. */
 const MAX_DEPTH = 32
 const MAX_NAMES = 16
-/** The widest shard of a directory that is in use (kubo). */
+/** Width of the widest directory shard in use (kubo). */
 const MAX_FANOUT = 1_024
 
 const SHA2_256 = 0x12
@@ -22,8 +22,8 @@ const DAG_PB = 0x70
 const RAW = 0x55
 
 /**
- * Loads the packages that read IPFS. Rejects where they are not installed: they are optional dependencies. A
- * process that needs them calls this at its start.
+ * Loads the packages that read IPFS. Rejects if these optional dependencies are not installed. A process that
+ * needs them calls this at its start.
  */
 export async function loadIpfs() {
   const [{ CarBlockIterator }, { exporter }, { CID }] = await Promise.all([
@@ -34,7 +34,7 @@ export async function loadIpfs() {
   return { CarBlockIterator, exporter, CID }
 }
 
-/** Reads `ipfs://<cid>[/<path>]`, or says what is wrong with it. Names are percent-decoded. */
+/** Reads `ipfs://<cid>[/<path>]`, or returns its problem. Names are percent-decoded. */
 export async function readIpfsUri(uri: string): Promise<IpfsPath | { problem: string }> {
   const [, root, rest] = /^ipfs:\/\/([A-Za-z0-9]{1,128})(?:\/([^?#]*))?$/i.exec(uri) ?? []
   if (root === undefined) return { problem: 'expected ipfs://<CID>/<path>, without a query' }
@@ -72,7 +72,7 @@ function decodeName(text: string): string | undefined {
   }
 }
 
-/** Only full sha2-256: other bytes could match a truncated hash, and `identity` is no hash. */
+/** True for a full sha2-256 only: other bytes could match a truncated hash, and `identity` is not a hash. */
 function isVerifiable({ multihash }: CID): boolean {
   return multihash.code === SHA2_256 && multihash.digest.length === 32
 }
@@ -82,10 +82,10 @@ function hex(digest: Uint8Array): string {
 }
 
 /**
- * The bytes of the file at a path, out of a CAR (https://ipld.io/specs/transport/car/carv1) that anyone may
- * have made: every block is checked against its hash, and only blocks linked from the root are read.
- * Throws an Error when the file is not all there, larger than `maxBytes`, no file, or in need of more blocks
- * than it may have.
+ * Returns the bytes of the file at a path from a CAR (https://ipld.io/specs/transport/car/carv1) that anyone
+ * may have made: every block is checked against its hash, and only blocks linked from the root are read.
+ * Throws an Error if the file is incomplete, larger than `maxBytes`, not a file, or needs more blocks than
+ * permitted.
  */
 export async function documentOfCar(
   car: Uint8Array,
@@ -95,7 +95,7 @@ export async function documentOfCar(
   const { exporter, CID } = await loadIpfs()
   const blocks = await verifiedBlocks(car)
   const store = boundedStore(blocks)
-  // The exporter only reads single blocks: its own traversal has no limits.
+  // The exporter only reads single blocks, because its own traversal has no limits.
   const open = (cid: CID, depth: number) => {
     if (depth > MAX_DEPTH) throw new Error('too deep')
     if (cid.code !== DAG_PB && cid.code !== RAW) throw new Error('a link to another kind of data')
@@ -103,8 +103,8 @@ export async function documentOfCar(
   }
 
   /**
-   * The link of that name in a directory. Of a sharded directory a gateway sends only the shards on the path
-   * to the entry: all that came are searched.
+   * Finds the link of this name in a directory. For a sharded directory a gateway sends only the shards on
+   * the path to the entry, so all received shards are searched.
    */
   async function find(cid: CID, name: string, depth: number): Promise<CID | undefined> {
     const directory = await open(cid, depth)
@@ -154,7 +154,7 @@ export async function documentOfCar(
   return Buffer.concat(parts)
 }
 
-/** The blocks of a CAR by the SHA-256 that their CIDs name. Throws where one has another hash. */
+/** Returns the blocks of a CAR by the SHA-256 in their CIDs. Throws if a block has another hash. */
 async function verifiedBlocks(car: Uint8Array): Promise<ReadonlyMap<string, Uint8Array>> {
   const { CarBlockIterator } = await loadIpfs()
   const blocks = new Map<string, Uint8Array>()
@@ -168,7 +168,7 @@ async function verifiedBlocks(car: Uint8Array): Promise<ReadonlyMap<string, Uint
   return blocks
 }
 
-/** A store for the exporter. A block may be linked many times: each read counts. */
+/** Creates a store for the exporter. A block may be linked many times: each read counts. */
 function boundedStore(blocks: ReadonlyMap<string, Uint8Array>) {
   let reads = 0
   let bytesRead = 0

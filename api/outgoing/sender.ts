@@ -2,30 +2,30 @@ import { Agent, type buildConnector, type Dispatcher } from 'undici'
 import { checkingConnector, INTERNET, urlProblem, type FetchWorld } from './fetcher'
 
 const CONNECT_MS = 5_000
-/** An answer is read so far, to use its connection again, and thrown away. */
+/** Number of bytes of a response that are read, to reuse its connection, and discarded. */
 const MAX_ANSWER_BYTES = 4_096
 const MAX_HEADER_BYTES = 16_384
 const MAX_URL_LENGTH = 2_048
 const CONNECTIONS_PER_HOST = 32
 const KEEP_ALIVE_MS = 4_000
 
-/** What a receiver answered. */
+/** Response of a receiver. */
 export interface SentAnswer {
   status: number
-  /** Retry-After, as it came. */
+  /** Retry-After header, unparsed. */
   retryAfter: string | undefined
 }
 
 /**
  * Posts to addresses that others name, by the rules of docs/spec/trust.md 3: https on port 443 of a host all
  * of whose addresses are public, checked for each connection before a byte is sent. Redirects are not
- * followed. Hosts that the operator names are reached whatever they are, by http too.
+ * followed. Hosts that the operator names are exempt, and may use http.
  */
 export class SafeSender {
   private readonly open: Agent
   private readonly own: Agent
 
-  /** @param privateHosts host names or addresses, with their port where it is another one than usual */
+  /** @param privateHosts host names or addresses, with their port unless it is the default */
   constructor(
     private readonly privateHosts: ReadonlySet<string>,
     world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'> = INTERNET,
@@ -41,7 +41,7 @@ export class SafeSender {
     this.own = new Agent({ ...options, connect: { timeout: CONNECT_MS } })
   }
 
-  /** The rule that a URL breaks; undefined when it breaks none. */
+  /** Returns the rule that a URL breaks; undefined if it breaks none. */
   problemOf(text: string): string | undefined {
     if (text.length > MAX_URL_LENGTH) return `at most ${MAX_URL_LENGTH} characters`
     if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(text) || !URL.canParse(text)) return 'not a valid URL'
@@ -53,7 +53,7 @@ export class SafeSender {
     return problem && `${problem}, or a host that WEBHOOK_PRIVATE_HOSTS names`
   }
 
-  /** Posts a body, and answers once the head of the answer is there. Throws where there is none in time. */
+  /** Posts a body, and returns once the head of the response has arrived. Throws if none arrives in time. */
   async post(
     text: string,
     headers: Readonly<Record<string, string>>,
@@ -85,7 +85,7 @@ export class SafeSender {
   }
 }
 
-/** Checks each connection on its own, as it is made. */
+/** Checks each connection separately, as it is made. */
 function publicConnector(world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'>): buildConnector.connector {
   return (options, callback) => {
     const late = new AbortController()
