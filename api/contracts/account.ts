@@ -15,40 +15,45 @@ export interface AccountSignature {
   signature: string
 }
 
-/** Why an account does not accept a signature. */
+/** Reason why an account does not accept a signature. */
 export interface AccountRefusal {
-  /** False: there is no contract at its address, even after what the signature names as its factory. */
+  /** False if there is no contract at the address, even after the call of the signature's factory. */
   isContract: boolean
-  /** For the caller, to follow the name of the signature. */
+  /** Text for the client, to follow the name of the signature. */
   problem: string
 }
 
-/** What an account says of a signature. */
+/** Verdict of an account on a signature. */
 export type AccountAnswer = 'no contract' | 'accepted' | 'refused'
 
 const SIGNATURE = new RegExp(`^0x([0-9a-fA-F]{2}){1,${MAX_SIGNATURE_BYTES}}$`)
-/** What an account may use: nine times a check of a P-256 signature in Solidity. */
+/** Gas limit of an account: nine times a check of a P-256 signature in Solidity. */
 const ACCOUNT_GAS = 3_000_000
-/** What its factory may use: the largest contract takes 4,915,200 to store (24,576 bytes, EIP-170). */
+/**
+ * Gas limit of an account's factory: the largest contract takes 4,915,200 to store (24,576 bytes, EIP-170).
+ */
 const FACTORY_GAS = 6_000_000
-/** Both, and the call itself. Below the cap on calls of common nodes, and of transactions (EIP-7825). */
+/**
+ * Gas limit of the whole call: both limits, and the call itself. It is below the cap on calls of common RPC
+ * endpoints, and of transactions (EIP-7825).
+ */
 const CALL_GAS = 10_000_000
-/** The last 32 bytes of a signature of an account that may not be deployed yet (ERC-6492). */
+/** Last 32 bytes of a signature of an account that may not be deployed yet (ERC-6492). */
 const WRAPPED = '6492'.repeat(16)
 
-/** account.sol, compiled; account.test.ts compiles it anew. Made for Paris, which all chains run. */
+/** Compiled account.sol; account.test.ts recompiles it. Its target is Paris, which all chains run. */
 export const ACCOUNT_CHECK =
   '0x608060405234801561001057600080fd5b5060405161037538038061037583398101604081905261002f91610227565b6001600160a01b0383161580159061004f57506001600160a01b0387163b155b1561006d5761005d81610117565b60008083516020850160008786f1505b60006001600160a01b0388163b1561010d576000631626ba7e88886040516024016100999291906102d6565b6040516020818303038152906040529060e01b6020820180516001600160e01b03838183161783525050505090506100d68661011760201b60201c565b6000602060008351602085018d8bfa600051630b135d3f60e11b1460203d141616905080610105576002610108565b60015b925050505b8060005260206000f35b61012381612710610326565b60405a610130919061033f565b5a61013b9190610361565b1161014557600080fd5b50565b80516001600160a01b038116811461015f57600080fd5b919050565b634e487b7160e01b600052604160045260246000fd5b60005b8381101561019557818101518382015260200161017d565b50506000910152565b600082601f8301126101af57600080fd5b81516001600160401b038111156101c8576101c8610164565b604051601f8201601f19908116603f011681016001600160401b03811182821017156101f6576101f6610164565b60405281815283820160200185101561020e57600080fd5b61021f82602083016020870161017a565b949350505050565b600080600080600080600060e0888a03121561024257600080fd5b61024b88610148565b602089015160408a015191985096506001600160401b0381111561026e57600080fd5b61027a8a828b0161019e565b60608a01519096509450610292905060808901610148565b60a08901519093506001600160401b038111156102ae57600080fd5b6102ba8a828b0161019e565b925050600060c089015190508091505092959891949750929550565b82815260406020820152600082518060408401526102fb81606085016020870161017a565b601f01601f1916919091016060019392505050565b634e487b7160e01b600052601160045260246000fd5b8082018082111561033957610339610310565b92915050565b60008261035c57634e487b7160e01b600052601260045260246000fd5b500490565b818103818111156103395761033961031056fe'
 
-/** Whether a text is a signature that an account can be asked about. */
+/** True if a text is a signature that an account can check. */
 export function isAccountSignature(text: string): boolean {
   return SIGNATURE.test(text)
 }
 
 /**
- * The transaction of an eth_call that asks an account about a signature (ERC-1271), after its factory where
- * the signature names one (ERC-6492). It creates nothing. Undefined when the signature ends as ERC-6492 says,
- * but is not of its form.
+ * Returns the transaction of an eth_call that requests an account's verdict on a signature (ERC-1271), after
+ * a call of its factory if the signature names one (ERC-6492). It creates nothing. Undefined if the signature
+ * ends with the ERC-6492 suffix but is malformed.
  */
 export function accountCall({ account, digest, signature }: AccountSignature): object | undefined {
   const abi = AbiCoder.defaultAbiCoder()
@@ -68,7 +73,7 @@ export function accountCall({ account, digest, signature }: AccountSignature): o
   return { data: ACCOUNT_CHECK + parameters.slice(2), gas: toQuantity(CALL_GAS) }
 }
 
-/** Reads the answer to that call; undefined when it is none. */
+/** Decodes the response to that call; undefined if it is malformed. */
 export function readAccountAnswer(answer: unknown): AccountAnswer | undefined {
   return ANSWERS.get(answer)
 }
@@ -77,22 +82,23 @@ const ANSWERS: ReadonlyMap<unknown, AccountAnswer> = new Map(
 )
 
 /**
- * Accounts that are asked at a time, and that wait for it, at most CALL_TIMEOUT_MS: what clients make a node
- * compute must leave room for other reads. A batch that is signed again may ask 40.
+ * Maximum numbers of accounts called at once, and of calls that wait for a slot, at most CALL_TIMEOUT_MS. The
+ * work that clients cause at an RPC endpoint must leave room for other reads. Re-signing a batch may call 40
+ * accounts.
  */
 const ACCOUNT_CHECKS = { all: 16, each: 16, waiting: 200, waitingEach: 200 }
 
-/** Asks the accounts of a chain, so many at a time. */
+/** Calls the accounts of a chain, with limited concurrency. */
 export class AccountChecks {
   private readonly slots = new Semaphore(ACCOUNT_CHECKS)
 
   constructor(private readonly node: ChainNode) {}
 
   /**
-   * Why an account does not accept a signature (ERC-1271, ERC-6492); undefined when it does. It must accept
-   * it at a final block, which no reorg undoes, and at the last one, so that a key that it has put away no
-   * longer counts. A local chain, which makes blocks on demand, is asked at its last block only. It is asked
-   * anew each time.
+   * Returns why an account does not accept a signature (ERC-1271, ERC-6492); undefined if it does. The
+   * account must accept it at a final block, which no reorg undoes, and at the head, so that a removed key no
+   * longer counts. A local chain, which makes blocks on demand, is called at its head only. Verdicts are not
+   * cached.
    */
   async refusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
     const call = accountCall(claim)
@@ -137,7 +143,7 @@ export class AccountChecks {
       try {
         return { answer: await this.ask(call, toQuantity(block)), block }
       } catch (error) {
-        // Only a node that is well and refuses may lack the state of this block.
+        // Only an RPC endpoint that works and returns an error may lack the state of this block.
         if (!((error as Error).cause instanceof RpcError)) throw error
         failure = error
       }

@@ -5,7 +5,7 @@ import { Rpc, RpcError, type Route } from '../../src/rpc'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
 
-/** A block this many seconds in the future means that the clock of this service is behind. */
+/** A block more than this many seconds in the future means that the clock of this service is slow. */
 const SKEW_SECONDS = 60
 export interface Block {
   number: number
@@ -13,46 +13,47 @@ export interface Block {
   time: number
 }
 
-/** The node answers, but has no contract at the address. */
+/** The RPC endpoint answers, but there is no contract at the address. */
 export class NoContractError extends UnavailableError {}
 
-/** The contract has no such function: it reverts, or answers something else. */
+/** The contract has no such function: it reverts, or returns something else. */
 export class NoAnswerError extends UnavailableError {}
 
-/** An endpoint that has not answered a call after this time has failed. */
+/** Time limit of a call to an RPC endpoint, in milliseconds. */
 export const CALL_TIMEOUT_MS = 5_000
 /**
- * More calls than this at a time are refused, except essential ones: a slow node must not pile up requests of
- * the service.
+ * Maximum number of concurrent calls. More are refused, except essential ones: a slow RPC endpoint must not
+ * pile up requests of the service.
  */
 const MAX_CALLS_IN_FLIGHT = 64
-/** The age of a shared time of the last block, and of a shared number of a final one. */
+/** Maximum age in milliseconds of a shared time of the head, and of a shared number of a final block. */
 const HEAD_SHARED_MS = 2_000
-/** How long an endpoint's chain id is cached. */
+/** Time for which an RPC endpoint's chain id is cached, in milliseconds. */
 const CHAIN_ID_SHARED_MS = 60_000
-/** The age of the name of the node's software at which it is read again. */
+/** Age in milliseconds at which the name of the node's software is read again. */
 const SOFTWARE_SHARED_MS = 60_000
 export interface Reading {
-  /** Every answer of the API needs it: it is made however many other calls are under way. */
+  /** True if every answer of the API needs the call: it is made regardless of MAX_CALLS_IN_FLIGHT. */
   essential?: boolean
   /**
-   * The answer must not be older than the question: it is not shared with an equal call that is under way.
+   * True if the response must not be older than the call, so that it is not shared with an equal call under
+   * way.
    */
   anew?: boolean
-  /** The block whose state is asked; default: the latest. */
+  /** Block whose state is read; default: the latest. */
   block?: string
 }
 export const ESSENTIAL: Reading = { essential: true }
 
 /**
- * The endpoints of one chain, as the API asks them. Equal calls that are under way are shared; their time and
- * number are limited. All methods throw an UnavailableError when no endpoint answers.
+ * RPC endpoints of one chain, as the API calls them. Equal calls under way are shared; their time and number
+ * are limited. All methods throw an UnavailableError if no endpoint answers.
  */
 export class ChainNode {
   private readonly inFlight = new Map<string | symbol, Promise<unknown>>()
   readonly rpc: Rpc
   protected readonly route: Route
-  /** Unix seconds of the last block */
+  /** Time of the head in Unix seconds */
   private readonly headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS)
   private readonly finalNumbers = new SharedRead(() => this.readFinalBlocks(), HEAD_SHARED_MS)
   private readonly developmentNode = new SharedRead(
@@ -104,7 +105,7 @@ export class ChainNode {
     return this.connected.rpcUrls.every(isLoopback)
   }
 
-  /** The block of this number; the last one as of now; the last one that is final by consensus. */
+  /** Reads the block of a number, the present head, or the last block that is final by consensus. */
   async block(which: number | 'latest' | 'finalized'): Promise<Block> {
     const latest = which === 'latest'
     const name = typeof which === 'number' ? toQuantity(which) : which
@@ -116,7 +117,7 @@ export class ChainNode {
     return { number: Number(number), time: Number(timestamp) }
   }
 
-  /** The chain id of the endpoints: that of this chain if one of them answers it. */
+  /** Returns the chain id of the endpoints: that of this chain if any of them reports it. */
   async chainId(): Promise<number> {
     const { chain } = this.connected
     const ids = await this.rpc.chainIds()
@@ -125,15 +126,14 @@ export class ChainNode {
   }
 
   /**
-   * Throws an UnavailableError if the node's last block is older than this, as its state is too old then; or
-   * if that block is in the future, as its age is not known then. Local chains are exempt: they make blocks
-   * on demand.
+   * Throws an UnavailableError if the head is older than this, because its state is too old; or if it is in
+   * the future, because its age is unknown. Local chains are exempt: they make blocks on demand.
    */
   async checkFresh(maxSeconds: number): Promise<void> {
     if (!(await this.isLocal())) this.requireFresh(await this.headTime.get(), maxSeconds)
   }
 
-  /** The name of the node's software, such as `anvil/v1.7.1`. */
+  /** Returns the name of the node's software, such as `anvil/v1.7.1`. */
   clientVersion(): Promise<string> {
     return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
   }
@@ -149,14 +149,14 @@ export class ChainNode {
       )
   }
 
-  /** Numbers of blocks that no reorg undoes, the safest first; at most HEAD_SHARED_MS old. */
+  /** Returns the numbers of blocks that no reorg undoes, the safest first; at most HEAD_SHARED_MS old. */
   finalBlocks(): Promise<readonly number[]> {
     return this.finalNumbers.get()
   }
 
   /**
-   * What is final by consensus, where the node knows that, and then what the indexer counts as final: a node
-   * that keeps only the newest states may not have that of the first one.
+   * Reads the block that is final by consensus, if the node knows it, and then the one that the indexer
+   * counts as final: a node that stores only the newest states may lack the state of the first one.
    */
   private async readFinalBlocks(): Promise<readonly number[]> {
     const [finalized, last] = await Promise.all([
@@ -185,7 +185,7 @@ export class ChainNode {
     }
   }
 
-  /** The answer of a view, as the node gives it. */
+  /** Returns the raw result of a view function. */
   protected async ask(to: string, name: string, data: string, how?: Reading): Promise<string> {
     const answer = await this.request('eth_call', [{ to, data }, how?.block ?? 'latest'], how).catch(
       (error: UnavailableError) => {
@@ -198,16 +198,16 @@ export class ChainNode {
     return answer
   }
 
-  /** Shares equal calls that are under way, unless `anew`. */
+  /** Sends a call. Equal calls under way are shared, unless `anew`. */
   request(method: string, parameters: unknown[], { essential, anew }: Reading = {}): Promise<unknown> {
     const send = () => this.send(method, parameters)
     if (anew && essential) return send()
-    // A call that must not be shared has a key of its own.
+    // A call that must not be shared has its own key.
     const key = anew ? Symbol(method) : JSON.stringify({ method, params: parameters })
     return this.inFlight.get(key) ?? this.limited(key, send, essential)
   }
 
-  /** Sends unless too much is under way. */
+  /** Sends unless too many calls are under way. */
   protected limited<T>(key: string | symbol, send: () => Promise<T>, essential = false): Promise<T> {
     if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
       return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
@@ -216,7 +216,7 @@ export class ChainNode {
     return call
   }
 
-  /** Asks every endpoint once at most: a client waits for the answer. */
+  /** Calls each endpoint at most once, because a client waits for the answer. */
   protected async send(method: string, parameters: unknown[]): Promise<unknown> {
     try {
       return await this.route.call(method, parameters, { once: true, required: true })
@@ -238,14 +238,14 @@ export class ChainNode {
   }
 }
 
-/** Whether a node's error says that the call reverted: geth's code 3, or data of a revert. */
+/** True if an RPC error means that the call reverted: geth's code 3, or data of a revert. */
 function isRevert(error: unknown): boolean {
   return error instanceof RpcError && (error.code === 3 || revertData(error) !== undefined)
 }
 
 /**
- * The data of a revert in a node's error: geth and anvil give it as the error's data, others within an object
- * or after a word.
+ * Returns the revert data of an RPC error: geth and anvil return it as the error's data, others within an
+ * object or after a word.
  */
 export function revertData(error: unknown): string | undefined {
   if (!(error instanceof RpcError)) return undefined

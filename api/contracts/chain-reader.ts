@@ -20,7 +20,7 @@ const EAS = new Interface([
   'function getAttestation(bytes32 uid) view returns (tuple(bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, address recipient, address attester, bool revocable, bytes data))',
   'function getRevokeOffchain(address revoker, bytes32 data) view returns (uint64)',
 ])
-/** EIP712Proxy of EAS, and Ownable, which PermissionedEIP712Proxy adds. */
+/** ABI of EIP712Proxy of EAS, and of Ownable, which PermissionedEIP712Proxy adds. */
 const PROXY = new Interface([
   'function getEAS() view returns (address)',
   'function getName() view returns (string)',
@@ -41,10 +41,10 @@ export interface OnchainAttestation extends UidFields {
   revocationTime: bigint
 }
 
-/** The log of an attestation, and where it is. */
+/** Log of an attestation, and its position on the chain. */
 export interface AttestedLog {
   uid: string
-  /** Unix seconds of its block; absent when the node does not give it */
+  /** Unix seconds of its block; absent if the RPC endpoint does not return it */
   time?: number
   blockNumber: number
   transactionHash: string
@@ -57,7 +57,7 @@ export interface SchemaRecord {
   revocable: boolean
 }
 
-/** What an EAS contract says of itself. */
+/** Facts that an EAS contract states about itself. */
 export interface EasFacts {
   domainSeparator: string
   attestTypeHash: string
@@ -65,7 +65,7 @@ export interface EasFacts {
   schemaRegistry: string
 }
 
-/** What a proxy before EAS says of itself. */
+/** Facts that an EIP-712 proxy of EAS states about itself. */
 export interface ProxyFacts {
   domainSeparator: string
   attestTypeHash: string
@@ -76,32 +76,37 @@ export interface ProxyFacts {
 }
 
 /**
- * The age of what an answer is signed for, the nonce or the owner of the proxy, where requests share it. On
- * local chains and those with blocks under a second, each request reads it anew: a client can land an answer
- * and ask for the next one within this time.
+ * Maximum age in milliseconds of a nonce or a proxy owner that requests share. On local chains and on chains
+ * with blocks under a second, each request reads them again: a client can land an answer and request the next
+ * one within this time.
  */
 const CURRENT_SHARED_MS = 250
 const SLOW_BLOCK_MS = 1_000
-/** Attestations in one request to a node: those of two full batches. */
+/** Maximum number of attestations per request to an RPC endpoint: those of two full batches. */
 const ATTESTATIONS_AT_ONCE = 80
 
 /** Attestations that are read together. */
 interface Gathering {
   readonly uids: string[]
-  /** The latest block of the endpoint that answered, as JSON-RPC has it, and what getAttestation answered. */
+  /**
+   * Latest block of the endpoint that answered, in the form of JSON-RPC, and the results of getAttestation.
+   */
   readonly answers: Promise<[block: unknown, ...attestations: unknown[]]>
 }
 
 /**
- * The API's reads of one chain's contracts. Equal reads of several requests are shared. All methods throw an
- * UnavailableError when no endpoint answers.
+ * Reads of one chain's contracts for the API. Equal reads of several requests are shared. All methods throw
+ * an UnavailableError if no endpoint answers.
  */
 export class ChainReader extends ChainNode {
   private readonly schemas = new Cache<SchemaRecord>('schemas')
   private readonly current = new Cache<SharedRead<unknown>>('contract state')
   private readonly accounts = new AccountChecks(this)
   private gathering: Gathering | undefined
-  /** The number of blocks whose logs the node last gave in one answer; kept by the searches in landed.ts. */
+  /**
+   * Number of blocks whose logs the RPC endpoint last returned in one response, set by the searches in
+   * landed.ts.
+   */
   logSpan = Infinity
 
   /**
@@ -113,22 +118,22 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * The nonce that the next delegated attestation of this account must have. It is read after this call with
-   * `fresh`, on local chains and on chains with fast blocks; otherwise at most 250 ms before it.
+   * Returns the nonce that the next delegated attestation of this account must have. It is read after this
+   * call if `fresh`, on local chains and on chains with fast blocks; otherwise at most 250 ms before it.
    */
   nonce(account: string, fresh = false): Promise<bigint> {
     return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], BigInt, fresh)
   }
 
-  /** Balance of this account in the smallest unit of the chain's coin. */
+  /** Returns the balance of this account in the smallest unit of the chain's coin. */
   async balance(account: string): Promise<bigint> {
     return BigInt((await this.request('eth_getBalance', [account, 'latest'])) as string)
   }
 
   /**
-   * A final block up to which this account has attested nothing, neither by signatures (its nonce in EAS) nor
-   * in transactions of its own; undefined where it may have. Both are of one block, whichever endpoint
-   * answers. Throws UnavailableError.
+   * Returns the number of a final block up to which this account has attested nothing, neither by signatures
+   * (its nonce in EAS) nor in its own transactions; undefined if it may have attested. Both nonces are read
+   * at one block, whichever endpoint answers. Throws an UnavailableError.
    */
   async unusedUntil(account: string): Promise<number | undefined> {
     const { eas, finality } = this.connected.chain
@@ -141,12 +146,12 @@ export class ChainReader extends ChainNode {
     return nonce === 0n && Number(sent) === 0 ? Math.max(0, number - finality) : undefined
   }
 
-  /** The account whose signatures a proxy takes, lower-case. It is read as `nonce` is. */
+  /** Returns the account whose signatures a proxy accepts, lower-case. It is read like `nonce`. */
   proxyOwner(proxy: string, fresh = false): Promise<string> {
     return this.now(proxy, PROXY, 'owner', [], addressOf, fresh)
   }
 
-  /** The registered schema; undefined when there is none. */
+  /** Returns the registered schema; undefined if it does not exist. */
   async schema(uid: string): Promise<SchemaRecord | undefined> {
     const known = this.schemas.get(uid)
     if (known) return known
@@ -159,7 +164,7 @@ export class ChainReader extends ChainNode {
     if (record.uid === ZeroHash) return undefined
     const { revocable, resolver } = record
     const schema = textOf(record)
-    // A text that is no UTF-8 cannot be proven; no schema of ours is one.
+    // A text that is not UTF-8 cannot be verified. No supported schema has one.
     if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid)
       throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false schema.`)
     const found = { schema, types: fieldTypes(schema).join(), revocable }
@@ -168,9 +173,9 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * The attestation as it is now, its content proven by its UID; undefined when the contract has none. All
-   * that are asked for at the same time are one request to one endpoint, together with its latest block,
-   * which must not be older than `maxAgeSeconds` (see checkFresh).
+   * Returns the present attestation, its content verified by its UID; undefined if it does not exist. All
+   * concurrent reads are one request to one endpoint, together with the latest block, which must not be older
+   * than `maxAgeSeconds` (see checkFresh).
    */
   async attestation(uid: string, maxAgeSeconds = Infinity): Promise<OnchainAttestation | undefined> {
     const { headTime, word } = await this.gather(uid)
@@ -189,8 +194,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * The attestations of this schema by this attester to this recipient in these blocks, both included, the
-   * oldest first. A range that is too wide for the node is an UnavailableError, too.
+   * Returns the attestations of this schema by this attester to this recipient in these blocks, both
+   * included, oldest first. A range that is too wide for the RPC endpoint also throws an UnavailableError.
    */
   async attested(
     { recipient, attester, schema }: { recipient: string; attester: string; schema: string },
@@ -217,19 +222,19 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * When this account revoked an offchain attestation, in Unix seconds; 0 = never. Revocations of the same
-   * UID by other accounts do not count.
+   * Returns when this account revoked an offchain attestation, in Unix seconds; 0 = never. Revocations of the
+   * same UID by other accounts do not count.
    */
   async offchainRevocationTime(revoker: string, uid: string): Promise<bigint> {
     return (await this.call(this.connected.chain.eas, EAS, 'getRevokeOffchain', [revoker, uid])) as bigint
   }
 
-  /** Why an account does not accept a signature; undefined when it does (AccountChecks). */
+  /** Returns why an account does not accept a signature; undefined if it does (AccountChecks). */
   accountRefusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
     return this.accounts.refusal(claim)
   }
 
-  /** The facts about EAS that the signer compares with the table of chains. */
+  /** Reads the facts about EAS that the signer compares with the table of chains. */
   async easFacts(): Promise<EasFacts> {
     const { eas } = this.connected.chain
     const [domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
@@ -244,7 +249,10 @@ export class ChainReader extends ChainNode {
     }
   }
 
-  /** The facts about a proxy that the signer compares with the chain's EAS; undefined where it has none. */
+  /**
+   * Reads the facts about a proxy that the signer compares with the chain's EAS; undefined if the contract is
+   * not a proxy.
+   */
   async proxyFacts(proxy: string): Promise<ProxyFacts | undefined> {
     const ask = (name: string) => this.call(proxy, PROXY, name, [], ESSENTIAL) as Promise<string>
     const answers = await Promise.all(
@@ -262,8 +270,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * What a call that changes the state would revert with now, as hex; undefined when it would succeed. Throws
-   * UnavailableError, also for a revert without data.
+   * Returns the revert data, in hex, of a simulated call that changes the state; undefined if the call would
+   * succeed. Throws an UnavailableError, also for a revert without data.
    */
   async revertOf(to: string, data: string): Promise<string | undefined> {
     try {
@@ -277,8 +285,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * A view of one word as it is now; shared by requests where blocks are slow, see CURRENT_SHARED_MS. Every
-   * answer needs it: the call is encoded once.
+   * Reads a view function of one word. Requests share the result if blocks are slow, see CURRENT_SHARED_MS.
+   * Every answer needs it, so the call is encoded once.
    */
   private now<T>(
     to: string,
@@ -304,8 +312,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Returns the result of getAttestation, and the Unix seconds of the latest block of the endpoint.
-   * Reads that begin in one turn of the event loop are one request.
+   * Returns the result of getAttestation, and the Unix seconds of the latest block of the endpoint. Reads
+   * that start in one turn of the event loop are one request.
    */
   private async gather(uid: string): Promise<{ headTime: number; word: string }> {
     if (!this.gathering || this.gathering.uids.length >= ATTESTATIONS_AT_ONCE) {
@@ -330,9 +338,9 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Reads the latest block first: the state is at least as new. What an endpoint refuses as a batch, or what
-   * rpcBatchSize makes several requests, is asked one by one at that block: an endpoint may be several
-   * nodes.
+   * Reads the latest block first, so that the state is at least as new. If an endpoint refuses the batch, or
+   * rpcBatchSize splits it into several requests, each attestation is read separately at that block: an
+   * endpoint may be several nodes.
    */
   private async sendAttestations(uids: readonly string[]): Promise<[unknown, ...unknown[]]> {
     const latest = ['latest', false]
@@ -353,17 +361,17 @@ export class ChainReader extends ChainNode {
   }
 }
 
-/** Unix seconds of a block as JSON-RPC has it; NaN of anything else. */
+/** Returns the Unix seconds of a block in the form of JSON-RPC; NaN for anything else. */
 function timeOf(block: unknown): number {
   return Number((block as { timestamp?: string } | null)?.timestamp)
 }
 
-/** The address in a word, lower-case; undefined where the word is none. */
+/** Returns the address in a word, lower-case; undefined if the word is not an address. */
 function addressOf(word: string): string | undefined {
   return /^0x0{24}/.test(word) ? `0x${word.slice(26).toLowerCase()}` : undefined
 }
 
-/** The text of a schema; empty when it is no UTF-8, which ethers reports when the field is read. */
+/** Returns the text of a schema; empty if it is not UTF-8, which ethers reports when the field is read. */
 function textOf(record: { schema: string }): string {
   try {
     return record.schema

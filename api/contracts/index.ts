@@ -1,9 +1,9 @@
 /**
- * What contracts say: EAS, its schema registry and its proxy on each chain, and accounts that are contracts.
+ * Contract reads: EAS, its schema registry and its proxy on each chain, and accounts that are contracts.
  *
- * chain-reader.ts reads them over JSON-RPC and shares equal reads; verifying-contract.ts
- * decides whether signatures can be made for a contract; account.ts asks accounts whether they signed;
- * wallet.ts counts requests that a wallet signed; proxy-creation.ts holds the code of a proxy.
+ * chain-reader.ts reads them over JSON-RPC and shares equal reads. verifying-contract.ts decides if
+ * signatures can be made for a contract. account.ts requests verdicts of accounts on signatures. wallet.ts
+ * counts requests that a wallet signed. proxy-creation.ts holds the code of a proxy.
  */
 
 export type { AttestedLog, OnchainAttestation } from './chain-reader'

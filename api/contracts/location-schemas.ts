@@ -8,8 +8,8 @@ import {
 import type { ChainReader } from './chain-reader'
 
 /**
- * Makes this process know a schema that the chain's registry has, if it is one of locations and the policy
- * lets it be read: the index may not have found it yet. Throws UnavailableError.
+ * Registers a schema of the chain's registry in this process, if it is a location schema and the policy
+ * permits it: the index may not have found it yet. Throws an UnavailableError.
  */
 export async function learnSchema(uid: string, reader: ChainReader, policy: SchemaPolicy): Promise<void> {
   if (isLocationSchema(uid) || !mayBeRead(policy, uid)) return

@@ -13,18 +13,18 @@ import { UnavailableError } from '../http/problems'
 import { NoAnswerError, NoContractError } from './chain-node'
 import type { ChainReader } from './chain-reader'
 
-/** What signatures for a contract are made with. */
+/** Parameters of signatures for a contract. */
 interface Signing {
   domain: AttestDomain
   separator: string
   layout: AttestLayout
 }
 /**
- * Whether a contract can be signed for, and why not. A proxy that somebody else owns now has taken our
- * signatures before, which can still be verified.
+ * Signing parameters of a contract, or why it cannot be signed for. A proxy that now has another owner
+ * accepted this service's signatures before; they can still be verified.
  */
 type Verdict = Signing | { reason: string; before?: Signing | undefined }
-/** `away`: it was ready, and its node does not answer now. */
+/** `away`: the contract was ready, and its RPC endpoint does not answer now. */
 type Probe = { at: number } & (
   | ({ state: 'ready' | 'away' } & Signing)
   | { state: 'refused'; reason: string; before?: Signing | undefined }
@@ -33,15 +33,17 @@ type Probe = { at: number } & (
 /** Milliseconds after which a request probes the contract again: some chains can replace their contracts. */
 const PROBE_AGAIN_MS = { ready: 60_000, refused: 60_000, away: 5_000, unreachable: 5_000 }
 
-/** A contract that takes our signatures, as it was last seen: EAS itself, or the chain's proxy. */
+/**
+ * Last known state of a contract that accepts this service's signatures: EAS itself, or the chain's proxy.
+ */
 export class VerifyingContract {
-  /** With checksum. */
+  /** Checksummed address. */
   readonly address: string
   private probing: Promise<Probe> | undefined
   private last: Probe | undefined
 
   /**
-   * @param look what the contract is now; throws UnavailableError
+   * @param look probes the contract; throws an UnavailableError
    * @param elapsed monotonic milliseconds; set in tests
    */
   constructor(
@@ -53,55 +55,59 @@ export class VerifyingContract {
     this.address = checksumAddress(address)
   }
 
-  /** Whether the node does not answer: a refusal may be over in a moment. */
+  /** True if the RPC endpoint does not answer: such a refusal may end at any moment. */
   async unreachable(): Promise<boolean> {
     return (await this.probe()).state === 'unreachable'
   }
 
   /**
-   * Why nothing can be signed for this contract; undefined when it can. A contract whose node is away is not
-   * refused: who signs reads the node anyhow, and it may be back.
+   * Returns why nothing can be signed for this contract; undefined if signing is possible. A contract whose
+   * RPC endpoint does not answer is not refused: signing reads the endpoint anyway, and it may have
+   * recovered.
    */
   async refusal(): Promise<string | undefined> {
     return reasonOf(await this.probe())
   }
 
-  /** The same for who only looks: also that the node is away, once it was noticed. */
+  /** Like `refusal()`, for status pages: also reports an RPC endpoint that is known not to answer. */
   async notReady(): Promise<string | undefined> {
     const probe = await this.probe()
     return probe.state === 'away' ? NODE_AWAY : reasonOf(probe)
   }
 
-  /** The same as it was last seen, without waiting; where that is too long ago, it is looked at again. */
+  /** Result of the last probe, without waiting. If it is too old, another probe starts. */
   get lastRefusal(): string | undefined {
     void this.probe().catch(() => {})
     return this.last ? reasonOf(this.last) : 'it was not looked at yet'
   }
 
   /**
-   * What a client submits by: the functions and errors of the contract, as ethers and viem read an ABI, and
-   * the EIP-712 domain of its signatures. No ABI and no domain while it cannot be signed for.
+   * Returns what a client needs to submit: the functions and errors of the contract, as an ABI for ethers and
+   * viem, and the EIP-712 domain of its signatures. Without ABI and domain while it cannot be signed for.
    */
   async interface(): Promise<{ abi: readonly string[]; domain?: AttestDomain }> {
     const probe = await this.probe()
     return isReady(probe) ? { abi: DELEGATED_ABIS[probe.layout], domain: probe.domain } : { abi: [] }
   }
 
-  /** Throws UnavailableError while it cannot be signed for. */
+  /** Returns the signing parameters. Throws an UnavailableError while the contract cannot be signed for. */
   async ready(): Promise<Signing> {
     const probe = await this.probe()
     if (!isReady(probe)) throw new UnavailableError(`Signing for ${this.address} is not possible right now.`)
     return probe
   }
 
-  /** What earlier signatures were made with. Throws UnavailableError where it is not known. */
+  /** Returns the parameters of earlier signatures. Throws an UnavailableError if they are unknown. */
   async known(): Promise<Signing> {
     const signing = signingOf(await this.probe())
     if (!signing) throw new UnavailableError(`What ${this.address} takes is not known right now.`)
     return signing
   }
 
-  /** The contract was seen to take our signatures no longer: it is refused now, and looked at again later. */
+  /**
+   * Records that the contract no longer accepts this service's signatures. It is refused now, and probed
+   * again later.
+   */
   refuse(reason: string): void {
     const before = this.last && signingOf(this.last)
     this.last = { state: 'refused', reason, before, at: this.elapsed() }
@@ -122,10 +128,14 @@ export class VerifyingContract {
     }
   }
 
-  /** @param before the last probe: it holds while the node is away, as nothing is signed without the node */
+  /**
+   * Probes the contract.
+   * @param before the last probe: it stays valid while the RPC endpoint does not answer, because signing
+   * requires the endpoint
+   */
   private ask(before?: Probe): Promise<Probe> {
     const asked = this.seen(before)
-    // Unless the contract was refused meanwhile.
+    // Ignores the probe if the contract was refused in the meantime.
     void asked.then((probe) => this.probing === asked && (this.last = probe)).catch(() => {})
     return asked
   }
@@ -156,13 +166,13 @@ function reasonOf(probe: Probe): string | undefined {
   return probe.state === 'refused' ? probe.reason : undefined
 }
 
-/** What signatures are or were made with; undefined where that is not known. */
+/** Returns the parameters of present or earlier signatures; undefined if they are unknown. */
 function signingOf(probe: Probe): Signing | undefined {
   if (isReady(probe)) return probe
   return probe.state === 'refused' ? probe.before : undefined
 }
 
-/** Whether the EAS of a chain is the one that src/chains.ts describes. Throws UnavailableError. */
+/** Checks that the EAS of a chain is the one that src/chains.ts describes. Throws an UnavailableError. */
 export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verdict> {
   const chainId = await reader.chainId()
   if (chainId !== chain.id) return { reason: `its endpoint is on chain ${chainId}` }
@@ -185,8 +195,8 @@ export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verd
 }
 
 /**
- * Whether a contract is a PermissionedEIP712Proxy before the chain's EAS that this signer owns: of no other
- * account does it take signatures. Throws UnavailableError.
+ * Checks that a contract is a PermissionedEIP712Proxy of the chain's EAS and that this signer owns it: it
+ * accepts signatures of its owner only. Throws an UnavailableError.
  */
 export async function lookAtProxy(
   chain: Chain,

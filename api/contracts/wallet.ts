@@ -17,27 +17,27 @@ import type { ChainReader } from './chain-reader'
 /** The parts of a request that a wallet signs (docs/reference/wallet.md). */
 export interface SignedRequest {
   /**
-   * Host, and port unless it is the scheme's own, of PUBLIC_BASE_URL: not the Host header, which anyone can
-   * write.
+   * Host of PUBLIC_BASE_URL, with its port unless it is the scheme's default. The Host header is not used,
+   * because anyone can write it.
    */
   authority: string
   method: string
   /** Path and query, as in the request's URL. */
   target: string
-  /** SHA-256 of the body's bytes, of none where there is none; hex. */
+  /** SHA-256 of the body's bytes, in hex; of zero bytes if there is no body. */
   bodyHash: string
   /** Lower-case. */
   address: string
   /** Unix seconds, as in the header. */
   timestamp: string
   nonce: string
-  /** Chain id, where the header names one. */
+  /** Chain id, if the header names one. */
   chain?: string | undefined
 }
 
 /**
- * The text that is signed as EIP-191 personal message. One field a line, none of which can hold a line feed,
- * so that no two requests have one text.
+ * Returns the text that is signed as an EIP-191 personal message. It has one field per line, and no field can
+ * hold a line feed, so that no two requests share a text.
  */
 export function signedText(request: SignedRequest): string {
   return [
@@ -59,24 +59,27 @@ const HEADERS = {
   timestamp: 'x-wallet-timestamp',
   nonce: 'x-wallet-nonce',
 } as const
-/** The chain on which the wallet is a contract; a wallet that is a key needs none. */
+/** Header with the chain on which the wallet is a contract; a wallet that is a key needs none. */
 const CHAIN_HEADER = 'x-wallet-chain'
 const HEADERS_NEEDED =
   'a signed request carries X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce'
-/** A nonce is remembered this much longer than its timestamp is valid, as clocks of API copies may differ. */
+/**
+ * Extra time in milliseconds that a nonce is remembered after its timestamp expires, because the clocks of
+ * API instances may differ.
+ */
 const CLOCK_MARGIN_MS = 60_000
 
 export interface WalletOptions {
-  /** Requests per hour, 0 = no limit: of a wallet; of a client address, for all its wallets. */
+  /** Requests per hour, 0 = no limit: per wallet, and per client address for all its wallets. */
   perHour: number
   perHourByAddress: number
   maxSkewSeconds: number
   publicBaseUrl: string
   counter: RequestCounter
   nonces: Nonces
-  /** By chain id, the chains whose contracts may be wallets; none where only keys may sign. */
+  /** Chains whose contracts may be wallets, by chain id; empty if only keys may sign. */
   smartAccounts?: ReadonlyMap<number, ChainReader>
-  /** A chain whose last block is more seconds old than this is not asked: its answers are too old. */
+  /** Maximum age in seconds of a chain's head. An older state is not used. */
   maxLagSeconds: number
   /** milliseconds */
   clock: () => number
@@ -91,9 +94,9 @@ interface Claim {
 }
 
 /**
- * Requests signed by a wallet, which have their own limit. A request with any of the headers is one, and all
- * but that of the chain must be there. A nonce or a request of a wallet counts as used only after its
- * signature is verified; before that only the client's address is counted.
+ * Rate limits of requests signed by a wallet. A request with any of the headers counts as signed, and all but
+ * the chain header must be present. A nonce or a request of a wallet counts as used only after its signature
+ * is verified; before that only the client's address is counted.
  */
 export class WalletTier {
   private readonly authority: string
@@ -108,7 +111,8 @@ export class WalletTier {
   }
 
   /**
-   * How the client's address is counted for a request that carries a wallet's headers; undefined for others.
+   * Returns how to count the client's address for a request that carries a wallet's headers; undefined for
+   * others.
    */
   tierOf(request: FastifyRequest): Tier | undefined {
     return [...Object.values(HEADERS), CHAIN_HEADER].some((name) => request.headers[name] !== undefined)
@@ -116,18 +120,18 @@ export class WalletTier {
       : undefined
   }
 
-  /** Lets signed requests into this scope. After limitRequests, which counts the address first. */
+  /** Admits signed requests to this scope. It runs after limitRequests, which counts the address first. */
   guard(scope: FastifyInstance): void {
     scope.addHook('onRequest', async (request) => {
       if (this.tierOf(request)) this.readClaim(request)
     })
-    // The body has arrived by then.
+    // The body has arrived by this hook.
     scope.addHook('preValidation', async (request, reply) => {
       if (this.tierOf(request)) await this.admit(this.readClaim(request), request, reply)
     })
   }
 
-  /** The headers; throws when one is malformed or the timestamp is too far off. */
+  /** Reads the headers. Throws if one is malformed or the timestamp is out of range. */
   private readClaim(request: FastifyRequest): Claim {
     const missing = Object.values(HEADERS).filter((name) => request.headers[name] === undefined)
     if (missing.length)
@@ -214,7 +218,10 @@ export class WalletTier {
       )
   }
 
-  /** Why a signature that the wallet's key did not make is not its contract's either; undefined if it is. */
+  /**
+   * Returns why a signature that is not by the wallet's key is not by its contract either; undefined if it
+   * is.
+   */
   private async problemOf(chain: string | undefined, claim: AccountSignature): Promise<string | undefined> {
     const unknown = `not made by ${claim.account}`
     if (chain === undefined) return unknown
