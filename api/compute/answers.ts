@@ -14,28 +14,28 @@ import { MAX_SOURCE_LENGTH } from './offchain'
 import type { BatchResult, ComputeResult, Transaction } from './schemas'
 import type { VerifyingContract } from '../contracts'
 
-/** What was computed, before it is signed. */
+/** A computed result before it is signed. */
 export interface UnsignedResult {
   statement: Statement
   claims: Claims
   /**
-   * For each input, what must still be valid when the result is signed again: `onchain` attestations, and
-   * offchain ones (`offchainSource`). `geojson` needs no check.
+   * Kind of each input, for the checks when the result is signed again: `onchain` attestations and offchain
+   * ones (`offchainSource`) must still be valid. `geojson` needs no check.
    */
   sources: readonly string[]
 }
 
-/** Where answers land and on what terms. */
+/** Contract that answers are signed for, and the terms. */
 export interface Landing {
   attester: Attester
   contract: VerifyingContract
-  /** At which EAS takes the next signature; undefined for the proxy. */
+  /** Nonce at which EAS accepts the next signature; undefined for the proxy. */
   nonce: number | undefined
   /** Unix seconds */
   deadline: number
-  /** Whether the answer carries the transaction that submits it. */
+  /** True if the answer carries the transaction that submits it. */
   transaction: boolean
-  /** Where an answer is signed again. */
+  /** URL at which an answer is signed again. */
   resignUrl: string
 }
 
@@ -53,7 +53,7 @@ export async function sign(
   const { schema, recipient, data, revocable } = statement
   const refUID = ZeroHash
   const attestByDelegation = delegatedRequest(statement, signature, address, terms)
-  // Fields are written out, as a spread takes long where it is not the first in its object.
+  // Fields are written out, because a spread is slow unless it comes first in its object.
   const answer: ComputeResult = {
     ...claims,
     attestation: {
@@ -81,13 +81,13 @@ export async function sign(
   return answer
 }
 
-/** Unix seconds of the year 36,812: what expires then or later never does. */
+/** Unix seconds of the year 36,812: later than any use, so that an expiration after it never takes effect. */
 const NEVER_SECONDS = 2 ** 40
 
 /**
- * The proxy takes a signature once, and EAS gives equal attestations of one block UIDs that cost ever more
- * gas. So no two answers for the proxy are equal, whichever copy of the service gives them: each expires in
- * a second of its own, 34,000 years from now or later.
+ * Returns a random expiration. The proxy accepts a signature once, and EAS gives equal attestations in one
+ * block UIDs that cost ever more gas. A random expiration keeps any two answers for the proxy different,
+ * whichever API instance signs them. It lies at least 34,000 years in the future.
  */
 function uniqueExpiration(): number {
   return NEVER_SECONDS + randomInt(NEVER_SECONDS)
@@ -97,7 +97,7 @@ function ifNonceUsed(resignUrl: string): string {
   return `Of the answers with this nonce one lands; EAS refuses the others (InvalidSignature). Then send this answer with its chainId to POST ${resignUrl}.`
 }
 
-/** Signs results until one deadline, for EAS at consecutive nonces. Throws UnavailableError. */
+/** Signs results with one deadline, for EAS at consecutive nonces. Throws an UnavailableError. */
 export async function signBatch(landing: Landing, unsigned: readonly UnsignedResult[]): Promise<BatchResult> {
   const { contract, nonce, deadline, transaction } = landing
   const results = await Promise.all(
@@ -110,7 +110,7 @@ export async function signBatch(landing: Landing, unsigned: readonly UnsignedRes
   }
 }
 
-/** The argument of `attestByDelegation` of EAS and of its proxy. */
+/** Returns the argument of `attestByDelegation` of EAS and of its proxy. */
 export function delegatedRequest(
   { schema, recipient, revocable, data }: Statement,
   signature: string,
@@ -126,7 +126,10 @@ export function delegatedRequest(
   }
 }
 
-/** The parameter of multiAttestByDelegation: neighbours of one schema go together, in the order of nonces. */
+/**
+ * Returns the parameter of multiAttestByDelegation: adjacent requests of one schema are grouped, in the order
+ * of nonces.
+ */
 export function multiAttestRequests(requests: readonly DelegatedRequest[]): MultiDelegatedRequest[] {
   const multi: MultiDelegatedRequest[] = []
   for (const { schema, data, signature, attester, deadline } of requests) {
@@ -138,8 +141,8 @@ export function multiAttestRequests(requests: readonly DelegatedRequest[]): Mult
 }
 
 /**
- * The transaction that submits an answer. Its value is a number: viem's local accounts encode a text of zero
- * wrongly. Throws UnavailableError.
+ * Returns the transaction that submits an answer. Its value is a number, because viem's local accounts encode
+ * a zero string incorrectly. Throws an UnavailableError.
  */
 export async function transactionOf(
   contract: VerifyingContract,
@@ -149,7 +152,7 @@ export async function transactionOf(
   return { to: contract.address, data: attestCalldata(layout, request), value: 0 }
 }
 
-/** The transaction that submits a batch. Throws UnavailableError. */
+/** Returns the transaction that submits a batch. Throws an UnavailableError. */
 export async function multiTransactionOf(
   contract: VerifyingContract,
   requests: readonly MultiDelegatedRequest[],
@@ -159,8 +162,8 @@ export async function multiTransactionOf(
 }
 
 /**
- * The resign token: the kinds of the inputs, which their references do not show, under a seal that only this
- * service can make.
+ * Returns the resign token: the kinds of the inputs, which their references do not show, with a seal that
+ * only this service can make.
  */
 function resignTokenOf(attester: Attester, statement: Statement, kinds: string): string {
   return `${kinds}.${attester.seal(sealedText(statement, kinds))}`
@@ -169,11 +172,12 @@ function sealedText({ schema, recipient, revocable, data }: Statement, kinds: st
   return [schema, recipient, revocable, data, kinds].join(':')
 }
 const TOKEN = /^([a-z0-9,-]+)\.([\w-]{22})$/
-/** An operation has at most two inputs. */
+/** Maximum length of a resign token: an operation has at most two inputs. */
 const MAX_TOKEN_LENGTH = 2 * MAX_SOURCE_LENGTH + 50
 
 /**
- * The kinds of an earlier answer's inputs. Throws a ComputeError unless the token belongs to the statement.
+ * Reads the kinds of an earlier answer's inputs. Throws a ComputeError unless the token belongs to the
+ * statement.
  */
 export function sourcesOf(attester: Attester, statement: Statement, token: string): string[] {
   const kinds = sealedKinds(attester, statement, token)
@@ -184,7 +188,7 @@ export function sourcesOf(attester: Attester, statement: Statement, token: strin
 export const WRONG_TOKEN =
   'delegatedAttestation.resignToken: not the one that was given with this attestation'
 
-/** True if a token was given with the answer of this statement. */
+/** True if the token was issued with the answer of this statement. */
 export function isToken(attester: Attester, statement: Statement, token: string): boolean {
   return sealedKinds(attester, statement, token) !== undefined
 }
@@ -194,7 +198,10 @@ function sealedKinds(attester: Attester, statement: Statement, token: string): s
   return kinds !== undefined && attester.isSeal(sealedText(statement, kinds), seal!) ? kinds : undefined
 }
 
-/** What a payload claims, in the answer's units. Throws a ComputeError for one that no operation gives. */
+/**
+ * Returns the claims of a payload, in the answer's units. Throws a ComputeError if no operation produces the
+ * payload.
+ */
 export function claimsOf(data: string): Claims {
   const read = readAnswer(data)
   if (!read) throw invalidInput('attestation.data: not the payload of a result')

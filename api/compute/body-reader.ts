@@ -7,28 +7,28 @@ import { problemOf, referenceOf, type BodyRead, type WorkerProblem } from './mea
 import { refuseSalts } from './salted'
 
 /**
- * The door of two readers of bodies with large geometries. The first reads the bytes in one pass, which saves
- * 39 to 53 % of a large polygon's time (docs/architecture/performance.md), and leaves to the second
- * whatever is not plain. body-reader.service.test.ts compares them on random bytes.
+ * Entrance to two readers of bodies with large geometries. The first reads the bytes in one pass, which saves
+ * 39 to 53 % of a large polygon's time (docs/architecture/performance.md), and leaves unusual bodies to the
+ * second. body-reader.service.test.ts compares both on random bytes.
  */
 
-/** Geometries of the largest request, a batch of 20 operations on two geometries each. */
+/** Number of geometries in the largest request, a batch of 20 operations on two geometries each. */
 const MAX_GEOMETRIES = 40
 /**
- * Values at all levels, without geometries: an offchain attestation has 60. More would block the thread that
- * receives them.
+ * Maximum number of values at all levels, without geometries. An offchain attestation has 60. More would
+ * block the thread that receives them.
  */
 const MAX_VALUES = 10_000
 
 /**
- * Parses a body and reads what looks like GeoJSON, and nothing else, in its fields and in those of a batch's
- * operations. What parseBody refuses becomes a fault.
+ * Parses a body, and reads only the values that look like GeoJSON, in its fields and in those of a batch's
+ * operations. A refusal by parseBody becomes a fault.
  */
 export async function readBody(body: Uint8Array): Promise<BodyRead> {
   return (await readPlain(body)) ?? readUsual(body)
 }
 
-/** The same for any body, in the usual way. */
+/** Like `readBody`, without the fast path. */
 export async function readUsual(body: Uint8Array): Promise<BodyRead> {
   try {
     return await takeOut(parse(body), readAny)
@@ -38,13 +38,13 @@ export async function readUsual(body: Uint8Array): Promise<BodyRead> {
   }
 }
 
-/** The fast path, for bodies with plain coordinates and no error; undefined for all others. */
+/** Reads bodies with plain coordinates and no error on the fast path; undefined for all others. */
 async function readPlain(body: Uint8Array): Promise<BodyRead | undefined> {
   const lifted = liftCoordinates(body)
   if (!lifted) return undefined
   try {
     const read = await takeOut(parse(lifted.rest), (value, field) => readLifted(value, field, lifted))
-    // Coordinates outside of geometries were lifted too: they would be missing.
+    // Coordinates outside of geometries were lifted too, and would be lost.
     const missed = JSON.stringify(read.parsed).includes('"coordinates":')
     return missed || read.geometries.some(({ geometry }) => 'problem' in geometry) ? undefined : read
   } catch (error) {
@@ -57,7 +57,9 @@ function parse({ buffer, byteOffset, byteLength }: Uint8Array): unknown {
   return parseBody(Buffer.from(buffer, byteOffset, byteLength))
 }
 
-/** Reads a geometry by the name of its field; with its canonical JSON in parts, for when that is needed. */
+/**
+ * Reads a geometry by the name of its field. Also returns its canonical JSON in parts, computed on demand.
+ */
 type Reader = (value: unknown, field: string) => { reading: Reading; json: () => (string | Uint8Array)[] }
 
 function readAny(value: unknown, field: string): ReturnType<Reader> {
@@ -71,7 +73,7 @@ async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
     for (const [field, value] of Object.entries(object)) {
       if (typeof value !== 'object' || value === null || !('type' in value)) continue
       if ('attestation' in value) {
-        // Two forms mixed, which is refused by the names of the fields.
+        // Two forms are mixed. The names of the fields suffice for the refusal.
         object[field] = Object.fromEntries(Object.keys(value).map((name) => [name, null]))
         continue
       }
@@ -141,16 +143,16 @@ async function readOne(
 
 /**
  * References of geometries that this thread read twice, by a quick hash, used only if all numbers are equal
- * bit for bit. Saves keccak, which takes as long as the rest of reading. The numbers are copies: those of a
- * reading move to another thread.
+ * bit for bit. This saves keccak, which takes as long as the rest of reading. The numbers are copies, because
+ * those of a reading move to another thread.
  */
 const references = new Cache<{ numbers: Uint8Array[]; layout: string; ref: string }>('references', {
   sizeOf: ({ numbers }) => numbers.reduce((sum, { length }) => sum + length, 0),
 })
-/** Quick hashes of geometries that came once. */
+/** Quick hashes of geometries that were read once. */
 const readOnce = new Cache<true>('references that came once')
 const quickHash = createXXHash64()
-/** Positions: what is smaller takes less than a millisecond. */
+/** Minimum number of positions for the cache: smaller geometries take less than a millisecond. */
 const WORTH_REMEMBERING = 1_000
 
 async function knownReference(

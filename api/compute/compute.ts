@@ -32,25 +32,25 @@ import type {
 export interface ComputeParts {
   resolver: Resolver
   measurer: Measurer
-  /** By chain id: the signer of each configured chain and the reader of its contracts. */
+  /** Signer and contract reader of each configured chain, by chain id. */
   attesters: ReadonlyMap<number, ServedChain>
   defaultSchemas: { number: string; boolean: string }
-  /** How answers land where the request does not say it and the chain has a proxy. */
+  /** Contract that answers are signed for if the request does not name one and the chain has a proxy. */
   defaultSubmission: Submission
   deadlineSeconds: number
-  /** How long after its computation a result is signed again. */
+  /** Maximum age in seconds of a result that is signed again. */
   resignMaxAgeSeconds: number
   publicBaseUrl: string
   /** milliseconds */
   clock: () => number
 }
 
-/** How long one batch may take until all is measured. */
+/** Time limit in milliseconds for measuring all operations of a batch. */
 const BATCH_BUDGET_MS = 20_000
-/** Inputs that were checked longer ago than this are checked again before anything is signed. */
+/** Age of a validity check, in milliseconds, after which it is repeated before anything is signed. */
 const VALID_FOR_MS = 1_000
 
-/** One operation: computed, then signed at the contract's nonce. */
+/** Computes one operation, and signs it at the contract's nonce. */
 export async function compute(
   parts: ComputeParts,
   name: OperationName,
@@ -63,12 +63,15 @@ export async function compute(
   const unsigned = await computeUnsigned(parts, chain, name, request, work)
   if (performance.now() - started > VALID_FOR_MS) await checkInputsValid(parts, chain, unsigned)
   const answer = await sign(await landingOf(parts, chain, contract, request.include), unsigned)
-  // Answers of one turn of the event loop go out together: 3,000 to 3,300 requests/s in place of 2,700.
+  // Sends the answers of one turn of the event loop together: 3,000 to 3,300 requests/s instead of 2,700.
   await setImmediate()
   return answer
 }
 
-/** Up to 20 operations, signed at consecutive nonces until one deadline: they can land in one transaction. */
+/**
+ * Computes up to 20 operations, and signs them at consecutive nonces with one deadline, so that they can land
+ * in one transaction.
+ */
 export async function computeBatch(
   parts: ComputeParts,
   { operations, chainId, submission, include, ...common }: BatchRequest,
@@ -78,7 +81,7 @@ export async function computeBatch(
   const contract = await contractFor(parts, chain, submission)
   const results: UnsignedResult[] = []
   const started = performance.now()
-  // One after another: a batch uses no more of the machine at once than any other request.
+  // Operations run in sequence, so that a batch uses no more of the machine at once than any other request.
   for (const [i, { operation, ...own }] of operations.entries()) {
     const left = started + BATCH_BUDGET_MS - performance.now()
     if (left <= 0)
@@ -98,8 +101,8 @@ export async function computeBatch(
 }
 
 /**
- * The contract that answers to a request are signed for. Throws a ComputeError where the chain has no proxy
- * or none that takes our signatures, an UnavailableError.
+ * Returns the contract that a request's answers are signed for. Throws a ComputeError if the chain has no
+ * proxy or its proxy does not accept this service's signatures, or an UnavailableError.
  */
 export async function contractFor(
   { attesters, defaultSubmission }: ComputeParts,
@@ -122,8 +125,8 @@ export async function contractFor(
 }
 
 /**
- * What answers are signed for now.
- * @param fresh the nonce is read after this call: an earlier answer was signed at the last one
+ * Returns the present terms of signing.
+ * @param fresh reads the nonce after this call: an earlier answer was signed at the last one
  */
 export async function landingOf(
   { clock, deadlineSeconds, publicBaseUrl }: ComputeParts,
@@ -143,7 +146,7 @@ export async function landingOf(
   }
 }
 
-/** Runs a part of a request; its errors name this place in the request. */
+/** Runs a part of a request. Its errors name this place in the request. */
 export async function inPlace<T>(place: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -155,13 +158,14 @@ export async function inPlace<T>(place: string, work: () => Promise<T>): Promise
 }
 
 /**
- * The reference that answers have for a raw geometry: contracts pin a place by it. Throws a GeometryError.
+ * Returns the reference that answers use for a raw geometry; contracts identify a geometry by it. Throws a
+ * GeometryError.
  */
 export async function reference(
   { measurer }: ComputeParts,
   { geometry }: ReferenceRequest,
 ): Promise<Reference> {
-  // GeoJSON with an attestation in it is refused, as by the operations.
+  // Refuses GeoJSON that contains an attestation, as the operations do.
   if (geometry && typeof geometry === 'object' && 'type' in geometry) isOffchainForm(geometry, 'geometry')
   if (geometry && typeof geometry === 'object' && isSalted(geometry, 'geometry'))
     return { inputRef: (await resolveSalted(geometry, 'geometry', measurer)).ref }
@@ -227,9 +231,9 @@ async function computeUnsigned(
 }
 
 /**
- * Runs what may refuse an input. A kept geometry is named after its attestation, so errors name that; here
- * the field too.
- * @param inputs by field, those that are known
+ * Runs a step that may refuse an input. A cached geometry is named after its attestation, so its errors name
+ * the attestation; this adds the field.
+ * @param inputs by field, as far as they are known
  */
 async function withField<T>(
   fields: readonly string[],
@@ -245,7 +249,9 @@ async function withField<T>(
   }
 }
 
-/** A measurement as the payload for contracts and as the claims of the answer; `now` in milliseconds. */
+/**
+ * Encodes a measurement as the payload for contracts and as the claims of the answer; `now` in milliseconds.
+ */
 function described(
   name: OperationName,
   { units }: OperationRow,
@@ -270,7 +276,8 @@ function described(
 }
 
 /**
- * Throws a ComputeError for a chain that cannot be signed for, an UnavailableError while its node is away.
+ * Returns a chain that can be signed for. Throws a ComputeError if the chain cannot be signed for, and an
+ * UnavailableError while its RPC endpoint does not answer.
  */
 export async function servedChain(parts: ComputeParts, chainId: number): Promise<ServedChain> {
   const chosen = parts.attesters.get(chainId)
@@ -286,7 +293,7 @@ export async function servedChain(parts: ComputeParts, chainId: number): Promise
   return chosen
 }
 
-/** The IDs of the chains that can be signed for, as a text. */
+/** Lists the ids of the chains that can be signed for, as text. */
 export async function usableChainIds({ attesters }: Pick<ComputeParts, 'attesters'>): Promise<string> {
   const ids = await Promise.all(
     [...attesters].map(async ([id, { attester }]) => ((await attester.direct.refusal()) ? [] : [id])),
@@ -300,8 +307,8 @@ const RESULT_TYPES = {
 }
 
 /**
- * The schema to attest under. Its registered types must be those of the payload, or a contract would read the
- * signed result as something else.
+ * Returns the schema to attest under. Its registered types must be those of the payload, or a contract would
+ * decode the signed result differently.
  */
 async function chosenSchema(
   { defaultSchemas }: ComputeParts,

@@ -38,7 +38,7 @@ import {
 } from './schemas'
 import type { VerifyingContract } from '../contracts'
 
-/** An answer that was handed back, in the form in which it is compared. Anyone may have written it. */
+/** An answer that a client sent back, in the form in which it is compared. Anyone may have written it. */
 interface ReadAnswer {
   statement: Statement
   signature: string
@@ -46,12 +46,12 @@ interface ReadAnswer {
   submission: Submission
   terms: Terms
   token: string | undefined
-  /** Why this cannot be an answer of ours, whatever was signed. */
+  /** Reason why this service cannot have signed the answer, whatever was signed. */
   contradiction?: string
   claims: Partial<Record<keyof Claims, unknown>>
 }
 
-/** Throws a ComputeError for an answer for EAS without its nonce. */
+/** Reads an answer. Throws a ComputeError for an answer for EAS without its nonce. */
 function readAnswer(answer: EarlierAnswer): ReadAnswer {
   const { attestation, delegatedAttestation: delegated } = answer
   const { submission = 'direct', nonce, deadline } = delegated
@@ -78,7 +78,7 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
     ...{ signature, attester, submission },
     terms: { expirationTime, deadline, ...(submission === 'direct' && { nonce: nonce! }) },
     token: delegated.resignToken,
-    // Of two contradictions the second is reported.
+    // If there are two contradictions, the second one is reported.
     ...(refUID !== ZeroHash && { contradiction: 'attestation.refUID: we sign none but the zero UID' }),
     ...(differs && {
       contradiction: `delegatedAttestation.${differs}: not the same as attestation.${differs}`,
@@ -90,8 +90,8 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
 }
 
 /**
- * The address, with checksum, that signed the answer as it is, for this contract, if that is ours; undefined
- * else. Throws UnavailableError.
+ * Returns the checksummed address that signed the unchanged answer for this contract, if it is one of this
+ * service's addresses; undefined otherwise. Throws an UnavailableError.
  */
 async function signerOf(
   attester: Attester,
@@ -105,7 +105,7 @@ async function signerOf(
 const NOT_OURS =
   'not what we signed for this chain and contract: the signature does not fit the content, deadline and, for EAS, the nonce'
 
-/** The contract of this form. Throws a ComputeError where the chain has no proxy. */
+/** Returns the contract of this submission. Throws a ComputeError if the chain has no proxy. */
 function signedFor({ chain, direct, proxy }: Attester, submission: Submission): VerifyingContract {
   const contract = submission === 'direct' ? direct : proxy
   if (!contract)
@@ -115,7 +115,7 @@ function signedFor({ chain, direct, proxy }: Attester, submission: Submission): 
   return contract
 }
 
-/** Which part that was left in an answer is not as it was answered; undefined when all are. */
+/** Returns the problem of a part that differs from the original answer; undefined if all match. */
 async function leftInProblem(
   contract: VerifyingContract,
   { delegatedAttestation: { contract: named, nonce }, attestByDelegation, transaction }: EarlierAnswer,
@@ -133,14 +133,14 @@ async function leftInProblem(
   return undefined
 }
 
-/** The names of the given claims that differ from the signed ones. */
+/** Returns the names of the given claims that differ from the signed ones. */
 function otherThanSigned(signed: Claims, given: ReadAnswer['claims']): string[] {
   return Object.entries(given)
     .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(signed[name as keyof Claims]))
     .map(([name]) => name)
 }
 
-/** Signs the data of an earlier answer again, for EAS at its nonce, until another deadline. */
+/** Signs the data of an earlier answer again with a new deadline, for EAS at its present nonce. */
 export async function resign(
   parts: ComputeParts,
   request: EarlierAnswer & { chainId: number; submission?: Submission; include?: 'transaction'[] },
@@ -184,8 +184,8 @@ export async function resignBatch(parts: ComputeParts, request: EarlierBatch): P
 }
 
 /**
- * An earlier answer as a result to be signed, and its call, if it is ours, not too old, and its attestations
- * are valid.
+ * Returns the result and the call of an earlier answer, if this service signed it, it is not too old, and its
+ * attestations are valid.
  */
 async function reviewed(
   parts: ComputeParts,
@@ -215,7 +215,7 @@ async function reviewed(
   return { unsigned: { statement, claims, sources }, call }
 }
 
-/** By whom a nonce was used, and what helps. */
+/** Describes what used a nonce, and the remedy. */
 const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
   ({
     landed: ': this answer has landed',
@@ -224,8 +224,8 @@ const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
   })[status]
 
 /**
- * Whether an answer is ours and untouched, whether the contract would take it now, why not, what it claims,
- * and where it has landed.
+ * Verifies an answer: if this service signed it and it is unchanged, if the contract accepts it now, why not,
+ * what it claims, and where it landed.
  */
 export async function verify(parts: ComputeParts, request: VerifyRequest): Promise<Verification> {
   const answer = readAnswer(request)
@@ -238,12 +238,12 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
     ? otherThanSigned(claims, answer.claims).map((field) => `${field} is not what was signed`)
     : [NOT_OURS]
   if (answer.contradiction) reasons.unshift(answer.contradiction)
-  // It is no part of what was signed, but one that is not ours would be refused by resign.
+  // The token is not signed, but resign would refuse one that this service did not issue.
   const wrongToken =
     signer && answer.token !== undefined && !isToken(attester, answer.statement, answer.token)
   if (wrongToken) reasons.push(WRONG_TOKEN)
   const by = signer ?? attester.address
-  // A signature that is not ours may be none.
+  // A signature that this service did not make may be malformed.
   const call = claims && delegatedRequest(answer.statement, answer.signature, by, answer.terms)
   const leftIn = call && (await leftInProblem(contract, request, call))
   if (leftIn) reasons.push(leftIn)
@@ -271,20 +271,23 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
   }
 }
 
-/** What an answer is worth at its contract now. */
+/** State of an answer at its contract now. */
 interface Standing {
   reasons: string[]
   landed: Landed | null
   current?: number
 }
 
-/** Whether the deadline of an answer has passed, and what helps then. */
+/** True if the deadline of an answer has passed, with the remedy. */
 interface Lateness {
   isLate: boolean
   remedy: string
 }
 
-/** EAS takes an answer at its nonce; that of the legacy layout, however late. */
+/**
+ * Checks an answer at EAS, which accepts it at its nonce; EAS contracts of the legacy layout accept it at any
+ * time.
+ */
 async function atEas(
   chain: ServedChain,
   contract: VerifyingContract,
@@ -304,8 +307,9 @@ async function atEas(
 }
 
 /**
- * The proxy says by a simulated call whether it would take an answer. It looks at the owner and the deadline
- * before it looks whether it has taken the signature, so only what it would take has certainly not landed.
+ * Checks by a simulated call if the proxy would accept an answer. The proxy checks the owner and the deadline
+ * before it checks for a used signature, so that only an answer that it would accept has certainly not
+ * landed.
  */
 async function atProxy(
   chain: ServedChain,
@@ -336,7 +340,7 @@ async function atProxy(
 }
 
 function tooLate({ deadline }: Terms, landed: Landed | null, { remedy }: Lateness): string {
-  // Signed again, one that may have landed might land twice.
+  // An answer that may have landed could land twice if it were signed again.
   const helps = !landed || landed.status === 'not landed'
   return `the deadline ${deadline} has passed${helps ? `: ${remedy}` : ''}`
 }

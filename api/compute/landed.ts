@@ -7,23 +7,23 @@ import { UnavailableError } from '../http/problems'
 import type { Landed } from './schemas'
 
 export const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
-/** How far the time of a block may be behind the clock of this service. */
+/** Maximum lag of a block's time behind the clock of this service, in seconds. */
 const SKEW_SECONDS = 120
-/** A local chain with fewer blocks is searched from its first block. */
+/** Number of blocks below which a local chain is searched from its first block. */
 const SHORT_CHAIN = 100_000
-/** Calls to the node per search; a search that needs more ends as `unknown`. */
+/** Maximum number of RPC calls per search; a search that needs more ends as `unknown`. */
 const MAX_CALLS = 40
 
 /**
- * Finds the attestation that holds an answer. A UID commits to the content and to the time of its block: the
- * event whose UID is that of this content at its block's time is this attestation, and no other one is.
- * (Equal content within one block gets further UIDs; the first of them has this one.)
+ * Finds the attestation that holds an answer. A UID commits to the content and to the time of its block, so
+ * an event is this attestation if and only if its UID is that of this content at its block's time. (Equal
+ * content within one block gets further UIDs; the first of them has this one.)
  * @param timestamp of the answer's computation, Unix seconds: it cannot have landed before
  */
 export async function findLanded(
   { attester, reader }: ServedChain,
   statement: Statement & Pick<Terms, 'expirationTime'>,
-  /** Whom EAS records: the signer of the answer, or the proxy that the answer was signed for. */
+  /** Attester that EAS records: the signer of the answer, or the proxy that the answer was signed for. */
   recorded: string,
   timestamp: number,
 ): Promise<Landed> {
@@ -63,8 +63,8 @@ export async function findLanded(
 }
 
 /**
- * The attestations of this schema, attester and recipient since a time, oldest first. Throws UnavailableError
- * when MAX_CALLS do not show all.
+ * Yields the attestations of this schema, attester and recipient since a time, oldest first. Throws an
+ * UnavailableError if MAX_CALLS do not reach all of them.
  */
 async function* attestedSince(
   reader: ChainReader,
@@ -92,7 +92,7 @@ async function* attestedSince(
       if (from === chain.firstBlock || (await ask(() => reader.block(from))).time <= seconds) break
     }
   let known: { number: number; time: number } | undefined
-  // More blocks than the node last gave logs for: it may have been busy then.
+  // Starts with more blocks than the RPC endpoint last returned logs for: it may have been busy then.
   for (let span = 2 * reader.logSpan; from <= head.number;) {
     const to = Math.min(from + span - 1, head.number)
     let logs: AttestedLog[]

@@ -13,22 +13,25 @@ import {
   type WorkerProblem,
 } from './measure'
 
-/** What worker threads do, behind the event loop: it answers all other requests on the same cores. */
+/**
+ * Tasks of the worker threads. They yield to the event loop, which answers all other requests on the same
+ * cores.
+ */
 
 /**
  * Priority of the workers: half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half
- * more small requests are answered next to large polygons, and a seventh fewer of these
+ * more small requests are answered next to large polygons, and a seventh fewer large polygons
  * (docs/architecture/performance.md).
  */
 const NICE = 3
 
-/** Gives this thread a lower priority. Only Linux has priorities of threads. */
+/** Lowers the priority of this thread. Only Linux has priorities of threads. */
 function yieldToTheLoop(): void {
   try {
     const [, thread] = /\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self')) ?? []
     if (thread !== undefined) setPriority(Number(thread), NICE)
   } catch {
-    // Another system, or one that does not allow it.
+    // The system has no priorities of threads, or does not permit the change.
   }
 }
 yieldToTheLoop()
@@ -51,7 +54,7 @@ export async function read(pieces: readonly Uint8Array[]): Promise<unknown> {
   return move({ [valueSymbol]: read, [transferableSymbol]: memoryOf(readings) })
 }
 
-/** The body that is read. Its memory is kept, as garbage of this size makes V8 collect all too often. */
+/** Memory of the body that is read. It is reused, because garbage of this size makes V8 collect too often. */
 let body = Buffer.alloc(0)
 
 function joined(pieces: readonly Uint8Array[]): Buffer {

@@ -19,16 +19,18 @@ import type { Work } from '../http/work'
 
 /** A geometry input. */
 export interface MeasureInput {
-  /** Its reference in the answer: the UID of an attestation; the hash of raw GeoJSON, where it is known. */
+  /**
+   * Reference of the input in the answer: the UID of an attestation; the hash of raw GeoJSON, if it is known.
+   */
   ref?: string
   reading: Reading
-  /** The prepared form of a kept geometry. It is shared: never change it. */
+  /** Prepared form of a cached geometry. It is shared: never change it. */
   prepared?: PreparedGeometry
 }
 
 export interface Measurement {
   outcome: Outcome
-  /** By input: the UID, lower-case, or the keccak256 of the canonical GeoJSON; 32 bytes in hex. */
+  /** References by input: the UID, lower-case, or the keccak256 of the canonical GeoJSON; 32 bytes in hex. */
   refs: string[]
 }
 
@@ -40,7 +42,7 @@ export interface MeasureTask {
 
 /**
  * A geometry that a worker read while it parsed the body; no JSON value is an instance of it. `input` throws
- * a GeometryError when it could not be read.
+ * a GeometryError if the geometry could not be read.
  */
 export class ReadGeometry {
   constructor(private readonly result: { reading: Reading; ref: string } | WorkerProblem) {}
@@ -62,7 +64,7 @@ export interface BrokenBound {
   bound: string
 }
 
-/** A parsed body, and the geometries taken out of it: each was `field` of the object at `holder`. */
+/** A parsed body, and the geometries extracted from it: each was `field` of the object at `holder`. */
 export interface BodyRead {
   fault?: string
   parsed: unknown
@@ -75,19 +77,22 @@ export interface BodyRead {
 }
 
 /**
- * Up to this many positions are measured on the event loop, as long as that takes no more than this many
- * microseconds (estimated by counting operations). A worker measures everything else.
+ * Maximum number of positions, and of microseconds (estimated by counting operations), of a measurement on
+ * the event loop. A worker measures everything else.
  */
 const HERE_AT_MOST = 1_000
 const HERE_MICROSECONDS = 30_000
 /**
- * A measurement that takes longer, milliseconds, is ended. The worst case seen with 200,000 positions takes a
- * tenth of it.
+ * Time limit of a measurement in milliseconds. The slowest known case with 200,000 positions takes a tenth of
+ * it.
  */
 const BUDGET_MS = 20_000
-/** Worker threads of all clients and of one, so that one is left for others; and places in the queue. */
+/**
+ * Maximum number of worker threads for all clients and for one, so that one is left for others, and of queued
+ * tasks.
+ */
 const WORKERS = { all: 3, each: 2, waiting: 64, waitingEach: 16 }
-/** Positions of the largest geometry that is kept, which takes 10 ms to prepare. */
+/** Number of positions of the largest cached geometry. Preparing it takes 10 ms. */
 const LARGEST_KEPT = 20_000
 
 /**
@@ -96,9 +101,9 @@ const LARGEST_KEPT = 20_000
  */
 export class Measurer {
   private readonly workers: Workers
-  /** By reference: it is a hash of the content. */
+  /** Cached geometries by reference, which is a hash of the content. */
   private readonly kept = new Cache<MeasureInput>('geometries', { sizeOf })
-  /** References of large geometries that came once. */
+  /** References of large geometries that were read once. */
   private readonly seen = new Cache<true>('geometries that came once')
 
   constructor(
@@ -117,8 +122,8 @@ export class Measurer {
   }
 
   /**
-   * Parses a body, given in pieces, in a worker, which takes over their memory; each geometry becomes a
-   * ReadGeometry. Throws the RequestErrors of parseBody, and a ComputeError where too many wait.
+   * Parses a body, given in pieces, in a worker, which takes over their memory. Each geometry becomes a
+   * ReadGeometry. Throws the RequestErrors of parseBody, and a ComputeError if too many tasks are queued.
    */
   async read(pieces: readonly Buffer[], work: Work): Promise<unknown> {
     // Small buffers share their memory with others, and are copied.
@@ -135,7 +140,7 @@ export class Measurer {
     return parsed
   }
 
-  /** Tasks in worker threads, and those that wait for one. */
+  /** Number of running and of queued tasks. */
   get load(): { running: number; waiting: number } {
     return this.workers.load
   }
@@ -146,13 +151,13 @@ export class Measurer {
   }
   private violationsInWorkers = 0
 
-  /** The kept form of an attested geometry. */
+  /** Returns the cached form of an attested geometry. */
   known(ref: string): MeasureInput | undefined {
     return this.kept.get(ref)
   }
 
   /**
-   * Prepares an attested geometry and keeps it, unless it is too large or there is no room. Throws a
+   * Prepares an attested geometry and caches it, unless it is too large or the cache is full. Throws a
    * GeometryError.
    */
   keep(ref: string, reading: Reading, key = ref): MeasureInput {
@@ -168,15 +173,17 @@ export class Measurer {
   }
 
   /**
-   * A new geometry never drives out one that was asked about in the last minutes: with more zones than there
-   * is room for, each would be prepared on the event loop every time.
+   * True if the cache has room for a geometry. A new geometry never evicts one that was used in the last
+   * minutes: with more zones than fit, each would be prepared on the event loop every time.
    */
   private hasRoom(reading: Reading): boolean {
     const isFull = () => this.kept.calculatedSize + sizeOf({ reading }) > this.kept.maxSize
     return !isFull() || (this.kept.purgeStale() && !isFull())
   }
 
-  /** A raw geometry that a worker read: the kept one where there is one. The second time it is kept. */
+  /**
+   * Returns a raw geometry that a worker read: the cached form if it exists. It is cached at its second use.
+   */
   recall({ ref, reading }: { ref: string; reading: Reading }): MeasureInput {
     const key = `${ref} ${reading.path}`
     const known = this.kept.get(key)
@@ -187,8 +194,9 @@ export class Measurer {
   }
 
   /**
-   * Throws a GeometryError, and a ComputeError where it takes too long or too many wait.
-   * @param work of the request, whose end also ends a worker's
+   * Measures a task. Throws a GeometryError, and a ComputeError if it takes too long or too many tasks are
+   * queued.
+   * @param work of the request; when it ends, the worker's task ends too
    */
   async measure(task: MeasureTask, work: Work, budgetMs = this.budgetMs): Promise<Measurement> {
     if (positionsToPrepare(task) <= HERE_AT_MOST)
@@ -222,12 +230,12 @@ function positionsToPrepare({ inputs }: MeasureTask): number {
   return inputs.reduce((sum, { reading, prepared }) => sum + (prepared ? 0 : reading.lon.length), 0)
 }
 
-/** The memory of the inputs that may be moved to a worker: a kept geometry is shared, and copied. */
+/** Returns the memory of the inputs that may move to a worker. A cached geometry is shared, and is copied. */
 function buffersOf({ inputs }: MeasureTask): ArrayBuffer[] {
   return memoryOf(inputs.filter(({ prepared }) => !prepared).map(({ reading }) => reading))
 }
 
-/** The memory of readings, to be moved to another thread. */
+/** Returns the memory of readings, to move it to another thread. */
 export function memoryOf(readings: readonly Reading[]): ArrayBuffer[] {
   const arrays = readings.flatMap(({ lon, lat, altitude }) => [lon, lat, ...(altitude ? [altitude] : [])])
   return [...new Set(arrays.map(({ buffer }) => buffer))] as ArrayBuffer[]
@@ -257,7 +265,7 @@ function machineBusy(milliseconds: number): ComputeError {
   )
 }
 
-/** The limit of an operation of a batch is what the others have left. */
+/** Creates the error for an operation of a batch that exceeds the time left by the others. */
 function nothingLeft(milliseconds: number): ComputeError {
   return new ComputeError(
     'computation-error',
@@ -277,8 +285,8 @@ function tookTooLong(milliseconds: number): ComputeError {
 }
 
 /**
- * Estimated bytes of a kept geometry: 6 kB for a point, and at most 200 for each vertex after long edges are
- * cut; before it is prepared, without such cuts.
+ * Estimates the bytes of a cached geometry: 6 kB for a point, and at most 200 for each vertex after long
+ * edges are cut; before it is prepared, without such cuts.
  */
 function sizeOf({ reading, prepared }: Pick<MeasureInput, 'reading' | 'prepared'>): number {
   return 8_192 + 24 * reading.lon.length + 200 * (prepared ?? { shape: reading }).shape.lon.length
@@ -301,7 +309,7 @@ export async function measureHere(
   }
 }
 
-/** The reference of a raw geometry: keccak256 of its canonical JSON. */
+/** Returns the reference of a raw geometry: keccak256 of its canonical JSON. */
 export async function referenceOf(
   reading: Reading,
   json: readonly (Uint8Array | string)[] = [canonicalJson(reading)],
@@ -309,7 +317,7 @@ export async function referenceOf(
   return `0x${await keccak256(...json)}`
 }
 
-/** A GeometryError, to be sent to another thread. Throws all other errors. */
+/** Converts a GeometryError for another thread. Rethrows all other errors. */
 export function problemOf(error: unknown): WorkerProblem {
   if (error instanceof GeometryError) return { path: error.path, problem: error.problem }
   throw error

@@ -1,9 +1,9 @@
 import { Type, type TProperties } from '@sinclair/typebox'
 import { address, components, constant, named, oneOfTexts, ref, uid } from '../http/schema'
 
-/** What EAS offchain attestations look like. For documentation: src/eas checks them, field by field. */
+/** Schemas of EAS offchain attestations, for documentation only: src/eas checks each field. */
 
-/** Says that further fields are passed over: see OPEN of openapi-components.ts. */
+/** Marks an object whose further fields are ignored: see OPEN of openapi-components.ts. */
 const open = <P extends TProperties>(description: string, properties: P, title?: string) =>
   Type.Object(properties, {
     description,

@@ -15,44 +15,45 @@ import { type ChainReader, learnSchema } from '../contracts'
 import type { MeasureInput, Measurer } from './measure'
 import { ComputeError, invalidInput, noGeometry } from '../http/problems'
 
-/** Gets the document at a URI for a client (its address), as text. Throws a ComputeError. */
+/** Fetches the document at a URI as text for a client, given by its address. Throws a ComputeError. */
 export interface DocumentFetcher {
   fetch: (uri: string, client: string) => Promise<string>
 }
 
 /**
- * An input that was read, and what must be checked before an answer about it is signed again: its attestation
- * may be revoked by then.
+ * An input that was read, and the source to check before an answer about it is signed again, because its
+ * attestation may be revoked by then.
  */
 export interface ResolvedInput extends MeasureInput {
-  /** `geojson`, `onchain`, or what `offchainSource` says of an offchain attestation */
+  /** `geojson`, `onchain`, or the text of `offchainSource` for an offchain attestation */
   source: string
 }
 
-/** What decides whether a verified offchain attestation is still valid. */
+/** The facts that decide if a verified offchain attestation is still valid. */
 export interface OffchainValidity {
   /** lower-case */
   signer: string
   /** Unix seconds; 0 = never */
   expirationTime: bigint
-  /** The signature, where only the signer's contract can judge it: it may change its mind. */
+  /** The signature, if only the signer's contract can judge it: the contract may change its verdict. */
   claim?: { digest: string; signature: string; problem?: string }
 }
 
 /**
- * Characters of a fetched document, whatever its fetcher lets through. (Inline ones are bounded by the body.)
+ * Maximum number of characters of a fetched document, whatever its fetcher accepts. (The body limit bounds
+ * inline documents.)
  */
 const MAX_DOCUMENT_LENGTH = 262_144
 
 /**
- * Turns an offchain attestation, given inline or by its URI, into a geometry (docs/spec/trust.md 2;
- * docs/reference/offchain.md). Each document is verified whole, and the chain asked each time whether its
- * signer has revoked it; only its geometry is remembered.
+ * Resolves an offchain attestation, given inline or by its URI, to a geometry (docs/spec/trust.md 2;
+ * docs/reference/offchain.md). Each use verifies the whole document, and reads from the chain if its signer
+ * has revoked it. Only its geometry is cached.
  */
 export class OffchainResolver {
   /**
-   * `clock` in milliseconds; `smartAccounts`: whether signers may be contracts; no `fetcher` where URIs are
-   * not fetched.
+   * @param options `clock` in milliseconds; `smartAccounts`: true if signers may be contracts; without
+   * `fetcher`, URIs are refused
    */
   constructor(
     private readonly options: {
@@ -66,8 +67,9 @@ export class OffchainResolver {
   ) {}
 
   /**
-   * @param input one that `isOffchainForm` accepts. Throws a ComputeError or GeometryError that names
-   *   `path`, and UnavailableError.
+   * Resolves an input.
+   * @param input accepted by `isOffchainForm`. Throws a ComputeError or GeometryError that names `path`, and
+   * an UnavailableError.
    */
   async resolve(
     input: object,
@@ -90,10 +92,10 @@ export class OffchainResolver {
   }
 
   /**
-   * Throws a ComputeError (verification-failed) where a verified attestation has expired, where its signer is
-   * a contract that does not accept the signature, or where its signer has revoked it; and UnavailableError.
-   * A revocation counts whatever `revocable` said: the contract does not look at it, and a signer who takes a
-   * statement back no longer makes it.
+   * Throws a ComputeError (verification-failed) if a verified attestation has expired, if its signer is a
+   * contract that does not accept the signature, or if its signer has revoked it; and an UnavailableError. A
+   * revocation counts regardless of `revocable`: the contract ignores that field, and a signer who revokes an
+   * attestation no longer makes it.
    */
   async checkValid(
     uid: string,
@@ -122,7 +124,7 @@ export class OffchainResolver {
   private geometry(attestation: OffchainAttestation, path: string, { slug }: Chain): MeasureInput {
     const { measurer } = this.options
     const { signer, uid } = attestation
-    // The UID commits to the content, but to neither chain nor signer.
+    // The UID commits to the content, but neither to the chain nor to the signer.
     const key = `${slug} ${signer} ${uid}`
     return (
       measurer.known(key) ??
@@ -160,15 +162,15 @@ export class OffchainResolver {
 }
 
 /**
- * The record of an offchain input in a resign token, from which its validity can be checked later: lower-case
- * letters, digits and hyphens, at most MAX_SOURCE_LENGTH of them.
+ * Encodes an offchain input for a resign token, so that its validity can be checked later: lower-case
+ * letters, digits and hyphens, at most MAX_SOURCE_LENGTH characters.
  */
 export function offchainSource({ signer, expirationTime, claim }: OffchainValidity): string {
   return ['offchain', signer, expirationTime, ...(claim ? [claim.digest, claim.signature] : [])].join('-')
 }
 export const MAX_SOURCE_LENGTH = 200 + 2 * MAX_SIGNATURE_BYTES
 
-/** Reads the text of `offchainSource`; undefined for any other. */
+/** Decodes the text of `offchainSource`; undefined for any other text. */
 export function validityOf(source: string): OffchainValidity | undefined {
   const [, signer, expirationTime, digest, signature] =
     /^offchain-(0x[0-9a-f]{40})-(\d+)(?:-(0x[0-9a-f]{64})-(0x[0-9a-f]+))?$/.exec(source) ?? []
@@ -194,7 +196,7 @@ function parseDocument(text: string, path: string): unknown {
   }
 }
 
-/** The geometry of a verified attestation, as GeoJSON. */
+/** Returns the geometry of a verified attestation, as GeoJSON. */
 function readLocation({ schema, data }: OffchainAttestation, path: string): unknown {
   if (!isLocationSchema(schema))
     throw refused(path, 'invalid-input', `it has the schema ${schema}, which is no location schema`)
@@ -202,7 +204,8 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
     const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
     if (!geometry) throw refused(path, 'invalid-input', `it ${noGeometry(geometryProblem)}`)
     const value = JSON.parse(geometry.json) as { type: string }
-    // On a chain the content decides, as anyone may see both; here nobody but the requester has seen either.
+    // On a chain the content decides over the declared type, because anyone may see both. Here only the
+    // requester has seen either, so they must agree.
     const promised = promisedType(locationType)
     if (promised && promised !== value.type)
       throw refused(

@@ -11,39 +11,39 @@ import { Cache } from '../http/cache'
 import { SharedRead } from '../http/shared'
 import { doubtAbout, type IndexState, type InputRow, type Store } from '../store'
 
-/** How long the state of the index is reused, milliseconds. */
+/** Time for which the state of the index is shared, in milliseconds. */
 const INDEX_STATE_SHARED_MS = 250
 
 export interface ResolverOptions {
   store: Store
   measurer: Measurer
-  /** milliseconds */
+  /** Unix milliseconds */
   clock: () => number
   /**
-   * The chain is queried about every attestation unless its index agreed with it within this many seconds; 0
-   * = always.
+   * Maximum age in seconds of the index's last agreement with the chain. After it, the chain is queried about
+   * every attestation; 0 = always.
    */
   indexMaxAgeSeconds: number
   /**
-   * A node whose last block is more seconds old than this is stuck: nothing is signed about its attestations
-   * then. A local chain may stop.
+   * Maximum age in seconds of the RPC endpoint's last block. After it, the endpoint counts as stuck, and
+   * nothing is signed about its attestations. Local chains may stop.
    */
   maxLagSeconds: number
-  /** Whether the signer of an offchain attestation may be a contract, which its chain is asked about. */
+  /** True if the signer of an offchain attestation may be a contract, which is then called on its chain. */
   smartAccounts?: boolean
-  /** Which schemas of the registries are read. */
+  /** Policy that selects which registered schemas are read. */
   schemaPolicy: SchemaPolicy
-  /** Gets the documents of {uid, uri} inputs; undefined where they are not accepted. */
+  /** Fetcher of the documents of {uid, uri} inputs; undefined if they are not accepted. */
   fetcher?: DocumentFetcher
 }
 
-/** A geometry as GeoJSON text, or why there is none. */
+/** A geometry as GeoJSON text, or the reason why there is none. */
 type FoundGeometry = Pick<InputRow, 'geometry' | 'problem'>
 
 /**
- * Whether an input has one of the two offchain forms, {attestation} or {uid, uri}. GeoJSON may have foreign
- * members, a uid and a uri too; but an attestation beside a geometry must not make it look verified.
- * Throws a ComputeError where the fields of two forms are mixed.
+ * True if an input has one of the two offchain forms, {attestation} or {uid, uri}. GeoJSON may have foreign
+ * members, even a uid and a uri. An attestation next to a geometry is refused, because it must not make the
+ * geometry look verified. Throws a ComputeError if the fields of two forms are mixed.
  */
 export function isOffchainForm(input: object, path: string): boolean {
   const has = (name: string) => Object.hasOwn(input, name)
@@ -66,9 +66,9 @@ export function isOffchainForm(input: object, path: string): boolean {
 }
 
 /**
- * Turns an Input (docs/spec/interface.md 2) into a geometry, with its UID if it has one. A UID is looked
- * up in the projection of the request's chain; what is missing there, or may be out of date, is asked of the
- * chain itself. Throws a ComputeError or GeometryError that names `path`, and UnavailableError.
+ * Resolves an Input (docs/spec/interface.md 2) to a geometry, with its UID if it has one. A UID is looked up
+ * in the projection of the request's chain. If it is missing there, or may be out of date, the chain is
+ * queried. Throws a ComputeError or GeometryError that names `path`, and an UnavailableError.
  */
 export class Resolver {
   private readonly indexStates = new Cache<SharedRead<IndexState | undefined>>('index state')
@@ -79,7 +79,7 @@ export class Resolver {
     this.offchain = new OffchainResolver(options)
   }
 
-  /** @param client the requester's address, for the fetcher's limits per client */
+  /** Resolves an input. @param client the requester's address, for the fetcher's limits per client */
   async resolve(
     input: unknown,
     path: string,
@@ -100,7 +100,7 @@ export class Resolver {
     if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
     if (isSalted(input, path))
       return { source: 'geojson', ...(await resolveSalted(input, path, this.options.measurer)) }
-    // An object with a type is GeoJSON, even with a foreign member uid.
+    // An object with a type is GeoJSON, even if it has a foreign member uid.
     if ('uid' in input && !('type' in input)) {
       const uid = typeof input.uid === 'string' ? parseUid(input.uid) : undefined
       if (uid === undefined) throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
@@ -126,7 +126,7 @@ export class Resolver {
     const { minConfirmations = 0 } = chain
     const refuse = (problem: string) => invalidInput(`${path}: attestation ${uid} ${problem}`)
     const ask = () => reader.attestation(uid, maxLagSeconds)
-    // In this order: the row is then at least as new as the state of its index.
+    // Reads the state of the index before the row, so that the row is at least as new as that state.
     const index = await this.indexState(chain)
     const isLocal = await reader.isLocal()
     const headAge = index?.headAge ?? 0
@@ -135,7 +135,7 @@ export class Resolver {
         `The last block of ${chain.slug} that its node knows is ${Math.round(headAge)} seconds old, so what was revoked since is not known.`,
       )
     // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried.
-    // The inputs of a request come here at the same time: the reader makes one request of them.
+    // The inputs of a request arrive here at the same time, and the reader sends one request for them.
     const isDoubted = doubtAbout(index, indexMaxAgeSeconds, isLocal) !== undefined
     const [row, queried] = await Promise.all([
       store.inputByUid(chain.slug, uid, withGeometry),
@@ -173,7 +173,7 @@ export class Resolver {
     const { geometry, problem } = await this.checkValid(uid, path, chain, reader, !known)
     if (known) return { source: 'onchain', ...known }
     if (geometry === null) throw invalidInput(`${path}: attestation ${uid} ${noGeometry(problem)}`)
-    // Errors name the attestation: the geometry is kept, and other requests use other parameters.
+    // Errors name the attestation, because the geometry is cached and other requests use other parameters.
     return {
       source: 'onchain',
       ...measurer.keep(uid, readGeometry(JSON.parse(geometry), `attestation ${uid}`)),
@@ -188,7 +188,7 @@ export class Resolver {
   }
 }
 
-/** The geometry of an attestation that the index does not have, or that gave no record. */
+/** Reads the geometry of an attestation that the index does not have, or that produced no record. */
 function readPayload({ uid, schema, data }: OnchainAttestation, path: string): FoundGeometry {
   if (!isLocationSchema(schema))
     throw invalidInput(`${path}: attestation ${uid} has the schema ${schema}, which is no location schema`)
@@ -209,7 +209,7 @@ const EXPECTED_INPUT =
 const POSITION = '{"type": "Point", "coordinates": [longitude, latitude]}'
 const A_POSITION = `an array; a position is ${POSITION}`
 
-/** Whether a text is two numbers, as maps copy a position. */
+/** True if a text is two numbers: the form in which maps copy a position. */
 function isPair(text: string): boolean {
   if (text.length > 100) return false
   const numbers = text.trim().split(/\s*,\s*|\s+/)

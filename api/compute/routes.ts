@@ -13,10 +13,10 @@ import { BATCH_ROUTE, REFERENCE_ROUTE, RESIGN_ROUTE, VERIFY_ROUTE, operationRout
 
 export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'reference', 'resign', 'verify']
 
-/** Batches of one client under way: each may ask a chain's node forty questions. */
+/** Maximum number of concurrent batches per client: each may make forty RPC calls. */
 const BATCHES_AT_ONCE = 2
 
-/** The Compute API (docs/spec/interface.md 6), mounted at /compute/v0. */
+/** Registers the Compute API (docs/spec/interface.md 6), mounted at /compute/v0. */
 export function computeRoutes(parts: ComputeParts) {
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = withTypes(scope)
@@ -57,8 +57,8 @@ function requestValidator(parts: ComputeParts): FastifySchemaCompiler<TSchema> {
 }
 
 /**
- * Throws the problem of a body; a chain that is not usable is reported first, which may need its node.
- * Fastify uses what an asynchronous check throws, not what it returns.
+ * Throws the problem of a body. A chain that is not usable is reported first, which may require an RPC call.
+ * Fastify reads what an asynchronous check throws, not what it returns.
  */
 async function refuse(
   parts: ComputeParts,

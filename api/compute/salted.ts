@@ -4,8 +4,8 @@ import { invalidInput } from '../http/problems'
 import { ReadGeometry, referenceOf, type MeasureInput, type Measurer } from './measure'
 
 /**
- * GeoJSON with a salt: `{"geometry", "salt"}`. Anybody can hash the places that come into question and
- * compare them with a plain reference, on a chain for ever; without the salt nobody can
+ * GeoJSON with a salt: `{"geometry", "salt"}`. Anyone can hash likely geometries and compare the hashes with
+ * a plain reference, which stays on a chain permanently. Without the salt nobody can compare them
  * (docs/reference/compute.md, "Private places").
  */
 export interface Salted {
@@ -19,8 +19,8 @@ const MISSING_SALT =
   'expected a salt beside the geometry: {"geometry": {...}, "salt": "0x..."}; without one the geometry itself is the input'
 
 /**
- * Whether an input is of this form. Throws a GeometryError where a salt stands in GeoJSON, as it would not
- * count there, and where a geometry stands by itself in an object.
+ * True if an input is of this form. Throws a GeometryError for a salt inside GeoJSON, where it would have no
+ * effect, and for an object with only a geometry.
  */
 export function isSalted(input: object, path: string): input is Salted {
   if (Object.hasOwn(input, 'salt') && !Object.hasOwn(input, 'type')) return true
@@ -31,8 +31,8 @@ export function isSalted(input: object, path: string): input is Salted {
 }
 
 /**
- * Throws a GeometryError where any object in GeoJSON has a member `salt`: its writer meant the reference to
- * be salted, and would get the plain one.
+ * Throws a GeometryError if any object in GeoJSON has a member `salt`: its author expects a salted reference,
+ * and would get the plain one.
  */
 export function refuseSalts(geojson: unknown, path: string): void {
   const open: [value: unknown, path: string][] = [[geojson, path]]
@@ -44,15 +44,15 @@ export function refuseSalts(geojson: unknown, path: string): void {
       continue
     }
     if (Object.hasOwn(value, 'salt')) throw new GeometryError(at, MISPLACED_SALT)
-    // Coordinates are read by the kernel, which takes no objects in them.
+    // The kernel reads coordinates, and accepts no objects in them.
     for (const [name, inner] of Object.entries(value))
       if (name !== 'coordinates' || !('type' in value)) open.push([inner, `${at}.${name.slice(0, 40)}`])
   }
 }
 
 /**
- * The geometry, with the keccak256 of the salt and the plain reference, 64 bytes, for a reference. Throws a
- * ComputeError or GeometryError that names `path`.
+ * Returns the geometry, with the keccak256 of the salt and the plain reference (64 bytes) as its reference.
+ * Throws a ComputeError or GeometryError that names `path`.
  */
 export async function resolveSalted(
   { geometry, salt }: Salted,

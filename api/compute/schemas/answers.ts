@@ -147,10 +147,10 @@ export const ComputeResult = named(
   'ComputeResult',
   Type.Object({ ...CLAIMS, ...SIGNED }, { description: 'A computed result with its signed attestation.' }),
 )
-/** What a compute endpoint answers (docs/spec/interface.md 3). */
+/** Response of a compute endpoint (docs/spec/interface.md 3). */
 export type ComputeResult = Static<typeof ComputeResult>
 
-/** The result of one operation. */
+/** Schema of the result of one operation. */
 export function resultOf(name: string, { units, parameters, inputs }: OperationRow) {
   return Type.Object(
     {

@@ -7,7 +7,7 @@ import { Attestation, Claims, CLAIMS, DelegatedRequest, MULTI_ATTEST, Transactio
 import { chainId, DEADLINE, EXPIRATION, hex, NONCE, object, WHOLE_NUMBER } from './fields'
 import { LANDING, SUBMISSION } from './requests'
 
-/** Requests that hand an answer back, and what verify says of it. */
+/** Requests that send an answer back, and the response of verify. */
 
 const hexBytes = (count: string, description: string, expected: string) =>
   withRules(hex(description, `^0x([0-9a-fA-F]{2}){${count}}$`), { type: `expected ${expected}` })
@@ -30,7 +30,10 @@ export const EarlierAttestation = named(
     { description: '`attestation` of an earlier answer.' },
   ),
 )
-/** Values given twice, and claims beside the payload, are compared with what was signed (earlier.ts). */
+/**
+ * Fields that repeat a value, and claims next to the payload. They are compared with what was signed
+ * (earlier.ts).
+ */
 const DELEGATION = {
   signature: Type.Optional(unchecked(Type.String({ description: 'As in `attestation`.' }))),
   attester: Type.Optional(unchecked(address('As in `attestation`.'))),
@@ -139,7 +142,7 @@ export const VerifyRequest = withRules(earlierAnswer('Request of verify', ref(Ea
   },
 })
 export type VerifyRequest = Static<typeof VerifyRequest>
-/** An answer that was handed back, with or without its chain. */
+/** An answer that a client sent back, with or without its chain. */
 export type EarlierAnswer = Omit<VerifyRequest, 'chainId'>
 const OneAnswer = earlierAnswer('One answer', ref(ResignableDelegation), RESIGN_LANDING)
 export const ResignRequest = withRules(
@@ -202,5 +205,5 @@ export const Verification = named(
   ),
 )
 export type Verification = Static<typeof Verification>
-/** Whether an answer is an attestation on its chain, and which one. */
+/** State of an answer on its chain: if it landed, and as which attestation. */
 export type Landed = NonNullable<Verification['landed']>

@@ -33,8 +33,8 @@ export type { BatchRequest, OperationRequest } from './requests'
 export { CLAIM_NAMES } from './earlier'
 
 /**
- * The requests and answers of the Compute API (docs/spec/interface.md 6): checked, typed and documented. The
- * routes; the other files have their parts.
+ * Requests and responses of the Compute API (docs/spec/interface.md 6): checked, typed and documented. This
+ * file has the routes; the other files have their parts.
  */
 
 const Problem = named(
@@ -93,7 +93,7 @@ function route<B extends TSchema>(
   }
 }
 
-/** The route of an operation, out of its row. */
+/** Describes the route of an operation, from its row. */
 export function operationRoute(name: OperationName, operation: OperationRow) {
   const inputs = operation.inputs.map((parameter) => `\`${parameter.name}\``).join(', then ')
   return route(

@@ -10,7 +10,7 @@ import { chainId, hash, object } from './fields'
 
 const ATTESTED_UID = 'UID of an attestation on the chain of the request.'
 
-/** GeoJSON of these types: a geometry, or a Feature or FeatureCollection of one. */
+/** Schemas of GeoJSON of these types: a geometry, or a Feature or FeatureCollection of one. */
 function geoJsonOf(types: InputRow['accepts']): Schema[] {
   if (!types) return ['Geometry', 'Feature', 'FeatureCollection'].map(refByName)
   const geometries = types.map(refByName)
@@ -40,7 +40,10 @@ const salted = (types: InputRow['accepts']) =>
 const FORMS =
   'in one of five forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; GeoJSON with a salt, whose reference tells nothing of the place (`{"geometry", "salt"}`); an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`).'
 export const inputName = (types: InputRow['accepts'] = []) => `${types.join('Or')}Input`
-/** An input of any type, or of these. The resolver and the kernel read it, and name places in it. */
+/**
+ * Schema of an input of any type, or of the given ones. The resolver and the kernel read it, and name places
+ * in it.
+ */
 const inputOf = (types?: InputRow['accepts']) =>
   named(
     inputName(types),
@@ -72,7 +75,7 @@ const inputOf = (types?: InputRow['accepts']) =>
       ],
     } as unknown as TSchema),
   )
-/** Inputs by the types that they accept. */
+/** Schemas of inputs by the types that they accept. */
 export const INPUTS = new Map(
   OPERATION_ROWS.flatMap(([, { inputs }]) =>
     inputs.map(({ accepts }) => [inputName(accepts), inputOf(accepts)]),

@@ -63,13 +63,13 @@ export const LANDING = {
 }
 
 /**
- * Of a chain that is not usable nothing else is worth a look. An earlier answer that is malformed is refused
- * without a look at its chain.
+ * Checks `chainId` first, because other problems do not matter if the chain is not usable. A malformed
+ * earlier answer is refused without a check of its chain.
  */
 export const CHAIN_FIRST = { first: 'chainId' }
 
 /**
- * What to attest under and for whom; beside it the parameters of the operation, by the names that were given.
+ * Schema and recipient of the attestation, and the parameters of the operation by their names in the request.
  */
 export interface OperationRequest {
   schema?: string
@@ -79,7 +79,7 @@ export interface OperationRequest {
   [parameter: string]: unknown
 }
 
-/** The parameters of an operation, out of its row in the table. */
+/** Returns the parameters of an operation, from its row in the table. */
 function parametersOf({ inputs, parameters = [] }: OperationRow): TProperties {
   const taken = ({ accepts, usual }: InputRow) =>
     accepts

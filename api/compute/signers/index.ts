@@ -4,23 +4,23 @@ import { checksumAddress, keySigner, sealOf, type Seal, type Signer } from '../.
 import { pkcs11Signer } from './pkcs11'
 import { remoteSigner } from './remote'
 
-/** Who signs for the service, the same on every chain. */
+/** Identity that signs for the service, the same on every chain. */
 export interface Identity {
   readonly signer: Signer
-  /** Lower-case: other addresses whose signatures are ours, as before and after a change of the key. */
+  /** Other addresses of this service, lower-case, such as those before and after a change of the key. */
   readonly others: readonly string[]
-  /** The first one makes seals; all are accepted. */
+  /** Seals. The first one makes new seals; all are accepted. */
   readonly seals: readonly [Seal, ...Seal[]]
 }
 
-/** For a signature by a token or a service, the wait for its turn included. */
+/** Time limit for a signature by a token or a service, in milliseconds, including the wait for a slot. */
 const TIMEOUT_MS = 5_000
 
 type IdentitySettings = Pick<Settings, 'signer' | 'attesterAddress' | 'otherAttesters' | 'readSealSecrets'>
 
 /**
- * The identity that the settings name; the only place that reads secrets. A remote signer need not answer
- * yet. Throws a SettingsError unless the key is there and fits the attester's address.
+ * Loads the identity that the settings name; the only place that reads secrets. A remote signer need not
+ * answer yet. Throws a SettingsError unless the key exists and fits the attester's address.
  */
 export async function loadIdentity(
   settings: IdentitySettings,

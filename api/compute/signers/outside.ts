@@ -13,9 +13,9 @@ import { NoSlotError, Semaphore } from '../../http/semaphore'
 /** A token or a service that holds the key. */
 export interface Device {
   /**
-   * r and s, 64 bytes, with either s. Throws what it says instead.
-   * @param isRight whether a signature is by this key, for devices that are tried in several ways
-   * @param timeoutMs it need not end what it does by then, but then it has no answer
+   * Returns r and s, 64 bytes, with either s. Throws the device's problem.
+   * @param isRight true if a signature is by this key, for devices that are tried in several ways
+   * @param timeoutMs the result is discarded after this time; the device itself may continue
    */
   sign(
     digest: string,
@@ -23,26 +23,30 @@ export interface Device {
     isRight: (rs: Uint8Array) => Promise<boolean>,
     timeoutMs: number,
   ): Promise<Uint8Array>
-  /** Signatures that it makes at a time; more wait here. */
+  /** Number of signatures that the device makes at once; more wait here. */
   readonly parallel: number
 }
 
 export interface OutsideOptions {
-  /** For one signature, the wait for a slot included. */
+  /** Time limit for one signature in milliseconds, including the wait for a slot. */
   timeoutMs: number
-  /** Called when it begins to fail (with a reason for everybody, and one for the log), and to sign again. */
+  /**
+   * Called when the signer starts to fail (with a public reason, and a detail for the log), and when it
+   * recovers.
+   */
   onChange?: (problem: string | undefined, detail?: string) => void
 }
 
-/** Signatures that may wait: at 2 ms each, as a token makes them, for half a second. */
+/** Maximum number of waiting signatures: half a second at 2 ms each, the time of a token. */
 const WAITING = 256
-/** Milliseconds after which who asks whether it is ready has it tried again. */
+/** Age in milliseconds of the last try, after which a readiness check triggers another one. */
 const TRY_AGAIN_MS = { ready: 60_000, failing: 5_000 }
 
 /**
- * A signer whose key is outside this process. Its signatures are believed nothing: each one is recovered, and
- * sent only if it is of the digest and the address. It makes so many at a time, so many more wait, and the
- * rest is refused at once; what takes too long is given up. All that fails is an UnavailableError.
+ * A signer whose key is outside this process. It does not trust the device: it recovers the address of each
+ * signature, and returns the signature only if it matches the digest and the address. It makes a limited
+ * number of signatures at once, a limited number wait, and more are refused immediately. A signature that
+ * takes too long times out. Every failure is an UnavailableError.
  */
 export class OutsideSigner implements Signer {
   private readonly slots: Semaphore
@@ -93,7 +97,7 @@ export class OutsideSigner implements Signer {
     return problem
   }
 
-  /** Signs what no contract takes, to see whether it can. Never throws. */
+  /** Signs data that no contract accepts, to check that the device works. Never throws. */
   async try(): Promise<void> {
     this.trying = true
     const message = { ...TRIAL, attester: this.address }
@@ -109,7 +113,7 @@ export class OutsideSigner implements Signer {
   }
 }
 
-/** The device answered, but with what is no signature by the attester. */
+/** The device responded, but not with a signature by the attester. */
 export class WrongSignature extends Error {
   override readonly name = 'WrongSignature'
 
@@ -118,7 +122,7 @@ export class WrongSignature extends Error {
   }
 }
 
-/** No chain has a contract at the zero address. */
+/** Domain that no contract accepts: no chain has a contract at the zero address. */
 const TRIAL_DOMAIN = {
   ...{ name: 'Trial of the signer', version: '1', chainId: 1, verifyingContract: ZeroAddress },
 }

@@ -1,26 +1,29 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Handle, PKCS11 } from 'pkcs11js'
 
-/** What the thread of a token does: it opens a session, then signs one digest after another. */
+/** Thread of a token: it opens a session, then signs one digest after another. */
 
 export interface Token {
-  /** The file of the library. */
+  /** Path of the library. */
   module: string
-  /** Its label. */
+  /** Label of the token. */
   token: string
-  /** Its label, or `id:` and its id in hex. */
+  /** Label of the key, or `id:` and its id in hex. */
   key: string
   pin: string
 }
-/** The first message: the public key, x and y, 64 bytes; or what is wrong with the settings. */
+/** The first message: the public key (x and y, 64 bytes), or the problem of the settings. */
 export type Opened = { publicKey: Uint8Array } | { problem: string }
-/** For each digest r and s, 64 bytes. */
+/** Response for each digest: r and s, 64 bytes. */
 export type Signed = { id: number } & ({ signature: Uint8Array } | { problem: string })
 
-/** Codes of PKCS#11 2.40 that say that a state is reached already: it belongs to the process. */
+/**
+ * Codes of PKCS#11 2.40 for a state that is already reached. The state belongs to the process, not the
+ * thread.
+ */
 const ALREADY_INITIALIZED = 0x191
 const ALREADY_LOGGED_IN = 0x100
-/** The PIN is wrong, locked or expired: further tries would lock the token. */
+/** Codes for a PIN that is incorrect, locked or expired: further tries would lock the token. */
 const PIN_REFUSED: ReadonlySet<unknown> = new Set([0xa0, 0xa1, 0xa2, 0xa3, 0xa4])
 /** DER of the curve's object identifier, 1.3.132.0.10 (SEC 2). */
 const SECP256K1 = '06052b8104000a'
@@ -28,10 +31,10 @@ const SECP256K1 = '06052b8104000a'
 const NO_PACKAGE =
   'SIGNER_URL: the optional package pkcs11js is not installed, or was not compiled. Install with `npm ci` on a machine with Python and a C++ compiler (in Docker: docs/operations/keys.md), or sign in another way.'
 
-// `module` is a name of CommonJS.
+// The name `module` is reserved by CommonJS.
 const { module: file, token, key, pin } = workerData as Token
 
-/** pkcs11js, which is optional. */
+/** Type of pkcs11js, an optional package. */
 type Pkcs11js = typeof import('pkcs11js')
 interface Session {
   library: PKCS11
@@ -68,7 +71,7 @@ function open(library: PKCS11): Session {
     throw new TokenError(
       `SIGNER_URL: token: ${slots.length || 'no'} token${slots.length ? 's have' : ' has'} the label '${token}'`,
     )
-  // Those of before, if any: this thread alone uses the token in this process.
+  // Closes sessions from before a reset: this thread alone uses the token in this process.
   library.C_CloseAllSessions(slots[0]!)
   const handle = library.C_OpenSession(slots[0]!, package11.CKF_SERIAL_SESSION)
   attempt('SIGNER_PKCS11_PIN_FILE', `the token '${token}' refuses it`, () =>
@@ -79,7 +82,7 @@ function open(library: PKCS11): Session {
   const [curve, point] = library
     .C_GetAttributeValue(handle, of, [{ type: package11.CKA_EC_PARAMS }, { type: package11.CKA_EC_POINT }])
     .map(({ value }) => value)
-  // The point, uncompressed, in a DER octet string (PKCS#11 2.40, 2.3.3); some tokens give it bare.
+  // The point is uncompressed, in a DER octet string (PKCS#11 2.40, 2.3.3); some tokens return it bare.
   const publicKey = point!.subarray(-64)
   if (curve!.toString('hex') !== SECP256K1 || ![65, 67].includes(point!.length))
     throw new TokenError(`SIGNER_URL: the key '${key}' is of another curve than secp256k1`)
@@ -100,12 +103,12 @@ function find(library: PKCS11, session: Handle, kind: number, name: string): Han
   return found[0]!
 }
 
-/** Labels are padded, by spaces or zeros. */
+/** Removes the padding of a label, spaces or zeros. */
 function plain(label: string): string {
   return label.replace(/[ \0]+$/, '')
 }
 
-/** Runs a call; one error of it means that there is nothing to do. */
+/** Runs a call, and ignores the error with this code. */
 function unless(code: number, call: () => void): void {
   try {
     call()
@@ -114,7 +117,7 @@ function unless(code: number, call: () => void): void {
   }
 }
 
-/** Runs a call whose error is that of a setting. Throws a TokenError. */
+/** Runs a call whose failure is caused by a setting. Throws a TokenError. */
 function attempt(setting: string, what: string, call: () => void): void {
   try {
     call()
@@ -149,7 +152,7 @@ function main(port: NonNullable<typeof parentPort>): void {
         try {
           return { id, signature: signBy((session ??= open(library)), digest) }
         } catch {
-          // The token was reset, or put in anew: its sessions are over.
+          // The token was reset or reinserted, which ended its sessions.
           session = undefined
           session = open(library)
           return { id, signature: signBy(session, digest) }

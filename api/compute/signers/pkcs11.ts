@@ -7,12 +7,15 @@ import type { Opened, Signed, Token } from './pkcs11-worker'
 
 type Pkcs11Settings = Extract<SignerSettings, { kind: 'pkcs11' }>
 
-/** Given to the worker at a time: it signs one after another, and need not wait for the next one. */
+/**
+ * Maximum number of digests sent to the worker at once. It signs in sequence, and need not wait for the next
+ * one.
+ */
 const PARALLEL = 4
 
 /**
- * A signer whose key is in a PKCS#11 token, found by its label or id. Throws a SettingsError when the token
- * cannot be opened with these settings, or has no such key.
+ * Creates a signer whose key is in a PKCS#11 token, found by its label or id. Throws a SettingsError if the
+ * token cannot be opened with these settings, or has no such key.
  * @param workerFile compiled
  */
 export async function pkcs11Signer(
@@ -28,7 +31,8 @@ export async function pkcs11Signer(
 }
 
 /**
- * A token, in a thread of its own: calls of PKCS#11 block, a token beyond a network for as long as it likes.
+ * A token, in a thread of its own: calls of PKCS#11 block, and those to a token on a network block without
+ * limit.
  */
 class TokenDevice implements Device {
   readonly parallel = PARALLEL
@@ -36,9 +40,9 @@ class TokenDevice implements Device {
   private readonly waiting = new Map<number, (signed: Signed) => void>()
   private asked = 0
   private opening: Promise<Uint8Array> | undefined
-  /** Why it could not be opened: a PIN that was refused is not tried again, as that locks a token. */
+  /** Reason why the token could not be opened. A refused PIN is not tried again, as that locks a token. */
   private refused: SettingsError | undefined
-  /** Signatures that were given up: while the worker is in such a call, nothing more is asked of it. */
+  /** Signatures that timed out. While the worker is in such a call, it gets no further requests. */
   private readonly late = new Set<number>()
 
   constructor(
@@ -46,7 +50,7 @@ class TokenDevice implements Device {
     private readonly workerFile: string,
   ) {}
 
-  /** The public key, x and y, 64 bytes. Throws a SettingsError. */
+  /** Opens the token, and returns the public key: x and y, 64 bytes. Throws a SettingsError. */
   async open(): Promise<Uint8Array> {
     const worker = new Worker(this.workerFile, { workerData: this.token })
     const opened = await new Promise<Opened>((resolve, reject) => {

@@ -3,20 +3,22 @@ import type { AttestTypedData, Signer } from '../../../src/eas'
 import { OutsideSigner, WrongSignature, type Device, type OutsideOptions } from './outside'
 
 /**
- * The ways in which typed data is signed: the method, and whether it takes the data as JSON in a text. The
- * first is the common one, also of development nodes; then those of Web3Signer and of Clef.
+ * Methods that sign typed data, and if they expect the data as JSON text. The first is the common one, also
+ * on development nodes; then those of Web3Signer and of Clef.
  */
 const WAYS = [
   { method: 'eth_signTypedData_v4', asText: false },
   { method: 'eth_signTypedData', asText: true },
   { method: 'account_signTypedData', asText: false },
 ]
-/** Requests under way at a time: at 40 ms each, as a cloud takes, 800 signatures a second. */
+/**
+ * Maximum number of concurrent requests: 800 signatures a second at 40 ms each, the time of a cloud service.
+ */
 const PARALLEL = 32
 
 /**
- * A signer behind JSON-RPC. It is tried once, so that what it says is known early; where it does not answer
- * yet, it is asked again with each answer that is to be signed.
+ * Creates a signer behind JSON-RPC. It is tried once, so that its errors are reported early. If it does not
+ * answer yet, each answer to sign calls it again.
  */
 export async function remoteSigner(url: string, address: string, options: OutsideOptions): Promise<Signer> {
   const signer = new OutsideSigner(address, new RemoteDevice(url, address), options)
@@ -33,7 +35,7 @@ class RemoteDevice implements Device {
     url: string,
     private readonly address: string,
   ) {
-    // One call in a request.
+    // Sends one call per request.
     this.client = rpcClient({
       ...{ url, capacity: PARALLEL, maxBatchCallSize: 1, retryAttempts: 0, retrySchedule: [0], log: null },
     })
@@ -51,7 +53,7 @@ class RemoteDevice implements Device {
       const timeout = Math.max(1, ends - performance.now())
       const params = [this.address, asText ? JSON.stringify(data) : data]
       const call = () => this.client.call<unknown>(method, params, { timeout })
-      // A kept connection that the service has closed meanwhile.
+      // Repeats the call if the service has closed an idle connection in the meantime.
       const answer = await call().catch((error: { code?: unknown }) => {
         if (CLOSED.has(error.code)) return call()
         throw error
@@ -67,9 +69,9 @@ class RemoteDevice implements Device {
         this.way = way
         return rs
       } catch (error) {
-        // One that does not answer at all would not do so in another way.
+        // A service that does not respond at all would not respond to another method either.
         if (!(error instanceof RpcError || error instanceof WrongSignature)) throw error
-        // A wrong signature tells more than that a method is not known.
+        // A signature by another key is more informative than an unknown method.
         if (!first || error instanceof WrongSignature) first = error
       }
     throw first!
