@@ -1,15 +1,15 @@
-/** The header Accept (RFC 9110, 12.5.1). */
+/** Parser of the header Accept (RFC 9110, 12.5.1). */
 
 interface MediaRange {
-  /** lower-case, such as `text/html`, `text/*` or everything */
+  /** lower-case: a type such as `text/html`, a group such as `text/*`, or all types */
   range: string
   /** from 0 to 1 */
   q: number
-  /** 2: one type; 1: all types of a kind; 0: all types */
+  /** Specificity. 2: one type; 1: all types of a group; 0: all types */
   closeness: number
 }
 
-/** The ranges of the header, in its order; a q that is malformed counts as 1. */
+/** Parses the ranges of the header, in its order. A malformed q counts as 1. */
 function mediaRanges(accept = ''): MediaRange[] {
   return accept.slice(0, 2_000).toLowerCase().split(',').map(mediaRange)
 }
@@ -27,15 +27,15 @@ function mediaRange(text: string): MediaRange {
 }
 
 /**
- * The media type that is preferred: by q, then the one that is named more closely, then the earlier one in
- * the header. Undefined when none is acceptable.
+ * Returns the preferred media type: the one with the highest q, then the most specific range, then the
+ * earliest range in the header. Undefined if none is acceptable.
  */
 function preferredType(accept: string | undefined, offered: readonly string[]): string | undefined {
   const ranges = mediaRanges(accept).map((range, i) => ({ ...range, i }))
   let best: { type: string; order: readonly number[] } | undefined
   for (const type of offered) {
     const kind = `${type.split('/')[0]}/*`
-    // The q of a type is that of the closest range that it matches.
+    // The q of a type is that of the most specific range that it matches.
     const [closest] = ranges
       .filter(({ range }) => range === '*/*' || range === type || range === kind)
       .sort((a, b) => b.closeness - a.closeness)
@@ -46,25 +46,25 @@ function preferredType(accept: string | undefined, offered: readonly string[]): 
   return best?.type
 }
 
-/** Whether the first list is larger, compared number by number. */
+/** True if the first list is larger, compared number by number. */
 function isLarger(a: readonly number[], b: readonly number[]): boolean {
   const differing = a.findIndex((number, i) => number !== b[i])
   return differing >= 0 && a[differing]! > b[differing]!
 }
 
-/** Whether the header names this very type. */
+/** True if the header names exactly this type. */
 export function namesType(accept: string | undefined, type: string): boolean {
   return mediaRanges(accept).some(({ range, q }) => range === type && q > 0)
 }
 
-/** Media ranges that programs ask for. */
+/** Media ranges that programs request. */
 const FOR_PROGRAMS = /^(application\/(.*json|\*)|text\/(csv|\*))$/
-/** The default of Java's HttpURLConnection, which is no browser although it names HTML. */
+/** The default of Java's HttpURLConnection, which is not a browser although it names HTML. */
 const JAVA = /^text\/html, image\/gif, image\/jpeg, (\*; q=0?\.2, )?\*\/\*; q=0?\.2$/
 
 /**
- * Whether the client is a browser: the header names HTML, with a q above that of all types for programs, and
- * not below that of everything else. A client without preferences counts as a program.
+ * True if the client is a browser: the header names HTML, with a q above that of all types for programs, and
+ * not below that of all other types. A client without preferences counts as a program.
  */
 export function prefersHtml(accept: string | undefined): boolean {
   if (accept === undefined || JAVA.test(accept)) return false
@@ -75,7 +75,7 @@ export function prefersHtml(accept: string | undefined): boolean {
   return html > 0 && html >= best(/^\*\/\*$/) && html > best(FOR_PROGRAMS)
 }
 
-/** Media types, the preferred one first where a client has no preference. */
+/** Media types. The first one is the default for clients without a preference. */
 export const MEDIA_TYPES = {
   json: 'application/json',
   geojson: 'application/geo+json',
@@ -87,7 +87,7 @@ export const MEDIA_TYPES = {
 } as const
 
 export type FormatName = keyof typeof MEDIA_TYPES
-/** Formats of columns, which need all their records before they begin. */
+/** Columnar formats, which need all their records before the response starts. */
 export type ColumnarName = 'geoparquet' | 'flatgeobuf'
 
 export function isColumnar(format: FormatName): format is ColumnarName {
@@ -95,8 +95,9 @@ export function isColumnar(format: FormatName): format is ColumnarName {
 }
 
 /**
- * The format to answer in: what `format` says, else what Accept prefers (RFC 9110, 12.5.1: by q; of equals
- * the one that is named more closely, then earlier); HTML for browsers only; JSON where that leaves none.
+ * Returns the format of the response: the parameter `format`, or the preferred one by Accept (RFC 9110,
+ * 12.5.1: highest q, then most specific, then earliest); HTML for browsers only; JSON if no format is
+ * acceptable.
  */
 export function chooseFormat<Name extends FormatName>(
   given: Name | undefined,

@@ -4,12 +4,13 @@ import { faultPosition, withoutMark } from '../../src/strict-json'
 import { RequestError } from './problems'
 
 /**
- * Nested objects and arrays. The deepest geometry collection, in a Feature, in a batch, needs less than half.
+ * Maximum nesting of objects and arrays. The deepest geometry collection, in a Feature, in a batch, needs
+ * less than half.
  */
 const MAX_NESTING = 64
 
 /**
- * Parses a JSON body. Throws a RequestError where it is empty, no UTF-8, no JSON, too deep or has
+ * Parses a JSON body. Throws a RequestError if it is empty, not UTF-8, not JSON, too deep or contains
  * `__proto__`.
  */
 export function parseBody(body: Buffer): unknown {
@@ -30,7 +31,7 @@ export function parseBody(body: Buffer): unknown {
   }
 }
 
-/** Counts brackets before the parser, which recurses, sees the text. 5 MiB take 15 ms. */
+/** Counts brackets before the recursive parser reads the text. 5 MiB take 15 ms. */
 function nestsDeeper(json: Buffer, levels: number): boolean {
   let depth = 0
   for (let i = 0; i < json.length; i++) {
@@ -47,7 +48,7 @@ const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
   '"\\[]{}',
 ) as unknown as [number, number, number, number, number, number]
 
-/** Where a text is no JSON, as far as the parser says; undefined where it is. */
+/** Returns the parser's position of the first error in a text; undefined if the parser reports none. */
 function jsonFault(text: string): string | undefined {
   try {
     JSON.parse(text)

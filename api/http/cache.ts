@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 
 export interface Bound {
-  /** Entries at most, or bytes at most; bytes that a setting names are those of its default. */
+  /** Maximum number of entries or bytes. If a setting names the bytes, this is its default. */
   readonly entries?: number
   readonly bytes?: number
-  /** Milliseconds after which an entry is dropped; `sinceRead`: unless it was read within this time. */
+  /** Milliseconds after which an entry is dropped; with `sinceRead`, counted from its last read. */
   readonly ttlMs?: number
   readonly sinceRead?: true
 }
@@ -16,7 +16,7 @@ const MEBIBYTE = 1_048_576
  * exists and what ends an entry; cache.test.ts compares the page with this table.
  */
 export const CACHES = {
-  // A new geometry never drives out one that is in use (api/compute/measure.ts).
+  // A new geometry never evicts one that is in use (api/compute/measure.ts).
   geometries: { bytes: 128 * MEBIBYTE, ttlMs: 5 * 60_000, sinceRead: true },
   'geometries that came once': { entries: 10_000 },
   references: { bytes: 24_000_000 },
@@ -38,20 +38,20 @@ export const CACHES = {
 } as const satisfies Record<string, Bound>
 
 export interface CacheOptions<Value> {
-  /** Bytes of an entry, where the cache is bounded by bytes. */
+  /** Returns the size of an entry in bytes; required if the cache is bounded by bytes. */
   sizeOf?: (value: Value, key: string) => number
-  /** Bytes that a setting names instead of the table; 0: nothing is cached. */
+  /** Maximum bytes from a setting, instead of the table; 0: nothing is cached. */
   bytes?: number
   /** Entries of more bytes are not cached. */
   largest?: number
 }
 
-/** A cache: bounded, the entry that was read longest ago is dropped first. */
+/** A bounded cache, which evicts the least recently read entry first. */
 export class Cache<Value extends NonNullable<unknown>> extends LRUCache<string, Value> {
   constructor(name: keyof typeof CACHES, { sizeOf, bytes, largest }: CacheOptions<Value> = {}) {
     const bound: Bound = CACHES[name]
     const maxSize = bytes ?? bound.bytes
-    // 0 is no bound, but no entry is so small that it fits into one byte.
+    // 0 would mean unbounded. A bound of one byte fits no entry.
     super({
       max: bound.entries ?? 0,
       maxSize: maxSize === undefined ? 0 : Math.max(1, maxSize),
@@ -62,7 +62,7 @@ export class Cache<Value extends NonNullable<unknown>> extends LRUCache<string, 
     })
   }
 
-  /** The value of a key, made unless it is cached. A promise that is rejected is not kept. */
+  /** Returns the value of a key, and makes it unless it is cached. A rejected promise is not cached. */
   of(key: string, make: () => Value): Value {
     const known = this.get(key)
     if (known !== undefined) return known

@@ -1,7 +1,7 @@
 import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 
-/** Headers of an answer that a script of another origin may read. */
+/** Response headers that a script of another origin may read. */
 const EXPOSED = [
   'Link',
   'ETag',
@@ -12,15 +12,15 @@ const EXPOSED = [
     ['Limit', 'Remaining', 'Reset'].map((name) => `${prefix}-${name}`),
   ),
 ]
-/** No browser keeps the answer to a preflight longer. */
+/** Maximum time in seconds that browsers cache the response to a preflight. */
 const PREFLIGHT_SECONDS = 86_400
 
-/** For the operator's scraper: a page in a browser of the operator's network must not read it. */
+/** Path for the operator's scraper only: a page in a browser of the operator's network must not read it. */
 const UNSHARED = '/metrics'
 
 /**
- * Lets scripts of any origin read all answers but the metrics, errors included: they are public, and need no
- * cookie. Register it before the rate limits, so that preflights are not counted.
+ * Lets scripts of any origin read all responses except the metrics, errors included: they are public, and
+ * need no cookie. Register it before the rate limits, so that preflights are not counted.
  */
 export async function openToAllOrigins(app: FastifyInstance): Promise<void> {
   await app.register(cors, {

@@ -2,7 +2,7 @@ import { html } from './html'
 import { anchor, list, type Page, page } from './pages'
 import { COMPUTE_ERRORS, type ComputeErrorKind } from '../../src/errors'
 
-/** The page that the `type` of an error leads to: what it means, what causes it, what to do. */
+/** Page that the `type` of an error links to: its meaning, its causes, and remedies. */
 export interface ErrorPage {
   meaning: string
   causes: readonly string[]
@@ -82,19 +82,19 @@ export const ERROR_PAGES: Readonly<Record<ComputeErrorKind, ErrorPage>> = {
   },
 }
 
-/** The slug of an error; undefined for any other text. */
+/** Returns the slug of an error; undefined for any other text. */
 export function errorSlug(text: string): ComputeErrorKind | undefined {
   return Object.hasOwn(ERROR_PAGES, text) ? (text as ComputeErrorKind) : undefined
 }
 
-/** The page as data. */
+/** Returns the page as data. */
 export function errorPageJson(slug: ComputeErrorKind, publicBaseUrl: string) {
   const { status, title } = COMPUTE_ERRORS[slug]
   const { meaning, causes, remedies } = ERROR_PAGES[slug]
   return { type: `${publicBaseUrl}/errors/${slug}`, title, status, meaning, causes, remedies }
 }
 
-/** The page for a reader in a browser. */
+/** Returns the page as HTML for browsers. */
 export function errorPageHtml(slug: ComputeErrorKind, publicBaseUrl: string): Page {
   const { type, title, status, meaning, causes, remedies } = errorPageJson(slug, publicBaseUrl)
   return page(

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Cache } from './cache'
 import { SharedRead } from './shared'
 
-/** What an answer that is kept takes besides its body and its URL. */
+/** Estimated bytes of a cached response in addition to its body and its URL. */
 const ENTRY_BYTES = 1_000
-/** No answer takes more than this share of what is kept: one large page does not push out all others. */
+/** Maximum share of the cache per response, so that one large page does not evict all others. */
 const LARGEST_SHARE = 1 / 8
-/** The headers that belong to a kept answer; the others belong to its request. */
+/** Headers that are cached with a response; the others belong to its request. */
 const KEPT_HEADERS = [
   'content-type',
   'content-disposition',
@@ -16,31 +16,31 @@ const KEPT_HEADERS = [
   'x-content-type-options',
 ] as const
 
-/** An answer as it is sent again. */
+/** A cached response. */
 interface KeptAnswer {
   headers: Record<string, string>
   body: Buffer
 }
 
 /**
- * Answers that depend on the records alone. Their ETags (RFC 9110, 13) are made of the state of the data, and
- * while it is the same, what was asked before is answered without asking the database for records: by 304, or
- * by the answer that was sent before.
+ * Responses that depend on the records alone. Their ETags (RFC 9110, 13) are made of the state of the data.
+ * While that state stays the same, a repeated request is answered without reading records from the database:
+ * by 304, or by the cached response.
  *
- * The state is read for each request, in one read for all that wait; so an answer is never older than its
- * request, and a revocation shows at once (`no-cache`: caches revalidate every copy). It is read before the
- * records, so an answer is never older than its ETag says; with replicas, too, as each read goes to a server
- * that has all that was shown before (api/store/servers.ts).
+ * The state is read for each request, in one read for all waiting requests. A response is therefore never
+ * older than its request, and a revocation shows at once (`no-cache`: caches revalidate every response). The
+ * state is read before the records, so a response is never older than its ETag. This also holds with
+ * replicas, because each read goes to a server that has all that was shown before (api/store/servers.ts).
  */
 export class Freshness {
   private readonly state: SharedRead<string>
-  /** By URL and ETag, all of one state. */
+  /** Cached responses by URL and ETag, all of one state. */
   private readonly kept: Cache<KeptAnswer>
   private keptState = ''
 
   /**
    * @param readState names the state of the records
-   * @param keptBytes of answers that are kept; 0: none
+   * @param keptBytes size of the cache in bytes; 0: nothing is cached
    */
   constructor(readState: () => Promise<string>, keptBytes: number) {
     this.state = new SharedRead(readState, 0)
@@ -51,15 +51,15 @@ export class Freshness {
     })
   }
 
-  /** Bytes of the answers that are kept. */
+  /** Size of the cached responses in bytes. */
   get size(): number {
     return this.kept.calculatedSize
   }
 
   /**
-   * Whether the request is answered: by 304 where the client has the answer, or with the one that is kept.
-   * If not, this sets the headers of the answer to come. `variant` names the representation among those of
-   * one URL.
+   * Returns true if it answers the request: by 304 if the client has the response, or with the cached one. If
+   * not, it sets the headers of the later response. `variant` names the representation among those of one
+   * URL.
    */
   async answers(request: FastifyRequest, reply: FastifyReply, variant = 'json'): Promise<boolean> {
     const state = await this.state.fresh()
@@ -76,8 +76,8 @@ export class Freshness {
   }
 
   /**
-   * What `find` finds, to be answered; undefined where `answers` has answered the request. A thing that is
-   * missing, where `find` throws, is 404, never 304: neither by `*` nor by the ETag of another answer.
+   * Returns the result of `find`; undefined if `answers` has answered the request. If `find` throws for a
+   * missing thing, the response is 404, never 304: neither by `*` nor by the ETag of another response.
    */
   async find<T>(
     request: FastifyRequest,
@@ -89,7 +89,7 @@ export class Freshness {
     return (await this.answers(request, reply, variant)) ? undefined : find()
   }
 
-  /** Has the answers of a scope's routes kept for `answers`. Streams, errors and HEAD are not. */
+  /** Caches the responses of a scope's routes for `answers`, except streams, errors and HEAD. */
   keepAnswersOf(scope: FastifyInstance): void {
     scope.addHook('onSend', (request, reply, payload: unknown, done) => {
       const etag = reply.getHeader('etag')
@@ -118,8 +118,8 @@ function keyOf({ url }: FastifyRequest, etag: string): string {
 }
 
 /**
- * Whether the client already has the answer with this ETag. If so, this sends 304; else it sets the headers
- * of the answer.
+ * Returns true if the client already has the response with this ETag, and sends 304. Otherwise it sets the
+ * headers of the response.
  */
 export function isKnown(
   request: FastifyRequest,
@@ -138,7 +138,7 @@ export function isKnown(
   return true
 }
 
-/** Weak and strong tags compare as equal (RFC 9110, 13.1.2). */
+/** Strips the weakness mark: weak and strong tags compare as equal (RFC 9110, 13.1.2). */
 function weak(tag: string): string {
   return tag.trim().replace(/^W\//, '')
 }

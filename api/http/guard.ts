@@ -8,38 +8,41 @@ import { QueryStringError, RequestError, UnavailableError, computeProblem, probl
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The JSON body as it was received, for requests that keep it; undefined when there was none. */
+    /** JSON body as received, for requests that need it; undefined if there was none. */
     rawBody: Buffer | undefined
   }
 }
 
 /**
- * A worker parses a body of more bytes than this, and reads its geometries. On the event loop 64 kB take half
- * a millisecond, 5 MiB take 70.
+ * Size in bytes above which a worker parses a body and reads its geometries. On the event loop 64 kB take
+ * half a millisecond, 5 MiB take 70.
  */
 const LARGE_BODY = 65_536
-/** Headers of one request. Browsers send 20, proxies add some; Node silently drops those beyond 1,000. */
+/**
+ * Maximum number of headers per request. Browsers send 20, proxies add some. Node silently drops those beyond
+ * 1,000.
+ */
 const MAX_HEADERS = 100
-/** 16 KiB is Node's own limit. */
+/** The size limit of 16 KiB is Node's own. */
 const HEAD_TOO_LARGE = `The head of the request is too large: at most ${MAX_HEADERS} headers and 16 KiB.`
 const NOT_HTTP = 'This is not valid HTTP/1.1.'
 const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).'
 
 /**
- * Parses a body of more than LARGE_BODY bytes, as it came in pieces, off the event loop, and may move their
- * memory there.
+ * Parses a body of more than LARGE_BODY bytes off the event loop. It gets the body in pieces, and may move
+ * their memory to another thread.
  */
 export type ParseLarge = (pieces: readonly Buffer[], work: Work) => Promise<unknown>
 
-/** The last request of each connection. */
+/** Last request of each connection. */
 const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyReply }>()
 
 /**
- * The checks of every request. Before it is counted or read, these are refused: another version of HTTP, too
- * many headers, no Host, a compressed body. Then bodies: anything but JSON in UTF-8, `__proto__`, deep
- * nesting. A request without an answer after `answerMs` gets an error. Errors have the form of the API that
- * was asked. Register it before the routes, so that it applies to all of them.
- * @param keepsBody whether a request needs the bytes of its body (`rawBody`), beside what they say
+ * Checks every request. Before it is counted or read, these are refused: another version of HTTP, too many
+ * headers, a missing Host, a compressed body. Then bodies are refused that are not JSON in UTF-8, contain
+ * `__proto__`, or nest too deep. A request without a response after `answerMs` gets an error. Errors have the
+ * form of the requested API. Register it before the routes, so that it applies to all of them.
+ * @param keepsBody true if a request needs the bytes of its body (`rawBody`), in addition to the parsed value
  */
 export function guardRequests(
   app: FastifyInstance,
@@ -52,7 +55,7 @@ export function guardRequests(
     exchanges.set(request.raw.socket, { request, reply })
     // Fastify's handlerTimeout (5.12.8) does not cover the time after the body was read.
     const timer = setTimeout(() => {
-      // An answer that has begun, such as a stream, has its own time limits.
+      // A response that has started, such as a stream, has its own time limits.
       if (!reply.sent && !reply.raw.headersSent)
         reply.send(new UnavailableError('There was no answer in time.'))
     }, answerMs)
@@ -61,13 +64,13 @@ export function guardRequests(
     if (fault?.statusCode === 431) reply.header('connection', 'close')
     done(fault)
   })
-  // An expectation other than 100-continue is ignored (RFC 9110, 10.1.1). Node would answer 417 with an empty
+  // An expectation other than 100-continue is ignored (RFC 9110, 10.1.1). Node would return 417 with an empty
   // body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.removeContentTypeParser(['text/plain', 'application/json'])
   const parse = (request: FastifyRequest, pieces: Buffer[], length: number): unknown => {
-    // No route will read the body; clients may name a type all the same where there is none.
+    // No route will read the body. Clients may name a content type even without a body.
     if (request.is404 || (length === 0 && !takesBody(request))) return undefined
     const kept = keepsBody(request)
     if (kept) request.rawBody = Buffer.concat(pieces)
@@ -91,14 +94,14 @@ export function guardRequests(
   })
 }
 
-/** Whether a route documents a body, or documents nothing. */
+/** True if a route documents a body, or has no schema. */
 function takesBody({ routeOptions: { schema } }: FastifyRequest): boolean {
   return schema === undefined || schema.body !== undefined
 }
 
 /**
- * Receives a body in pieces. As Fastify's `parseAs`, which joins them: what large bodies leave behind in this
- * thread makes V8 collect all of its memory every 60 requests.
+ * Receives a body in pieces, unlike Fastify's `parseAs`, which joins them: the garbage of large bodies in
+ * this thread makes V8 collect all of its memory every 60 requests.
  */
 function receive(
   { routeOptions, headers }: FastifyRequest,
@@ -131,14 +134,14 @@ function receive(
   payload.on('data', onData).on('end', onEnd).on('error', onError)
 }
 
-/** What is wrong with the head of a request. */
+/** Returns the problem of a request's head; undefined if it is valid. */
 function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
   const { httpVersion, rawHeaders, url = '' } = raw
   // Node's parser also accepts 0.9, and 2.0 without its preface.
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return new RequestError(NOT_HTTP)
   // The array holds names and values.
   if (rawHeaders.length > 2 * MAX_HEADERS) return new RequestError(HEAD_TOO_LARGE, 431)
-  // RFC 9112, 3.2. Node itself would answer with an empty body.
+  // RFC 9112, 3.2. Node itself would return an empty body.
   if (httpVersion === '1.1' && headers.host === undefined)
     return new RequestError('The header Host is missing.')
   const encoding = headers['content-encoding']
@@ -149,8 +152,8 @@ function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
 }
 
 /**
- * Whether the query string of a URL is percent-encoded UTF-8. Fastify takes the rest as it stands: a search
- * for it would find nothing, without a word. (Node refuses bytes that are not ASCII.)
+ * True if the query string of a URL is percent-encoded UTF-8. Fastify accepts other bytes unchanged, and a
+ * search for them would silently find nothing. (Node refuses bytes that are not ASCII.)
  */
 function isEncoded(url: string): boolean {
   const start = url.indexOf('?')
@@ -164,9 +167,9 @@ function isEncoded(url: string): boolean {
 }
 
 /**
- * Answers errors below the level of requests (a malformed or oversize head, a broken or unfinished body) in
- * the form of the API that was asked, or as problem details where the path is unknown. The answer comes after
- * those to earlier requests of the connection, and never in place of one.
+ * Handles errors below the level of requests (a malformed or oversize head, a broken or unfinished body).
+ * They have the form of the requested API, or of problem details if the path is unknown. The error follows
+ * the responses to earlier requests of the connection, and never replaces one.
  */
 export function clientErrorHandler(publicBaseUrl: string) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {
@@ -204,7 +207,7 @@ function rawAnswer(publicBaseUrl: string, { message, statusCode }: RequestError)
 }
 
 /**
- * Whether a raw request target lies in /compute. It may be in absolute form, and may not decode behind its
+ * True if a raw request target lies in /compute. It may be in absolute form, and may be undecodable after its
  * first segment.
  */
 export function isOfCompute(target: string): boolean {

@@ -1,4 +1,4 @@
-/** Markup that is ready to be sent: every text in it was escaped when it was put in. */
+/** Markup that is ready to send: every text in it was escaped when it was inserted. */
 export class Html {
   constructor(private readonly markup: string) {}
 
@@ -7,20 +7,20 @@ export class Html {
   }
 }
 
-/** What a template may hold: markup, texts and numbers, lists of these, and nothing. */
+/** Values that a template may hold: markup, texts and numbers, lists of these, and empty values. */
 type Part = Html | string | number | false | undefined | readonly Part[]
 
-/** A template whose texts are escaped, for text between tags and in quoted attributes. */
+/** Builds markup from a template, and escapes its texts for element content and quoted attributes. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(strings.reduce((markup, text, i) => markup + markupOf(parts[i - 1]) + text))
 }
 
-/** Parts one after the other, with this text between them. */
+/** Joins parts with this text between them. */
 export function joined(parts: readonly Part[], between: string): Html {
   return new Html(parts.map(markupOf).join(escapeHtml(between)))
 }
 
-/** Markup of our own that holds no text of others. */
+/** Marks a string of this service as markup. It must not contain text of others. */
 export function trusted(markup: string): Html {
   return new Html(markup)
 }

@@ -1,29 +1,33 @@
 import { DateTime, type WeekdayNumbers } from 'luxon'
 
 /**
- * A calendar date, an ordinal date or a week date, in extended or basic form; in extended form also a year or
- * a month alone.
+ * Pattern of a calendar date, an ordinal date or a week date, in extended or basic form; in extended form
+ * also a year or a month alone.
  */
 const DATE = String.raw`(?<year>\d{4})(?:(?:-(?<month>\d\d)(?:-(?<day>\d\d))?|(?<bMonth>\d\d)(?<bDay>\d\d))|-?(?<ordinal>\d{3})|-W(?<week>\d\d)(?:-(?<weekday>\d))?|W(?<bWeek>\d\d)(?<bWeekday>\d)?)?`
-/** The last number may have a fraction. Its length is bounded, which bounds the work. */
+/**
+ * Pattern of a time, whose last number may have a fraction. The bounded length of the fraction bounds the
+ * work.
+ */
 const TIME = String.raw`(?<hour>\d\d)(?:(?::(?<minute>\d\d)(?::(?<second>\d\d))?)|(?<bMinute>\d\d)(?<bSecond>\d\d)?)?(?:[.,](?<fraction>\d{1,20}))?`
 /**
- * ISO 8601's minus is U+2212; a hyphen is accepted too. An unescaped + in a query string arrives as a space.
+ * Pattern of a zone. ISO 8601's minus is U+2212; a hyphen is accepted too. An unescaped + in a query string
+ * arrives as a space.
  */
 const ZONE = String.raw`(?<zone>z|(?<sign>[-+ \u2212])(?<zoneHour>\d\d)(?::?(?<zoneMinute>\d\d))?)`
 const INSTANT = new RegExp(`^${DATE}(?:[t ]${TIME}${ZONE}?)?$`, 'i')
 
 const [DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS] = [86_400_000, 3_600_000, 60_000, 1_000]
 const FIRST_INSTANT = -62_135_596_800_000
-/** The end of the year 9999. */
+/** The end of the year 9999, in Unix milliseconds. */
 export const LAST_INSTANT = 253_402_300_799_999
 
 /**
- * The instant that an ISO 8601 date, or date and time, names, in Unix milliseconds; undefined where it is
- * none. Without an offset it is UTC; a year, month, week or day is its start. 24:00 is the next day's 00:00,
- * a leap second the second after it. Years are 0001 to 9999, in UTC too. Not taken: times alone, durations,
- * intervals, centuries, and years of more digits, which are ISO 8601 by agreement only.
- * @param round where a fraction is finer than milliseconds
+ * Parses an ISO 8601 date, or date and time, to Unix milliseconds; undefined if it is malformed. Without an
+ * offset it is UTC. A year, month, week or day is its start. 24:00 is the next day's 00:00, a leap second the
+ * second after it. Years are 0001 to 9999, in UTC too. Unsupported: times alone, durations, intervals,
+ * centuries, and years of more digits, which are ISO 8601 by agreement only.
+ * @param round direction for a fraction that is finer than milliseconds
  */
 export function instantOf(text: string, round: 'down' | 'up' = 'down'): number | undefined {
   const parts = INSTANT.exec(text)?.groups
@@ -35,12 +39,12 @@ export function instantOf(text: string, round: 'down' | 'up' = 'down'): number |
   const zone = zoneOf(parts)
   if (time === undefined || zone === undefined) return undefined
   const instant = midnight + time - zone
-  // A leap second is the last of a month, in UTC.
+  // A leap second is the last second of a month, in UTC.
   if (secondOf(parts) === 60 && !isMonthsStart(Math.floor(instant / SECOND_MS) * SECOND_MS)) return undefined
   return instant >= FIRST_INSTANT && instant <= LAST_INSTANT ? instant : undefined
 }
 
-/** The start of the day, or of the year, month or week. */
+/** Returns the start of the day, or of the year, month or week. */
 function dayOf({
   year,
   month,
@@ -72,7 +76,7 @@ function secondOf({ second, bSecond }: Record<string, string | undefined>): numb
   return Number(second ?? bSecond ?? 0)
 }
 
-/** Milliseconds since midnight. */
+/** Returns the milliseconds since midnight. */
 function timeOf(parts: Record<string, string | undefined>, round: 'down' | 'up'): number | undefined {
   const { hour, fraction } = parts
   const minute = parts.minute ?? parts.bMinute
@@ -90,7 +94,7 @@ function timeOf(parts: Record<string, string | undefined>, round: 'down' | 'up')
   return inRange ? whole + more : undefined
 }
 
-/** Milliseconds that the zone is ahead of UTC. */
+/** Returns the milliseconds that the zone is ahead of UTC. */
 function zoneOf({ sign, zoneHour, zoneMinute }: Record<string, string | undefined>): number | undefined {
   const [hours, minutes] = [Number(zoneHour ?? 0), Number(zoneMinute ?? 0)]
   if (hours > 23 || minutes > 59) return undefined

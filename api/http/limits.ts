@@ -7,15 +7,15 @@ import { beginWork, type Budget } from './work'
 
 export const HOUR_MS = 3_600_000
 /**
- * Milliseconds of a database connection or a worker that count as a request; the first are part of the
- * request itself. With 3,600 requests an hour a client gets a tenth of a core.
+ * Milliseconds of a database connection or a worker that count as one request. The first of them are part of
+ * the request itself. With 3,600 requests an hour a client gets a tenth of a core.
  */
 const UNIT_MS = 100
 
 /**
- * Counts requests by client and window, where copies share the counts, or in this process while that is out
- * of reach. This process also keeps the shared counts, and the larger count holds: no client starts at 0 when
- * Redis fails or comes back empty.
+ * Counts requests by client and window. API instances share the counts in Redis; while it is unavailable,
+ * this process counts alone. This process also mirrors the shared counts, and the larger count applies, so
+ * that no client starts at 0 when Redis fails or returns empty.
  */
 export class RequestCounter {
   private readonly local = new Cache<{ current: number; until: number }>('request counts')
@@ -27,13 +27,13 @@ export class RequestCounter {
     private readonly shared?: SharedMarks,
   ) {}
 
-  /** Adds to a count. The result includes what is reserved. */
+  /** Adds to a count. The result includes reserved units. */
   async count(key: string, windowMs: number, by = 1): Promise<Count> {
     const { current, ttl, reserved } = await this.countApart(key, windowMs, by)
     return { current: current + reserved, ttl }
   }
 
-  /** Adds to a count. */
+  /** Adds to a count. The result lists reserved units separately. */
   async countApart(key: string, windowMs: number, by: number): Promise<SharedCount> {
     const asked = this.clock()
     const shared = await this.shared?.count(key, windowMs, by)
@@ -44,7 +44,7 @@ export class RequestCounter {
     return { current, ttl, reserved: Math.max(this.reservedOf(key), shared?.reserved ?? 0) }
   }
 
-  /** Reserves units for what is under way; a negative number ends a reservation. */
+  /** Reserves units for work under way; a negative number ends a reservation. */
   async reserve(key: string, units: number): Promise<void> {
     const all = this.reservedOf(key) + units
     if (all) this.reserved.set(key, all)
@@ -66,7 +66,7 @@ export class RequestCounter {
   }
 }
 
-/** A kind of requests with a count of its own. */
+/** A kind of requests with its own count. */
 export interface Tier {
   /** Part of the keys of its counters. */
   readonly scope: string
@@ -75,17 +75,17 @@ export interface Tier {
 }
 
 /**
- * Limits this scope, its unknown routes included, to `perHour` requests of a client, and begins the work of
- * each request (work.ts). Work that takes long counts as several requests: what is foreseen is reserved
- * before, and what was spent is counted with the answer, or afterwards if it is spent then. Answers have the
- * RateLimit-* headers of the IETF draft, the same as X-RateLimit-*, and Retry-After beyond the limit. A
- * request for which `otherTier` gives a tier is counted there instead.
+ * Limits this scope, its unknown routes included, to `perHour` requests per client, and begins the work of
+ * each request (work.ts). Work that takes long counts as several requests. Its estimate is reserved in
+ * advance; the time spent is counted with the response, or afterwards if it is spent later. Responses have
+ * the RateLimit-* headers of the IETF draft, X-RateLimit-* with the same values, and Retry-After beyond the
+ * limit. A request for which `otherTier` returns a tier is counted there instead.
  */
 export async function limitRequests(
   app: FastifyInstance,
   options: Tier & {
     counter: RequestCounter
-    /** @param retryAfter with its unit, as Retry-After has it */
+    /** @param retryAfter with its unit, in the value of Retry-After */
     tooMany: (perHour: number, retryAfter: string) => Error
     otherTier?: (request: FastifyRequest) => Tier | undefined
   },
@@ -133,7 +133,7 @@ export async function limitRequests(
     done()
   })
   app.addHook('onSend', async (request, reply) => {
-    // Retry-After stays that of this response: if the hour is used up, the next request is refused.
+    // Retry-After keeps the value of this response: if the hour is used up, the next request is refused.
     const count = await bills.get(request)?.settle()
     if (count) showCount(reply, tierOf(request).perHour, count)
   })
@@ -147,18 +147,18 @@ export async function limitRequests(
 
 const keyOf = (client: string) => `rate:${client}`
 
-/** How many requests a request counts as, beyond itself, after so many milliseconds of work. */
+/** Returns the number of further requests that a request counts as, after this many milliseconds of work. */
 function unitsOf(ms: number): number {
   return Math.max(0, Math.ceil(ms / UNIT_MS) - 1)
 }
 
-/** Requests that one request counts as. */
+/** The cost of one request, counted in requests. */
 class Bill implements Budget {
   private spentMs = 0
   private charged = 0
   private release: (() => void) | undefined
 
-  /** @param tooMany the refusal where the client does not have as many left as are foreseen */
+  /** @param tooMany the refusal if the client has fewer requests left than estimated */
   constructor(
     private readonly counter: RequestCounter,
     private readonly key: string,
@@ -187,14 +187,14 @@ class Bill implements Budget {
     if (this.isAnswered) void this.charge()
   }
 
-  /** Counts what was spent; what is spent after the response has begun is counted at once. */
+  /** Counts the time spent. Time spent after the response has started is counted at once. */
   settle(): Promise<Count | undefined> {
     this.release?.()
     this.release = undefined
     return this.charge()
   }
 
-  /** Whether the response has begun, or cannot be sent. */
+  /** True if the response has started, or cannot be sent. */
   private get isAnswered(): boolean {
     return this.reply.raw.headersSent || this.reply.raw.destroyed
   }
@@ -215,27 +215,27 @@ export function showCount(reply: FastifyReply, perHour: number, { current, ttl }
     .header('ratelimit-reset', Math.ceil(ttl / 1000))
 }
 
-/** Milliseconds in the whole seconds of Retry-After, with their unit. */
+/** Formats milliseconds as the whole seconds of Retry-After, with their unit. */
 export function inSeconds(ms: number): string {
   const seconds = Math.ceil(ms / 1000)
   return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
 }
 
-/** The client that a request is counted for: its address, of IPv6 the /64. */
+/** Returns the client that a request is counted for: its address; for IPv6 the /64. */
 export function clientOf(request: FastifyRequest): string {
   const { ip } = request
   const known = clients.get(ip)
   if (known !== undefined) return known
-  // Some proxies write address:port or [address]:port; the port does not tell clients apart.
+  // Some proxies write address:port or [address]:port. The port does not identify a client.
   const bare = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(ip)
   const address = bare?.[1] ?? bare?.[2] ?? ip
-  // A value that is no address comes from a header that the proxy did not check: the proxy is the client
-  // then.
+  // A value that is not an address comes from a header that the proxy did not check. Then the proxy counts as
+  // the client.
   if (!isIP(address)) return normalizeIP(request.socket.remoteAddress ?? '', 64)
   const client = normalizeIP(address, 64)
   clients.set(ip, client)
   return client
 }
 
-/** By address: as `clientOf` wrote it, which takes 3 microseconds. */
+/** Cache of `clientOf` by address, because formatting one takes 3 microseconds. */
 const clients = new Cache<string>('clients')

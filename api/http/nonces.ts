@@ -2,25 +2,28 @@ import { UnavailableError } from './problems'
 import type { SharedMarks } from './redis'
 
 /**
- * Nonces remembered in this process, about 150 MB. Beyond that signed requests are refused until the oldest
- * may be forgotten.
+ * Maximum number of nonces remembered in this process, about 150 MB. Beyond it, signed requests are refused
+ * until the oldest nonce expires.
  */
 const NONCES_REMEMBERED = 1_000_000
 
-/** Used nonces: where copies share them, else in this process. */
+/** Used nonces, shared by API instances if Redis is configured, otherwise of this process. */
 export class Nonces {
-  /** By key: when it may be forgotten, by `elapsed`; oldest first. */
+  /** Expiry of each key, by `elapsed`; oldest first. */
   private readonly local = new Map<string, number>()
 
-  /** @param elapsed monotonic milliseconds: a nonce outlives every step of the system's clock */
+  /**
+   * @param elapsed monotonic milliseconds, so that a step of the system's clock does not shorten a nonce's
+   * life
+   */
   constructor(
     private readonly elapsed: () => number,
     private readonly shared?: SharedMarks,
   ) {}
 
   /**
-   * Whether this is the key's first use within `ms`, which must be the same in all calls. Throws
-   * UnavailableError when that is not known: a used nonce must not pass again.
+   * Returns true for the key's first use within `ms`, which must be the same in all calls. Throws an
+   * UnavailableError if this cannot be decided: a used nonce must not pass again.
    */
   async claim(key: string, ms: number): Promise<boolean> {
     if (!this.shared) return this.claimLocally(key, ms)

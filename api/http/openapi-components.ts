@@ -1,10 +1,7 @@
 import { UID_PATTERN } from '../../src/eas'
 import { RECORDS_ERRORS as ERROR_ROWS, type ErrorRow, type RecordsErrorKind } from '../../src/errors'
 
-/**
- * The named schemas of the API's description (JSON Schema 2020-12): what inputs and answers look like.
- * openapi.ts says where.
- */
+/** Named schemas of inputs and responses in the API's description (JSON Schema 2020-12). */
 
 export type Schema = Record<string, unknown>
 
@@ -25,7 +22,7 @@ export const list = (items: Schema, description: string, more: Schema = {}): Sch
   description,
   ...more,
 })
-/** An object of these fields, all required but the ones named. */
+/** Schema of an object with these fields, all required except the named ones. */
 export const object = (
   description: string,
   properties: Record<string, Schema>,
@@ -41,8 +38,8 @@ export const UID = { pattern: UID_PATTERN }
 // --- Geometries ---
 
 /**
- * Says that further fields are passed over. (`additionalProperties: true` says the same, but becomes an index
- * signature in generated types, which no interface has: a Polygon of @types/geojson would not be one.)
+ * Marks an object whose further fields are ignored. (`additionalProperties: true` means the same, but becomes
+ * an index signature in generated types. No interface has one, so a Polygon of @types/geojson would not fit.)
  */
 const OPEN = { unevaluatedProperties: true }
 const geometry = (type: string, coordinates: Schema, description: string): Schema => ({
@@ -129,7 +126,7 @@ const GEOMETRIES: Record<string, Schema> = {
   },
 }
 
-/** The named schemas that several rooms refer to. */
+/** Named schemas that several rooms refer to. */
 export const SHARED_COMPONENTS: Readonly<Record<string, Schema>> = {
   ...GEOMETRIES,
   RecordsError: object('An error of the Records API, and of whatever lies outside both APIs.', {
@@ -139,9 +136,9 @@ export const SHARED_COMPONENTS: Readonly<Record<string, Schema>> = {
   }),
 }
 
-// --- What routes of several rooms share ---
+// --- Parts that routes of several rooms share ---
 
-/** Headers of answers that count against a limit. */
+/** Headers of responses that count against a limit. */
 export const RATE_HEADERS = Object.fromEntries(
   ['ratelimit', 'x-ratelimit'].flatMap((prefix) => [
     [`${prefix}-limit`, integer('Requests allowed in an hour. Absent where the deployment has no limit.')],
@@ -161,9 +158,9 @@ export const answer = (
   content: { [more.type ?? 'application/json']: { schema } },
 })
 
-/** What browsers get. */
+/** HTML response for browsers. */
 export const HTML: Schema = { type: 'string', description: 'The same as a page, for browsers.' }
-/** Headers of an error that another try may end. */
+/** Headers of an error that a retry may resolve. */
 export const errorHeaders = ({ status, retryable }: ErrorRow): Schema | undefined =>
   retryable
     ? { ...(status === ERROR_ROWS['rate-limited'].status && RATE_HEADERS), ...RETRY_AFTER }
@@ -174,7 +171,7 @@ export const recordsError = (description: string, headers?: Schema) => ({
   ...(headers && { headers }),
   content: { 'application/json': { schema: ref('RecordsError') }, 'text/html': { schema: HTML } },
 })
-/** An error of the Records API, by its status. */
+/** Errors of the Records API, by status. */
 export const recordsErrors = (texts: Partial<Record<RecordsErrorKind, string>>) =>
   Object.fromEntries(
     Object.entries(texts).map(([kind, description]) => {
@@ -183,7 +180,7 @@ export const recordsErrors = (texts: Partial<Record<RecordsErrorKind, string>>) 
     }),
   )
 
-/** Errors of routes that read what is indexed. */
+/** Errors of routes that read indexed records. */
 export const RECORDS_ERRORS = recordsErrors({
   'invalid-query': 'A parameter is wrong, unknown, or given twice.',
   'rate-limited': 'Too many requests.',
@@ -198,7 +195,7 @@ const NOT_MODIFIED = {
   description: 'Nothing changed since the answer with this ETag.',
   headers: { ...RATE_HEADERS, ...ETAG },
 }
-/** What follows from the records alone, in several formats. */
+/** Responses that depend on the records alone, in several formats. */
 export function formats(summary: string, schemas: Record<string, Schema>, headers: Schema = {}): object {
   const content = Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]))
   return {

@@ -3,11 +3,11 @@ import type { FastifyReply } from 'fastify'
 import { type Html, html, trusted } from './html'
 
 /**
- * The layout of the pages without scripts: errors, records, the documents of OGC API - Features. They show
- * what anyone attested: templates escape every text, and the policy allows no script.
+ * Layout of the pages without scripts: errors, records, the documents of OGC API - Features. They show
+ * content that anyone may have attested, so templates escape every text, and the policy allows no script.
  */
 
-/** What all pages lead to, as the pages of web/ do. */
+/** Links in the header of all pages, like those of web/. */
 const HEADER = [
   ['', 'Explore'],
   ['playground', 'Ask'],
@@ -17,7 +17,7 @@ const HEADER = [
   ['ogc', 'GIS'],
 ] as const
 
-/** The header of all pages. @param root the address of the service's root, with a slash at its end */
+/** Returns the header of all pages. @param root the address of the service's root, with a trailing slash */
 export function header(root: string): Html {
   return html`<header class="site"><a class="brand" href="${root}">Attested places</a><nav aria-label="Pages">${HEADER.map(([path, name]) => anchor(root + path, name))}</nav></header>`
 }
@@ -53,13 +53,15 @@ details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cu
   td[data-name]::before { content: attr(data-name) " "; color: GrayText }
 }
 `
-/** Content-Security-Policy: no scripts, nothing from other addresses, and this stylesheet, by its hash. */
+/**
+ * Content-Security-Policy: no scripts, nothing from other addresses, and only this stylesheet, by its hash.
+ */
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** The pages above a page, with their titles. */
+/** The parent pages of a page, with their titles. */
 export type Trail = readonly { href: string; title: string }[]
 
-/** A page without what all have in common. */
+/** The parts of a page that differ between pages. */
 export interface Page {
   readonly title: string
   readonly trail: Trail
@@ -82,7 +84,10 @@ export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
     .send(documentOf(page, rootOf(reply.request.url)))
 }
 
-/** The address of the service's root, relative to this path: it holds behind any path prefix of a proxy. */
+/**
+ * Returns the address of the service's root, relative to this path. It is correct behind any path prefix of a
+ * reverse proxy.
+ */
 export function rootOf(url: string): string {
   const depth = url.split('?')[0]!.split('/').length - 2
   return depth > 0 ? '../'.repeat(depth) : './'
@@ -114,7 +119,7 @@ export function list(items: readonly (Html | string)[]): Html {
   return html`<ul>${items.map((item) => html`<li>${item}</li>`)}</ul>`
 }
 
-/** Names with their values; a value that is no text is written as JSON. */
+/** Formats names with their values; a value that is not a text is written as JSON. */
 export function definitions(values: Record<string, unknown>): Html {
   return html`<dl>${Object.entries(values).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value)

@@ -5,19 +5,19 @@ import { RecordsError, recordsErrorHandler } from './problems'
 import { inWords } from './validation'
 
 /**
- * Parameters of a query string or a path. One definition documents a parameter (JSON Schema), reads its text,
- * and gives its type: Fastify runs the readers as its validation, and a handler gets what they read.
+ * Parameters of a query string or a path. One definition documents a parameter (JSON Schema), parses its
+ * text, and gives its type. Fastify runs the readers as its validation, and a handler gets the parsed values.
  */
 
 const READ = Symbol('read')
-/** Reads a parameter's text. Throws a RecordsError that says what would be right. */
+/** Parses a parameter's text. Throws a RecordsError that states the rule. */
 type Reader<Value> = (text: string, name: string) => Value
 type Parameter<Value> = TUnsafe<Value> & { [READ]: Reader<Value> }
 type Parameters = Record<string, Parameter<unknown>>
 
 /** The texts of a query string, by name. */
 export type GivenQuery = Readonly<Record<string, string | undefined>>
-/** A query string as it was read, and as it was given. */
+/** A parsed query string, with its original texts. */
 export type QueryOf<P extends Parameters> = { [Name in keyof P]?: Static<P[Name]> } & { given: GivenQuery }
 type QuerySchema<P extends Parameters> = TUnsafe<QueryOf<P>> & { properties: P }
 
@@ -36,7 +36,7 @@ export function parameter<Value>(
   return { ...Type.Unsafe<Value>(schema), [READ]: read }
 }
 
-/** A parameter whose text is described by no more than this. */
+/** A parameter whose text is documented by a description only. */
 export function textParameter<Value>(
   description: string,
   read: Reader<Value>,
@@ -45,7 +45,10 @@ export function textParameter<Value>(
   return parameter({ type: 'string', description, ...more }, read)
 }
 
-/** A query string of these parameters, all optional. An unknown name and a name given twice are errors. */
+/**
+ * Schema of a query string with these parameters, all optional. An unknown name and a repeated name are
+ * errors.
+ */
 export function queryOf<P extends Parameters>(parameters: P): QuerySchema<P> {
   const schema = { ...Type.Unsafe<QueryOf<P>>({ type: 'object' }), properties: parameters }
   return Object.assign(schema, {
@@ -56,7 +59,7 @@ export function queryOf<P extends Parameters>(parameters: P): QuerySchema<P> {
   })
 }
 
-/** The parameters of a path. */
+/** Schema of the parameters of a path. */
 export function pathOf<P extends Parameters>(parameters: P): PathSchema<P> {
   const schema = { ...Type.Unsafe<PathOf<P>>({ type: 'object' }), properties: parameters }
   return Object.assign(schema, {
@@ -64,7 +67,7 @@ export function pathOf<P extends Parameters>(parameters: P): PathSchema<P> {
   })
 }
 
-/** Has Fastify read what queryOf and pathOf describe; other schemas only document. */
+/** Makes Fastify parse queries and paths of queryOf and pathOf; other schemas only document. */
 export const readParameters: FastifySchemaCompiler<unknown> = ({ schema }) => {
   const read = (schema as { [READ]?: (given: unknown) => unknown })[READ]
   if (!read) return () => true
@@ -72,14 +75,17 @@ export const readParameters: FastifySchemaCompiler<unknown> = ({ schema }) => {
     try {
       return { value: read(given) }
     } catch (error) {
-      // Anything else is a fault of ours: thrown, Fastify makes it a 500.
+      // Any other error is a defect of this service. Fastify turns a thrown one into a 500.
       if (error instanceof RecordsError) return { error }
       throw error
     }
   }
 }
 
-/** A scope whose routes read their parameters so, and whose errors have the form of /api/v0. */
+/**
+ * Prepares a scope whose routes parse their parameters with these readers, and whose errors have the form of
+ * /api/v0.
+ */
 export function readingScope(scope: FastifyInstance, publicBaseUrl: string) {
   const app = scope.withTypeProvider<TypeBoxTypeProvider>()
   app.setValidatorCompiler(readParameters)
@@ -97,7 +103,7 @@ function readAll(parameters: Parameters, texts: Readonly<Record<string, string>>
   return values
 }
 
-/** A misspelt filter must not pass for no filter. */
+/** Checks the names of the texts: a misspelt filter must not silently select everything. */
 export function knownTexts(query: Record<string, unknown>, names: readonly string[]): Record<string, string> {
   for (const [name, value] of Object.entries(query)) {
     if (!names.includes(name))
@@ -112,9 +118,9 @@ export function knownTexts(query: Record<string, unknown>, names: readonly strin
 
 // --- Readers ---
 
-/** Of one filter. */
+/** Maximum number of values per filter. */
 const MAX_VALUES = 50
-/** Reads a value, or several between commas. */
+/** Reads one value, or several separated by commas. */
 export function severalReader(read: (text: string, name: string) => string) {
   return (text: string, name: string): string | readonly string[] => {
     const values = [...new Set(text.split(',').map((each) => read(each, name)))].sort()
@@ -128,7 +134,7 @@ export function readBoolean(text: string, name: string): boolean {
   return text === 'true'
 }
 
-/** @param more what else the error says */
+/** @param more text appended to the error */
 export function wholeReader(minimum: number, more = '') {
   return (text: string, name: string): number => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN

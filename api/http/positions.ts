@@ -7,11 +7,11 @@ import { RecordsError } from './problems'
 /** minLng, minLat, maxLng, maxLat; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
 type Box = readonly [number, number, number, number]
 
-/** A degree needs 20 characters at most. */
+/** Maximum length of a number in characters. A degree needs at most 20. */
 const MAX_NUMBER_LENGTH = 40
 const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
 
-/** Numbers between commas, eight at most; NaN for what is none. */
+/** Reads at most eight comma-separated numbers; NaN for a text that is not a number. */
 export function numbersOf(text: string): number[] {
   return text
     .split(',', 8)
@@ -26,14 +26,14 @@ function isPosition(lng: number, lat: number): boolean {
   return Math.abs(lng) <= 180 && Math.abs(lat) <= 90
 }
 
-/** minLng,minLat,maxLng,maxLat in degrees; minLng > maxLng is a box across the antimeridian. */
+/** Reads minLng,minLat,maxLng,maxLat in degrees; minLng > maxLng is a box across the antimeridian. */
 export function readBbox(text: string): Box {
   return bboxOf(numbersOf(text))
 }
 
 /**
- * The box of these numbers: four, finite and in range, minLat not above maxLat; undefined for others. What is
- * beyond its range by rounding only is at its end.
+ * Returns the box of four finite numbers in range, with minLat not above maxLat; undefined for others. A
+ * number that is out of range by rounding only is moved to the limit.
  */
 export function boxFrom(numbers: readonly unknown[]): Box | undefined {
   if (numbers.length !== 4 || !numbers.every((each) => typeof each === 'number')) return undefined
@@ -44,13 +44,16 @@ export function boxFrom(numbers: readonly unknown[]): Box | undefined {
     : undefined
 }
 
-/** Correction of the first of these longitudes that is out of range, after a semicolon; empty if none is. */
+/**
+ * Suggests a correction of the first of these longitudes that is out of range, after a semicolon; empty if
+ * all are in range.
+ */
 export function remedyFor(longitudes: readonly unknown[]): string {
   const beyond = longitudes.find((each) => typeof each === 'number' && Math.abs(inRange(each, 180)) > 180)
   return beyond === undefined ? '' : `; ${longitudeProblem(beyond as number)}`
 }
 
-/** A box of these numbers. Throws a RecordsError when they are none. */
+/** Returns the box of these numbers. Throws a RecordsError if they do not form one. */
 export function bboxOf(numbers: readonly number[]): Box {
   const box = boxFrom(numbers)
   if (box) return box

@@ -3,20 +3,19 @@ import { prefersHtml } from './accept'
 import { html } from './html'
 import { anchor, list, type Page, page } from './pages'
 
-/** An error as a page, for browsers; programs get it as JSON. */
+/** An error as a page, for browsers; programs receive it as JSON. */
 export interface ShownProblem {
   status: number
   title: string
   detail: string
-  /** What a program is told. */
+  /** JSON body that programs receive. */
   body: object
-  /** A page about this kind of error. */
+  /** Address of a page about this kind of error. */
   about?: string
 }
 
 /**
- * Whether the error is sent as a page: when `f` or `format` asks for HTML, or a browser asks for no other
- * format.
+ * True if the error is sent as a page: `f` or `format` requests HTML, or a browser requests no other format.
  */
 export function wantsPage({ method, query, headers }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
@@ -28,7 +27,7 @@ export function wantsPage({ method, query, headers }: FastifyRequest): boolean {
   )
 }
 
-/** @param publicBaseUrl no slash at its end */
+/** @param publicBaseUrl without a trailing slash */
 export function problemPage(
   { status, title, detail, body, about }: ShownProblem,
   publicBaseUrl: string,

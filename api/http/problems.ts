@@ -10,18 +10,22 @@ import { sendPage } from './pages'
 import { problemPage, wantsPage } from './problem-page'
 
 /**
- * Names the other chains on which an attestation was read that a chain does not have; empty if none is known.
+ * Lists the other chains on which the index has an attestation that a chain does not have; empty if none is
+ * known.
  */
 export function itIsOn(chains: readonly string[]): string {
   return chains.length === 0 ? '' : `; it is on ${chains.join(' and ')}`
 }
 
-/** Why an attestation has no geometry. */
+/** States why an attestation has no geometry. */
 export function noGeometry(problem: string | null): string {
   return `has no geometry that can be read for certain${problem ? `: ${shownProblem(problem)}` : ''}`
 }
 
-/** A problem of an attestation may quote attested text: it is cut, and invisible characters are replaced. */
+/**
+ * Prepares a problem of an attestation for display: it may quote attested text, so it is cut, and invisible
+ * characters are replaced.
+ */
 export function shownProblem(problem: string): string {
   return Array.from(problem.slice(0, 600))
     .slice(0, 300)
@@ -29,14 +33,14 @@ export function shownProblem(problem: string): string {
     .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
-/** An error of the Compute API whose `detail`, for the caller, names the field and what would be right. */
+/** An error of the Compute API. Its `detail`, for the client, names the field and the rule. */
 export class ComputeError extends Error {
   override readonly name = 'ComputeError'
 
   constructor(
     readonly slug: ComputeErrorKind,
     detail: string,
-    /** Seconds after which another try makes sense. */
+    /** Seconds after which a retry makes sense. */
     readonly retryAfter?: number,
   ) {
     super(detail)
@@ -47,13 +51,15 @@ export class ComputeError extends Error {
     return this.retryAfter !== undefined || COMPUTE_ERRORS[this.slug].retryable === true
   }
 
-  /** The same error, about a part of the request: `prefix` goes before its detail. */
+  /** Returns the same error for a part of the request: `prefix` goes before its detail. */
   within(prefix: string): ComputeError {
     return new ComputeError(this.slug, prefix + this.message, this.retryAfter)
   }
 }
 
-/** There is nothing at a path of /compute, or nothing by this method: `allow` has those that there are. */
+/**
+ * A path of /compute does not exist, or does not support this method. `allow` lists the supported methods.
+ */
 export class UnknownRouteError extends Error {
   override readonly name = 'UnknownRouteError'
 
@@ -73,7 +79,7 @@ export function verificationFailed(detail: string): ComputeError {
   return new ComputeError('verification-failed', detail)
 }
 
-/** An error of the Records API; the caller gets its message and its detail. */
+/** An error of the Records API. The client gets its message and its detail. */
 export class RecordsError extends Error {
   override readonly name = 'RecordsError'
   readonly status: number
@@ -81,7 +87,7 @@ export class RecordsError extends Error {
   /** True if the same request may succeed later. */
   readonly retryable: boolean
 
-  /** @param kind or the name of the parameter that is wrong */
+  /** @param kind of the error, or the name of the parameter with the problem */
   constructor(
     kind: RecordsErrorKind | { parameter: string },
     readonly detail: string,
@@ -94,18 +100,18 @@ export class RecordsError extends Error {
   }
 }
 
-/** The database or a chain's node does not answer; another try may succeed. */
+/** The database or a chain's RPC endpoint does not answer; a retry may succeed. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
 }
 
-/** The request is malformed. Its message is for the caller, in the form of the API that was asked. */
+/** The request is malformed. Its message is for the client, in the form of the requested API. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
 
   /**
-   * @param statusCode 431 (RFC 6585) is for a head that is too large; 499, as of nginx, is for the log only:
-   *   the client has left
+   * @param statusCode 431 (RFC 6585) is for a head that is too large; 499, known from nginx, is for the log
+   * only: the client has left
    */
   constructor(
     message: string,
@@ -118,10 +124,13 @@ export class RequestError extends Error {
 /** The query string cannot be read. */
 export class QueryStringError extends RequestError {}
 
-/** Seconds after which another try makes sense when the database or a node was gone. */
+/** Seconds after which a retry makes sense if the database or an RPC endpoint was unavailable. */
 const RETRY_AFTER_SECONDS = 5
 
-/** What is wrong with a request that Fastify refused, for the caller; undefined for our own faults. */
+/**
+ * Returns the problem of a request that Fastify refused, for the client; undefined for defects of this
+ * service.
+ */
 function refusalOf(error: FastifyError): string | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
@@ -137,8 +146,8 @@ function refusalOf(error: FastifyError): string | undefined {
 }
 
 /**
- * The one error handler of /compute: whatever is thrown becomes problem details; a page for a browser that
- * opens an address of it.
+ * The only error handler of /compute: turns every error into problem details, and into a page for a browser
+ * that opens one of its addresses.
  */
 export function computeErrorHandler(publicBaseUrl: string) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply) => {
@@ -157,22 +166,22 @@ export function computeErrorHandler(publicBaseUrl: string) {
   }
 }
 
-/** The path of a URL, short enough for a message. */
+/** Returns the path of a URL, shortened for messages. */
 export function pathOf(url: string): string {
   return url.split('?')[0]!.slice(0, 200)
 }
 
-/** Problem details (RFC 7807) without their form. */
+/** Members of problem details (RFC 7807). */
 interface Problem {
   type: string
   title: string
   status: number
   detail: string
-  /** The path of the request, where it is known. */
+  /** Path of the request, if it is known. */
   instance?: string
 }
 
-/** The type of a problem that its status says all about (RFC 7807, 4.2). */
+/** Type of a problem that its status fully describes (RFC 7807, 4.2). */
 const ABOUT_BLANK = 'about:blank'
 
 function problemOf(
@@ -191,8 +200,8 @@ function problemOf(
 }
 
 /**
- * An error of the Compute API. @param status the slug's own, unless HTTP has a better one for what is wrong
- * with the request itself
+ * Builds the problem of an error of the Compute API. @param status that of the slug, unless HTTP has a more
+ * specific one for a problem with the request itself
  */
 export function computeProblem(
   publicBaseUrl: string,
@@ -203,7 +212,7 @@ export function computeProblem(
   return { type: `${publicBaseUrl}/errors/${slug}`, title: COMPUTE_ERRORS[slug].title, status, detail }
 }
 
-/** Problem details as they are sent. */
+/** Formats problem details for the response. */
 export function problemDocument(problem: Problem): { status: number; contentType: string; body: string } {
   return {
     status: problem.status,
@@ -230,13 +239,13 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
 }
 
 /**
- * The one error handler of /api, and of whatever lies outside both APIs. A browser gets a page, other
- * clients the same as JSON.
+ * The only error handler of /api, and of all paths outside both APIs. A browser gets a page, other clients
+ * the same content as JSON.
  */
 export function recordsErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const { status, message, detail } = asRecordsProblem(error, request, reply)
-    // These headers were set for the answer that failed.
+    // These headers were set for the response that failed.
     reply
       .removeHeader('etag')
       .removeHeader('content-disposition')

@@ -2,47 +2,53 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Gauge, type Registry } from 'prom-client'
 import type { RedisClientType } from 'redis'
 
-/** How long a command may take: a frozen Redis must not block requests. */
+/** Time limit of a command in milliseconds: a frozen Redis must not block requests. */
 const TIMEOUT_MS = 200
-/** An idle connection is pinged this often; a silent one is replaced after this time. */
+/**
+ * Interval between pings of an idle connection, and the silence after which it is replaced, in milliseconds.
+ */
 const PING_MS = 1_000
 const SILENCE_MS = 3_000
 
-/** How long a reservation counts if its process ends before the request. */
+/** Time in milliseconds that a reservation counts if its process ends before the request. */
 const RESERVED_MS = 60_000
 
-/** Adds to what is reserved. A reservation that ends after its minute leaves nothing, not less. */
+/**
+ * Lua script that adds to the reserved units. A reservation that ends after its minute leaves zero, not a
+ * negative number.
+ */
 const RESERVE = `
   if redis.call('INCRBY', KEYS[1], ARGV[1]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2])
   else redis.call('DEL', KEYS[1]) end`
 
-/** Requests of a client in the current window, and the milliseconds left of it. */
+/** Number of a client's requests in the current window, and the milliseconds left of the window. */
 export interface Count {
   current: number
   ttl: number
 }
 
-/** A count, and what is reserved in addition to it. */
+/** A count, and the units reserved in addition to it. */
 export interface SharedCount extends Count {
   reserved: number
 }
 
 /**
- * Counters and single-use marks that the copies of the API share. Undefined: what they share is out of reach.
+ * Counters and single-use marks that API instances share. undefined means that the shared store is
+ * unreachable.
  */
 export interface SharedMarks {
   /** Adds to the counter `key`, whose window starts with its first request. */
   count(key: string, windowMs: number, by?: number): Promise<SharedCount | undefined>
-  /** Reserves units of the counter `key` for a minute at most; a negative number ends a reservation. */
+  /** Reserves units of the counter `key` for at most a minute; a negative number ends a reservation. */
   reserve(key: string, units: number): Promise<void>
   /** Marks `key` for `ms`; true for exactly one caller within that time. */
   claim(key: string, ms: number): Promise<boolean | undefined>
 }
 
 /**
- * Marks in Redis, which the copies of all machines share. Its methods never throw and never wait
- * long: undefined means that Redis is out of reach. While a command is overdue no other is sent, so only the
- * requests under way when Redis froze have to wait. A late answer or a new connection ends this.
+ * Marks in Redis, which API instances on all machines share. Its methods never throw and never wait long:
+ * undefined means that Redis is unreachable. While a command is overdue no other is sent, so that only the
+ * requests under way when Redis froze have to wait. A late response or a new connection ends this state.
  */
 export class SharedRedis implements SharedMarks {
   private readonly client: RedisClientType
@@ -51,14 +57,14 @@ export class SharedRedis implements SharedMarks {
 
   /**
    * @param url of Redis 7 or newer
-   * @param timeoutMs how long a command may take; set in tests
+   * @param timeoutMs time limit of a command; set in tests
    */
   constructor(
     url: string,
     private readonly log: FastifyBaseLogger,
     private readonly timeoutMs = TIMEOUT_MS,
   ) {
-    // Loaded where there is a Redis: it is 600 files.
+    // Loaded only if Redis is configured: the package has 600 files.
     const { createClient } = require('redis') as typeof import('redis') // oxlint-disable-line typescript/no-require-imports -- without waiting
     this.client = createClient({
       url,
@@ -102,7 +108,7 @@ export class SharedRedis implements SharedMarks {
     )
   }
 
-  /** Whether it answered when it was last asked. */
+  /** True if Redis answered the last command. */
   get isAnswering(): boolean {
     return this.answering === true
   }
@@ -116,7 +122,7 @@ export class SharedRedis implements SharedMarks {
     return new Promise((resolve) => {
       let late = false
       const timer = setTimeout(
-        // An answer may have arrived while this process was busy: it is read before setImmediate runs.
+        // A response may have arrived while this process was busy. It is read before setImmediate runs.
         () =>
           setImmediate(() => {
             if (late || settled) return
@@ -152,7 +158,7 @@ function reservedKey(key: string): string {
   return `${key}:reserved`
 }
 
-/** Whether Redis answers, as it was last seen: of the process that asks it. */
+/** Registers the metric of whether Redis answers, for the process that calls it. */
 export function registerRedis(registry: Registry, redis: SharedRedis): void {
   new Gauge({
     name: 'geospatial_redis_up',

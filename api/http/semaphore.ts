@@ -1,48 +1,48 @@
 import { RecordsError, UnavailableError } from './problems'
 
-/** The semaphore has no slot, and no place in its queue, or none became free in time. */
+/** Thrown if the semaphore has no slot and its queue is full, or no slot became free in time. */
 export class NoSlotError extends Error {
   override readonly name = 'NoSlotError'
 
-  /** @param own whether it is the client's own limit that is reached */
+  /** @param own true if the client's own limit is reached */
   constructor(readonly own: boolean) {
     super('There is no place to wait.')
   }
 }
 
 export interface SemaphoreLimits {
-  /** Slots: of all clients, and of one; the latter may depend on the client, and change. */
+  /** Number of slots: for all clients, and for one. The latter may depend on the client, and change. */
   readonly all: number
   readonly each: number | ((client: string) => number)
-  /** Places in the queue: of all clients, and of one. */
+  /** Number of places in the queue: for all clients, and for one. */
   readonly waiting?: number
   readonly waitingEach?: number
-  /** How long work waits for a slot at most, in milliseconds. Default: until its signal aborts. */
+  /** Maximum wait for a slot in milliseconds. Default: until the signal aborts. */
   readonly waitMs?: number
 }
 
 /**
  * A semaphore with a limit per client. A free slot goes to the waiting client that was served longest ago,
- * among those below their limit; the work of one client starts in the order in which it came.
+ * among those below their limit. The work of one client starts in the order of its arrival.
  */
 export class Semaphore {
   private running = 0
   private waiting = 0
   private readonly runningOf = new Map<string, number>()
-  /** Work that waits, by client. */
+  /** Waiting work, by client. */
   private readonly queues = new Map<string, (() => void)[]>()
-  /** When each client that waits or has a slot was served last, counted in starts. */
+  /** Sequence number of the last start, for each client that waits or has a slot. */
   private readonly servedAt = new Map<string, number>()
   private starts = 0
 
-  /** @param refusal what work that gets no slot throws; `isOwn`: it is the client's own limit */
+  /** @param refusal error for work that gets no slot; `isOwn`: the client's own limit is reached */
   constructor(
     private readonly limits: SemaphoreLimits,
     private readonly refusal: (isOwn: boolean) => Error = (isOwn) => new NoSlotError(isOwn),
   ) {}
 
   /**
-   * Resolves when the work may start, with the function that releases the slot. Throws the refusal when the
+   * Resolves when the work may start, with the function that releases the slot. Throws the refusal if the
    * queue is full or the wait too long, and the signal's reason once it is aborted.
    */
   async acquire(client: string, signal: AbortSignal): Promise<() => void> {
@@ -81,17 +81,17 @@ export class Semaphore {
     })
   }
 
-  /** Takes a slot without waiting; the function returned releases it. Undefined when none is free. */
+  /** Acquires a slot without waiting; the returned function releases it. Undefined if none is free. */
   tryAcquire(client: string): (() => void) | undefined {
     return this.isFree(client) ? this.start(client) : undefined
   }
 
-  /** How many have a slot, and how many wait for one. */
+  /** Number of slots in use, and of waiting work. */
   get load(): { running: number; waiting: number } {
     return { running: this.running, waiting: this.waiting }
   }
 
-  /** Whether a client has as many slots as one client may have. */
+  /** True if a client has the maximum number of slots per client. */
   isAtLimit(client: string): boolean {
     const { each } = this.limits
     return this.countOf(client) >= (typeof each === 'number' ? each : each(client))
@@ -123,11 +123,11 @@ export class Semaphore {
     if (left) this.runningOf.set(client, left)
     else this.runningOf.delete(client)
     this.forget(client)
-    // More than one if the limit of a client has grown.
+    // Several may start if the limit of a client has grown.
     for (let go = this.next(); go; go = this.next()) go()
   }
 
-  /** Starts the waiting work whose turn it is. */
+  /** Starts the next waiting work, if a slot is free. */
   private next(): (() => void) | undefined {
     if (this.running >= this.limits.all) return undefined
     let next: { go: () => void; servedAt: number } | undefined
@@ -138,13 +138,13 @@ export class Semaphore {
     return next?.go
   }
 
-  /** A client without work and without a place in the queue is forgotten. */
+  /** Forgets a client that has no slot and no waiting work. */
   private forget(client: string): void {
     if (!this.runningOf.has(client) && !this.queues.has(client)) this.servedAt.delete(client)
   }
 }
 
-/** A refusal in the form of /api/v0: 429 where the limit is the client's own, else 503. */
+/** Returns a factory of refusals in the form of /api/v0: 429 for the client's own limit, otherwise 503. */
 export function busyWith(own: string, all: string): (isOwn: boolean) => Error {
   return (isOwn) => (isOwn ? new RecordsError('rate-limited', own) : new UnavailableError(all))
 }

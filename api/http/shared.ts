@@ -1,17 +1,17 @@
 import { setTimeout } from 'node:timers/promises'
 import { MONOTONIC } from '../../src/clock'
 
-/** How long a new read waits for the one under way. */
+/** Time in milliseconds that a new read waits for the one under way. */
 const PATIENCE_MS = 250
 
-/** A value that all callers share and that is read again after some time. A failed read is not kept. */
+/** A value that all callers share and that is read again after some time. A failed read is not cached. */
 export class SharedRead<T> {
   private last: { at: number; value: Promise<T>; ended: boolean } | undefined
   private next: Promise<T> | undefined
 
   /**
-   * @param milliseconds how old a read may be, counted from its start; 0: callers only get a read that starts
-   *   after their call
+   * @param milliseconds maximum age of a read, counted from its start; 0: callers only get a read that starts
+   * after their call
    * @param elapsed monotonic milliseconds; set in tests
    */
   constructor(
@@ -24,7 +24,7 @@ export class SharedRead<T> {
     return this.last && this.age() < this.milliseconds ? this.last.value : this.fresh()
   }
 
-  /** Like get, but from a read that starts after this call. Callers during a read share the next one. */
+  /** Like get, but from a read that starts after this call. Calls during a read share the following read. */
   fresh(): Promise<T> {
     if (this.next) return this.next
     const { last } = this
@@ -50,7 +50,7 @@ export class SharedRead<T> {
     return value
   }
 
-  /** Milliseconds since the last read began. */
+  /** Milliseconds since the last read started. */
   private age(): number {
     return this.elapsed() - this.last!.at
   }

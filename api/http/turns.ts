@@ -2,14 +2,15 @@ import { Cache } from './cache'
 import { Semaphore, type SemaphoreLimits } from './semaphore'
 import type { Work } from './work'
 
-/** From this mean time of a client's last turns they are slow, in milliseconds. */
+/** Mean time in milliseconds of a client's last turns above which it counts as slow. */
 const SLOW_MS = 100
-/** The weight of the last turn in the mean: one of a second is made up for by some ten quick ones. */
+/** Weight of the last turn in the mean: about ten quick turns offset one of a second. */
 const NEWEST = 0.2
 
 /**
- * Turns for work that has few places, such as the statements of clients. One client may have most places
- * while its turns are quick, as they are free again at once, and few once they take long, or are not known.
+ * Turns for work with few slots, such as database statements of clients. One client may have most slots while
+ * its turns are quick, because they are soon free again, and few once its turns are slow or their time is
+ * unknown.
  */
 export class Turns {
   private readonly slots: Semaphore
@@ -29,7 +30,7 @@ export class Turns {
     return this.slots.load.waiting
   }
 
-  /** Runs something when it is the client's turn, and counts its time as the cost of the work. */
+  /** Runs a function when it is the client's turn, and counts its time as cost of the work. */
   async take<T>({ client, signal, spend }: Work, run: () => Promise<T>): Promise<T> {
     const release = await this.slots.acquire(client, signal)
     const began = performance.now()

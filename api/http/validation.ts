@@ -2,29 +2,31 @@ import type { Static, TSchema, TUnsafe } from '@sinclair/typebox'
 import { TARGET } from './schema'
 
 /**
- * Checks requests by their schemas. Fastify's own validator (ajv) tells what a schema demands, but not what
- * would be right: these rules add it, and what JSON Schema cannot say.
+ * Checks requests by their schemas. Fastify's own validator (ajv) reports what a schema demands, but not how
+ * to correct the request: these rules add that, and conditions that JSON Schema cannot express.
  */
 export interface Rules<T = unknown> {
-  /** The problem of a value of another type, such as `expected a number`; of a missing one, too. */
+  /** Problem of a value of another type, such as `expected a number`; also of a missing one. */
   type?: string
-  /** The problem of a missing value, where it is another one. */
+  /** Problem of a missing value, if it differs from `type`. */
   missing?: string
-  /** The problem of a value of the right type that does not fit the pattern or the range. */
+  /** Problem of a value of the right type that does not match the pattern or the range. */
   form?: string
-  /** What else is wrong with a value. */
+  /** Returns any further problem of a value. */
   test?: (value: T) => string | undefined
   /** Further names of a property; exactly one of all its names may be given. */
   aliases?: readonly string[]
-  /** Of oneOf: the property whose constant chooses the form. */
+  /** For oneOf: the property whose constant selects the form. */
   discriminator?: string
-  /** Of oneOf: the property whose presence chooses the last form. */
+  /** For oneOf: the property whose presence selects the last form. */
   marker?: string
-  /** The code behind the route reads the value and says what is wrong with it. */
+  /** The code behind the route reads the value and reports its problems. */
   unchecked?: true
-  /** Of an object: what to do instead, of fields that it does not have but that are likely. */
+  /** For an object: advice for likely fields that it does not have. */
   instead?: Readonly<Record<string, string>>
-  /** Of a body: this property is judged before the others, also by what only the world knows of it. */
+  /**
+   * For a body: this property is checked before the others, including checks that need more than the schema.
+   */
   first?: string
 }
 const RULES = Symbol('rules of a schema')
@@ -33,7 +35,7 @@ export function withRules<S extends TSchema>(schema: S, rules: Rules<Static<S>>)
   return { ...schema, [RULES]: { ...rulesOf(schema), ...rules } }
 }
 
-/** Documented as this schema, but not checked by it: the handler gets whatever came. */
+/** Documents a value with this schema without checking it: the handler gets the value unchanged. */
 export function unchecked(schema: TSchema): TUnsafe<unknown> {
   return withRules(schema, { unchecked: true })
 }
@@ -42,20 +44,21 @@ export function rulesOf(schema: TSchema): Rules<never> {
   return (schema as { [RULES]?: Rules<never> })[RULES] ?? {}
 }
 
-/**
- * What is wrong with a request: a place in it, such as `to` or `operations[1]: to`, and what would be right.
- */
+/** Problem of a request: a place in it, such as `to` or `operations[1]: to`, and the rule. */
 export interface RequestProblem {
   place: string
   problem: string
-  /** The body's property that it lies in; absent where the body is no object, or has an unknown field. */
+  /**
+   * Property of the body that contains the place; absent if the body is not an object, or has an unknown
+   * field.
+   */
   property?: string
 }
 
-/** @param label the value's own place; @param prefix what goes before the names of its properties */
+/** @param label place of the value itself; @param prefix goes before the names of its properties */
 type Check = (value: unknown, label: string, prefix: string) => RequestProblem | undefined
 
-/** The check of a body; the first problem in the order of the schema's properties. */
+/** Compiles the check of a body, which returns the first problem in the order of the schema's properties. */
 export function compileCheck(schema: TSchema): (body: unknown) => RequestProblem | undefined {
   const check = compile(schema)
   return (body) => check(body, 'body', '')
@@ -88,7 +91,10 @@ function compile(schema: TSchema): Check {
 
 type ObjectSchema = TSchema & { properties: Record<string, TSchema>; required?: readonly string[] }
 
-/** An object whose fields are all known: a misspelt `recipient` must not become the zero address. */
+/**
+ * Compiles the check of an object without unknown fields: a misspelt `recipient` must not become the zero
+ * address.
+ */
 function compileObject(schema: ObjectSchema): Check {
   const properties = Object.entries(schema.properties).map(([name, property]) => {
     const { aliases = [], missing } = rulesOf(property)
@@ -135,7 +141,7 @@ function compileObject(schema: ObjectSchema): Check {
   }
 }
 
-/** Choices, in words. */
+/** Lists choices as text. */
 export function inWords(choices: readonly unknown[]): string {
   return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`
 }
@@ -238,8 +244,8 @@ function compileType<T>(
 }
 
 /**
- * The schema as the document shows it: an object with a property of several names becomes one form for each
- * of them.
+ * Returns the schema as the document shows it: an object with a property of several names becomes one form
+ * per name.
  */
 export function documented(schema: TSchema): TSchema {
   if (schema.oneOf)

@@ -4,20 +4,20 @@ import { RecordsError, RequestError } from './problems'
 
 /** Cost of a request: milliseconds of database connections and of workers. */
 export interface Budget {
-  /** Sets time aside until the request is answered. Throws if the client does not have that much left. */
+  /** Reserves time until the request is answered. Throws if the client does not have that much left. */
   readonly foresee: (ms: number) => Promise<void>
-  /** Adds time that was spent. */
+  /** Adds spent time. */
   readonly spend: (ms: number) => void
 }
 
-/** Work for one request in databases and workers: its client's share of the slots, and its end. */
+/** Work for one request in databases and workers, with its client's share of the slots and its end. */
 export interface Work extends Budget {
   readonly client: string
   /** Aborted once the request is answered, or its client has left. */
   readonly signal: AbortSignal
 }
 
-/** Work of the service itself, for no client. */
+/** Work of the service itself, without a client. */
 export const OWN_WORK: Work = {
   client: '',
   signal: new AbortController().signal,
@@ -25,16 +25,17 @@ export const OWN_WORK: Work = {
   spend: () => {},
 }
 
-// It never aborts, and all work of the service listens to it.
+// This signal never aborts, and all work of the service listens to it, so the limit of listeners is off.
 setMaxListeners(0, OWN_WORK.signal)
 
-/** Work for a result that other clients share: it is finished although this client leaves. */
+/** Returns work for a result that other clients share: it is completed even if this client leaves. */
 export function finished(work: Work): Work {
   return { ...work, signal: OWN_WORK.signal }
 }
 
 /**
- * A result that another client's request has begun, or this client's own if the other one is at its limit.
+ * Returns a result that another client's request has started, or this client's own if the other one is at its
+ * limit.
  */
 export function joined<T>(begun: Promise<T>, own: () => Promise<T>): Promise<T> {
   return begun.catch((error: unknown) => {
@@ -44,10 +45,10 @@ export function joined<T>(begun: Promise<T>, own: () => Promise<T>): Promise<T> 
 }
 
 const works = new WeakMap<FastifyRequest, Work>()
-/** Made once: each request ends with it. */
+/** Created once, because every request ends with it. */
 const CLOSED = new RequestError('The connection was closed before the response.', 499)
 
-/** Begins the work of a request, which ends with its response. */
+/** Starts the work of a request, which ends with its response. */
 export function beginWork(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -61,7 +62,7 @@ export function beginWork(
   works.set(request, { ...budget, client, signal: abort.signal })
 }
 
-/** The work of a request in a scope of `limitRequests`. */
+/** Returns the work of a request in a scope of `limitRequests`. */
 export function workOf(request: FastifyRequest): Work {
   return works.get(request) ?? OWN_WORK
 }

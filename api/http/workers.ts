@@ -4,21 +4,21 @@ import { Semaphore, busyWith, type SemaphoreLimits } from './semaphore'
 import type { Work } from './work'
 
 const IDLE_MS = 60_000
-/** A task that gets a smaller share of a processor is slowed by the load of its machine. */
+/** Share of a processor below which a task counts as slowed by other load of its machine. */
 const LEAST_SHARE = 0.5
 
 export interface WorkerLimits {
-  /** Threads: of all clients, and of one; tasks that may wait, and for how long. */
+  /** Number of threads for all clients and for one; number of queued tasks, and their maximum wait. */
   slots: SemaphoreLimits
-  /** Milliseconds of a task; those that it waits count too unless `slots` limits the wait. */
+  /** Time limit of a task in milliseconds. It includes the wait unless `slots` limits the wait. */
   taskMs: number
-  /** Error of a task for which there is no thread; `isOwn`: it is the client's own limit. */
+  /** Error of a task that gets no thread; `isOwn`: the client's own limit is reached. */
   busy: (isOwn: boolean) => Error
-  /** Error of a task that took longer than its limit; `isStarved`: the machine had too much other work. */
+  /** Error of a task that exceeded its limit; `isStarved`: other load slowed the machine. */
   slow: (isStarved: boolean, limitMs: number) => Error
 }
 
-/** The errors of the Records API, from sentences for too many tasks and for one that took too long. */
+/** Builds errors of the Records API, from sentences for too many tasks and for one that took too long. */
 export function workerErrors(busy: string, slow: string): Pick<WorkerLimits, 'busy' | 'slow'> {
   return {
     busy: busyWith(`${busy} They are yours.`, busy),
@@ -29,14 +29,14 @@ export function workerErrors(busy: string, slow: string): Pick<WorkerLimits, 'bu
   }
 }
 
-/** Threads that take tasks from a queue. They start with the first task, and end when nobody asks. */
+/** Threads that take tasks from a queue. They start with the first task, and end when they are idle. */
 export class Workers {
   private pool?: Piscina
   private readonly slots: Semaphore
 
   /**
    * @param file of the functions
-   * @param spent microseconds of processors that this process has had; set in tests
+   * @param spent processor time of this process in microseconds; set in tests
    */
   constructor(
     private readonly file: string,
@@ -46,7 +46,7 @@ export class Workers {
     this.slots = new Semaphore(limits.slots, limits.busy)
   }
 
-  /** Tasks in threads, and those that wait for one. */
+  /** Number of running and of queued tasks. */
   get load(): { running: number; waiting: number } {
     return this.slots.load
   }
@@ -56,8 +56,8 @@ export class Workers {
   }
 
   /**
-   * Runs an exported function of the file in the client's turn; ends it when the work ends. Throws its error,
-   * and those of the limits.
+   * Runs an exported function of the file in the client's turn. The task ends when the work ends. Throws the
+   * function's error, and those of the limits.
    */
   async run<Answer>(
     name: string,
@@ -69,7 +69,7 @@ export class Workers {
     left.throwIfAborted()
     const { slots, busy, slow } = this.limits
     const waitCounts = slots.waitMs === undefined
-    // Not AbortSignal.any: it does not keep a timeout's signal from being collected, and then never aborts.
+    // Not AbortSignal.any: a timeout's signal that it holds may be garbage-collected, and then never aborts.
     const ending = new AbortController()
     const { signal } = ending
     const end = () => ending.abort()
@@ -89,7 +89,8 @@ export class Workers {
     const waitedMs = waitCounts ? began - asked : 0
     if (!waitCounts) timer = setTimeout(end, limitMs)
     const spentBefore = this.spent()
-    // A worker may fail to start, as while its files are replaced: its task then ends by its time limit.
+    // A worker may fail to start, for example while its files are replaced. Its task then ends by its time
+    // limit.
     this.pool ??= new Piscina({
       filename: this.file,
       minThreads: 0,
@@ -112,7 +113,7 @@ export class Workers {
   }
 }
 
-/** Time of processors that this process has had, microseconds. */
+/** Returns the processor time of this process in microseconds. */
 function processorTime(): number {
   const { user, system } = process.cpuUsage()
   return user + system
