@@ -25,11 +25,11 @@ import { RecordsError } from '../http/problems'
 import { documented } from '../http/validation'
 
 export interface AboutParts extends ComputeParts {
-  /** Which deployment this is, as its operator calls it. */
+  /** Name of the deployment, chosen by its operator. */
   deploymentName: string
-  /** Whether /mcp serves agents. */
+  /** True if /mcp serves agents. */
   mcp: boolean
-  /** What browsers get; undefined where no pages were built. */
+  /** Pages for browsers; undefined if they were not built. */
   pages?: Pages
   /** Pages of the documentation, shown at /manual. */
   manual?: readonly ManualPage[]
@@ -39,7 +39,7 @@ const NAME = 'Geospatial Attestation Service'
 const DESCRIPTION = 'Location attestations of several chains, and signed answers to questions about places'
 
 /**
- * Collects the schemas of the routes that are registered from now on into one OpenAPI 3.1 document,
+ * Collects the schemas of all routes registered after this call into one OpenAPI 3.1 document,
  * `app.swagger()`.
  */
 export async function describeRoutes(
@@ -47,7 +47,7 @@ export async function describeRoutes(
   { publicBaseUrl, deploymentName, mcp }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp'>,
   isAdministered: boolean,
 ): Promise<void> {
-  // Rooms that check requests by their schemas set a validator of their own. JSON.stringify writes answers.
+  // Rooms that check requests by their schemas set their own validator. JSON.stringify writes responses.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   await app.register(swagger, {
@@ -112,10 +112,7 @@ export async function describeRoutes(
   })
 }
 
-/**
- * GET /, the pages that errors lead to, and the documentation: what the deployment says of itself. Not rate
- * limited.
- */
+/** GET /, the pages that errors link to, and the documentation of the deployment. Not rate limited. */
 export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
   const { publicBaseUrl, pages } = parts
   manualRoutes(app, parts.manual ?? [])
@@ -150,7 +147,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
   await documentationPages(app, parts)
 }
 
-/** The body of GET /. */
+/** Returns the body of GET /. */
 async function informationOf(app: FastifyInstance, parts: AboutParts) {
   const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission } = parts
   return {
@@ -191,7 +188,7 @@ async function informationOf(app: FastifyInstance, parts: AboutParts) {
   }
 }
 
-/** The OpenAPI document and llms.txt, once all routes are registered. */
+/** Serves the OpenAPI document and llms.txt, once all routes are registered. */
 function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
   let document = ''
   let llms = ''
@@ -208,7 +205,7 @@ function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
   )
 }
 
-/** The OpenAPI document as pages, in which requests can be tried. */
+/** Serves the OpenAPI document as pages, in which requests can be tried. */
 async function documentationPages(
   app: FastifyInstance,
   { publicBaseUrl, deploymentName }: AboutParts,
@@ -217,9 +214,9 @@ async function documentationPages(
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     indexPrefix: pathname,
-    // Nothing from elsewhere; requests that a reader tries out go to the deployment's public address.
+    // Loads nothing from other hosts. Requests that a reader tries go to the deployment's public address.
     staticCSP: `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self' ${origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-    // The other layout has a bar at the top whose logo styles itself inline, which this policy forbids.
+    // The other layout has a top bar whose logo uses inline styles, which this policy forbids.
     uiConfig: {
       layout: 'BaseLayout',
       docExpansion: 'list',
@@ -232,7 +229,7 @@ async function documentationPages(
       js: [
         {
           filename: 'header.js',
-          // Relative to the service's root, behind whatever path prefix of a proxy.
+          // Relative to the service's root, behind any path prefix of a reverse proxy.
           content: `document.body.insertAdjacentHTML('afterbegin', ${JSON.stringify(String(header('ROOT')))}.replaceAll('ROOT', location.pathname.replace(/docs\\/?[^/]*$/, '')))`,
         },
       ],
@@ -240,7 +237,7 @@ async function documentationPages(
   })
 }
 
-/** Whether answers can be signed for a contract, why not, and what a client submits them by. */
+/** Describes a contract: if answers can be signed for it, why not, and what a client needs to submit them. */
 async function described(attester: Attester, contract: VerifyingContract) {
   const reason = (await contract.notReady()) ?? attester.signerNotReady()
   return {
@@ -250,7 +247,7 @@ async function described(attester: Attester, contract: VerifyingContract) {
   }
 }
 
-/** The routes of one part of the API, out of the document, which has them all. */
+/** Returns the routes of one part of the API from the document, which has them all. */
 function endpoints(app: FastifyInstance, tag: string, publicBaseUrl: string): string[] {
   return Object.entries((app.swagger() as unknown as Document).paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { tags }]) =>

@@ -1,6 +1,6 @@
 /**
- * The service about itself: GET / (about.ts), /health, /ready and /metrics (monitoring.ts), the OpenAPI
- * document, put together from the schemas of each room (schemas.ts has those of this room).
+ * The service's own endpoints: GET / (about.ts), /health, /ready and /metrics (monitoring.ts), and the
+ * OpenAPI document, composed from the schemas of each room (schemas.ts has those of this room).
  */
 
 export { type AboutParts, aboutRoutes, describeRoutes } from './about'

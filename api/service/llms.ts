@@ -3,7 +3,7 @@ import type { ComputeParts } from '../compute'
 import type { ManualPage } from './manual'
 import type { Document } from './openapi-examples'
 
-/** What the page tells beside the endpoints. */
+/** Content of the page in addition to the endpoints. */
 interface Told extends Pick<ComputeParts, 'publicBaseUrl' | 'attesters'> {
   deploymentName: string
   mcp: boolean
@@ -12,7 +12,7 @@ interface Told extends Pick<ComputeParts, 'publicBaseUrl' | 'attesters'> {
   description: string
 }
 
-/** Guides of the programs that ask the service and act on its answers. */
+/** Guides of the programs that call the service and act on its answers. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   '/manual/guide/client.md': 'the package @geospatial-attestation/client for TypeScript and JavaScript',
   '/manual/guide/cli.md': 'the package @geospatial-attestation/cli, whose command is geo',
@@ -22,8 +22,8 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The deployment in a page of Markdown for language models, as https://llmstxt.org has it: a title, a summary,
- * what must be known, and lists of links. The endpoints are those of the OpenAPI document.
+ * Returns a page of Markdown about the deployment for language models, in the format of https://llmstxt.org:
+ * a title, a summary, important facts, and lists of links. The endpoints are those of the OpenAPI document.
  */
 export function llmsText(document: Document, told: Told): string {
   const { publicBaseUrl: base, deploymentName, mcp, attesters, manual, name, description } = told
@@ -31,14 +31,14 @@ export function llmsText(document: Document, told: Told): string {
     Object.entries(item).map(([method, { summary = '', tags = [] }]) => ({ path, method, summary, tags })),
   )
   const questions = operations.filter(({ method, tags }) => method === 'post' && tags.includes('Compute'))
-  /** Addresses that a reader can open as they stand, and that end. */
+  /** Returns addresses that a reader can open unchanged, and whose responses end. */
   const links = (tag: string) =>
     operations
       .filter(
         ({ path, method, tags }) => method === 'get' && tags.includes(tag) && !/[{]|llms|stream/.test(path),
       )
       .map(({ path, summary }) => `- [${path}](${base}${path}): ${summary}`)
-  /** Pages of the documentation; those of programs by what they are about. */
+  /** Pages of the documentation; those of programs are described by their subject. */
   const pages = (manual ?? []).map(
     ({ section, address, title }) =>
       `- [${title}](${base}${address}): ${PROGRAMS[address] ?? `from the ${section}`}`,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 
-/** Folders of docs/ that the service shows: their pages link each other. */
+/** Folders of docs/ that the service shows. Their pages link each other. */
 const SECTIONS = ['guide', 'reference', 'spec'] as const
 
 /** A page of the documentation, in Markdown. */
@@ -14,7 +14,7 @@ export interface ManualPage {
   text: string
 }
 
-/** Reads the pages in a folder of documentation; none if this program was installed without it. */
+/** Reads the pages in a folder of documentation; an empty list if this program was installed without it. */
 export function readManual(folder: string): ManualPage[] {
   const pages = SECTIONS.flatMap((section) => {
     const directory = path.join(folder, section)
@@ -30,10 +30,10 @@ export function readManual(folder: string): ManualPage[] {
   })
 }
 
-/** A fenced block, which stays as it is, or a link: its text and its target. */
+/** Pattern of a fenced block, which stays unchanged, or a link: its text and its target. */
 const BLOCK_OR_LINK = /^( *)```[^]*?^\1```$|\[((?:[^[\]]|\[[^[\]]*\])+)\]\(([^\s()]+)\)/gm
 
-/** The text of a page whose links to files that are not shown name the file in the repository instead. */
+/** Returns the text of a page. Links to files that are not shown become their names in the repository. */
 function withoutDeadLinks(text: string, address: string, addresses: ReadonlySet<string>): string {
   return text.replace(BLOCK_OR_LINK, (whole, _indent, label?: string, target?: string) => {
     if (label === undefined || target === undefined || /^(?:#|[a-z]+:)/.test(target)) return whole
@@ -45,7 +45,7 @@ function withoutDeadLinks(text: string, address: string, addresses: ReadonlySet<
   })
 }
 
-/** Shows the pages as Markdown, for agents and people who have no copy of the repository. */
+/** Serves the pages as Markdown, for agents and people without a copy of the repository. */
 export function manualRoutes(app: FastifyInstance, pages: readonly ManualPage[]): void {
   for (const { address, text } of pages)
     app.get(address, { schema: { hide: true } }, (_request, reply) =>

@@ -3,9 +3,9 @@ import { registerRpcCalls } from '../../src/rpc'
 import type { ComputeParts } from '../compute'
 import type { ChainReadiness, ChainStatusRow, Store } from '../store'
 
-/** The figures of GET /metrics. */
+/** Metrics of GET /metrics. */
 
-/** What is known of a chain. */
+/** Metrics of a chain. */
 interface ChainFigures {
   is: ChainReadiness
   /** undefined while the database does not answer, or has no row of the chain */
@@ -16,7 +16,7 @@ interface ChainFigures {
 }
 type Figure = number | null | undefined
 
-/** Gauges of each chain: name, help and value. They are the same from every copy of the API. */
+/** Gauges of each chain: name, help and value. They are equal on every API instance. */
 const OF_CHAINS: readonly (readonly [string, string, (figures: ChainFigures) => Figure])[] = [
   [
     'geospatial_chain_head_block',
@@ -101,7 +101,7 @@ const OF_CHAINS: readonly (readonly [string, string, (figures: ChainFigures) => 
   ],
 ]
 
-/** Registers what the database says. Returns a function that sets the figures of a chain. */
+/** Registers the metrics from the database. Returns a function that sets the metrics of a chain. */
 export function metricsOfDatabase(registry: Registry) {
   const registers = [registry]
   const databaseUp = new Gauge({
@@ -117,7 +117,7 @@ export function metricsOfDatabase(registry: Registry) {
     setChain(chain: string, figures: ChainFigures): void {
       for (const [gauge, read] of gauges) {
         const value = read(figures)
-        // An unknown figure is left out; its last value would be wrong.
+        // An unknown metric is left out, because its last value would be incorrect.
         if (value === null || value === undefined) gauge.remove(chain)
         else gauge.set({ chain }, value)
       }
@@ -125,7 +125,7 @@ export function metricsOfDatabase(registry: Registry) {
   }
 }
 
-/** What the figures of this process are read from. */
+/** Sources of the metrics of this process. */
 export interface ProcessParts {
   store: Pick<Store, 'connections'>
   attesters: ComputeParts['attesters']
@@ -133,10 +133,10 @@ export interface ProcessParts {
   listeners: () => number
 }
 
-/** Registers what happens in this process, added up over the copies. */
+/** Registers the metrics of this process, which are summed over the copies. */
 export function metricsOfProcess(registry: Registry, parts: ProcessParts) {
   collectDefaultMetrics({ register: registry })
-  // An average would hide the one copy that is blocked.
+  // Takes the maximum, because an average would hide the one copy that is blocked.
   Object.assign(registry.getSingleMetric('nodejs_eventloop_lag_p99_seconds')!, { aggregator: 'max' })
   const registers = [registry]
   const { attesters } = parts

@@ -13,25 +13,28 @@ export interface MonitoringParts {
   store: Store
   chains: readonly ConnectedChain[]
   limits: AgeLimits
-  /** By chain id; whether a chain's proxy takes our signatures is told as it was last seen. */
+  /** Attesters by chain id. The state of a chain's proxy is reported as last seen. */
   attesters: ComputeParts['attesters']
-  /** Open streams of records. */
+  /** Number of open streams of records. */
   listeners: () => number
   measurer: ComputeParts['measurer']
-  /** Who sends webhooks; undefined: nobody. */
+  /** Deliverer of webhooks; undefined if webhooks are off. */
   webhooks?: { register(registry: Registry): void } | undefined
-  /** Where this process keeps what copies share; undefined where it is in memory, or another one does. */
+  /**
+   * Redis connection of this process; undefined if counts are in memory, or another process has the
+   * connection.
+   */
   redis?: SharedRedis | undefined
-  /** The figures of the processes of all copies, added up; undefined where this copy is the only one. */
+  /** Returns the summed metrics of all copies; undefined if this copy is the only one. */
   figuresOfCopies?: (() => Promise<string | undefined>) | undefined
 }
 
 /**
- * GET /health: whether the database answers. GET /ready: 200 when every chain is followed closely enough,
- * else 503, with the reason for each chain; a signer that does not sign and a proxy that takes no
- * signatures are told, but records do not need them. GET /metrics: the same figures, those of the audit
- * and of the process, for Prometheus. None of them waits for a node: the indexers write what they see into
- * the database; proxies and the signer are as last seen.
+ * GET /health: checks that the database answers. GET /ready: 200 if every chain is followed closely enough,
+ * otherwise 503, with the reason for each chain. It also reports a signer that does not sign and a proxy that
+ * accepts no signatures, but records do not need them. GET /metrics: the same metrics, those of the audit and
+ * of the process, for Prometheus. None of them waits for an RPC endpoint: the indexers write their state into
+ * the database; proxies and the signer are reported as last seen.
  */
 export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
   const { store } = parts
@@ -92,12 +95,13 @@ function metricsRoute(app: FastifyInstance, parts: MonitoringParts, statuses: St
   if (redis) registerRedis(ofProcess, redis)
   parts.webhooks?.register(ofProcess)
   if (figuresOfCopies) {
-    // It answers the primary process, which asks the processes of all copies.
+    // Answers the primary process, which collects the metrics of all copies.
     AggregatorRegistry.setRegistries(ofProcess)
     new AggregatorRegistry()
   }
   app.get('/metrics', { schema: SERVICE_ROUTES.metrics }, async (request, reply) => {
-    // Proxies keep this path in, and pass the other spellings that the router takes: /metrics/, /%6detrics.
+    // Reverse proxies block this path, and pass the other spellings that the router accepts: /metrics/,
+    // /%6detrics.
     if (!/^\/metrics(\?|$)/.test(request.raw.url!)) return reply.callNotFound()
     const rows = await statuses().catch(() => undefined)
     figures.databaseUp.set(rows ? 1 : 0)
@@ -108,7 +112,7 @@ function metricsRoute(app: FastifyInstance, parts: MonitoringParts, statuses: St
       figures.setChain(slug, { is: readinessOf(connected.chain, row, limits), row, proxy, known: rows })
     }
     const ofCopies = await (figuresOfCopies?.() ?? ofProcess.metrics())
-    // Those of one copy would look as if it had counted down.
+    // The metrics of one copy alone would look like counters that decreased.
     if (ofCopies === undefined) throw new UnavailableError('Not every copy of the API told its figures.')
     return reply.type(ofDatabase.contentType).send(`${await ofDatabase.metrics()}\n${ofCopies}`)
   })
@@ -127,7 +131,7 @@ function metricsRoute(app: FastifyInstance, parts: MonitoringParts, statuses: St
 
 type Attesters = MonitoringParts['attesters']
 
-/** Whether a chain's proxy takes our signatures; undefined for a chain without one. */
+/** Returns the state of a chain's proxy; undefined for a chain without one. */
 function proxyState(attesters: Attesters, chainId: number) {
   const proxy = attesters.get(chainId)?.attester.proxy
   if (!proxy) return undefined
@@ -135,7 +139,7 @@ function proxyState(attesters: Attesters, chainId: number) {
   return { address, status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) }
 }
 
-/** Whether the signer signs; undefined where there is no chain to sign for. */
+/** Returns the state of the signer; undefined if there is no chain to sign for. */
 function signerState(attesters: Attesters) {
   const [first] = attesters.values()
   if (!first) return undefined

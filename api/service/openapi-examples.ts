@@ -1,9 +1,10 @@
 import recorded from './openapi-examples.json'
 
-/** A request that a test sent to the service, and what it answered. */
+/** A request that a test sent to the service, and its response. */
 export interface Example {
   /**
-   * An operationId, or a tag: then it is an example of every operation that has it and answers this status.
+   * An operationId, or a tag: then it is an example of every operation that has the tag and returns this
+   * status.
    */
   of: string
   name: string
@@ -26,7 +27,7 @@ export interface DocumentedOperation {
   requestBody?: { content: Record<string, Media> }
   responses: Record<string, { content?: Record<string, Media> }>
 }
-/** The part of an OpenAPI document that is used here. */
+/** The part of an OpenAPI document that this module uses. */
 export interface Document {
   paths: Record<string, Record<string, DocumentedOperation>>
 }
@@ -34,7 +35,7 @@ export interface Document {
 /** The base address under which the examples were recorded. */
 export const RECORDED_BASE_URL = 'https://geo.example'
 
-/** Puts the recorded examples where they belong, with this deployment's base address in them. */
+/** Inserts the recorded examples into a document, with this deployment's base address. */
 export function withExamples<D extends Document>(document: D, publicBaseUrl: string): D {
   const ours = JSON.stringify(publicBaseUrl).slice(1, -1)
   const examples = JSON.parse(JSON.stringify(recorded).replaceAll(RECORDED_BASE_URL, ours)) as Example[]
