@@ -1,9 +1,9 @@
 /**
- * /mcp: the tools of packages/mcp for agents that come over HTTP (Model Context Protocol, Streamable HTTP).
+ * /mcp: the tools of packages/mcp for agents over HTTP (Model Context Protocol, Streamable HTTP).
  *
- * A message enters at routes.ts, which answers it with a server of its own. What its tools ask goes back into
- * this process as the requests that the caller could have sent (inside.ts), so that limits, checks and errors
- * are theirs.
+ * A message enters at routes.ts, which creates an MCP server for it. Requests of its tools go back into this
+ * process as requests that the client could have sent (inside.ts), so that the same limits, checks and errors
+ * apply.
  */
 
 export { MCP_COMPONENTS } from './openapi'

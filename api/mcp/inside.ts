@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /**
- * A `fetch` that sends requests to the service itself, without a network, as from the caller of another
- * request: they count for the same client.
+ * Returns a `fetch` that sends requests to the service itself, without a network, on behalf of the client of
+ * another request: they count for the same client.
  */
 export function fetchInside(app: FastifyInstance, caller: FastifyRequest): typeof fetch {
   const { remoteAddress } = caller.socket
-  // Gone before it was looked at; without an address it would count as this machine.
+  // The client disconnected early. Without an address its requests would count as this machine's.
   if (remoteAddress === undefined) throw new Error('the caller is gone')
-  // By which a client is told apart behind a proxy; no other header of the caller is passed on.
+  // Identifies a client behind a reverse proxy. No other header of the client is forwarded.
   const forwarded = caller.headers['x-forwarded-for']
   return async (input, init) => {
     const request = new Request(input, init)

@@ -1,7 +1,7 @@
 import type { FastifySchema } from 'fastify'
 import { integer, object, ref, text, type Schema } from '../http/openapi-components'
 
-/** The OpenAPI 3.1 description of /mcp. The protocol describes messages, and tools/list the tools. */
+/** OpenAPI 3.1 description of /mcp. The protocol describes messages, and tools/list the tools. */
 
 const VERSION = { const: '2.0', description: 'Of JSON-RPC.' }
 const ID = { type: ['string', 'integer', 'null'], description: 'Of the message that is answered.' }

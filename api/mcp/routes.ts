@@ -6,23 +6,23 @@ import { RequestError, UnavailableError } from '../http/problems'
 
 export interface McpParts {
   counter: RequestCounter
-  /** Messages per hour and client; what their tools ask counts where it is asked. 0 = no limit. */
+  /** Messages per hour and client; 0 = no limit. Requests of their tools count at the APIs that they call. */
   rateLimitPerHour: number
   publicBaseUrl: string
 }
 
 /**
- * Largest body in bytes: 3,000 positions, more than a model writes. Larger geometries are attested and named
- * by UID, or sent to /compute.
+ * Maximum size of a body in bytes: 3,000 positions, more than a model writes. Larger geometries are attested
+ * and named by UID, or sent to /compute.
  */
 const BODY_LIMIT = 65_536
-/** Where the tools ask: no such host is ever called. */
+/** Base URL of the tools' requests; this host is never contacted. */
 const INSIDE = 'http://inside'
 const RETRY_AFTER_SECONDS = 5
-/** JSON-RPC 2.0, 5.1. The last one is for what HTTP refuses. */
+/** Error codes of JSON-RPC 2.0, 5.1. The last one is for requests that HTTP refuses. */
 const CODES = { parseError: -32_700, internalError: -32_603, refused: -32_000 }
 
-/** The request is answered by this HTTP status and an error of JSON-RPC. */
+/** An error that is returned with this HTTP status as an error of JSON-RPC. */
 class McpRequestError extends Error {
   constructor(
     readonly statusCode: number,
@@ -34,8 +34,8 @@ class McpRequestError extends Error {
 }
 
 /**
- * Streamable HTTP at the scope's own path, without sessions or streams: POST takes one message as JSON and
- * answers it as JSON. Pages of other origins are refused.
+ * Streamable HTTP at the scope's own path, without sessions or streams: POST accepts one message as JSON and
+ * returns JSON. Pages of other origins are refused.
  */
 export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<void> {
   const { counter, rateLimitPerHour, publicBaseUrl } = parts
@@ -82,7 +82,7 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
   })
 }
 
-/** Loaded with the first message: they are 500 files, a quarter of what the API loads. */
+/** Loads the packages with the first message: they have 500 files, a quarter of what the API loads. */
 async function packages() {
   const [client, mcp] = await Promise.all([
     import('@geospatial-attestation/client'),
@@ -92,8 +92,8 @@ async function packages() {
 }
 
 /**
- * The same for the SDK. Answers are JSON whatever the client accepts, so that those that take no stream are
- * served too.
+ * Converts a request for the SDK. Responses are JSON whatever the client accepts, so that clients without
+ * support for streams are served too.
  */
 function webRequest({ headers }: FastifyRequest, signal: AbortSignal): Request {
   const passed = Object.entries(headers).flatMap(([name, value]) =>
@@ -111,8 +111,8 @@ function webRequest({ headers }: FastifyRequest, signal: AbortSignal): Request {
 }
 
 /**
- * The specification asks for this: a page that a browser shows could otherwise reach a service on its own
- * machine, by a name that it points there (DNS rebinding).
+ * Refuses requests of pages of other origins, as the specification requires: a page in a browser could
+ * otherwise reach a service on its user's machine, through a host name that resolves to it (DNS rebinding).
  */
 function refuseForeignPages({ headers: { origin } }: FastifyRequest, publicBaseUrl: string): void {
   if (origin === undefined || origin === new URL(publicBaseUrl).origin) return
@@ -127,7 +127,7 @@ function send(reply: FastifyReply, status: number, body: string): FastifyReply {
   return body === '' ? reply.send() : reply.type('application/json; charset=utf-8').send(body)
 }
 
-/** The error handler of this scope. */
+/** Error handler of this scope. */
 async function errorHandler(
   error: FastifyError,
   request: FastifyRequest,
