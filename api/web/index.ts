@@ -1,5 +1,5 @@
 /**
- * The pages for people (web/): explorer, playground and attest page. They are built into a folder, compressed
- * beforehand, which is served as it is; GET / (api/service/about.ts) shows them to browsers.
+ * The pages for people (web/): explorer, playground and attest page. They are built into a folder of
+ * precompressed files, which is served unchanged. GET / (api/service/about.ts) shows them to browsers.
  */
 export { Pages } from './pages'

@@ -3,14 +3,14 @@ import path from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
-/** Pages that are addresses of their own; the explorer is at /. */
+/** Pages with their own address; the explorer is at /. */
 const PAGES = ['/playground', '/attest']
-/** Seconds; the names of assets change with their content. */
+/** Cache lifetime of assets in seconds; their names change with their content. */
 const ASSET_SECONDS = 31_536_000
 /**
- * Content-Security-Policy: scripts, workers and styles of this service only; `policy` adds where data may
- * come from. The map draws its pictures itself (blob:); attested ones are shown from the record that holds
- * them (data:).
+ * Content-Security-Policy: scripts, workers and styles of this service only; `policy` adds the sources of
+ * data. The map draws its own images (blob:); attested ones are shown from the record that holds them
+ * (data:).
  */
 const POLICY = [
   `default-src 'none'`,
@@ -25,12 +25,15 @@ const POLICY = [
 
 /** The built pages in a folder. */
 export class Pages {
-  /** Undefined where nothing was built: the service works without. */
+  /** Opens the pages in a folder; undefined if they were not built: the service works without them. */
   static in(folder: string, localNodes: Readonly<Record<number, string>>): Pages | undefined {
     return existsSync(path.join(folder, 'index.html')) ? new Pages(folder, localNodes) : undefined
   }
 
-  /** @param localNodes by chain id: URLs of nodes that the pages may reach too (setting LOCAL_NODES) */
+  /**
+   * @param localNodes URLs of local RPC endpoints that the pages may call too, by chain id (setting
+   * LOCAL_NODES)
+   */
   private constructor(
     private readonly folder: string,
     private readonly localNodes: Readonly<Record<number, string>>,
@@ -41,7 +44,7 @@ export class Pages {
     return `${POLICY}; connect-src ${["'self'", ...nodes].join(' ')}`
   }
 
-  /** Registers the assets, and the pages but for the explorer. */
+  /** Registers the assets, and the pages except the explorer. */
   async register(app: FastifyInstance): Promise<void> {
     await app.register(fastifyStatic, {
       root: path.join(this.folder, 'assets'),
