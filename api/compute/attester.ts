@@ -14,12 +14,12 @@ import { SharedRead } from '../http/shared'
 import { type ChainReader, lookAtEas, lookAtProxy, ownedBy, VerifyingContract } from '../contracts'
 import type { Identity } from './signers'
 
-/** The age of the attester's balance at which it is read again. */
+/** Age in milliseconds of the attester's balance at which it is read again. */
 const BALANCE_SHARED_MS = 5 * 60_000
-/** The recipient of an attestation that is for nobody in particular. */
+/** Recipient of an attestation without a recipient. */
 export const NO_RECIPIENT = ZeroAddress
 
-/** What is attested: addresses with their checksum, the rest of the hex lower-case. */
+/** Attestation fields: addresses with their checksum, other hex lower-case. */
 export interface Statement {
   schema: string
   recipient: string
@@ -27,9 +27,9 @@ export interface Statement {
   data: string
 }
 
-/** The terms on which a contract takes a signature. */
+/** Terms under which a contract accepts a signature. */
 export interface Terms {
-  /** Of the attester in EAS; absent for the proxy. */
+  /** Nonce of the attester in EAS; absent for the proxy. */
   nonce?: number
   /** Unix seconds; 0 = never */
   expirationTime: number
@@ -60,31 +60,31 @@ const TEST_ADDRESSES = new Set([
   '0xa0ee7a142d267c1f36714e4a8f75612f20a79720',
 ])
 
-/** The error of a request for a proxy that takes no signature of ours. */
+/** Returns the error of a request for a proxy that does not accept this service's signatures. */
 export function proxyRefused({ slug }: Chain, reason: string): ComputeError {
   return invalidInput(`submission: the proxy of ${slug} takes no signature of ours, as ${reason}; use direct`)
 }
 
-/** Signs for one chain, and only for contracts that are what they are said to be. */
+/** Signs for one chain, and only for contracts that were verified to be EAS or its proxy. */
 export class Attester {
   readonly chain: Chain
-  /** With checksum. */
+  /** Checksummed address of the signer. */
   readonly address: string
-  /** Whose signatures are ours too, with checksum. */
+  /** Further addresses whose signatures count as this service's, checksummed. */
   readonly others: readonly string[]
   /** The chain's EAS. */
   readonly direct: VerifyingContract
   readonly proxy: VerifyingContract | undefined
-  /** How many signatures were made since the start, by what they are submitted to. */
+  /** Number of signatures since the start, by the contract they are submitted to. */
   readonly signatures: Record<Submission, number> = { direct: 0, proxy: 0 }
-  /** The nonce as it was last read; undefined before. */
+  /** Last nonce read; undefined before the first read. */
   lastNonce: number | undefined
   private lastBalance: number | undefined
   private readonly balanceRead = new SharedRead(
     () => this.reader.balance(this.signer.address),
     BALANCE_SHARED_MS,
   )
-  /** How many the signer failed to make. */
+  /** Number of signatures that the signer failed to make. */
   failures = 0
   private readonly signer: Signer
 
@@ -123,9 +123,9 @@ export class Attester {
   }
 
   /**
-   * The nonce at which EAS takes the next signature (`ChainReader.nonce`): only one of it can be submitted.
-   * Undefined for the proxy, which takes signatures of its owner in any order. Throws a ComputeError when the
-   * proxy has another owner by now, an UnavailableError.
+   * Returns the nonce at which EAS accepts the next signature (`ChainReader.nonce`): only one signature with
+   * it can be submitted. Undefined for the proxy, which accepts signatures of its owner in any order. Throws
+   * a ComputeError if the proxy has another owner now, or an UnavailableError.
    */
   async nonce(contract: VerifyingContract, fresh = false): Promise<number | undefined> {
     if (contract.submission === 'proxy') {
@@ -139,18 +139,18 @@ export class Attester {
   }
 
   /**
-   * Balance of the attester in the chain's coin, as it was last read; undefined before. It is read again if
-   * that was minutes ago.
+   * Last balance of the attester in the chain's coin; undefined before the first read. If it is older than
+   * five minutes, another read starts.
    */
   get balance(): number | undefined {
     this.balanceRead.get().then(
       (balance) => (this.lastBalance = Number(balance) / 1e18),
-      () => {}, // the endpoints' failures have figures of their own
+      () => {}, // failures of the endpoints have their own metrics
     )
     return this.lastBalance
   }
 
-  /** The nonce of an attester in EAS. Throws UnavailableError. */
+  /** Returns the nonce of an attester in EAS. Throws an UnavailableError. */
   async nonceOf(address: string, fresh: boolean): Promise<number> {
     const nonce = Number(await this.reader.nonce(address.toLowerCase(), fresh))
     if (!Number.isSafeInteger(nonce))
@@ -158,20 +158,20 @@ export class Attester {
     return nonce
   }
 
-  /** The address, with checksum, if what it signs or signed is ours: of the signer, or one of the others. */
+  /** Returns the checksummed address if it is the signer's or one of `others`; undefined otherwise. */
   ours(address: string): string | undefined {
     const lower = address.toLowerCase()
     return [this.address, ...this.others].find((ours) => ours.toLowerCase() === lower)
   }
 
-  /** Why the signer cannot sign, as it was last seen, whatever the chain. Does not wait. */
+  /** Returns why the signer cannot sign on any chain, as last seen, without waiting. */
   signerNotReady(): string | undefined {
     return this.signer.notReady()
   }
 
   /**
-   * The signature of a delegated attestation of this statement: refUID zero, value 0; 65 bytes in hex. Throws
-   * UnavailableError.
+   * Returns the signature of a delegated attestation of this statement: refUID zero, value 0; 65 bytes in
+   * hex. Throws an UnavailableError.
    */
   async sign(contract: VerifyingContract, statement: Statement, terms: Terms): Promise<string> {
     const { domain, separator, layout } = await contract.ready()
@@ -187,7 +187,7 @@ export class Attester {
     }
   }
 
-  /** Whether an attester signed exactly this. Throws UnavailableError. */
+  /** True if an attester signed exactly this statement. Throws an UnavailableError. */
   async signed(
     contract: VerifyingContract,
     attester: string,
@@ -200,12 +200,12 @@ export class Attester {
     return (await recoverSigner(digest, signature)) === attester.toLowerCase()
   }
 
-  /** A code for a text on this chain that only this service can compute. */
+  /** Returns a code for a text on this chain that only this service can compute. */
   seal(text: string): string {
     return this.identity.seals[0](this.sealed(text))
   }
 
-  /** Whether a code is the one for this text, by any secret of ours. */
+  /** True if a code belongs to this text, by any of this service's secrets. */
   isSeal(text: string, seal: string): boolean {
     return this.identity.seals.some((each) => each(this.sealed(text)) === seal)
   }

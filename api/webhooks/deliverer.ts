@@ -263,7 +263,7 @@ export class Deliverer {
     const now = elapsed()
     const { trouble } = held.state
     if (error === undefined) {
-      // Excludes replays and messages that waited for a process to start.
+      // Excludes replays, and messages logged before this process started.
       if (!trouble && item.isNew) this.delay?.observe((now - item.since) / 1000)
       this.apply(held, { type: 'taken' })
     } else {
