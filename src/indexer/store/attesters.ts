@@ -1,18 +1,18 @@
 import type { Chain } from '../../chains'
 import { lockChain, type Database, type Query } from './connection'
 
-/** Whose attestations are answers of this service: the table answer_attester. */
+/** Accounts whose attestations are answers of this service: the table answer_attester. */
 
 export interface AnswerAttester {
-  /** lower-case */
+  /** Address of the account, lower-case. */
   address: string
-  /** It has attested nothing in blocks below this. */
+  /** First block in which it may have attested. */
   firstBlock: number
-  /** Attestations in blocks below this are found by the audit, as the attester was not known before. */
+  /** First block that was indexed with this attester. The audit finds its attestations in earlier blocks. */
   readFrom: number
 }
 
-/** Those that the chain's indexer has taken. */
+/** Returns the attesters that the chain's indexer knows. */
 export function takenAttesters(query: Query, chain: Chain): Promise<AnswerAttester[]> {
   return query<AnswerAttester>(
     `SELECT address, first_block AS "firstBlock", read_from AS "readFrom" FROM answer_attester
@@ -22,8 +22,9 @@ export function takenAttesters(query: Query, chain: Chain): Promise<AnswerAttest
 }
 
 /**
- * Takes those that the API has noted since: this process, the chain's indexer, reads them from now on. Blocks
- * of its copy in which they may have attested were read without them: the audit reads and proves them again.
+ * Takes over the attesters that the API has added, and returns them: this process, the chain's indexer,
+ * indexes them from now on. Blocks already indexed in which they may have attested were read without them, so
+ * the audit reads and proves those blocks again.
  */
 export async function takeAttesters(database: Database, chain: Chain): Promise<AnswerAttester[]> {
   const noted = await database.query(
@@ -38,7 +39,7 @@ export async function takeAttesters(database: Database, chain: Chain): Promise<A
          (SELECT greatest(indexed_height, head_height) + $2::int FROM chain_status WHERE chain = $1), 0))
        WHERE chain = $1 AND read_from IS NULL
        RETURNING address, first_block AS "firstBlock", read_from AS "readFrom"`,
-      // Blocks above its head may be under way, read without them.
+      // Blocks above its head that are being read now were requested without these attesters.
       [chain.slug, chain.finality],
     )
     const first = Math.min(...taken.map(({ firstBlock }) => firstBlock))
@@ -52,7 +53,7 @@ export async function takeAttesters(database: Database, chain: Chain): Promise<A
   })
 }
 
-/** Writes attesters of a snapshot into an empty database. */
+/** Inserts attesters of a snapshot into an empty database. */
 export async function insertAttesters(
   query: Query,
   chain: Chain,

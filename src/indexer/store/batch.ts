@@ -18,34 +18,34 @@ import { limitStatements, lockChain, type Copy, type Query } from './connection'
 import { LAST_HEIGHT, saveRevoked, settleHotBlocks } from './hot'
 import { noteIndexed, type IndexedBlock } from './status'
 
-/** Rows of a table, ready to be sent. */
+/** Rows of one table, encoded for COPY. */
 interface Copied {
   table: string
   columns: readonly string[]
   texts: readonly string[]
 }
 
-/** A part of a batch, ready to be sent. */
+/** A part of a batch, projected and encoded for COPY. */
 interface Prepared extends Projection {
-  /** The log first. */
+  /** Rows by table. The event log comes first. */
   copied: readonly Copied[]
 }
 
-/** A transaction that a BatchWriter writes in. */
+/** The transaction in which a BatchWriter writes. */
 export interface BatchTarget {
   query: Query
   copy: Copy
-  /** Height of the only block, if a reorg may take it back; undefined for final blocks. */
+  /** Height of the written block if a reorg may still replace it; undefined for final blocks. */
   hotHeight?: number | undefined
 }
 
 /**
- * Writes events and what follows from them in parts: while Postgres writes one, the next is projected. A set
- * of rows is one COPY, many times as fast as TypeORM's inserts. What cannot be stored is isolated
- * (isolate.ts) and withheld.
+ * Writes events, and the records and answers projected from them, in parts: while Postgres writes one part,
+ * the next one is projected. Each table's rows are sent by one COPY, which is many times as fast as TypeORM's
+ * inserts. Attestations that cannot be stored are isolated (isolate.ts) and withheld.
  */
 export class BatchWriter {
-  /** Of all that was written. */
+  /** Numbers of rows written and withheld so far, and milliseconds spent on projection. */
   readonly total = { records: 0, answers: 0, problems: 0, withheld: 0, projectMs: 0 }
   private writing: Promise<unknown> | undefined
   private locked = false
@@ -56,12 +56,15 @@ export class BatchWriter {
     private readonly log: Logger,
   ) {}
 
-  /** True if no reorg can take back the blocks that are written. */
+  /** True if no reorg can replace the written blocks. */
   get isFinal(): boolean {
     return this.target.hotHeight === undefined
   }
 
-  /** Takes events in chain order. Resolves once the earlier ones are written and these are under way. */
+  /**
+   * Accepts events in chain order. Resolves when all earlier events are written and the write of these has
+   * begun.
+   */
   async write(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): Promise<void> {
     requireBodies(events, bodies)
     let ready: Prepared | ContentError | undefined = this.prepare(events, bodies)
@@ -86,29 +89,32 @@ export class BatchWriter {
         )
       this.total.withheld += withheld.length
     })
-    this.writing.catch(() => {}) // thrown where it is awaited
+    this.writing.catch(() => {}) // thrown by the await
   }
 
-  /** Waits until all is written. */
+  /** Waits until every accepted event is written. Rejects with the error of a failed write. */
   async written(): Promise<void> {
     await this.lock()
     await this.writing
   }
 
-  /** Like `written`; and notes the last block. */
+  /** Waits like `written()`, then stores the last block of the batch as the chain's position. */
   async finish(last: IndexedBlock): Promise<void> {
     await this.written()
     await noteIndexed(this.target.query, this.chain, last)
   }
 
-  /** Taken before anything is written, as in every other transaction of ours: so none can deadlock. */
+  /**
+   * Takes the chain's lock before the first write, as all other transactions do, so that no two of them can
+   * deadlock.
+   */
   private async lock(): Promise<void> {
     if (this.locked) return
     this.locked = true
     const { query } = this.target
     await lockChain(query, this.chain)
     await limitStatements(query)
-    // Blocks that are written as final ones make the hot ones below them final: those are told of first.
+    // Final blocks make the hot blocks below them final. The changes of the hot blocks are logged first.
     if (this.isFinal) await settleHotBlocks(query, this.chain, LAST_HEIGHT)
   }
 
@@ -142,7 +148,7 @@ export class BatchWriter {
     this.total.problems += events.filter(({ problem }) => problem).length
   }
 
-  /** Writes an Attested without its record. A revocation has no content that could fail. */
+  /** Writes an Attested event without its record. A revocation has no content that could fail. */
   private async withhold(
     event: ChainEvent,
     bodies: ReadonlyMap<string, AttestationBody>,
@@ -172,14 +178,14 @@ export class BatchWriter {
   }
 }
 
-/** The rows of a table, if there are any. */
+/** Returns the rows of a table, encoded for COPY; an empty array if there are no rows. */
 function copied(table: string, rows: readonly object[]): Copied[] {
   if (rows.length === 0) return []
   const columns = Object.keys(rows[0]!)
   return [{ table, columns, texts: copyTexts(rows, columns) }]
 }
 
-/** Writes rows into the log. */
+/** Inserts rows into the event log. */
 export async function insertEvents(copy: Copy, rows: readonly EventRow[]): Promise<void> {
   if (rows.length === 0) return
   const columns = Object.keys(rows[0]!)
@@ -189,8 +195,8 @@ export async function insertEvents(copy: Copy, rows: readonly EventRow[]): Promi
 const PROBLEM_CHARACTERS = 300
 
 /**
- * Writes an Attested that gives no record: with its body if that can be stored, else without. Throws when
- * even that fails: then the content is not the cause.
+ * Inserts an Attested event without a record: with its body if Postgres accepts it, otherwise without. Throws
+ * if the insert without a body fails too, because then the content is not the cause.
  */
 export async function insertWithheld(
   query: Query,
@@ -211,18 +217,21 @@ export async function insertWithheld(
   throw failure!
 }
 
-/** The column `problem` of an event that is withheld. */
+/** Text of the column `problem` of a withheld event. */
 export function withheldProblem(reason: Error): string {
   return `it could not be stored: ${reason.message.slice(0, PROBLEM_CHARACTERS)}`
 }
 
-// Rows in the text format of COPY (PostgreSQL, "COPY"): less than half the work of an INSERT from JSON, for
-// Postgres and for this process.
+// Rows in the text format of COPY (PostgreSQL, "COPY"). It costs Postgres and this process less than half the
+// work of an INSERT from JSON.
 
-/** Characters of a text, roughly: a JavaScript string holds half a billion. */
+/**
+ * Approximate number of characters per text. The maximum length of a JavaScript string is about half a
+ * billion.
+ */
 const TEXT_LENGTH = 1_000_000
 
-/** Rows with these columns as texts of whole lines. */
+/** Encodes these columns of the rows as texts, each of which consists of whole lines. */
 export function copyTexts(rows: readonly object[], columns: readonly string[]): string[] {
   const texts: string[] = []
   let text = ''
@@ -240,7 +249,7 @@ export function copyTexts(rows: readonly object[], columns: readonly string[]): 
   return texts
 }
 
-/** A value as COPY reads it: text, numbers, booleans, times, bytes, lists of texts, and JSON. */
+/** Encodes a value for COPY: a text, number, boolean, time, byte string, list of texts, or JSON. */
 function valueText(value: unknown): string {
   if (typeof value === 'string') return escaped(value)
   if (value === null || value === undefined) return '\\N'
@@ -251,7 +260,7 @@ function valueText(value: unknown): string {
   return escaped(JSON.stringify(value))
 }
 
-/** An array of texts as Postgres reads it (PostgreSQL, "Array Input and Output Syntax"). */
+/** Encodes a list of texts as an array literal (PostgreSQL, "Array Input and Output Syntax"). */
 function listText(values: readonly string[]): string {
   return `{${values.map((value) => `"${value.replace(/["\\]/g, '\\$&')}"`).join()}}`
 }

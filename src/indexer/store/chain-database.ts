@@ -13,13 +13,13 @@ import type { Copy, Query } from './connection'
 import { chainState, insertHotBlock, noteFinal, rollBack, settleHotBlocks } from './hot'
 
 /**
- * The database that evm-processor writes a chain to: its blocks, and how far they are final. An update is one
- * transaction. The store of a handler is a BatchWriter.
+ * The database to which evm-processor writes the blocks of a chain and the position of the last final block.
+ * Each update is one transaction. Its handlers write through a BatchWriter.
  */
 export class ChainDatabase implements HotDatabase<BatchWriter> {
   readonly supportsHotBlocks = true
 
-  /** @param holding runs work in a transaction that only the holder of the chain's lease commits */
+  /** @param holding runs work in a transaction that commits only if this process holds the chain's lease */
   constructor(
     private readonly holding: <T>(work: (query: Query, copy: Copy) => Promise<T>) => Promise<T>,
     private readonly chain: Chain,
@@ -30,7 +30,7 @@ export class ChainDatabase implements HotDatabase<BatchWriter> {
     return this.holding((query) => chainState(query, this.chain))
   }
 
-  /** Writes final blocks, in place of the hot ones. */
+  /** Rolls back the hot blocks and writes final blocks instead. */
   transact(
     { prevHead, nextHead }: FinalTxInfo,
     write: (writer: BatchWriter) => Promise<void>,
@@ -45,7 +45,10 @@ export class ChainDatabase implements HotDatabase<BatchWriter> {
     })
   }
 
-  /** Replaces the blocks above `baseHead`, each that is not final by a writer of its own. */
+  /**
+   * Replaces the blocks above `baseHead`. One BatchWriter writes all final blocks, and another one each hot
+   * block.
+   */
   transactHot2(
     { baseHead, newBlocks, finalizedHead }: HotTxInfo,
     write: (writer: BatchWriter, from: number, to: number) => Promise<void>,
@@ -89,7 +92,7 @@ export class ChainDatabase implements HotDatabase<BatchWriter> {
   }
 }
 
-/** Throws unless the database holds this block where evm-processor expects it. */
+/** Throws an AssertionError unless the database holds this block where evm-processor expects it. */
 function assertSame(stored: HashAndHeight | undefined, expected: HashAndHeight): void {
   assert(
     stored?.height === expected.height && stored.hash === expected.hash,

@@ -4,34 +4,43 @@ import { Pool, type ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
 import type { Chain } from '../../chains'
 
-/** Runs one statement and answers its rows. */
+/** Executes one statement and returns its rows. */
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
 
-/** Writes rows, as `copyTexts` returns them, into columns of a table. Throws what Postgres refuses. */
+/**
+ * Writes rows, encoded by `copyTexts`, into columns of a table. Throws the error of Postgres if it rejects a
+ * row.
+ */
 export type Copy = (table: string, columns: readonly string[], texts: readonly string[]) => Promise<void>
 
-/** Runs work in a transaction: a Database, or one that requires a lease. */
+/** Runs work in transactions: a Database, or a wrapper that also requires the lease. */
 export interface Transactions {
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
 }
 
-/** Few: an embedded database has one session for all. */
+/**
+ * Maximum number of connections. It is low because all connections to an embedded database share one session.
+ */
 const MAX_CONNECTIONS = 2
 /**
- * Only the content of a write can make it take so long: it is then cancelled (57014, which isolate.ts counts
- * as an error of the content). Waiting for a lock ends before that (55P03, which it does not): another
- * process holds the table.
+ * Limits of each statement. Only the content of a write can make it exceed STATEMENT_SECONDS: Postgres then
+ * cancels it with 57014, which isolate.ts treats as an error of the content. A statement that waits for a
+ * lock fails earlier with 55P03, which isolate.ts does not treat so: another process holds the lock.
  */
 const STATEMENT_SECONDS = 30
 const LOCK_SECONDS = 10
 
-/** Connections. The batches have a Database of their own, and never wait for the audit or the lease. */
+/**
+ * A pool of connections. The batches have a Database of their own, so that they never wait for the audit or
+ * the lease.
+ */
 export class Database {
   private readonly pool: Pool
 
   /**
-   * @param onLost is told of connections that broke while idle; the pool replaces them
-   * @param onReadOnly is told when the server takes no writes any more: another one was promoted
+   * @param onLost called with the error of a connection that broke while idle; the pool replaces the
+   *   connection
+   * @param onReadOnly called when the server has become read-only because another server was promoted
    */
   constructor(
     url: string,
@@ -53,17 +62,17 @@ export class Database {
   }
 
   /**
-   * Runs `work` in a transaction: commits when it resolves, rolls back when it throws. From then on its query
-   * and its copy throw.
+   * Runs `work` in a transaction. Commits when `work` resolves and rolls back when it rejects. The functions
+   * passed to `work` throw once the transaction is over.
    */
   async transaction<T>(work: (query: Query, copy: Copy) => Promise<T>): Promise<T> {
     const client = await this.pool.connect()
-    // The pool does not listen to a client that is checked out; the query under way fails by itself.
+    // The pool does not handle errors of a client that is checked out. The running query rejects anyway.
     let lost: Error | undefined
     const onError = (error: Error) => (lost = error)
     client.on('error', onError)
     let isOver = false
-    // What `work` left under way would be committed by itself.
+    // A statement that `work` sends after the end would run, and commit, outside the transaction.
     const requireOpen = () => {
       if (isOver) throw new Error('this transaction is over')
     }
@@ -97,14 +106,14 @@ export class Database {
 }
 
 /**
- * Waits for the lock of a chain's rows and holds it until the transaction ends: batches, repairs and replays
- * write one at a time. The triggers of location_record take the same lock.
+ * Waits for the lock of a chain's rows and holds it until the transaction ends. It serializes batches,
+ * repairs and replays. The triggers of location_record take the same lock.
  */
 export async function lockChain(query: Query, chain: Chain): Promise<void> {
   await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`attestations of ${chain.slug}`])
 }
 
-/** Limits how long statements run and wait for locks, until the transaction ends. */
+/** Limits the duration of statements and of lock waits until the transaction ends. */
 export async function limitStatements(query: Query): Promise<void> {
   await query(
     `SELECT set_config('statement_timeout', '${STATEMENT_SECONDS}s', true),
@@ -112,7 +121,7 @@ export async function limitStatements(query: Query): Promise<void> {
   )
 }
 
-/** COPY over a connection. */
+/** Returns a function that runs COPY over this connection. */
 export function copyOver(client: ClientBase): Copy {
   return async (table, columns, texts) => {
     const names = columns.map((column) => `"${column}"`).join()

@@ -5,18 +5,18 @@ import { eventId, PROJECTED_TABLES, type ProjectedTable } from '../project'
 import { lockChain, type Database, type Query } from './connection'
 
 /**
- * The last final block of a chain's copy (chain_status) and the hot blocks above it, which a reorg may take
- * back (hot_block). What a hot block has inserted follows from the event log. hot_revocation has the rows
- * that it has revoked, as they were before.
+ * The last final block of a chain (chain_status) and the hot blocks above it, which a reorg may replace
+ * (hot_block). The event log shows which rows a hot block inserted. hot_revocation holds the earlier state of
+ * the rows that it revoked.
  */
 
-/** The greatest integer of Postgres, above every block number. */
+/** Maximum of Postgres's type integer, above every block number. */
 export const LAST_HEIGHT = 2 ** 31 - 1
 const LAST_LOG = 999_999
-/** The state before the first final block, as evm-processor knows it. */
+/** The state before the first final block, in the notation of evm-processor. */
 const NO_BLOCK: HashAndHeight = { height: -1, hash: '0x' }
 
-/** Returns the last final block, and the hot blocks in order. */
+/** Returns the last final block, and the hot blocks in ascending order. */
 export async function chainState(query: Query, chain: Chain): Promise<HotDatabaseState> {
   const [row] = await query<{ final: HashAndHeight | null; top: HashAndHeight[] | null }>(
     `SELECT (SELECT json_build_object('height', final_height, 'hash', final_hash) FROM chain_status
@@ -28,7 +28,7 @@ export async function chainState(query: Query, chain: Chain): Promise<HotDatabas
   return { ...(row!.final ?? NO_BLOCK), top: row!.top ?? [] }
 }
 
-/** Returns the last block that no reorg can take back; undefined before the first one. */
+/** Returns the last block that no reorg can replace; undefined before the first one. */
 export async function finalBlock(query: Query, chain: Chain): Promise<BlockRef | undefined> {
   const { height, hash } = await chainState(query, chain)
   return height >= 0 ? { height, hash } : undefined
@@ -46,7 +46,7 @@ export async function insertHotBlock(query: Query, chain: Chain, { height, hash 
   await query('INSERT INTO hot_block (chain, height, hash) VALUES ($1, $2, $3)', [chain.slug, height, hash])
 }
 
-/** Saves rows that a hot block is about to revoke, as `rollBack` restores them. */
+/** Saves rows that a hot block is about to revoke, so that `rollBack` can restore them. */
 export async function saveRevoked(
   query: Query,
   chain: Chain,
@@ -62,11 +62,12 @@ export async function saveRevoked(
   )
 }
 
-/** Takes back the hot blocks above `height`, and all that they wrote. */
+/** Removes the hot blocks above `height`, and undoes everything that they wrote. */
 export async function rollBack(query: Query, chain: Chain, height: number): Promise<void> {
   await lockChain(query, chain)
   const above = [chain.slug, eventId(chain.slug, height + 1, 0)]
-  // The triggers find the block of a revocation in the log: revocations first, the log last.
+  // Triggers look up the block of a revocation in the event log, so revocations are undone first and the log
+  // last.
   for (const table of PROJECTED_TABLES)
     await query(
       `UPDATE ${table} AS stored
@@ -87,8 +88,8 @@ export async function rollBack(query: Query, chain: Chain, height: number): Prom
 }
 
 /**
- * Ends the time in which a reorg may take back the hot blocks up to `height`, and logs what they did to
- * records as final changes, in the order of the chain (migration FinalChanges).
+ * Marks the hot blocks up to `height` as final, and logs their changes to records as final changes, in chain
+ * order (migration FinalChanges).
  */
 export async function settleHotBlocks(query: Query, chain: Chain, height: number): Promise<void> {
   const [blocks] = await query<{ from: number | null; to: number | null }>(
@@ -97,7 +98,8 @@ export async function settleHotBlocks(query: Query, chain: Chain, height: number
   )
   if (blocks?.from == null || blocks.to === null) return
   await lockChain(query, chain)
-  // The new revision holds replicas to these changes, and begins a new epoch after a failover.
+  // The new revision makes API instances wait until a replica has these changes, and starts a new epoch after
+  // a failover.
   await query(
     `WITH told AS (
        INSERT INTO record_change (chain, kind, uid, finality)
@@ -112,9 +114,9 @@ export async function settleHotBlocks(query: Query, chain: Chain, height: number
 }
 
 /**
- * Sets the last final block back to a block that the chain is known to have, or to none: the indexer then
- * reads on from there. Answers false, and changes nothing, where blocks above it are not final yet: they
- * follow the one that was final.
+ * Resets the last final block to an earlier block of the chain, or to none, from which the indexer then
+ * resumes. Returns false, and changes nothing, if the database holds hot blocks: they build on the current
+ * final block.
  */
 export function rewindFinal(database: Database, chain: Chain, block: BlockRef | undefined): Promise<boolean> {
   return database.transaction(async (query) => {

@@ -1,11 +1,17 @@
 /**
- * Every statement that the indexer and its commands send to Postgres. evm-processor writes to a ChainDatabase
- * (chain-database.ts). A BatchWriter (batch.ts) makes a batch rows of the log, records and answers. hot.ts
- * undoes the blocks that a reorg replaced, and logs changes that became final. replay.ts projects records and
- * answers again from the log and repairs the log. log.ts has the log's rows, status.ts the progress of a
- * chain's copy, schemas.ts the schemas that were found, attesters.ts the attesters whose answers are read,
- * writer.ts the process that may write, snapshot.ts the content of a snapshot, connection.ts connections,
- * COPY and locks.
+ * All statements that the indexer and its commands send to Postgres.
+ *
+ * - chain-database.ts: the database as evm-processor sees it.
+ * - batch.ts: writes a batch as rows of the event log, records and answers.
+ * - hot.ts: rolls back the blocks that a reorg replaced, and logs changes that became final.
+ * - replay.ts: projects records and answers again from the event log, and repairs the log.
+ * - log.ts: rows of the event log.
+ * - status.ts: progress of a chain's indexing and audit.
+ * - schemas.ts: location schemas that were found.
+ * - attesters.ts: attesters whose answers are indexed.
+ * - writer.ts: the process that may write.
+ * - snapshot.ts: content of a snapshot.
+ * - connection.ts: connections, COPY and locks.
  */
 export * from './attesters'
 export * from './batch'

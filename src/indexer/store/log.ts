@@ -6,9 +6,9 @@ import { attempt } from '../isolate'
 import { eventId, eventRow, type ChainEvent, type EventRow, type ProjectedTable } from '../project'
 import { limitStatements, lockChain, type Database, type Query } from './connection'
 
-/** Rows of the event log, and how rows are written. */
+/** Rows of the event log, and the statements that read and write them. */
 
-/** A stored event, as far as the audit compares it with the chain. */
+/** The fields of a stored event that the audit compares with the chain. */
 export type StoredEvent = Pick<
   EventRow,
   | 'id'
@@ -22,21 +22,21 @@ export type StoredEvent = Pick<
   | 'transaction_hash'
 >
 
-/** An attestation that could not be stored, and why. */
+/** An attestation that could not be stored, and the reason. */
 export interface Withheld {
   uid: string
   problem: string
-  /** Whether its body is in the log: else it is read from the chain before it can be replayed. */
+  /** True if its body is in the event log. Otherwise the body must be read from the chain before a replay. */
   hasBody: boolean
 }
 
-/** Whose events the log of a chain has: those of these schemas, and those of these attesters; lower-case. */
+/** Schemas and attesters whose events the event log contains; lower-case. */
 export interface Watched {
   schemas: readonly string[]
   attesters: readonly string[]
 }
 
-/** The event that a row of the log was made of. */
+/** Returns the event from which a row of the event log was made. */
 export function eventOf(row: EventRow): ChainEvent {
   return {
     kind: row.kind,
@@ -52,7 +52,7 @@ export function eventOf(row: EventRow): ChainEvent {
   }
 }
 
-/** The body of an Attested that has one: these fields are then not null. */
+/** Returns the body of an Attested row that has one, whose body columns are then not null. */
 export function bodyOf(row: EventRow): AttestationBody {
   return {
     uid: row.uid,
@@ -67,7 +67,7 @@ export function bodyOf(row: EventRow): AttestationBody {
   }
 }
 
-/** A row of the log that was written as JSON, as row_to_json writes it. */
+/** Parses a row of the event log from the text that row_to_json produces. */
 export function rowOf(text: string): EventRow {
   const row = JSON.parse(text) as Omit<EventRow, 'data' | 'block_timestamp'> & {
     data: string | null
@@ -75,19 +75,20 @@ export function rowOf(text: string): EventRow {
   }
   return {
     ...row,
-    // Up to 2^64-1, which JSON.parse would round. (Within a text the quotes are escaped.)
+    // An expiration time can be up to 2^64-1, which JSON.parse would round. The pattern matches no quoted
+    // text, in which quotes are escaped.
     expiration_time: /"expiration_time":(\d+)/.exec(text)?.[1] ?? null,
     data: row.data === null ? null : Buffer.from(row.data.slice(2), 'hex'),
     block_timestamp: new Date(row.block_timestamp),
   }
 }
 
-/** Inserts rows, given as a JSON array ($1) of objects whose keys are the columns. */
+/** SQL that inserts rows, passed as a JSON array ($1) of objects whose keys are the columns. */
 export function insertSql(table: 'attestation_event' | ProjectedTable): string {
   return `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`
 }
 
-/** The attestations of a chain that could not be stored. */
+/** Returns the attestations of a chain that could not be stored. */
 export function withheldAttestations(query: Query, chain: Chain): Promise<Withheld[]> {
   return query<Withheld>(
     `SELECT uid, problem, data IS NOT NULL AS "hasBody" FROM attestation_event
@@ -96,7 +97,10 @@ export function withheldAttestations(query: Query, chain: Chain): Promise<Withhe
   )
 }
 
-/** Final events of attestations whose body could not be stored, as their logs announced them. */
+/**
+ * Returns final events of attestations whose body could not be stored, with the fields that their logs
+ * contain.
+ */
 export async function bodilessEvents(query: Query, chain: Chain, finalHeight: number): Promise<ChainEvent[]> {
   const rows = await query<EventRow>(
     `SELECT * FROM attestation_event
@@ -106,14 +110,14 @@ export async function bodilessEvents(query: Query, chain: Chain, finalHeight: nu
   return rows.map(eventOf)
 }
 
-/** Whether the event lacks the body that it announces. */
+/** True if an Attested event has no body. */
 export function isBodiless({ kind, data }: EventRow): boolean {
   return kind === EventKind.ATTESTED && data === null
 }
 
 /**
- * Puts a body that was read again into the log, and answers whether it can be stored now. A replay then makes
- * its record.
+ * Stores a body that was read again in the event log. Returns true if Postgres accepted it: a replay then
+ * creates its record.
  */
 export function storeBody(
   database: Database,
@@ -136,7 +140,7 @@ export function storeBody(
   })
 }
 
-/** The stored events of these blocks, by id. */
+/** Returns the stored events of these blocks by id. */
 export async function storedEvents(
   query: Query,
   chain: Chain,
@@ -153,7 +157,7 @@ export async function storedEvents(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** The last block, up to this one, that the log has an event of. */
+/** Returns the highest block at or below this one of which the event log has an event. */
 export async function lastEventBlock(
   query: Query,
   chain: Chain,
@@ -167,7 +171,7 @@ export async function lastEventBlock(
   return row
 }
 
-/** How many attestations are in the log. */
+/** Returns the number of attestations in the event log. */
 export async function countUids(
   query: Query,
   chain: Chain,

@@ -28,47 +28,44 @@ import { bodyOf, eventOf, insertSql, isBodiless, type StoredEvent, type Watched 
 import { noteRepaired } from './status'
 
 /**
- * Records and answers made anew from the log, and repairs of the log, which replay the attestations
- * concerned.
+ * Replays of records and answers from the event log, and repairs of the log, which replay the affected
+ * attestations.
  */
 
-/** What a replay found: rows that did not follow from the log, and that a repair has corrected. */
+/** Result of a replay: rows that differ from the projection of the event log. A repair has corrected them. */
 export interface Replayed {
-  /** Attestations looked at. */
+  /** Number of attestations compared. */
   uids: number
   differing: { id: string; what: 'missing' | 'surplus' | 'different' }[]
-  /** UIDs with events that a reorg may still take back: left as they are. */
+  /** UIDs with events that a reorg may still replace. They are not compared. */
   notFinal: string[]
 }
 
-/** What the audit found wrong in the log. */
+/** Differences between the event log and the chain, found by the audit. */
 export interface LogRepair {
-  /** Final events of the chain, missing in the log or not, and the bodies that they announce. */
+  /** Final events of the chain, whether the event log has them or not, and the bodies that they announce. */
   events: readonly ChainEvent[]
   bodies: ReadonlyMap<string, AttestationBody>
-  /** Events that the chain's receipts disprove. */
+  /** Stored events that the chain's receipts disprove. */
   surplus: readonly StoredEvent[]
   finalHeight: number
 }
 
-/**
- * Columns that say when a record was written, which a replay writes anew, and those that a trigger fills from
- * geom.
- */
+/** Columns that a replay does not compare: write times, and columns that a trigger computes from geom. */
 const NOT_REPLAYED = ['created_at', 'updated_at', 'reach', 'map_x', 'map_y']
-/** Columns that a revocation changes, and nothing else. */
+/** The only columns that a revocation changes. */
 const REVOCATION = ['revoked', 'revocation_time']
 
-/** An attestation to be repaired has events in blocks that are not final: the repair has to wait. */
+/** An attestation to be repaired has events in blocks that are not final. The repair must wait. */
 export class NotFinalError extends Error {
   override readonly name = 'NotFinalError'
 }
 
 /**
- * Inserts final events that the log lacks, deletes those that the chain's receipts disprove, replays the
- * attestations concerned, and answers how many events it corrected. Throws a NotFinalError, with nothing
- * written, when one of them has an event in a block that may still be rolled back: the rollback would restore
- * the record's old state.
+ * Inserts final events that the event log lacks, deletes those that the chain's receipts disprove, and
+ * replays the affected attestations. Returns the number of corrected events. Throws a NotFinalError, without
+ * writing anything, if one of the attestations has an event in a hot block: a rollback of that block would
+ * restore the record's old state.
  */
 export function repairLog(database: Database, chain: Chain, repair: LogRepair): Promise<number> {
   const { events, bodies, surplus, finalHeight } = repair
@@ -89,7 +86,7 @@ export function repairLog(database: Database, chain: Chain, repair: LogRepair): 
   })
 }
 
-/** Inserts the events that the log lacks, and answers their ids. */
+/** Inserts the events that the event log lacks and returns their ids. */
 async function insertMissing(
   query: Query,
   copy: Copy,
@@ -117,8 +114,9 @@ async function insertMissing(
 }
 
 /**
- * Projects the next watched attestations after `after`, in order of UIDs, from the log alone, and compares
- * them with their records and answers; `repair` corrects those. Answers the last UID, undefined at the end.
+ * Projects the next page of watched attestations, in order of UIDs after `after`, from the event log alone,
+ * and compares the result with the stored records and answers. `repair` corrects them. Returns the last UID
+ * of the page; undefined at the end.
  */
 export function replayPage(
   database: Transactions,
@@ -145,7 +143,7 @@ export function replayPage(
   })
 }
 
-/** Projects these attestations again from the log, and corrects their records and answers. */
+/** Projects these attestations again from the event log, and corrects their records and answers. */
 export function replayAgain(
   database: Transactions,
   chain: Chain,
@@ -172,7 +170,7 @@ async function replayUids(
   const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
   const byUid = new Map<string, EventRow[]>(uids.filter((uid) => !notFinal.has(uid)).map((uid) => [uid, []]))
   for (const row of log) byUid.get(row.uid)?.push(row)
-  // By the first UID of each part that was replayed.
+  // Differences by the first UID of each replayed part.
   const found = new Map<string, Replayed['differing']>()
   await isolate(
     query,
@@ -188,7 +186,7 @@ async function replayUids(
   return { uids: uids.length, differing: [...found.values()].flat(), notFinal: [...notFinal] }
 }
 
-/** Projects these attestations' events anew and compares; `repair` corrects what differs. */
+/** Projects the events of these attestations again and compares the rows. `repair` corrects differences. */
 async function replayPart(
   query: Query,
   chain: Chain,
@@ -196,7 +194,7 @@ async function replayPart(
   uids: readonly string[],
   repair: boolean,
 ): Promise<Replayed['differing']> {
-  // An attestation whose body could not be stored gives no record until its body is read again.
+  // An attestation whose body could not be stored produces no record until its body is read again.
   const events = logs.filter((log) => !log.some(isBodiless)).flat()
   const projected = projectContent(chain, events)
   const ids = uids.map((uid) => recordId(chain.slug, uid))
@@ -213,13 +211,13 @@ async function replayPart(
   return found
 }
 
-/** The column of PostGIS, whose JSON is not exact: it is compared as bytes. */
+/** SQL for a row's PostGIS column. It is compared as bytes because its JSON is not exact. */
 const SHAPES: Readonly<Record<ProjectedTable, (row: string) => string>> = {
   location_record: (row) => `${row}.geom::bytea`,
   answer: () => 'NULL',
 }
 
-/** Compares the rows of a table that have these ids with those that should be there. */
+/** Compares the rows of a table that have these ids with the expected rows. */
 async function replayTable(
   query: Query,
   table: ProjectedTable,
@@ -247,7 +245,7 @@ async function replayTable(
     await query(`DELETE FROM ${table} WHERE id = ANY($1)`, [[...changed]])
     await query(insertSql(table), [JSON.stringify(rows.filter(({ id }) => changed.has(id)))])
   }
-  // Whoever follows the records is told of the revocation, not of the record once more.
+  // An UPDATE notifies followers of the records of a revocation, not of a new record.
   if (revocations.size)
     await query(
       `UPDATE ${table} AS stored
@@ -258,7 +256,7 @@ async function replayTable(
   return found
 }
 
-/** An attestation that cannot be stored, still or now: it has no row, and its event says why. */
+/** Withholds an attestation that cannot be stored: deletes its rows and stores the reason in its event. */
 async function replayWithheld(
   query: Query,
   chain: Chain,
@@ -284,7 +282,7 @@ async function replayWithheld(
     : []
 }
 
-/** Throws a ContentError: a projection fails only by its content. */
+/** Throws a ContentError if the projection fails: only the content can be the cause. */
 function projectContent(chain: Chain, rows: readonly EventRow[]): Projection {
   try {
     return project(

@@ -1,25 +1,28 @@
 import type { Chain } from '../../chains'
 import { lockChain, type Database, type Query } from './connection'
 
-/** Location schemas that were found in a chain's SchemaRegistry: the table location_schema. */
+/** Location schemas found in a chain's SchemaRegistry: the table location_schema. */
 
-/** A registered schema, hex lower-case: `fields` is its text, whose hash with the other two is its UID. */
+/**
+ * A registered schema, hex in lower case. `fields` is its text; the UID is the hash of text, resolver and
+ * revocability.
+ */
 export interface FoundSchema {
   uid: string
   fields: string
   resolver: string
   revocable: boolean
-  /** Account that registered it, lower-case; null if a database of an older version did not note it. */
+  /** Account that registered it, lower-case; null if an older version stored the schema without it. */
   registerer: string | null
-  /** The block that registered it. */
+  /** Number of the block that registered it. */
   block: number
-  /** Whether its attestations are read. */
+  /** True if its attestations are indexed. */
   watched: boolean
-  /** Attestations in blocks below this are found by the audit, as the schema was not known before. */
+  /** First block that was indexed with this schema. The audit finds its attestations in earlier blocks. */
   readFrom: number
 }
 
-/** All of a chain, in the order of their registration. */
+/** Returns all found schemas of a chain in the order of their registration. */
 export function foundSchemas(query: Query, chain: Chain): Promise<FoundSchema[]> {
   return query<FoundSchema>(
     `SELECT uid, fields, resolver, revocable, registerer, block_number AS block, watched, read_from AS "readFrom"
@@ -28,10 +31,10 @@ export function foundSchemas(query: Query, chain: Chain): Promise<FoundSchema[]>
   )
 }
 
-/** Records of a schema that are looked through for its attesters. */
+/** Maximum number of records per schema that are searched for attesters. */
 const USES_READ = 1_000
 
-/** Attesters of the records of each of these schemas, at most `most`, among its first records. */
+/** Returns up to `most` attesters for each of these schemas, found among its first records. */
 export function schemaUses(
   query: Query,
   chain: Chain,
@@ -47,8 +50,8 @@ export function schemaUses(
 }
 
 /**
- * Notes which of the found schemas are watched from now on, and answers those that were not before: the
- * blocks of the chain's copy were read without them, so their attestations there are the audit's to find.
+ * Stores which of the found schemas are watched from now on, and returns those that were not watched before.
+ * Blocks indexed so far were read without them, so the audit must find their attestations there.
  */
 export function noteWatched(
   query: Query,
@@ -81,10 +84,10 @@ export async function insertSchemas(
 }
 
 /**
- * Stores schemas that were found, and those that `left` for them, and answers the former with `readFrom`.
- * `isIndexer`: this process reads them from now on. Blocks of its copy that come after a registration were
- * read without the schema: the audit reads and proves them again. What another process finds, the indexer
- * takes in at its next start, as a new schema.
+ * Stores schemas that were found, and the schemas that `left` to make room for them. Returns the found ones
+ * with `readFrom`. `isIndexer`: this process indexes the schemas from now on. Blocks already indexed after a
+ * registration were read without the schema, so the audit reads and proves them again. Schemas that another
+ * process finds are new to the indexer at its next start.
  */
 export function storeSchemas(
   database: Database,
@@ -114,7 +117,7 @@ export function storeSchemas(
     const watched = schemas.filter((schema) => schema.watched)
     const late = watched.filter(({ block }) => block <= copied).map(({ block }) => block)
     const kept = late.length ? `* int8multirange(int8range(NULL, ${Math.min(...late)}))` : ''
-    // A schema that left is new again if it ever comes back: the audit then reads its history.
+    // A schema that left counts as new if it returns: the audit then reads its history.
     await query(
       `UPDATE chain_status SET reread = reread ${kept}, proven = proven ${kept},
          schemas = ARRAY(SELECT uid FROM unnest(schemas || $2::text[]) AS uid WHERE uid <> ALL($3))

@@ -4,24 +4,26 @@ import { eventId, READING } from '../project'
 import { insertSql } from './log'
 import { finalBlock } from './hot'
 
-/** What a snapshot reads from a database, and a restore writes into an empty one (../snapshot.ts). */
+/**
+ * Statements that read a snapshot from a database, and restore one into an empty database (../snapshot.ts).
+ */
 
-/** Characters of the events that one statement reads. */
+/** Target number of characters of events per statement, and the first and the largest number of events. */
 const PAGE_CHARACTERS = 8_000_000
 const PAGE_FIRST = 100
 const PAGE_MOST = 2_000
 
-/** Where a chain's copy ends, of a snapshot: all before it is final. */
+/** Position of a chain in a snapshot: the last final block. */
 export interface SnapshotPosition {
   finalHeight: number
   finalHash: string
-  /** The schemas that the copy holds (noteSchemas). */
+  /** Schemas and attesters whose events the database holds (noteSchemas). */
   schemas: string[]
-  /** The epoch of the chain's records, ISO 8601 with microseconds; null where it has none. */
+  /** Epoch of the chain's records, ISO 8601 with microseconds; null if it has none. */
   epoch: string | null
 }
 
-/** Runs `work` in one transaction that sees one moment of the database, and writes nothing. */
+/** Runs `work` in a read-only transaction that sees one consistent state of the database. */
 export function atOneMoment<T>(database: Database, work: (query: Query) => Promise<T>): Promise<T> {
   return database.transaction(async (query) => {
     await query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
@@ -29,13 +31,13 @@ export function atOneMoment<T>(database: Database, work: (query: Query) => Promi
   })
 }
 
-/** The names of the migrations that made the tables, in their order. */
+/** Returns the names of the applied migrations in order. */
 export async function migrationsOf(query: Query): Promise<string[]> {
   const rows = await query<{ name: string }>('SELECT name FROM migrations ORDER BY timestamp')
   return rows.map(({ name }) => name)
 }
 
-/** Undefined before the first final block. */
+/** Returns the position of a chain's snapshot; undefined before the first final block. */
 export async function snapshotPosition(query: Query, chain: Chain): Promise<SnapshotPosition | undefined> {
   const final = await finalBlock(query, chain)
   if (!final) return undefined
@@ -47,7 +49,7 @@ export async function snapshotPosition(query: Query, chain: Chain): Promise<Snap
   return { finalHeight: final.height, finalHash: final.hash, schemas: row!.schemas ?? [], epoch: row!.epoch }
 }
 
-/** The final events of a chain as JSON texts, in the order of the chain: page by page. */
+/** Yields pages of the chain's final events as JSON texts, in chain order. */
 export async function* eventTexts(query: Query, chain: Chain, finalHeight: number): AsyncGenerator<string[]> {
   let [after, size] = [`${chain.slug}-`, PAGE_FIRST]
   const last = eventId(chain.slug, finalHeight, 999_999)
@@ -65,7 +67,7 @@ export async function* eventTexts(query: Query, chain: Chain, finalHeight: numbe
   }
 }
 
-/** What a database already holds, in words; undefined where it is empty, and no indexer writes to it. */
+/** Describes the existing content of a database; undefined if it is empty and no indexer writes to it. */
 export async function contentOf(query: Query, chains: readonly Chain[]): Promise<string | undefined> {
   for (const table of [
     ...['attestation_event', 'location_record', 'location_schema'],
@@ -80,7 +82,7 @@ export async function contentOf(query: Query, chains: readonly Chain[]): Promise
   return writer && `an indexer of ${writer.chain} is running`
 }
 
-/** How many events of a chain the log has. */
+/** Returns the number of a chain's events in the event log. */
 export async function countEvents(query: Query, { slug }: Chain): Promise<number> {
   const [row] = await query<{ count: number }>(
     'SELECT count(*)::int AS count FROM attestation_event WHERE chain = $1',
@@ -89,14 +91,14 @@ export async function countEvents(query: Query, { slug }: Chain): Promise<number
   return row!.count
 }
 
-/** Writes events, as eventTexts gave them, and nothing that follows from them. */
+/** Inserts events, as `eventTexts` yields them, without projecting them. */
 export async function insertEventTexts(query: Query, texts: readonly string[]): Promise<void> {
   await query(insertSql('attestation_event'), [`[${texts.join()}]`])
 }
 
-/** Sets where a chain's indexer goes on. Nothing counts as audited. */
+/** Sets the block after which a chain's indexer resumes. No block counts as audited. */
 export async function endRestore(query: Query, chain: Chain, position: SnapshotPosition): Promise<void> {
-  // The time of the last block is not known: that of the last event is earlier.
+  // The time of the last block is unknown. The time of the last event is a lower bound.
   await query(
     `INSERT INTO chain_status (chain, schemas, final_height, final_hash, indexed_height, indexed_hash, reading, indexed_timestamp)
      VALUES ($1, $2, $3, $4, $3, $4, $5, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
@@ -104,7 +106,8 @@ export async function endRestore(query: Query, chain: Chain, position: SnapshotP
        indexed_hash = excluded.indexed_hash, reading = excluded.reading, agreed_at = NULL, indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
     [chain.slug, position.schemas, position.finalHeight, position.finalHash, READING],
   )
-  // Above that of the snapshot, whatever this server's clock says: no ETag and no position comes twice.
+  // The epoch exceeds that of the snapshot, whatever this server's clock shows, so that no ETag and no
+  // position repeats.
   await query(
     `UPDATE record_state SET since = greatest(clock_timestamp(), $2::timestamptz + interval '1 millisecond')
      WHERE chain = $1`,

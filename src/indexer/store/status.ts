@@ -3,18 +3,18 @@ import type { Chain } from '../../chains'
 import { READING } from '../project'
 import type { Query } from './connection'
 
-/** How far a chain's copy goes and is checked: the table chain_status. */
+/** Progress of a chain's indexing and audit: the table chain_status. */
 
-/** Blocks, both ends included. */
+/** Range of blocks, both ends included. */
 interface Range {
   from: number
   to: number
 }
 
-/** One statement that deletes so many takes some hundred milliseconds. */
+/** Maximum number of rows that one statement deletes, which takes a few hundred milliseconds. */
 export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
 
-/** The version of the projection by which all records of a chain were made; 0 if that is not known. */
+/** Returns the version of the projection that produced all records of a chain; 0 if it is unknown. */
 export async function readingOf(query: Query, chain: Chain): Promise<number> {
   const [status] = await query<{ reading: number }>('SELECT reading FROM chain_status WHERE chain = $1', [
     chain.slug,
@@ -22,7 +22,7 @@ export async function readingOf(query: Query, chain: Chain): Promise<number> {
   return status?.reading ?? 0
 }
 
-/** Notes that all records of a chain are those of this version. */
+/** Stores that the current version of the projection produced all records of a chain. */
 export async function noteReading(query: Query, chain: Chain): Promise<void> {
   await query(
     `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)
@@ -31,18 +31,21 @@ export async function noteReading(query: Query, chain: Chain): Promise<void> {
   )
 }
 
-/** The last block of a batch. */
+/** Last block of a batch. */
 export interface IndexedBlock {
   readonly height: number
   readonly hash: string
-  /** Unix milliseconds */
+  /** Time of the block in Unix milliseconds. */
   readonly timestamp: number
-  /** Milliseconds since a look at the head began that found this block on the chain; Infinity if none has. */
+  /**
+   * Milliseconds since the start of the last poll of the head that found this block on the chain; Infinity if
+   * none has.
+   */
   readonly agreementAgeMs: number
 }
 
 /**
- * Notes the last block of a batch. It is the head as well where the last look at the head has named an older
+ * Stores the last block of a batch. It also becomes the head if the last poll of the head reported an older
  * block.
  */
 export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock): Promise<void> {
@@ -62,8 +65,7 @@ export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock
 }
 
 /**
- * The last block that the database holds, final or not, and the time of the database's clock, in
- * milliseconds.
+ * Returns the last block in the database, final or not, and the time of the database's clock in milliseconds.
  */
 export async function indexedTip(
   query: Query,
@@ -79,9 +81,9 @@ export async function indexedTip(
 }
 
 /**
- * Notes the chain's head as an endpoint has named it. Ages become times of the database's clock before the
- * row is locked: waiting for it makes nothing younger. A batch that was written since may end with a newer
- * block than the endpoint has named.
+ * Stores the chain's head as an endpoint reported it. Ages are converted to times of the database's clock
+ * before the row is locked, so that a wait for the lock does not make them appear more recent. A batch
+ * written in the meantime may end with a newer block than the endpoint reported.
  */
 export async function noteHead(query: Query, chain: Chain, note: HeadReport): Promise<void> {
   await query(
@@ -119,9 +121,7 @@ function secondsAgo(milliseconds: number): number | null {
   return milliseconds === Infinity ? null : milliseconds / 1000
 }
 
-/**
- * Whether the indexer has caught up with the head, as of its last look; false while history is being read.
- */
+/** True if the indexer had caught up with the head at its last poll; false while it reads history. */
 export async function followsHead(query: Query, chain: Chain): Promise<boolean> {
   const [status] = await query<{ follows: boolean | null }>(
     'SELECT indexed_height >= head_height - $2::int AS follows FROM chain_status WHERE chain = $1',
@@ -131,9 +131,10 @@ export async function followsHead(query: Query, chain: Chain): Promise<boolean> 
 }
 
 /**
- * Notes what is watched from now on (Registry.watched) and answers what is new. Its history is not in the log
- * yet: the audit then reads all blocks again. Rows from when it was watched before may be those of an older
- * version: all are replayed. `fresh`: nothing is indexed yet, so nothing is new.
+ * Stores what is watched from now on (Registry.watched) and returns the new items. Their history is not in
+ * the event log yet, so the audit reads all blocks again. Rows from an earlier period in which they were
+ * watched may come from an older version, so all records are replayed. `fresh`: nothing is indexed yet, so no
+ * item counts as new.
  */
 export async function noteSchemas(
   query: Query,
@@ -155,8 +156,8 @@ export async function noteSchemas(
 }
 
 /**
- * Spends calls of the audit's budget, which grows by `perSecond` each second up to a day's worth. Answers
- * what is left, which may be negative.
+ * Spends calls of the audit's budget, which grows by `perSecond` each second, up to the calls of one day.
+ * Returns the remaining calls, which may be negative.
  */
 export async function spendAuditCalls(
   query: Query,
@@ -177,8 +178,8 @@ export async function spendAuditCalls(
 }
 
 /**
- * Blocks up to the last final one that are neither read twice (`reread`) nor proven, or that are not proven
- * (`proven`), in order, without those that are postponed.
+ * Returns ranges of blocks up to the last final one in ascending order, without postponed ones. `reread`:
+ * blocks that are neither reread nor proven. `proven`: blocks that are not proven.
  */
 export async function unaudited(
   query: Query,
@@ -200,8 +201,8 @@ export async function unaudited(
 }
 
 /**
- * Notes that the blocks of a range were read twice, or proven, except those of `but`, by a process that
- * watched all this. Answers false, and notes nothing, where the chain's indexer watches more by now.
+ * Stores that the blocks of a range, except those of `but`, were reread or proven with this list of watched
+ * schemas and attesters. Returns false, and stores nothing, if the chain's indexer watches more by now.
  */
 export async function noteAudited(
   query: Query,
@@ -212,7 +213,7 @@ export async function noteAudited(
   but: readonly number[] = [],
 ): Promise<boolean> {
   const less = multirange(but.map((block) => ({ from: block, to: block })))
-  // The condition is of the row as it is once it is locked.
+  // The condition applies to the row as it is once it is locked.
   const noted = await query(
     `INSERT INTO chain_status (chain, ${what}) VALUES ($1, $2::int8multirange - $3::int8multirange)
      ON CONFLICT (chain) DO UPDATE SET ${what} = chain_status.${what} + excluded.${what}
@@ -223,12 +224,12 @@ export async function noteAudited(
   return noted.length > 0
 }
 
-/** Notes how many blocks cannot be proven as of now. */
+/** Stores the number of blocks that cannot be proven at present. */
 export async function noteUnproven(query: Query, chain: Chain, blocks: number): Promise<void> {
   await query('UPDATE chain_status SET unproven_blocks = $2 WHERE chain = $1', [chain.slug, blocks])
 }
 
-/** Counts events that the audit has corrected. */
+/** Adds to the number of events that the audit has corrected. */
 export async function noteRepaired(query: Query, chain: Chain, count: number): Promise<void> {
   await query('UPDATE chain_status SET repaired_events = repaired_events + $2 WHERE chain = $1', [
     chain.slug,
@@ -236,17 +237,17 @@ export async function noteRepaired(query: Query, chain: Chain, count: number): P
   ])
 }
 
-/** As Postgres writes an int8multirange. */
+/** Formats ranges as a Postgres int8multirange. */
 function multirange(ranges: readonly Range[]): string {
   return `{${ranges.map(({ from, to }) => `[${from},${to}]`).join()}}`
 }
 
 /**
- * Deletes changes of the chain's records that are older than so many days, at most the first 10,000, and
- * answers how many. The API tells a reader that has not read so far to start anew.
+ * Deletes changes of the chain's records that are older than this many days, at most 10,000, and returns
+ * their number. The API tells a client that has not read as far as the deleted changes to restart.
  */
 export async function forgetChanges(query: Query, chain: Chain, days: number): Promise<number> {
-  // In order of ids: it reads no more rows than it deletes, except the first that stays.
+  // Scans in order of ids, so that it reads only the rows that it deletes and the first row that remains.
   const [forgotten] = await query<{ count: number }>(
     `WITH oldest AS (
        SELECT id, changed_at FROM record_change WHERE chain = $1 ORDER BY id LIMIT ${CHANGES_FORGOTTEN_AT_ONCE}

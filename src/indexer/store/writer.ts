@@ -3,22 +3,27 @@ import type { Chain } from '../../chains'
 import type { Database, Query } from './connection'
 
 /**
- * The table chain_writer: which process may write a chain's rows (lease.ts). The last part of a writer's name
- * is its version of the projection; versions before 2 name none.
+ * The table chain_writer: the process that may write a chain's rows (lease.ts). A writer's name ends with its
+ * version of the projection. Names written by versions before 2 lack it.
  */
 const versionOf = (writer: string) => writer.slice(writer.lastIndexOf('/'))
 
-/** The name of a writer's session while it writes, as pg_stat_activity shows it; Postgres takes 63 bytes. */
+/**
+ * Name of a writer's session while it writes, as shown by pg_stat_activity. It contains a hash of the writer
+ * because Postgres truncates names to 63 bytes.
+ */
 function sessionName(chain: Chain, writer: string): string {
   return `indexer of ${chain.slug} ${createHash('sha256').update(writer).digest('hex').slice(0, 16)}`
 }
 
 /**
- * Makes this process the writer of a chain and answers undefined, unless another one is: then answers that
- * one. After a writer with another version of the projection, all records count as made by an older one.
- * A writer is replaced when its lease has run out, or when `isGone` says that its process has ended. The
- * session in which it may still be writing is ended: a process that was frozen, or whose machine was cut off,
- * keeps the locks of its transaction else.
+ * Makes this process the writer of a chain and returns undefined; returns the name of the current writer if
+ * there is one.
+ *
+ * A writer is replaced if its lease has expired or `isGone` reports that its process has ended. The session
+ * in which the old writer may still be writing is terminated: otherwise a process that is frozen or
+ * disconnected keeps the locks of its transaction. After a writer with another version of the projection, all
+ * records count as produced by an older version.
  */
 export async function takeWriter(
   database: Database,
@@ -38,7 +43,7 @@ export async function takeWriter(
     `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`,
     [chain.slug],
   )
-  // Without a lock first: waiting for the row's lock keeps the writer from renewing its lease.
+  // Reads without a lock first: a wait for the row's lock would keep the writer from renewing its lease.
   const { last, other } = await find(database.query, '')
   if (other !== undefined) return other
   await database.query(
@@ -54,7 +59,7 @@ export async function takeWriter(
         'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
         [chain.slug, writer, seconds],
       )
-      // Before the first writer there is at most a snapshot, whose records are projected by `restore`.
+      // Before the first writer there is at most a snapshot, whose records `restore` projects.
       if (replaced && versionOf(replaced) !== versionOf(writer))
         await query('UPDATE chain_status SET reading = 0 WHERE chain = $1', [chain.slug])
     }
@@ -62,7 +67,9 @@ export async function takeWriter(
   })
 }
 
-/** Whether this process is still the writer; if so, its lease then ends in so many seconds. */
+/**
+ * Returns true if this process is still the writer, and then extends its lease to this many seconds from now.
+ */
 export async function renewWriter(
   query: Query,
   chain: Chain,
@@ -78,8 +85,8 @@ export async function renewWriter(
 }
 
 /**
- * Whether this process is the writer; if so, it remains it until the transaction ends: the lock lets renewals
- * pass, but no other writer. The session bears the writer's name as long.
+ * Returns true if this process is the writer, and then keeps it the writer until the transaction ends: the
+ * lock permits renewals, but no other writer. Until then, the session has the writer's name.
  */
 export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
   const held = await query(
@@ -90,7 +97,7 @@ export async function holdWriter(query: Query, chain: Chain, writer: string): Pr
   return held.length > 0
 }
 
-/** Ends this process's lease now. */
+/** Ends this process's lease immediately. */
 export async function releaseWriter(query: Query, chain: Chain, writer: string): Promise<void> {
   await query(`UPDATE chain_writer SET until = '-infinity' WHERE chain = $1 AND writer = $2`, [
     chain.slug,
