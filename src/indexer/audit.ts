@@ -10,60 +10,68 @@ import {
   type Reread,
 } from './range-auditor'
 
-/** The result of proving some blocks. */
+/** Result of proving some blocks. */
 export interface Findings {
-  /** The last block that was audited. */
+  /** Last block that was audited. */
   to: number
-  /** Events of the watched schemas that the chain has there. */
+  /** Number of events of the watched schemas and attesters in these blocks on the chain. */
   events: number
-  /** Events that were added to the log or removed from it. */
+  /** Number of events that were inserted into the event log or deleted from it. */
   repaired: number
-  /** Blocks that were compared, but whose header or receipts have no form known here. */
+  /** Number of blocks that were compared, but whose header or receipts have an unknown form. */
   unproven: number
-  /** Those of them whose receipts are false in a known form: an endpoint lies. */
+  /** Number of the unproven blocks whose receipts have a known form but another root: an endpoint lies. */
   contradicted: number
-  /** JSON-RPC calls made. */
+  /** Number of JSON-RPC calls made. */
   calls: number
 }
 
-/** Blocks proven at a time. */
+/** Maximum number of blocks proven in one step. */
 const BLOCKS_AT_ONCE = 100
-/** New final blocks are read again only in ranges this long: proofs come first and make it needless. */
+/**
+ * Minimum number of new final blocks in a range that is reread. Proofs come first, and blocks that they cover
+ * need no rereading.
+ */
 const REREAD_AT_LEAST = 2_000
-/** JSON-RPC calls of rereading between two looks at the budget. */
+/** Number of JSON-RPC calls for rereading after which the audit checks its budget again. */
 const READS_AT_ONCE = 100
 const IDLE_MS = 5_000
-/** How often it looks for new attesters of answers. */
+/** Milliseconds between two checks for new attesters of answers. */
 const LOOK_MS = 1_000
-/** Saved calls are spent at this rate per second. */
+/** Maximum number of saved calls that are spent per second. */
 const HIGHEST_RATE = 20
 const DAY_SECONDS = 86_400
-/** The share of a day's calls that is kept for new and failed blocks; the rest goes to old history. */
+/** Share of a day's calls that is reserved for new and failed blocks. Old history gets the rest. */
 const KEPT_SHARE = 0.5
-/** Calls beyond the budget for blocks in doubt, which cannot wait. */
+/** Number of calls by which blocks in doubt, which cannot wait, may exceed the budget. */
 const RESERVE = 2_000
-/** A block is new when it is at most this far below the last final block. */
+/** Maximum distance of a new block from the last final block, in blocks. */
 const NEW_BLOCKS = 5_000
-/** Blocks of a failed range that are tried first. */
+/** Number of blocks of a failed range that are retried first. */
 const PROBED_BLOCKS = 10
-/** After this many failed proofs in a row only failed ranges are tried. */
+/** Number of consecutive failed proofs after which only failed ranges are retried. */
 const MOST_FAILED_IN_ROW = 3
 
 /**
- * Compares the event log with the chain, continuously: a node may leave logs out of an answer unnoticed
- * (docs/spec/trust.md 6). It does so twice. All of history is read again by wide filtered eth_getLogs, from
- * the least preferred endpoint. And blocks are proven, the newest first: the bloom filter of a header shows
- * that the block has nothing of ours, or its receipts, which must hash to the header's receiptsRoot, show
- * exactly what it has. Blocks that were proven at the head cost no call. Other proofs have a budget of calls
- * per day, of which a part is kept for new blocks.
+ * Continuously compares the event log with the chain, because a node can omit logs from a response unnoticed
+ * (docs/spec/trust.md 6). Two methods complement each other:
+ *
+ * - Rereading: all history is read again by eth_getLogs with wide ranges and filters, from the least
+ *   preferred endpoint.
+ * - Proofs, newest blocks first: the bloom filter of a header shows that the block has no log of a watched
+ *   schema or attester. Otherwise the receipts, which must hash to the header's receiptsRoot, show exactly
+ *   which logs it has.
+ *
+ * Blocks that were proven at the head cost no call. Other proofs have a daily budget of calls, part of which
+ * is reserved for new blocks.
  */
 export class Auditor {
   private readonly ranges: RangeAuditor
   private failures = 0
-  /** Failed proofs that asked a node, since the last one that succeeded. */
+  /** Number of consecutive failed proofs that made calls. */
   private failedInRow = 0
   private readonly postponed: PostponedRanges
-  /** The rest of a range whose rereading the budget has interrupted. */
+  /** The rest of a range whose rereading stopped because the budget was spent. */
   private rereading: BlockRange | undefined
 
   constructor(private readonly options: AuditOptions) {
@@ -74,15 +82,15 @@ export class Auditor {
   }
 
   /**
-   * Audits what becomes final, until the signal aborts. `callsPerSecond` is an average; 0 means no proofs.
-   * Never throws.
+   * Audits final blocks until the signal aborts. `callsPerSecond` is an average; 0 disables proofs. Never
+   * throws.
    */
   follow(callsPerSecond: number, signal?: AbortSignal): Promise<void> {
     let next = 0
     return repeat(
       signal,
       async () => {
-        // Between two steps: what is under way reads without them.
+        // Attesters are added between two steps, because a running step has read blocks without them.
         await this.options.registry.takeNoted()
         if (performance.now() < next) return LOOK_MS
         const pauseMs = await this.step(callsPerSecond)
@@ -94,7 +102,7 @@ export class Auditor {
     )
   }
 
-  /** Proves at most 100 blocks; as RangeAuditor.prove. */
+  /** Proves at most 100 blocks, like `RangeAuditor.prove()`, and postpones those that it cannot prove. */
   async prove(from: number, end: number, head?: HeadReader): Promise<Findings> {
     const { chain, database, log } = this.options
     const range = { from, to: Math.min(end, from + BLOCKS_AT_ONCE - 1) }
@@ -110,26 +118,29 @@ export class Auditor {
     return { ...proof, to: range.to, unproven: unproven.length, contradicted: contradicted.size }
   }
 
-  /** Reads the logs of these blocks again; as RangeAuditor.reread. */
+  /** Reads the logs of these blocks again, like `RangeAuditor.reread()`. */
   reread(range: BlockRange, progress: (blocksDone: number) => void): Promise<Reread> {
     return this.ranges.reread(range, progress)
   }
 
-  /** Does the next piece of work. Returns the pause after it, in milliseconds. */
+  /** Executes the next step of the audit. Returns the pause after it in milliseconds. */
   private async step(callsPerSecond: number): Promise<number> {
     const { chain, database } = this.options
     const final = await finalBlock(database.query, chain)
-    // History comes first: to read it twice at a time would slow both.
+    // History is indexed first, because indexing and rereading it at the same time would slow both.
     if (!final || !(await followsHead(database.query, chain))) return IDLE_MS
     const proofs = callsPerSecond > 0 ? await this.proveNext(final, callsPerSecond) : undefined
     return proofs ?? (await this.rereadNext(final.height, callsPerSecond)) ?? IDLE_MS
   }
 
-  /** Proves the newest unproven blocks; undefined when there are none, or no calls for them. */
+  /**
+   * Proves the newest unproven blocks and returns the pause in milliseconds; undefined if there are none, or
+   * no calls left for them.
+   */
   private async proveNext(final: BlockRef, callsPerSecond: number): Promise<number | undefined> {
     const { chain, database, head } = this.options
     const gaps = await unaudited(database.query, chain, 'proven', final.height, this.postponed.waiting())
-    // The chain that the head reader follows must be the one in the database.
+    // The head reader must follow the same chain as the database.
     const trusted = head?.known(final.height)?.header.hash === final.hash ? head : undefined
     for (const gap of gaps.reverse()) {
       const next = this.nextRange(gap, trusted)
@@ -142,22 +153,22 @@ export class Auditor {
     return undefined
   }
 
-  /** The part of a gap that is proven next, from its end on. */
+  /** Returns the next part of a gap to be proven, at the end of the gap. */
   private nextRange(gap: BlockRange, trusted: HeadReader | undefined) {
     const from = Math.max(gap.from, gap.to - BLOCKS_AT_ONCE + 1)
     let known = gap.to
     while (known >= from && trusted?.known(known)?.evidence === 'proven') known--
-    // First the blocks that cost no call.
+    // Blocks that cost no call come first.
     const isFree = known < gap.to
     const range = { from: isFree ? known + 1 : from, to: gap.to }
     const before = this.postponed.overlapping(range)
     const failed = before?.failed ? before : undefined
-    // A node that has lied is asked for a few blocks only until they are proven.
+    // After a node has lied, only a few blocks are requested until they are proven.
     if (failed) range.from = Math.max(range.from, range.to - PROBED_BLOCKS + 1)
     return { range, isFree, failed }
   }
 
-  /** How many calls must be left for a proof to begin; -Infinity: it begins in any case. */
+  /** Returns the number of calls that must be left for a proof to begin; -Infinity if it needs none. */
   private callsNeeded(
     { range, isFree, failed }: ReturnType<Auditor['nextRange']>,
     finalHeight: number,
@@ -166,8 +177,8 @@ export class Auditor {
   ): number {
     if (isFree || failed) return -Infinity
     const day = callsPerSecond * DAY_SECONDS
-    // Blocks that the head reader has read but could not prove cannot wait until calls are saved. Old history
-    // is proven only from what is saved beyond the kept part.
+    // Blocks that the head reader has read but not proven cannot wait until calls are saved. Old history is
+    // proven only with calls saved beyond the reserved share.
     const isInDoubt = trusted?.known(range.to) !== undefined
     const isNew = range.to > finalHeight - NEW_BLOCKS
     const kept = isInDoubt ? -RESERVE : isNew ? 0 : KEPT_SHARE * day
@@ -194,13 +205,16 @@ export class Auditor {
     } catch (error) {
       this.failedInRow++
       await spendAuditCalls(database.query, chain, range.to - range.from + 1, callsPerSecond)
-      // Blocks that cannot be proven now must not keep older ones from being proven.
+      // Postponed blocks do not prevent older blocks from being proven.
       this.postponed.addFailed(failed ?? range)
       throw error
     }
   }
 
-  /** Reads the next blocks again; undefined when there are none, or no calls for them. */
+  /**
+   * Rereads the next blocks and returns the pause in milliseconds; undefined if there are none, or no calls
+   * left for them.
+   */
   private async rereadNext(finalHeight: number, callsPerSecond: number): Promise<number | undefined> {
     const { chain, database } = this.options
     const isEnough = ({ from, to }: BlockRange) => to - from + 1 >= REREAD_AT_LEAST
@@ -223,7 +237,7 @@ export class Auditor {
 
   private failed(error: Error): number {
     this.ranges.turn()
-    // A NotFinalError is no failure: the repair follows once later events are final.
+    // A NotFinalError is not a failure: the repair follows once later events are final.
     const level =
       error instanceof NotFinalError ? 'info' : error instanceof OrphanedLogError ? 'fatal' : 'warn'
     this.options.log[level](

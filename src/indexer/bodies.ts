@@ -3,50 +3,59 @@ import { hashesToUid, type UidFields } from '../eas'
 import { retry } from '../retry'
 import type { Route, Rpc } from '../rpc'
 
-/** An attestation as EAS stores it, hex lower-case, without its revocation, which can change later. */
+/** An attestation as EAS stores it, hex in lower case, without its revocation, which can change later. */
 export interface AttestationBody extends Omit<UidFields, 'data'> {
   uid: string
-  /** The payload; it may be a part of a larger answer. */
+  /** The payload, which may be a view of a larger response. */
   data: Buffer
 }
 
-/** Bodies in one eth_call: 100 of usual size stay well under the response limits of public nodes. */
+/**
+ * Number of bodies per eth_call. 100 bodies of usual size stay well below the response limits of public
+ * nodes.
+ */
 const PAGE_SIZE = 100
-/** The most bodies that are read ahead. */
+/** Maximum number of bodies that are read ahead. */
 const PREFETCHED = 10_000
-/** Failures of a page on every endpoint before it is split in halves. */
+/** Number of failures of a page on every endpoint before it is split in half. */
 const PAGE_ROUNDS = 3
 const ATTEMPTS = 8
 const FIRST_PAUSE_MS = 250
 const ZERO_UID = `0x${'0'.repeat(64)}`
-/** The address is the same on every chain that has the contract. */
+/** Address of Multicall3, the same on every chain that has the contract. */
 const MULTICALL3 = '0xca11bde05977b3631167028862be2a173976ca11'
 
 /** Selectors of getAttestation(bytes32) and aggregate3((address,bool,bytes)[]). */
 const GET_ATTESTATION = 'a3112a64'
 const AGGREGATE3 = '82ad56cb'
 const WORD = 32
-/** Words of the struct Attestation (EAS, Common.sol); the last one is the place of `data`. */
+/** Number of words of the struct Attestation (EAS, Common.sol). The last word is the offset of `data`. */
 const FIELDS = 10
-/** Words of an aggregate3 call: address, allowFailure, place, length and 36 bytes of the call data. */
+/**
+ * Number of words per call of aggregate3: address, allowFailure, offset, and length and 36 bytes of the call
+ * data.
+ */
 const CALL_WORDS = 6
 
 /**
  * The contract does not know an attestation that a log announced: a reorg removed it, or the node lags.
- * evm-processor recognises this class and asks for the head again (up to 100 times, 100 ms apart).
+ * evm-processor recognizes this class and requests the head again, up to 100 times at intervals of 100 ms.
  */
 export class MissingBodyError extends DataConsistencyError {}
 
-/** A node's answer cannot be true. The batch fails as a whole and the process ends, to be restarted. */
+/**
+ * A node returned an attestation that does not match its UID or its block. The whole batch fails and the
+ * process exits, so that its supervisor restarts it.
+ */
 export class FalseBodyError extends Error {
   override readonly name = 'FalseBodyError'
 }
 
-/** Reads attestation bodies from one chain's EAS. */
+/** Reads attestation bodies from one chain's EAS contract. */
 export class BodyReader {
   private readonly route: Route
   private multicall: Promise<boolean> | undefined
-  /** For each UID the page under way that will have its body. */
+  /** For each UID, the pending page that will contain its body. */
   private readonly prefetched = new Map<string, Promise<Map<string, AttestationBody>>>()
 
   constructor(
@@ -56,7 +65,7 @@ export class BodyReader {
     this.route = rpc.route()
   }
 
-  /** Begins to read bodies that `read` will be asked for soon. Failures are left to `read`. */
+  /** Begins to read bodies that `read()` will need soon. `read()` reports failures. */
   prefetch(times: ReadonlyMap<string, bigint>): void {
     for (const page of pagesOf(times)) {
       if (this.prefetched.size >= PREFETCHED) return
@@ -67,10 +76,10 @@ export class BodyReader {
   }
 
   /**
-   * The bodies of these attestations, each proven by recomputing its UID from its content. `times` has the
-   * Unix seconds of the announcing blocks, which the bodies must repeat. Read at `latest`, as public nodes
-   * lack older state. Throws MissingBodyError or FalseBodyError; with `patient`, for final blocks, only after
-   * several attempts.
+   * Returns the bodies of these attestations, each proven by recomputing its UID from its content. `times`
+   * has the Unix seconds of the announcing blocks, which the bodies must repeat. Bodies are read at `latest`,
+   * because public nodes lack older state. Throws a MissingBodyError or FalseBodyError; with `patient`, for
+   * final blocks, only after several attempts.
    */
   read(times: ReadonlyMap<string, bigint>, patient = false): Promise<Map<string, AttestationBody>> {
     if (!patient) return this.readOnce(times)
@@ -94,7 +103,8 @@ export class BodyReader {
   }
 
   /**
-   * Reads a page, a second time from another endpoint if the first one lacks bodies or answers false ones.
+   * Reads a page. If the endpoint lacks bodies or returns ones that do not match, reads it again from another
+   * endpoint.
    */
   private readProven(page: [string, bigint][]): Promise<Map<string, AttestationBody>> {
     return this.readAndProve(page, this.route).catch((error: Error) => {
@@ -113,8 +123,8 @@ export class BodyReader {
   }
 
   /**
-   * Reads a page; one that the node refuses, as its gas or its answer is capped, in halves, down to single
-   * bodies.
+   * Reads a page. If the node rejects it, because it limits gas or response size, reads it in halves, down to
+   * single bodies.
    */
   private async readSplit(uids: string[], route: Route): Promise<AttestationBody[]> {
     try {
@@ -130,9 +140,9 @@ export class BodyReader {
   }
 
   private async readPage(uids: string[], route: Route): Promise<AttestationBody[]> {
-    // Only a single body, which cannot be split, is asked for without end.
+    // Retries have no limit only for a single body, which cannot be split.
     const options = uids.length > 1 ? { splittable: true, rounds: PAGE_ROUNDS } : {}
-    // A single body is read from EAS itself: Multicall3 would copy it in memory, which costs gas.
+    // A single body is read from EAS directly, because Multicall3 would copy it in memory, which costs gas.
     const byMulticall = uids.length > 1 && (await this.hasMulticall())
     const call = (to: string, data: string) => ({ method: 'eth_call', params: [{ to, data }, 'latest'] })
     const paged = byMulticall ? call(MULTICALL3, multicall(this.easAddress, uids)) : undefined
@@ -147,13 +157,13 @@ export class BodyReader {
       return each.map(decodeAttestation)
     } catch (error) {
       if (error instanceof CountError) throw new FalseBodyError(error.message)
-      // Some nodes answer 0x when a call runs out of gas: a smaller page may succeed.
+      // Some nodes return 0x when a call runs out of gas. A smaller page may succeed.
       const message = `the node's answer is no attestation: ${(error as Error).message}`
       throw uids.length > 1 ? new Error(message) : new FalseBodyError(message)
     }
   }
 
-  /** Whether the chain has Multicall3; read once. */
+  /** Returns true if the chain has Multicall3. The endpoint is queried once. */
   hasMulticall(): Promise<boolean> {
     this.multicall ??= this.route
       .call<string>('eth_getCode', [MULTICALL3, 'latest'])
@@ -170,7 +180,7 @@ function pagesOf(times: ReadonlyMap<string, bigint>): [string, bigint][][] {
   )
 }
 
-/** Throws unless the body's content hashes to its UID and its time is that of the announcing block. */
+/** Throws unless the body's content hashes to its UID and its time equals that of the announcing block. */
 async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigint): Promise<AttestationBody> {
   if (body.uid === ZERO_UID)
     throw new MissingBodyError(`attestation ${uid} is announced by a log but not known to the contract`)
@@ -183,15 +193,18 @@ async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigin
   return body
 }
 
-// Calls of EAS.getAttestation, alone or by Multicall3, as ABI bytes. Every attestation passes here: encoding
-// by hand takes a fifth of the time of a general codec.
+// ABI encoding of EAS.getAttestation, called alone or by Multicall3. It is written by hand because every
+// attestation passes here: a general codec takes five times as long.
 
-/** The call data of getAttestation. */
+/** Returns the call data of getAttestation. */
 export function attestationCall(uid: string): string {
   return `0x${GET_ATTESTATION}${uid.slice(2)}`
 }
 
-/** The call data of aggregate3 that calls getAttestation for each UID; none of them may fail. */
+/**
+ * Returns the call data of an aggregate3 that calls getAttestation for each UID and reverts if one of the
+ * calls fails.
+ */
 export function multicall(eas: string, uids: readonly string[]): string {
   const start = `${eas.slice(2).padStart(64, '0')}${word(0)}${word(3 * WORD)}${word(36)}${GET_ATTESTATION}`
   return [
@@ -201,14 +214,14 @@ export function multicall(eas: string, uids: readonly string[]): string {
   ].join('')
 }
 
-/** A node answered another number of calls than it was asked. */
+/** A node returned a different number of results than calls were requested. */
 export class CountError extends RangeError {
   override readonly name = 'CountError'
 }
 
 /**
- * What each call of an aggregate3 answered. Throws a RangeError for an answer of another form, and a
- * CountError, before any is read, for one to another number of calls.
+ * Returns the result of each call of an aggregate3. Throws a RangeError for a response of another form, and a
+ * CountError, before any result is read, for a different number of results.
  */
 export function multicallAnswers(answer: string, calls: number): Buffer[] {
   const bytes = bytesOf(answer)
@@ -223,8 +236,8 @@ export function multicallAnswers(answer: string, calls: number): Buffer[] {
 }
 
 /**
- * What getAttestation answered, of every version of EAS. Bounds are checked here; the UID proves the content.
- * Throws a RangeError for an answer of another form.
+ * Decodes the result of getAttestation, of every version of EAS. Checks only bounds, because the UID proves
+ * the content. Throws a RangeError for a result of another form.
  */
 export function decodeAttestation(answer: Buffer): AttestationBody {
   const at = place(answer, 0)
@@ -237,7 +250,7 @@ export function decodeAttestation(answer: Buffer): AttestationBody {
     schema: hex(1),
     time: time(2),
     expirationTime: time(3),
-    // 4 is the time of revocation.
+    // Word 4, the time of revocation, is omitted.
     refUID: hex(5),
     recipient: hex(6, 12),
     attester: hex(7, 12),
@@ -246,7 +259,7 @@ export function decodeAttestation(answer: Buffer): AttestationBody {
   }
 }
 
-/** The bytes of a hex text, up to what is no hex. */
+/** Decodes hex after 0x, up to the first character that is not a hex digit. */
 export function bytesOf(text: string): Buffer {
   return Buffer.from(text.slice(2), 'hex')
 }
@@ -255,7 +268,10 @@ function word(value: number): string {
   return value.toString(16).padStart(64, '0')
 }
 
-/** A length or an offset, which lies within the bytes itself and leads to a place within them. */
+/**
+ * Reads a length or an offset at `at`. Throws a RangeError if the word does not lie within the bytes, or if
+ * its value exceeds their length.
+ */
 function place(bytes: Buffer, at: number): number {
   let high = 0
   for (let i = 0; i < WORD - 4; i += 4) high |= bytes.readUInt32BE(at + i)
@@ -264,7 +280,7 @@ function place(bytes: Buffer, at: number): number {
   return value
 }
 
-/** The `bytes` whose length stands at `at`. */
+/** Reads the `bytes` whose length is stored at `at`. */
 function bytesAt(bytes: Buffer, at: number): Buffer {
   const start = at + WORD
   const length = place(bytes, at)

@@ -45,8 +45,8 @@ const SAID_EVERY_MS = 5_000
 const DIFFERENCES_SHOWN = 20
 
 /**
- * `npm run replay`, `audit`, `snapshot` and `restore`. Exit code 0: all is right; 1: something was wrong (it
- * may be repaired by now); 2: it could not be determined or done.
+ * `npm run replay`, `audit`, `snapshot` and `restore`. Exits with status 0 if everything is correct, 1 if
+ * something was incorrect (it may be repaired by now), and 2 if the command could not determine or do it.
  */
 async function main(): Promise<number> {
   const { positionals, values } = parse()
@@ -101,7 +101,7 @@ async function replay(
     )
   let [differing, held] = [0, 0]
   for (const chain of chains) {
-    // A log without the state of an indexer is a copy: all of it is final.
+    // An event log without an indexer's state was restored or copied: all of it is final.
     const finalHeight = (await finalBlock(database.query, chain))?.height ?? LAST_HEIGHT
     if (repair) await readBodiless(database, settings, chain, finalHeight)
     const found = await foundSchemas(database.query, chain)
@@ -127,7 +127,7 @@ async function replay(
     }
     differing += total.differing.length
     differing += await sayWithheld(database, chain)
-    // Most of the chains that are known are not in the database.
+    // Most known chains are not in the database.
     if (total.uids === 0) continue
     held += total.uids
     const compared = total.uids - total.notFinal.length
@@ -145,8 +145,8 @@ async function replay(
 }
 
 /**
- * Reads bodies that could not be stored from the chain again. Those that this version can store are then
- * replayed like all others.
+ * Reads bodies that could not be stored from the chain again. A replay then processes those that this version
+ * can store.
  */
 async function readBodiless(
   database: Database,
@@ -274,7 +274,7 @@ function blockNumber(option: string, text: string | undefined, otherwise: number
   return Number(text)
 }
 
-/** Shows progress: on a terminal as one changing line, elsewhere as a line every few seconds. */
+/** Shows progress: on a terminal as one line that changes, elsewhere as one line every few seconds. */
 const progress = {
   saidAt: -Infinity,
   show(line: string): void {
@@ -289,7 +289,7 @@ const progress = {
   },
 }
 
-// A repair is one transaction: it is complete or undone when the process is stopped.
+// A repair is one transaction: if the process stops, it is either complete or undone.
 onStop((reason) => {
   progress.line(`Stopped (${reason})`)
   process.exit(2)

@@ -2,21 +2,25 @@ import type { Query } from './store/connection'
 
 /**
  * Poison isolation: an attestation whose content cannot be stored must not stop its batch (docs/spec/trust.md
- * 5). Items are written together; when that fails, in halves, down to the single item that fails. An outage
- * of the database is never taken for poison: it is thrown.
+ * 5). Items are written together. If that fails, they are written in halves, down to the single item that
+ * fails. An outage of the database is never mistaken for poison: its error is thrown.
  */
 
-/** An error of a step without I/O, such as a projection: only the content can be the cause. */
+/** Error of a step without I/O, such as a projection. Only the content can be the cause. */
 export class ContentError extends Error {
   override readonly name = 'ContentError'
 }
 
 /**
- * Runs `work` on all items; when their content makes it fail, on halves of them, in order. A single item that
- * fails is given to `withhold`, which writes it without its content. When the database accepts that, it
- * works; this write is undone, and the item is tried once more. Only if it fails again is it withheld for
- * good. When `withhold` fails, too, the content is not the cause and the error is thrown. Returns the
- * withheld items with the reasons. Must run within a transaction: failed steps are undone by savepoints.
+ * Runs `work` on all items. If their content makes it fail, runs it on halves of them, in order.
+ *
+ * A single item that fails is passed to `withhold`, which writes it without its content. If the database
+ * accepts that, the database works: the write is undone and the item is tried once more. Only if it fails
+ * again is it withheld permanently. If `withhold` fails too, the content is not the cause, and the error is
+ * thrown.
+ *
+ * Returns the withheld items with the reasons. Must run within a transaction, because savepoints undo failed
+ * steps.
  */
 export async function isolate<T>(
   query: Query,
@@ -44,8 +48,8 @@ export async function isolate<T>(
 }
 
 /**
- * Runs `work` in a savepoint. When its content makes it fail, undoes it and returns the error; throws any
- * other error.
+ * Runs `work` in a savepoint. If its content makes it fail, undoes it and returns the error. Throws any other
+ * error.
  */
 export async function attempt(query: Query, work: () => Promise<void>): Promise<Error | undefined> {
   await query('SAVEPOINT content')
@@ -62,18 +66,20 @@ export async function attempt(query: Query, work: () => Promise<void>): Promise<
 }
 
 /**
- * SQLSTATE classes (PostgreSQL, appendix A) that content can cause: cardinality, data, constraints, raised
- * exceptions, external routines, checks of views, program limits (index entries too long, stack depth),
- * features not supported. Also single states: out of memory, a statement cancelled by its timeout, and
- * internal errors, which is how PostGIS reports its own. Not connections (08), locks and deadlocks (40, 55),
- * missing tables and rights (42), other resources (53), shutdown (57) and disks (58): these affect every
- * statement.
+ * SQLSTATE classes and states (PostgreSQL, appendix A) that content can cause.
+ *
+ * Classes: cardinality, data, constraints, raised exceptions, external routines, checks of views, program
+ * limits (oversized index entries, stack depth) and unsupported features. States: out of memory, a statement
+ * canceled by its timeout, and internal errors, as which PostGIS reports its own.
+ *
+ * Not included, because they affect every statement: connections (08), locks and deadlocks (40, 55), missing
+ * tables and privileges (42), other resources (53), shutdown (57) and disks (58).
  */
 const CONTENT_CLASSES = new Set(['0A', '21', '22', '23', '38', '39', '44', '54', 'P0'])
 const CONTENT_STATES = new Set(['53200', '57014', 'XX000'])
 
 function isOfContent(error: Error): boolean {
-  // A RangeError: a string would exceed the greatest length in JavaScript.
+  // A RangeError means that a string would exceed JavaScript's maximum length.
   if (error instanceof ContentError || error instanceof RangeError) return true
   const { code } = error as { code?: unknown }
   return (

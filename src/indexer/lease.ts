@@ -15,7 +15,7 @@ import {
   type Query,
 } from './store'
 
-/** A writer that has not renewed its lease for this long may be replaced. */
+/** Seconds without a renewal after which a writer may be replaced. */
 const LEASE_SECONDS = 6
 const RENEW_EVERY_MS = 1_500
 const LOOK_EVERY_MS = 500
@@ -23,7 +23,8 @@ const SAY_EVERY_MS = 60_000
 const RELEASE_PATIENCE_MS = 1_000
 
 /**
- * Within the same place a process id means the same process: the machine since its boot, and the container.
+ * Identifies the machine since its boot, and the container: among writers with an equal PLACE, a process id
+ * identifies one process.
  */
 const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns/pid'].map(readOrNothing)]
   .join(' ')
@@ -35,13 +36,16 @@ export class LeaseLostError extends Error {
 }
 
 /**
- * The right to write a chain's rows, which one process has at a time: a row in the database that its holder
- * renews. A second indexer waits. It takes over when the first one gives the lease up, has not renewed it for
- * 6 s, or is known to be dead (a process of this machine that is gone). Each batch checks the lease in its
- * own transaction and locks it until the end, so that a process that lost it unnoticed, as after a pause,
- * writes nothing more; whoever takes over ends the session of a batch that is still open. It is no advisory
- * lock of the session: PgBouncer in transaction mode and the embedded database share sessions between
- * clients.
+ * The right to write a chain's rows, held by one process at a time: a row in the database that its holder
+ * renews.
+ *
+ * A second indexer waits. It takes over when the holder releases the lease, has not renewed it for 6 s, or is
+ * known to be dead (a process of this machine that has ended). Each batch checks the lease in its own
+ * transaction and locks it until the end, so that a process that lost it unnoticed, for example while
+ * suspended, writes nothing more. The new holder terminates the session of a batch that is still open.
+ *
+ * The lease is not an advisory lock of the session, because PgBouncer in transaction mode and the embedded
+ * database share sessions between clients.
  */
 export class Lease {
   private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}/reading-${READING}`
@@ -54,8 +58,8 @@ export class Lease {
   ) {}
 
   /**
-   * Waits until this process has the lease, then renews it. Calls `onLost` when another process has taken it.
-   * Rejects if the signal aborts before.
+   * Waits until this process has the lease, then renews it. Calls `onLost` if another process has taken it.
+   * Rejects if the signal aborts first.
    */
   async take(onLost: (error: LeaseLostError) => void, signal?: AbortSignal): Promise<void> {
     for (let said = -Infinity; ;) {
@@ -80,13 +84,16 @@ export class Lease {
     this.timer = setInterval(() => {
       void renewWriter(this.database.query, this.chain, this.writer, LEASE_SECONDS).then(
         (isOurs) => isOurs || onLost(this.lost()),
-        // Without the database no batch is written either.
+        // A failed renewal needs no action: without the database no batch is written either.
         () => {},
       )
     }, RENEW_EVERY_MS)
   }
 
-  /** Runs work in a transaction, of this database or another, that only the holder of the lease commits. */
+  /**
+   * Runs work in a transaction, of this database or another, that commits only if this process holds the
+   * lease.
+   */
   holding<T>(work: (query: Query, copy: Copy) => Promise<T>, database = this.database): Promise<T> {
     return database.transaction(async (query, copy) => {
       await this.check(query)
@@ -94,19 +101,21 @@ export class Lease {
     })
   }
 
-  /** Throws a LeaseLostError unless this process has the lease; then it keeps it to the transaction's end. */
+  /**
+   * Throws a LeaseLostError unless this process has the lease. Otherwise keeps it until the transaction ends.
+   */
   private async check(query: Query): Promise<void> {
     if (!(await holdWriter(query, this.chain, this.writer))) throw this.lost()
   }
 
-  /** Gives the lease up, so that the next process need not wait. Never throws; takes a second at most. */
+  /** Releases the lease, so that the next process need not wait. Never throws. Takes at most one second. */
   async release(): Promise<void> {
     clearInterval(this.timer)
     const released = releaseWriter(this.database.query, this.chain, this.writer).catch(() => {})
     await Promise.race([released, pause(RELEASE_PATIENCE_MS)])
   }
 
-  /** Whether a writer is a process of this machine that has ended. */
+  /** True if a writer is a process of this machine that has ended. */
   private isGone(writer: string): boolean {
     const [place, pid] = writer.split('/')
     if (place !== PLACE) return false
@@ -124,7 +133,7 @@ export class Lease {
   }
 }
 
-/** The text of a file or the target of a link; empty where the system has no such file. */
+/** Returns the text of a file or the target of a link; empty if the system has no such file. */
 function readOrNothing(path: string): string {
   try {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : readFileSync(path, 'utf8').trim()

@@ -10,13 +10,13 @@ import { onStop } from '../process'
 import { startIndexer, type Indexer } from './run'
 
 const log = createLogger('indexer')
-/** Time for a clean stop, milliseconds. After it the process exits, and a batch under way is rolled back. */
+/** Milliseconds for a clean stop. Afterwards the process exits, and a running batch is rolled back. */
 const STOP_PATIENCE_MS = 1_500
 
 /**
- * `node lib/indexer/main.js <chain slug> ...`: indexes one chain, or several whose indexers end together;
- * without a slug the only one that is set. Exits with a code other than 0 when it cannot continue; its
- * supervisor restarts it.
+ * `node lib/indexer/main.js <chain slug> ...`: indexes one chain, or several whose indexers stop together.
+ * Without a slug it indexes the only configured chain. Exits with a status other than 0 if it cannot
+ * continue, and its supervisor restarts it.
  */
 function main(slugs: readonly string[]): void {
   const indexers: Indexer[] = []
@@ -43,7 +43,10 @@ function main(slugs: readonly string[]): void {
   }
 }
 
-/** True if the settings leave this chain out. squid.yaml runs a processor for each; an exit is a failure. */
+/**
+ * True if the settings exclude this chain. squid.yaml starts an indexer for each chain, and treats an exit as
+ * a failure.
+ */
 function isLeftOut({ chains }: Settings, slug: string | undefined): boolean {
   const known = slug === undefined ? undefined : chainBySlug(slug)
   if (!known || chains.some(({ chain }) => chain === known)) return false

@@ -6,7 +6,7 @@ import { registerRpcCalls, type Rpc } from '../rpc'
 
 type RunnerMetrics = Parameters<PrometheusServer['addRunnerMetrics']>[0]
 
-/** The figures of evm-processor's runner, by its names. */
+/** Metrics of evm-processor's runner, under its own names. */
 const RUNNER_FIGURES: readonly [name: string, help: string, of: (metrics: RunnerMetrics) => number][] = [
   ['chain_height', 'Chain height of the data source', (metrics) => metrics.getChainHeight()],
   ['last_block', 'Last processed block', (metrics) => metrics.getLastProcessedBlock()],
@@ -20,8 +20,9 @@ const RUNNER_FIGURES: readonly [name: string, help: string, of: (metrics: Runner
 ]
 
 /**
- * Serves the figures of the runner, the process and the endpoints for Prometheus (GET /metrics) at an
- * address, or nowhere without one. evm-processor's own server opens a random port on all interfaces.
+ * Serves the metrics of the runner, the process and the endpoints for Prometheus (GET /metrics) at an
+ * address, or not at all without one. evm-processor's own server is not used, because it opens a random port
+ * on all interfaces.
  */
 export class IndexerMetrics extends PrometheusServer {
   private runner: RunnerMetrics | undefined
@@ -35,14 +36,14 @@ export class IndexerMetrics extends PrometheusServer {
     this.runner = metrics
   }
 
-  /** The runner has nothing to open. */
+  /** `open()` has opened the port, so the runner has nothing to open. */
   override serve(): ReturnType<PrometheusServer['serve']> {
     const port = this.address?.port ?? 'none, as INDEXER_METRICS_PORT is not set'
-    // The type is a number, but the runner only logs it.
+    // The declared type of the port is a number, but the runner only logs it.
     return Promise.resolve({ port: port as number, close: () => Promise.resolve() })
   }
 
-  /** Throws a SettingsError when the port is in use. */
+  /** Opens the port. Throws a SettingsError if it is in use. */
   async open(rpc: Rpc): Promise<void> {
     if (!this.address) return
     this.server = await listen(await this.registryOf(rpc), this.address)

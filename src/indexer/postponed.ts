@@ -1,33 +1,38 @@
 import { MONOTONIC, type Clock } from '../clock'
 import type { BlockRange } from './range-auditor'
 
-/** A range that could not be compared is tried again after this time, which doubles with each try. */
+/** Milliseconds until a range that could not be compared is retried. The pause doubles with each retry. */
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 600_000
-/** The newest of these ranges is tried at least this often: it shows when the endpoint is honest again. */
+/**
+ * Maximum milliseconds between retries of the newest of these ranges: its retry shows when the endpoint is
+ * honest again.
+ */
 const LONGEST_NEWEST_RETRY_MS = 10_000
-/** It is tried so often for this number of tries, about ten minutes. */
+/** Number of retries of the newest range at this interval, about ten minutes. */
 const OFTEN_TRIES = 60
-/** A block whose receipts are missing or of an unknown form: its first and its longest pause. */
+/** First and longest pause, in milliseconds, for a block whose receipts are missing or of an unknown form. */
 const UNPROVEN_RETRY_MS = 600_000
 const LONGEST_UNPROVEN_RETRY_MS = 86_400_000
-/** The oldest entry is dropped beyond this number. */
+/** Maximum number of postponed ranges. The oldest entry is dropped beyond it. */
 const MOST_POSTPONED = 10_000
 
 interface Postponed extends BlockRange {
-  /** By the clock. */
+  /** Time of the next retry, in milliseconds of the clock. */
   until: number
   tries: number
-  /** Whether contradictions prevented the comparison; otherwise it was compared, but not proven. */
+  /** True if contradictions prevented the comparison; false if the range was compared, but not proven. */
   failed: boolean
 }
 
-/** The pause after a failure, longer after each one, in milliseconds. `failures` counts from 0. */
+/**
+ * Returns the pause after a failure in milliseconds, which grows with each failure. `failures` counts from 0.
+ */
 export function pauseAfter(failures: number): number {
   return Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_NEWEST_RETRY_MS)
 }
 
-/** Ranges of blocks that the audit tries again later. */
+/** Ranges of blocks that the audit retries later. */
 export class PostponedRanges {
   private list: Postponed[] = []
 
@@ -37,27 +42,27 @@ export class PostponedRanges {
     private readonly clock: Clock = MONOTONIC,
   ) {}
 
-  /** The ranges whose time has not come. */
+  /** Returns the ranges that are not due yet. */
   waiting(): readonly BlockRange[] {
     return this.list.filter(({ until }) => until > this.clock.now())
   }
 
-  /** The number of blocks in all ranges. */
+  /** Number of blocks in all ranges. */
   get blocks(): number {
     return this.list.reduce((sum, { from, to }) => sum + to - from + 1, 0)
   }
 
-  /** The first range that overlaps this one. */
+  /** Returns the first postponed range that overlaps this one. */
   overlapping(range: BlockRange): Readonly<Postponed> | undefined {
     return this.list.find((each) => overlap(each, range))
   }
 
-  /** Postpones a range that could not be compared, in place of those that overlap it. */
+  /** Postpones a range that could not be compared. It replaces those that overlap it. */
   addFailed(range: BlockRange): void {
     this.add(range, true, this.overlapping(range))
   }
 
-  /** Takes a compared range off the list and postpones those of its blocks that are not proven. */
+  /** Removes a compared range from the list and postpones its unproven blocks. */
   replace(range: BlockRange, unproven: readonly number[], contradicted: ReadonlySet<number>): void {
     const earlier = this.list
     this.remove(range)
@@ -68,7 +73,7 @@ export class PostponedRanges {
     }
   }
 
-  /** All ranges that could not be compared are due now: the endpoint is honest again. */
+  /** Makes all ranges that could not be compared due now, because the endpoint is honest again. */
   retryFailed(): void {
     for (const each of this.failed()) each.until = -Infinity
   }

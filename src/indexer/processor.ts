@@ -13,7 +13,7 @@ import type { BatchWriter, ChainDatabase } from './store'
 import type { ChainEvent } from './project'
 import { attestationFilter, registrationFilter } from './registrations'
 
-/** Events projected at a time, while Postgres writes those before them. */
+/** Maximum number of events that are projected at a time, while Postgres writes the previous ones. */
 export const EVENTS_PER_WRITE = 1_000
 
 const EVENT_KINDS = new Map<string, EventKind>([
@@ -26,13 +26,13 @@ export interface EventBlock extends Pick<ChainBlock, 'header'> {
   readonly events: readonly ChainEvent[]
 }
 
-/** The events of one block, in order, without duplicates. Other logs are skipped. */
+/** Decodes the events of one block, in order, without duplicates. Skips other logs. */
 export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainEvent[] {
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {
     const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
     if (!kind || !isWatched(chain, entry.topics)) continue
-    // Attested and Revoked have the same parameters, each a word: recipient, attester, the UID, schema.
+    // Attested and Revoked have the same parameters, one word each: recipient, attester, UID, schema.
     const [, recipient, attester, schemaUid] = entry.topics as [string, string, string, string]
     if (entry.data.length !== WORD_LENGTH)
       throw new Error(`a log of block ${header.height} has no UID: ${entry.data.slice(0, 80)}`)
@@ -52,19 +52,19 @@ export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainE
   return [...events.values()].sort((a, b) => a.logIndex - b.logIndex)
 }
 
-/** Whether the schema or the attester of an Attested or Revoked log is watched. */
+/** True if the schema or the attester of an Attested or Revoked log is watched. */
 function isWatched({ slug }: Chain, [, , attester, schema]: readonly string[]): boolean {
   return isLocationSchema(schema!, slug) || isAnswerAttester(slug, addressIn(attester!))
 }
 
-/** 0x and a word in hex. */
+/** Number of characters of 0x and a word in hex. */
 const WORD_LENGTH = 66
 
 function addressIn(topic: string): string {
   return `0x${topic.slice(-40).toLowerCase()}`
 }
 
-/** The UIDs that these events attest, with the Unix seconds of their blocks, as BodyReader takes them. */
+/** Maps the UIDs that these events attest to the Unix seconds of their blocks, as BodyReader expects them. */
 export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigint> {
   return new Map(
     events
@@ -76,7 +76,7 @@ export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigin
 /** Parts of an indexer that process its blocks. */
 export interface Processing {
   chain: Chain
-  /** A gateway of others, which serves history with the events of all schemas. */
+  /** URL of an external gateway that serves history with the events of all schemas. */
   gatewayUrl: string | undefined
   source: ChainSource<EventBlock>
   database: ChainDatabase
@@ -87,8 +87,9 @@ export interface Processing {
 }
 
 /**
- * Runs evm-processor's runner in this process. (EvmBatchProcessor.run of 1.27.3 ends the process, and has a
- * source of its own for the head.) Resolves when there is nothing left to read; rejects with what ends it.
+ * Runs evm-processor's runner in this process. EvmBatchProcessor.run of 1.27.3 is not used, because it ends
+ * the process and has its own source for the head. Resolves when there is nothing left to read. Rejects with
+ * the error that ends the run.
  */
 export function runProcessor(parts: Processing): Promise<void> {
   const { chain, gatewayUrl, source, database, metrics } = parts
@@ -111,13 +112,16 @@ export function runProcessor(parts: Processing): Promise<void> {
   }).run()
 }
 
-/** Private parts of evm-processor 1.27.3: a gateway's client, and its queries. */
+/** Private parts of evm-processor 1.27.3: the client of a gateway, and its queries. */
 interface ProcessorParts {
   getBatchRequests(): RunnerConfig<unknown, BatchWriter>['requests']
   getArchiveDataSource(): DataSource<ChainBlock, unknown>
 }
 
-/** Reads bodies, projects and writes blocks of one transaction, which is written whole or not at all. */
+/**
+ * Reads bodies, and projects and writes the blocks of one transaction, which is written completely or not at
+ * all.
+ */
 async function processBatch(
   { chain, bodies, head, log }: Processing,
   writer: BatchWriter,

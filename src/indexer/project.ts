@@ -12,12 +12,12 @@ import {
 import { EventKind } from '../model/generated/_eventKind'
 
 /**
- * Version of the projection. Increase it with a change by which a record would differ from that of a new
- * database: the indexers then replay what they have (reading.ts).
+ * Version of the projection. Increase it with each change that makes a record differ from the record that
+ * earlier versions produced. The indexers then replay their records (reading.ts).
  */
 export const READING = 2
 
-/** A decoded Attested or Revoked log of a watched schema or attester, hex lower-case. */
+/** A decoded Attested or Revoked log of a watched schema or attester, hex in lower case. */
 export interface ChainEvent {
   kind: EventKind
   uid: string
@@ -26,13 +26,15 @@ export interface ChainEvent {
   recipient: string
   blockNumber: number
   blockHash: string
-  /** Unix milliseconds */
+  /** Time of the block in Unix milliseconds. */
   blockTimestamp: number
   transactionHash: string
   logIndex: number
 }
 
-/** A row of the log, named as its columns; large numbers as Postgres writes them. */
+/**
+ * A row of the event log, with the names of its columns. Large numbers are texts, as Postgres writes them.
+ */
 export interface EventRow {
   id: string
   chain: string
@@ -47,7 +49,7 @@ export interface EventRow {
   revocable: boolean | null
   data: Buffer | null
   problem: string | null
-  /** Something of it could not be stored: no record follows from it. */
+  /** True if part of the event could not be stored: it produces no record. */
   withheld: boolean
   block_number: number
   block_hash: string
@@ -56,7 +58,7 @@ export interface EventRow {
   log_index: number
 }
 
-/** What a row has of its attestation, whatever it attests. */
+/** Columns about the attestation in a row of each projected table. */
 interface AttestationColumns {
   id: string
   schema_uid: string
@@ -70,10 +72,13 @@ interface AttestationColumns {
   log_index: number
 }
 
-/** A row of location_record: the record's fields, and more. schema.graphql says what each column means. */
+/** A row of location_record. schema.graphql documents each column. */
 export interface RecordRow extends RecordFields, AttestationColumns {
   geometry: string | null
-  /** What bbox queries look at: EWKB in hex; no column of the entity, which knows no PostGIS */
+  /**
+   * The geometry for bbox queries: EWKB in hex. The entity has no such column, because Subsquid's schema has
+   * no PostGIS type.
+   */
   geom: string | null
 }
 
@@ -83,7 +88,7 @@ export interface AnswerRow extends AnswerFields, AttestationColumns {
   updated_at: Date
 }
 
-/** The tables that follow from the log, with their rows. */
+/** Projected tables with the types of their rows. */
 export interface ProjectedRows {
   location_record: RecordRow
   answer: AnswerRow
@@ -91,29 +96,29 @@ export interface ProjectedRows {
 export type ProjectedTable = keyof ProjectedRows
 export const PROJECTED_TABLES: readonly ProjectedTable[] = ['location_record', 'answer']
 
-/** What a revocation changes in a row. */
+/** Columns of a row that a revocation changes, and the row's id. */
 export type Revocation = Pick<RecordRow, 'id' | 'revocation_time' | 'updated_at'>
 
-/** What a batch writes: rows of the log; new rows of each table, and which of its older ones it revokes. */
+/** Rows that a batch writes: event log, new rows of each projected table, and revocations of older rows. */
 export interface Projection {
   events: EventRow[]
   rows: { [Table in ProjectedTable]: ProjectedRows[Table][] }
   revocations: Record<ProjectedTable, Revocation[]>
 }
 
-/** The key of an event: those of one chain sort as they happened. */
+/** Returns the key of an event. Keys of one chain sort in chain order. */
 export function eventId(chain: string, block: number, logIndex: number): string {
   return `${chain}-${String(block).padStart(12, '0')}-${String(logIndex).padStart(6, '0')}`
 }
 
-/** The key of a record or an answer: a UID names no chain, so the chain is part of it. */
+/** Returns the key of a record or an answer. It contains the chain, because a UID does not identify one. */
 export function recordId(chain: string, uid: string): string {
   return `${chain}-${uid}`
 }
 
 /**
- * Throws unless every attestation announced by these events has a body, of the schema that its log names:
- * else a node lies, or a caller is wrong.
+ * Throws unless every attestation announced by these events has a body, of the schema that its log names.
+ * Otherwise a node lies, or a caller is incorrect.
  */
 export function requireBodies(
   events: readonly ChainEvent[],
@@ -131,10 +136,12 @@ export function requireBodies(
 }
 
 /**
- * Turns events, in chain order, into rows. Pure: `bodies` holds every attestation announced by them
- * (requireBodies), `now` is the time of writing. What is of no location schema is of an attester of ours, and
- * read as an answer. A payload that cannot be read stays in the log with its problem and gives no row; a
- * revocation of what is not announced here is one of an older row, if there is any.
+ * Projects events, in chain order, into rows. It is a pure function: `bodies` holds every attestation that
+ * the events announce (requireBodies), `now` is the time of writing.
+ *
+ * An attestation of another schema than the location schemas comes from an attester of this service and is
+ * read as an answer. A payload that cannot be read stays in the event log with its problem and produces no
+ * row. A revocation of an attestation that is not among the events revokes an older row, if there is one.
  */
 export function project(
   chain: string,
@@ -188,7 +195,7 @@ function readLocation(body: AttestationBody): { location?: Location; problem: st
   }
 }
 
-/** The row of an event; of an Attested with its body, unless that cannot be stored. */
+/** Returns the row of an event; for Attested with its body, unless the body cannot be stored. */
 export function eventRow(
   chain: string,
   event: ChainEvent,
@@ -202,7 +209,7 @@ export function eventRow(
     kind: event.kind,
     uid: event.uid,
     schema_uid: event.schemaUid,
-    // The body is proven, what the log says of an attestation is not.
+    // The UID proves the body. Nothing proves the fields of the log.
     attester: body?.attester ?? event.attester,
     recipient: body?.recipient ?? event.recipient,
     ref_uid: body?.refUID ?? null,
@@ -221,8 +228,8 @@ export function eventRow(
 }
 
 /**
- * A message that quotes an attested text, without what Postgres refuses: NUL, and half of a character that
- * was cut.
+ * Replaces the characters in a message that Postgres rejects: NUL, and half a surrogate pair that truncation
+ * left over. The message may quote an attested text.
  */
 function storable(message: string): string {
   return message.replace(/\p{Surrogate}|\0/gu, '\ufffd')

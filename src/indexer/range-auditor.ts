@@ -32,46 +32,49 @@ export interface AuditOptions {
   bodies: BodyReader
   database: Database
   log: Logger
-  /** The head reader of the indexer that the audit runs in: what it has proven needs no proof. */
+  /**
+   * Head reader of the indexer in whose process the audit runs. Blocks that it has proven need no further
+   * proof.
+   */
   head?: HeadReader
   doubt?: Doubt
 }
 
-/** Blocks by number, both included. */
+/** Range of block numbers, both included. */
 export interface BlockRange {
   from: number
   to: number
 }
 
-/** The result of proving a range. */
+/** Result of proving a range. */
 export interface RangeProof {
-  /** Events of the watched schemas that the chain has there. */
+  /** Number of events of the watched schemas and attesters in the range on the chain. */
   events: number
-  /** Events that were added to the log or removed from it. */
+  /** Number of events that were inserted into the event log or deleted from it. */
   repaired: number
-  /** Blocks that were compared, but whose header or receipts do not hash to what they should. */
+  /** Blocks that were compared, but whose header or receipts do not hash to the expected value. */
   unproven: number[]
-  /** Those of them whose receipts are false in a known form: an endpoint lies. */
+  /** The unproven blocks whose receipts have a known form but another root: an endpoint lies. */
   contradicted: Set<number>
-  /** JSON-RPC calls made. */
+  /** Number of JSON-RPC calls made. */
   calls: number
 }
 
-/** The result of reading a range again. */
+/** Result of rereading a range. */
 export interface Reread {
-  /** The last block that was read. */
+  /** Last block that was read. */
   to: number
   events: number
   repaired: number
   calls: number
 }
 
-/** The log has events of a block that is not the chain's, below finality. This cannot be repaired. */
+/** The event log has events of a final block that the chain does not have. The audit cannot repair this. */
 export class OrphanedLogError extends Error {
   override readonly name = 'OrphanedLogError'
 }
 
-/** Compares the event log with the chain, one range of final blocks at a time, and repairs the log. */
+/** Compares the event log with the chain, one range of final blocks at a time, and repairs the event log. */
 export class RangeAuditor {
   private readonly blocks: BlockReader
 
@@ -79,14 +82,15 @@ export class RangeAuditor {
     this.blocks = new BlockReader(options.rpc, options.registry, options.doubt)
   }
 
-  /** From now on proofs ask the endpoints in the opposite order. */
+  /** Reverses the order in which proofs query the endpoints. */
   turn(): void {
     this.blocks.turn()
   }
 
   /**
-   * Reads the logs of these blocks again, from the least preferred endpoint first, and adds what is missing
-   * in the log. Stops early when `goesOn`, called with the JSON-RPC calls of each answer, returns false.
+   * Reads the logs of these blocks again, from the least preferred endpoint first, and inserts events that
+   * the event log lacks. Stops early if `goesOn`, called with the number of JSON-RPC calls after each
+   * response, returns false.
    */
   async reread(
     { from, to }: BlockRange,
@@ -123,9 +127,9 @@ export class RangeAuditor {
   }
 
   /**
-   * Proves the logs of these blocks, adds what is missing in the log, and removes what the chain never had.
-   * `head` vouches for the blocks that it has proven. Throws a ContradictionError when the chain cannot be
-   * read for certain, and an OrphanedLogError.
+   * Proves the logs of these blocks, inserts events that the event log lacks, and deletes events that the
+   * chain does not have. `head` vouches for the blocks that it has proven. Throws a ContradictionError if the
+   * blocks cannot be read with certainty, and an OrphanedLogError.
    */
   async prove(range: BlockRange, head?: HeadReader): Promise<RangeProof> {
     const { chain, database, registry } = this.options
@@ -136,12 +140,14 @@ export class RangeAuditor {
       proof.events = events.length
       proof.repaired = repaired += await this.repair(events, surplus, stored, range)
       if (await noteAudited(database.query, chain, 'proven', range, watched, proof.unproven)) return proof
-      // Read by less than what is watched now: once more.
+      // The range was read with fewer schemas or attesters than the indexer watches now. It is read again.
       await registry.catchUp(watched)
     }
   }
 
-  /** The range on the chain beside the log; again where a block of it has registered a schema. */
+  /**
+   * Compares the range on the chain with the event log. Repeats if a block of the range registered a schema.
+   */
   private async compare(range: BlockRange, head?: HeadReader): ReturnType<RangeAuditor['compareNow']> {
     const { registry } = this.options
     for (;;) {
@@ -179,7 +185,7 @@ export class RangeAuditor {
       proof.calls += found.calls
       const onChain = decodeEvents(chain, chainBlock({ header, logs: found.logs }))
       const wrong = notOnChain(own, chain, onChain)
-      // The endpoint gives false receipts: its logs may agree with the log, but must not change it.
+      // The endpoint returns false receipts. Its logs may confirm the event log, but must not change it.
       if (found.contradicted && (wrong.length || own.length !== onChain.length))
         throw this.contradiction(`the receipts of block ${number} do not hash to its receiptsRoot`)
       if (found.contradicted) proof.contradicted.add(number)
@@ -200,8 +206,8 @@ export class RangeAuditor {
   }
 
   /**
-   * The headers of these blocks, in order, and how to read the logs of each. Blocks proven at the head cost
-   * no call.
+   * Returns the headers of these blocks, in order, and a function per block that reads its logs. Blocks
+   * proven at the head cost no call.
    */
   private async headers(numbers: readonly number[], head?: HeadReader) {
     const proven = (number: number) => {
@@ -211,8 +217,8 @@ export class RangeAuditor {
     const lacking = numbers.filter((number) => !proven(number))
     const fetched = await this.blocks.headers(lacking.map(headerCall), { anyForm: true })
     const byNumber = new Map(lacking.map((number, i) => [number, fetched[i]!]))
-    // When some hash to themselves, the form is known and the others are false; when none does, it is
-    // unknown.
+    // If some headers hash to their own hash, their form is known and the others are false. If none does, the
+    // form is unknown.
     const formIsKnown = fetched.some((each) => each?.isValid)
     const list = numbers.map((number): { header: RpcHeader; read: () => ReturnType<BlockReader['logs']> } => {
       const block = proven(number)
@@ -236,7 +242,8 @@ export class RangeAuditor {
   }
 
   /**
-   * Adds the chain's events that are not stored, and removes `surplus`. Returns the number of changed events.
+   * Inserts the chain's events that are not stored, and deletes `surplus`. Returns the number of changed
+   * events.
    */
   private async repair(
     events: readonly ChainEvent[],
@@ -280,14 +287,17 @@ export class RangeAuditor {
     return repaired
   }
 
-  /** Stored events of what is watched. Those of a schema that is no longer watched are not compared. */
+  /**
+   * Returns the stored events of watched schemas and attesters. Events of a schema that is no longer watched
+   * are not compared.
+   */
   private stored({ from, to }: BlockRange): Promise<Map<string, StoredEvent>> {
     const { chain, database } = this.options
     return storedEvents(database.query, chain, from, to, watchedOf(chain))
   }
 }
 
-/** The stored events that the chain does not have, or has with other content. */
+/** Returns the stored events that the chain does not have, or has with other content. */
 function notOnChain(
   stored: readonly StoredEvent[],
   chain: Chain,

@@ -13,18 +13,18 @@ import {
   type Query,
 } from './store'
 
-/** Attestations that are replayed in one transaction, for which batches wait. */
+/** Number of attestations that are replayed in one transaction. Batches wait for it. */
 const UIDS_AT_ONCE = 500
-/** Between looks at attestations that are not final yet. */
+/** Milliseconds between retries of attestations that are not final yet, and after a failure. */
 const LOOK_MS = 10_000
 const FAILED_MS = 60_000
 
 /**
- * Replays the records of a chain once if an older version of the program made them, so that they are those of
- * a database that is indexed from the beginning. It takes up to half of the time of the chain's lock. What is
- * not final yet is replayed as soon as it is. Never throws.
+ * Replays the records of a chain once if an older version of the projection produced them, so that they equal
+ * those of a database that is indexed from the beginning. It holds the chain's lock for at most half of the
+ * time. Attestations that are not final yet are replayed once they are. Never throws.
  * @param isEmpty true if nothing of the chain is stored yet
- * @param lookMs pause between looks at what is not final yet
+ * @param lookMs milliseconds between retries of attestations that are not final yet
  */
 export async function followReading(
   database: Database,
@@ -43,7 +43,7 @@ export async function followReading(
   let after: string | undefined = ''
   let late: string[] = []
   const found = { uids: 0, differing: 0 }
-  // Else a process that has lost its lease overwrites what its successor wrote.
+  // Requires the lease, because otherwise a process that lost it would overwrite its successor's rows.
   const leased = { transaction: <T>(work: (query: Query) => Promise<T>) => lease.holding(work) }
   const note = () => lease.holding((query) => noteReading(query, chain))
   await repeat(
@@ -89,7 +89,7 @@ export async function followReading(
         { chain: chain.slug, reason: error.message },
         'records of an older version could not be replayed',
       )
-      // From the beginning: a page is compared again in less time than it was made.
+      // Restarts at the first page. Comparing a page again takes less time than repairing it did.
       after = ''
       late = []
       return FAILED_MS

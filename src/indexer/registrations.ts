@@ -7,25 +7,25 @@ import type { Route } from '../rpc'
 
 /** Registrations in a chain's SchemaRegistry, and the filters of the logs that an indexer reads. */
 
-/** Calls of getSchema in one request. */
+/** Number of getSchema calls per request. */
 const CALLS_AT_ONCE = 100
-/** Registered of EAS 0.26: it has no record. */
+/** Topic of the event Registered of EAS 0.26, whose log lacks the schema. */
 const REGISTERED_LEGACY = '0x7d917fcbc9a29a9705ff9936ffa599500e4fd902e4486bae317414fe967b307c'
 const ZERO_UID = `0x${'0'.repeat(64)}`
-/** Topics of registrations. */
+/** Topics of registrations, of all EAS versions. */
 export const REGISTERED: readonly string[] = [events.Registered.topic, REGISTERED_LEGACY]
 
-/** Attested and Revoked of the chain's EAS, by any schema. */
+/** Filter for Attested and Revoked logs of the chain's EAS, of any schema. */
 export function attestationFilter(chain: Chain) {
   return { address: [chain.eas], topic0: [eas.events.Attested.topic, eas.events.Revoked.topic] }
 }
 
-/** Registered of the chain's SchemaRegistry. */
+/** Filter for Registered logs of the chain's SchemaRegistry. */
 export function registrationFilter(chain: Chain) {
   return { address: [chain.schemaRegistry], topic0: [...REGISTERED] }
 }
 
-/** The account that a registration names: EAS 0.26 has it in the data. */
+/** Returns the account that a registration names, which EAS 0.26 stores in the data. */
 export function registererOf({ topics, data }: LearnedLog): string {
   return dataSlice(topics[2] ?? data, 12, 32).toLowerCase()
 }
@@ -37,7 +37,10 @@ export interface RegisteredSchema {
   revocable: boolean
 }
 
-/** The schemas of these registrations, in order: from the log, or from the registry if the log has none. */
+/**
+ * Returns the schemas of these registrations, in order: from the log, or from the registry if the log lacks
+ * it.
+ */
 export async function registeredSchemas(
   chain: Chain,
   route: Route,

@@ -37,31 +37,33 @@ import {
 } from './store'
 
 /**
- * Whose attestations of a chain are read: those of the location schemas, and those of the attesters of this
- * service's answers.
+ * The location schemas and the attesters of this service's answers whose attestations are indexed on a chain.
  *
- * Location schemas are known from the start, or people register them in the chain's SchemaRegistry. Nobody
- * attests by a schema before it is registered. So whoever reads logs in order, those of the registry too, and
- * widens the filter at each registration, misses nothing (chain/history.ts, head.ts). Attesters are noted by
- * the API, at any time: the audit reads the blocks before.
+ * Location schemas are known from the start, or anyone registers them in the chain's SchemaRegistry. Nobody
+ * can attest by a schema before it is registered. A reader that reads logs in order, including those of the
+ * registry, and widens the filter at each registration, therefore misses nothing (chain/history.ts, head.ts).
+ * The API may add attesters at any time, and the audit then reads the earlier blocks.
  */
 
-/** In one list of topics: more go into further filters, as providers limit the size of one. */
+/**
+ * Maximum number of schemas per filter. Further schemas go into further filters, because providers limit the
+ * size of one.
+ */
 const TOPICS_IN_FILTER = 200
 /** Maximum number of schemas of a chain that are found and watched, in addition to those that are listed. */
 const MOST_FOUND = 1_000
-/** In the list of schemas that a chain's copy holds (noteSchemas): its registrations are read, too. */
+/** Item in the list of watched schemas and attesters (noteSchemas): the indexer reads registrations too. */
 const REGISTRATIONS = 'registrations'
 
 export class Registry implements LogSelection {
   version = 0
   private made: { version: number; filters: readonly LogFilter[] } | undefined
-  /** UIDs of every schema that was read, of whatever kind. */
+  /** UIDs of every schema that was read, whether a location schema or not. */
   private readonly seen = new Set<string>()
   private readonly found = new Map<string, FoundSchema>()
-  /** By address. */
+  /** Attesters by address. */
   private readonly attesters = new Map<string, AnswerAttester>()
-  /** Those that are known from the start. */
+  /** UIDs of the schemas that are known from the start. */
   private readonly own = new Set(locationSchemaUids())
   /** Schemas that are watched and count towards the limit. */
   private room: SchemaRoom
@@ -76,9 +78,9 @@ export class Registry implements LogSelection {
       database: Database
       policy: SchemaPolicy
       log: Logger
-      /** Whether this process is the chain's indexer; else a command beside it. */
+      /** True if this process is the chain's indexer; false for a command that runs next to it. */
       isIndexer: boolean
-      /** Default: MOST_FOUND. */
+      /** Maximum number of found schemas. Default: MOST_FOUND. */
       most?: number
     },
   ) {
@@ -87,7 +89,7 @@ export class Registry implements LogSelection {
     this.follows = options.policy.found === 'all' || options.policy.listed.size > 0
   }
 
-  /** Takes the schemas that were found before, as the settings are now, and the attesters. */
+  /** Loads the schemas that were found earlier, subject to the current settings, and the attesters. */
   async load(): Promise<void> {
     await this.takeKnown()
     if (!this.options.isIndexer) return
@@ -96,8 +98,8 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Takes what the chain's indexer has come to watch since `watched`. Throws an Error where it watches more
-   * than the settings of this process say.
+   * Loads the schemas and attesters that the chain's indexer has added since `watched`. Throws an Error if
+   * the indexer watches more than the settings of this process permit.
    */
   async catchUp(watched: readonly string[]): Promise<void> {
     await this.learning
@@ -137,8 +139,8 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Gives places to schemas that settings or the limit left out, those first that more accounts attest by;
-   * one without attestations takes no place of another. The audit reads their history.
+   * Gives places to schemas that the settings or the limit excluded before, those with more attesters first.
+   * A schema without attestations replaces no other one. The audit reads their history.
    */
   private takeLeftOut(): void {
     const leftOut = [...this.found.values()]
@@ -153,13 +155,16 @@ export class Registry implements LogSelection {
     }
   }
 
-  /** What is watched now: UIDs of schemas, addresses of attesters, and whether registrations are. */
+  /**
+   * Items that are watched now: UIDs of schemas, addresses of attesters, and REGISTRATIONS if registrations
+   * are read.
+   */
   get watched(): readonly string[] {
     const { schemas, attesters } = watchedOf(this.options.chain)
     return [...schemas, ...attesters, ...(this.follows ? [REGISTRATIONS] : [])]
   }
 
-  /** Takes the attesters that the API has noted since. To be called while no audit is under way. */
+  /** Loads the attesters that the API has added. Must be called while no audit step is running. */
   async takeNoted(): Promise<void> {
     const { chain, database, log } = this.options
     const taken = await takeAttesters(database, chain)
@@ -179,8 +184,8 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Notes what is watched from now on. `fresh`: nothing is indexed yet. Answers the schemas whose history the
-   * audit reads.
+   * Stores what is watched from now on. `fresh`: nothing is indexed yet. Returns the new items, whose history
+   * the audit reads.
    */
   async note(fresh: boolean): Promise<string[]> {
     const { chain, database } = this.options
@@ -210,10 +215,10 @@ export class Registry implements LogSelection {
     return this.follows ? [...filters, registrationFilter(chain)] : filters
   }
 
-  /** As LogSelection.learn. Schemas are stored before they are watched. */
+  /** Implements LogSelection.learn. Schemas are stored before they are watched. */
   async learn(logs: readonly LearnedLog[]): Promise<number> {
     if (!this.follows) return 0
-    // Attestations that are read but not stored yet are uses, too.
+    // Attestations that are read but not stored yet count as uses too.
     for (const { address, topics } of logs)
       if (topics[0] === eas.events.Attested.topic && address.toLowerCase() === this.options.chain.eas)
         this.use(topics[3]!, topics[2]!)
@@ -240,7 +245,7 @@ export class Registry implements LogSelection {
     const contents = await registeredSchemas(this.options.chain, this.route, logs)
     const schemas: Omit<FoundSchema, 'readFrom'>[] = []
     for (const [i, { uid, schema, resolver, revocable }] of contents.entries()) {
-      // A text that is no UTF-8 has another hash when it is read; no location schema is one.
+      // A text that is not UTF-8 decodes to a text with another hash. No location schema has such a text.
       if (schemaUid(schema, resolver, revocable) !== uid) {
         if (schema.includes('\ufffd')) continue
         throw new Error(`the node's answer is not the schema ${uid}: it hashes to another UID`)
@@ -257,7 +262,7 @@ export class Registry implements LogSelection {
     for (let entering = schemas; entering.length;) {
       const { watched, left } = await this.enter(entering)
       learned += watched
-      // Logs that were read meanwhile have used these: they are no longer what leaves first.
+      // Logs that were read in the meantime used these schemas: they are no longer the first to be replaced.
       entering = left
         .filter((uid) => this.room.usersOf(uid) > 0)
         .map((uid) => ({ ...this.found.get(uid)!, watched: false }))
@@ -267,27 +272,27 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Gives places to found schemas, and stores which have one. Answers how many are watched that were not, and
-   * the UIDs of those that left for them.
+   * Gives places to found schemas and stores which ones have a place. Returns the number of newly watched
+   * schemas, and the UIDs of those that were replaced.
    */
   private async enter(
     schemas: Omit<FoundSchema, 'readFrom'>[],
   ): Promise<{ watched: number; left: readonly string[] }> {
     const { chain, database, log, isIndexer, policy } = this.options
-    // Nothing changes here before it is stored.
+    // All changes are made in a copy, which takes effect once they are stored.
     const room = this.room.copy()
     const left = new Set<string>()
     for (const each of schemas) {
       if (this.isOnTop(each.uid)) each.watched = true
       else if (mayBeRead(policy, each.uid)) {
-        // A command beside the indexer takes no place of what the indexer reads.
+        // A command that runs next to the indexer must not replace a schema that the indexer reads.
         const result = isIndexer ? room.enter(each) : { entered: room.enterFree(each), left: undefined }
         each.watched = result.entered
         if (result.left) left.add(result.left.uid)
       }
     }
     for (const each of schemas) if (left.delete(each.uid)) each.watched = false
-    // Attesters may be taken meanwhile: they are not learned from these logs.
+    // An attester may be added during this wait. That is safe, because attesters do not depend on these logs.
     const stored = await storeSchemas(database, chain, schemas, [...left], isIndexer)
     this.unwatch([...left])
     this.room = room
@@ -305,8 +310,8 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Whether this event happened before its schema, or its attester, was known: that the log lacks it is no
-   * node's fault.
+   * True if this event happened before its schema or attester was known: no node is to blame if the event log
+   * lacks it.
    */
   isHistory({
     schemaUid: uid,
@@ -322,12 +327,12 @@ export class Registry implements LogSelection {
     return known !== undefined && blockNumber < known.readFrom
   }
 
-  /** Whether a schema counts towards no limit: it is known from the start, or listed. */
+  /** True if a schema does not count towards the limit: it is known from the start, or listed. */
   private isOnTop(uid: string): boolean {
     return this.own.has(uid) || this.options.policy.listed.has(uid)
   }
 
-  /** Whether the schema is watched from now on, and was not before. */
+  /** Stores a schema. Returns true if it is watched from now on and was not before. */
   private watch(schema: FoundSchema): boolean {
     const { uid, watched } = schema
     this.found.set(uid, schema)
@@ -337,7 +342,7 @@ export class Registry implements LogSelection {
     return true
   }
 
-  /** Schemas that leave their place. Filters that have them for a while longer read nothing wrong. */
+  /** Removes schemas from their places. Filters that still contain them for a while do no harm. */
   private unwatch(uids: readonly string[]): void {
     for (const uid of uids) {
       this.room.leave(uid)
@@ -351,7 +356,7 @@ export class Registry implements LogSelection {
   }
 }
 
-/** What is watched of a chain as of now. */
+/** Returns the schemas and attesters of a chain that are watched now. */
 export function watchedOf({ slug }: Chain): Watched {
   return { schemas: locationSchemaUids(slug), attesters: answerAttesters(slug) }
 }

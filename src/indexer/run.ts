@@ -37,7 +37,10 @@ import { Registry } from './registry'
 const log = createLogger('indexer')
 const FORGET_EVERY_MS = 3_600_000
 const NOTE_EVERY_MS = 1_000
-/** If the database's clock advances by this much more, this machine was suspended. */
+/**
+ * Milliseconds by which the database's clock must advance more than the local one to show that this machine
+ * was suspended.
+ */
 const SUSPENDED_MS = 3_000
 const CHECK_CONTRACT_EVERY_MS = 15_000
 
@@ -47,21 +50,21 @@ export interface Indexer {
   /** Resolves when the indexer has been stopped. Rejects with the reason why it cannot continue. */
   readonly ended: Promise<void>
   /**
-   * Ends what is under way, releases the lease and closes all connections. Resolves when nothing is left of
-   * the indexer. A batch is one transaction: it is written whole or not at all.
+   * Stops all work, releases the lease and closes all connections. Resolves when the indexer has ended
+   * completely. A batch is one transaction: it is written completely or not at all.
    */
   stop(): Promise<void>
 }
 
-/** The parts of the settings that an indexer reads. */
+/** The settings that an indexer reads. */
 export type IndexerSettings = Pick<
   Settings,
   'databaseUrl' | 'schemaPolicy' | 'auditCallsPerSecond' | 'indexerMetrics'
 >
 
 /**
- * Starts to index one chain. A caller that keeps its process when `ended` rejects calls `stop`.
- * @param clock by which ages and pauses are measured
+ * Starts to index one chain. A caller whose process survives the rejection of `ended` must call `stop`.
+ * @param clock measures ages and pauses
  */
 export function startIndexer(
   connected: ConnectedChain,
@@ -106,7 +109,10 @@ class ChainIndexer implements Indexer {
   private readonly rpc: Rpc
   private readonly stopping = new AbortController()
   private readonly signal = this.stopping.signal
-  /** What runs until the signal aborts, and what closes the parts, in the order in which they were opened. */
+  /**
+   * Tasks that run until the signal aborts, and functions that close the parts, in the order in which they
+   * were opened.
+   */
   private readonly running: Promise<unknown>[] = []
   private readonly closing: (() => unknown)[] = []
   private work!: Promise<void>
@@ -141,7 +147,10 @@ class ChainIndexer implements Indexer {
     log.debug({ chain: this.chain.slug, state }, 'the state of the indexer changed')
   }
 
-  /** The lease is released before all else ends: that it is lost then is no failure. */
+  /**
+   * `stop()` releases the lease before all other work has ended, so a lost lease is not a failure after the
+   * abort.
+   */
   private readonly fail = (error: Error): void => {
     if (this.signal.aborted || this.state === 'failed') return
     this.enter('failed')
@@ -221,9 +230,9 @@ class ChainIndexer implements Indexer {
 
   /**
    * Returns the last final block in the database once the endpoints confirm it. Runs before anything is
-   * written. If only that block is false, as after a node that lied about it, and the log before it is the
-   * chain's, the state is set back to the last true block. Throws a SettingsError if the database has indexed
-   * another chain.
+   * written. If only that block is false, for example because a node lied about it, and the earlier event log
+   * is that of the chain, the position is reset to the last correct block. Throws a SettingsError if the
+   * database has indexed another chain.
    */
   private async checkSameChain(
     stored: BlockRef,
@@ -246,7 +255,7 @@ class ChainIndexer implements Indexer {
     return last
   }
 
-  /** Starts the runner of evm-processor. Never resolves but when there is nothing left to read. */
+  /** Runs evm-processor's runner. Resolves only if there is nothing left to read. */
   private async process(parts: Parts, stored: BlockRef | undefined, batches: Database): Promise<void> {
     const { chain, rpc, signal, clock } = this
     const { bodies, doubt, head, blocks, registry, lease, storedAtOrBelow } = parts
@@ -265,7 +274,7 @@ class ChainIndexer implements Indexer {
     await runProcessor({ chain, gatewayUrl, source, database, bodies, head, metrics, log })
   }
 
-  /** What runs beside the batches until the signal aborts. */
+  /** Starts the tasks that run alongside the batches until the signal aborts. */
   private duties(parts: Parts, isFresh: boolean): Promise<void>[] {
     const { chain, rpc, signal } = this
     const { database, lease } = parts
@@ -278,17 +287,17 @@ class ChainIndexer implements Indexer {
     ]
   }
 
-  /** Notes every second in the database whether it agrees with the chain, for the API. Never throws. */
+  /** Stores every second whether the database agrees with the chain, for the API. Never throws. */
   private followHead({ database, lease, head }: Parts): Promise<void> {
     const { chain, clock, signal } = this
-    /** Milliseconds by which the database's clock was ahead of this one. */
+    /** Milliseconds by which the database's clock was ahead of the local one. */
     let ahead: number | undefined
     return repeat(
       signal,
       async () => {
         const report = await head.report(async () => {
           const { tip, now } = await indexedTip(database.query, chain)
-          // A monotonic clock may stand still while the machine is suspended; that of the database does not.
+          // A monotonic clock may stand still while the machine is suspended. The database's clock does not.
           const before = ahead
           ahead = now - clock.now()
           if (before !== undefined && ahead - before > SUSPENDED_MS) head.forgetLooks()
@@ -306,7 +315,7 @@ class ChainIndexer implements Indexer {
 }
 
 /**
- * Doubts the copy while the endpoints have no EAS contract, as after a reset of a local node. Never throws.
+ * Reports a doubt while the endpoints have no EAS contract, as after a reset of a local node. Never throws.
  */
 function watchContract(rpc: Rpc, doubt: Doubt, signal: AbortSignal): Promise<void> {
   return repeat(
@@ -319,7 +328,7 @@ function watchContract(rpc: Rpc, doubt: Doubt, signal: AbortSignal): Promise<voi
   )
 }
 
-/** Deletes old rows of the log of changes. Never throws. */
+/** Deletes old rows of the log of record changes. Never throws. */
 function forgetOldChanges(database: Database, chain: Chain, signal: AbortSignal): Promise<void> {
   return repeat(
     signal,

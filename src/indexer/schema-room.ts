@@ -1,37 +1,39 @@
-/** A schema that takes a place among those that are read. */
+/** A schema that takes a place among the found schemas that are indexed. */
 export interface Tenant {
   uid: string
-  /** Account that registered it, lower-case; null if a database of an older version did not note it. */
+  /** Account that registered it, lower-case; null if an older version stored the schema without it. */
   registerer: string | null
   /** Block of its registration. */
   block: number
 }
 
 /**
- * Attesters of a schema that are told apart: a schema used by this many counts towards no account's share.
+ * Maximum number of attesters counted per schema. A schema with this many counts towards no account's share.
  */
 export const SEVERAL = 2
 
 /**
- * The found schemas of a chain that are read, at most `most`. Anyone may register schemas, so places go by
- * use, not by arrival: a schema without attestations leaves its place to a new one if there is no other, and
- * has lost nothing by it. One with attestations keeps its place, as its revocations have to be read. An
- * account has `share` places for schemas that fewer than two accounts attest by.
+ * The found schemas of a chain that are indexed, at most `most`.
+ *
+ * Anyone may register schemas, so places go by use, not by arrival. If no place is free, a new schema
+ * replaces one without attestations, which loses nothing by it. A schema with attestations keeps its place,
+ * because its revocations must be read. An account has `share` places for schemas that fewer than two
+ * accounts attest by.
  */
 export class SchemaRoom {
   private readonly share: number
 
   constructor(
     private readonly most: number,
-    /** By UID. */
+    /** Schemas with a place, by UID. */
     private readonly tenants = new Map<string, Tenant>(),
-    /** By schema, the accounts that have attested by it: at most SEVERAL. */
+    /** For each schema, the accounts that have attested by it, at most SEVERAL. */
     private readonly attesters = new Map<string, Set<string>>(),
   ) {
     this.share = Math.ceil(most / 20)
   }
 
-  /** A copy of the places, to decide about them on trial. Attestations are noted in both. */
+  /** Returns a copy of the places for tentative decisions. Both share the attesters. */
   copy(): SchemaRoom {
     return new SchemaRoom(this.most, new Map(this.tenants), this.attesters)
   }
@@ -48,19 +50,19 @@ export class SchemaRoom {
     return [...this.tenants.keys()]
   }
 
-  /** Number of accounts that have attested by a schema, at most SEVERAL. */
+  /** Returns the number of accounts that have attested by a schema, at most SEVERAL. */
   usersOf(uid: string): number {
     return this.attesters.get(uid)?.size ?? 0
   }
 
-  /** Notes an attestation. */
+  /** Adds the attester of an attestation. */
   use(uid: string, attester: string): void {
     const known = this.attesters.get(uid)
     if (!known) this.attesters.set(uid, new Set([attester]))
     else if (known.size < SEVERAL) known.add(attester)
   }
 
-  /** Takes a schema in, whatever else is there: it was decided before. */
+  /** Gives a schema a place without any check, because it was decided earlier. */
   put(tenant: Tenant): void {
     this.tenants.set(tenant.uid, tenant)
   }
@@ -69,7 +71,7 @@ export class SchemaRoom {
     this.tenants.delete(uid)
   }
 
-  /** Takes a schema in if there is a place for it that no other one has. */
+  /** Gives a schema a place if one is free. Returns true if it has one. */
   enterFree(tenant: Tenant): boolean {
     if (this.isFull || this.isShareFull(tenant)) return false
     this.put(tenant)
@@ -77,8 +79,9 @@ export class SchemaRoom {
   }
 
   /**
-   * Takes a schema in, and answers which one left for it. `entered` is false if that is the schema itself:
-   * none is older and unused. So the order in which registrations are read makes no difference.
+   * Gives a schema a place and returns the schema that it replaced, if any. `entered` is false if the schema
+   * itself would be the one to leave, because no older schema is unused. The order in which registrations are
+   * read therefore makes no difference.
    */
   enter(tenant: Tenant): { entered: boolean; left?: Tenant } {
     if (this.enterFree(tenant)) return { entered: true }
@@ -91,7 +94,7 @@ export class SchemaRoom {
     return !left || left === tenant ? { entered: false } : { entered: true, left }
   }
 
-  /** Whether the account's share is taken by schemas that it registered. */
+  /** True if schemas that the account registered fill its share. */
   private isShareFull({ registerer }: Tenant): boolean {
     if (registerer === null) return false
     let taken = 0
@@ -100,7 +103,7 @@ export class SchemaRoom {
     return taken >= this.share
   }
 
-  /** The oldest unused schema of the account that has the most of them. */
+  /** Returns the oldest unused schema of the account that has the most unused schemas. */
   private mostCrowded(): Tenant | undefined {
     const byAccount = new Map<string | null, Tenant[]>()
     for (const each of this.unused()) {
@@ -118,7 +121,7 @@ export class SchemaRoom {
   }
 }
 
-/** The first in the order of registrations, which the database keeps by block and UID. */
+/** Returns the first schema in the order of registrations: by block, then by UID. */
 function oldest(tenants: readonly Tenant[]): Tenant | undefined {
   return tenants.reduce<Tenant | undefined>(
     (first, each) =>

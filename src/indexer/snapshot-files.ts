@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import type { AnswerAttester, SnapshotPosition } from './store'
 
-/** The files of a snapshot: lines of JSON, gzipped, and a manifest with the checksums of all. */
+/** Files of a snapshot: gzipped lines of JSON, and a manifest with the checksums of all files. */
 
 const FORMAT = 'geospatial-attestation-snapshot'
 const VERSION = 2
@@ -21,7 +21,7 @@ export interface FileNote {
 export interface ChainNote extends SnapshotPosition {
   chain: string
   chainId: number
-  /** Contract, lower-case. */
+  /** Address of the EAS contract, lower-case. */
   eas: string
   attesters: AnswerAttester[]
   events: FileNote
@@ -30,18 +30,18 @@ export interface ChainNote extends SnapshotPosition {
 export interface Manifest {
   format: typeof FORMAT
   version: typeof VERSION
-  /** ISO 8601 */
+  /** Time of the snapshot, ISO 8601. */
   taken: string
   migrations: string[]
   chains: ChainNote[]
 }
 
-/** A snapshot cannot be written or restored; its message says why, and what would be right. */
+/** A snapshot cannot be written or restored. The message states the reason and the remedy. */
 export class SnapshotError extends Error {
   override readonly name = 'SnapshotError'
 }
 
-/** Writes pages of lines into a file, through to the disk. */
+/** Writes pages of lines into a file and flushes it to disk. */
 export async function writeLines(
   folder: string,
   name: string,
@@ -65,7 +65,7 @@ export async function writeLines(
   return { name, lines, bytes, sha256: hash.digest('hex') }
 }
 
-/** Has a file written through to the disk. */
+/** Flushes a file to disk. */
 async function synced(file: string): Promise<void> {
   const handle = await open(file, 'r+')
   await handle.sync()
@@ -82,7 +82,7 @@ function hashing(hash: Hash, onBytes: (bytes: number) => void): Transform {
   })
 }
 
-/** Writes a snapshot's manifest into its folder, through to the disk. */
+/** Writes a snapshot's manifest into its folder and flushes it to disk. */
 export async function writeManifest(
   folder: string,
   content: Omit<Manifest, 'format' | 'version'>,
@@ -93,7 +93,7 @@ export async function writeManifest(
   return manifest
 }
 
-/** A manifest as text, with its own checksum. */
+/** Serializes a manifest together with its own checksum. */
 function sealed(manifest: Manifest): string {
   return `${JSON.stringify({ ...manifest, sha256: checksum(manifest) }, null, 2)}\n`
 }
@@ -101,7 +101,7 @@ function checksum(manifest: object): string {
   return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
 }
 
-/** Throws a SnapshotError unless the folder has a manifest with the checksum that it states. */
+/** Reads the manifest of a folder. Throws a SnapshotError if it is missing or does not match its checksum. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = path.join(folder, MANIFEST)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -125,7 +125,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   return content as Manifest
 }
 
-/** Throws a SnapshotError unless a file has the bytes that the manifest states. */
+/** Throws a SnapshotError unless a file has the size and the checksum that the manifest states. */
 export async function checkFile(folder: string, { name, bytes, sha256 }: FileNote): Promise<void> {
   const [hash, file] = [createHash('sha256'), path.join(folder, path.basename(name))]
   let length = 0
@@ -143,11 +143,11 @@ export async function checkFile(folder: string, { name, bytes, sha256 }: FileNot
     throw new SnapshotError(`'${file}' has another checksum than the manifest says: it was changed`)
 }
 
-/** The lines of a file. Throws a SnapshotError if there are not as many as the manifest states. */
+/** Yields the lines of a file. Throws a SnapshotError if their number differs from the manifest. */
 export async function* linesOf(folder: string, { name, lines }: FileNote): AsyncGenerator<string> {
   const texts = createGunzip().setEncoding('utf8')
   const reading = pipeline(createReadStream(path.join(folder, path.basename(name))), texts, { end: true })
-  // Its error is thrown where the texts are read.
+  // The loop over the texts throws this error.
   reading.catch(() => {})
   let [count, begun]: [number, string[]] = [0, []]
   for await (const text of texts as AsyncIterable<string>) {

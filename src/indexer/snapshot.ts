@@ -46,22 +46,22 @@ import {
 } from './store'
 
 /**
- * A snapshot: the final part of the event log, with the schemas that were found, the attesters of answers
- * and the position of each chain, all of one moment. Records and answers follow from the log, so a restore
- * makes them anew. It is a folder: a file of events and one of schemas for each chain, JSON by lines,
- * gzipped; and manifest.json, written last.
+ * A snapshot: the final part of the event log, the schemas that were found, the attesters of answers and the
+ * position of each chain, all at one moment. Records and answers are projected from the event log, so a
+ * restore recreates them. A snapshot is a folder with one file of events and one of schemas per chain, as
+ * gzipped lines of JSON, and manifest.json, which is written last.
  */
 
-/** Events that are written at once, and their characters. */
+/** Maximum number of events, and of their characters, that are written at once. */
 const WRITTEN_EVENTS = 500
 const WRITTEN_CHARACTERS = 8_000_000
 
-/** Says what is being done. */
+/** Receives a line that describes the current step. */
 export type Progress = (line: string) => void
 
 /**
- * Writes a snapshot of these chains into a new folder. Throws a SnapshotError where nothing is final yet, or
- * the folder exists.
+ * Writes a snapshot of these chains into a new folder. Throws a SnapshotError if no chain has a final block
+ * yet, or if the folder exists.
  */
 export async function takeSnapshot(
   database: Database,
@@ -103,7 +103,7 @@ async function writeChain(
 ): Promise<ChainNote | undefined> {
   const position = await snapshotPosition(query, chain)
   if (!position) return undefined
-  // Those that blocks registered which are not final yet are found again.
+  // Schemas that were registered in blocks that are not final yet are left out. The indexer finds them again.
   const found = (await foundSchemas(query, chain)).filter(({ block }) => block <= position.finalHeight)
   async function* events() {
     let count = 0
@@ -123,8 +123,8 @@ async function writeChain(
 }
 
 /**
- * Restores a snapshot into an empty, migrated database, in one transaction. Everything is checked before
- * anything is written. Nothing of it counts as audited. Throws a SnapshotError.
+ * Restores a snapshot into an empty, migrated database, in one transaction. Checks every file before it
+ * writes anything. No block counts as audited afterwards. Throws a SnapshotError.
  */
 export async function restoreSnapshot(
   database: Database,
@@ -181,7 +181,8 @@ async function restoreChain(
   let [count, uids] = [0, 0]
   const flush = async () => {
     if (kept.length) {
-      // The writer may be amid a part, and roll it back to its savepoint: nothing else is written there.
+      // During a part, the writer may roll back to its savepoint, which would undo this insert. Its part must
+      // end first.
       await writer.written()
       await insertEventTexts(query, kept)
     }
@@ -194,7 +195,7 @@ async function restoreChain(
     const row = eventIn(line, note)
     count++
     if (row.kind === EventKind.ATTESTED) uids++
-    // Nothing follows from it: it only stays in the log.
+    // The event produces no row: it is only stored in the event log.
     if (isBodiless(row) || !isWatched(row)) kept.push(line)
     else rows.push(row)
     characters += line.length
@@ -235,7 +236,7 @@ function chainOf({ chain: slug, chainId, eas }: ChainNote, chains: readonly Chai
   return chain
 }
 
-/** What an event claims is the audit's to check; this one is of its chain, and final. */
+/** Parses an event. Throws unless it belongs to the chain and is final. The audit checks the other fields. */
 function eventIn(line: string, { chain, finalHeight, events }: ChainNote): EventRow {
   const row = readAs(rowOf, line, events)
   if (
@@ -263,7 +264,7 @@ function readAs<T>(read: (text: string) => T, line: string, { name }: FileNote):
     const value = read(line)
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // Said below.
+    // The error below is thrown instead.
   }
   throw new SnapshotError(`'${name}' has a line that is no event and no schema: it was changed`)
 }
