@@ -13,53 +13,52 @@ import {
   type RpcReceipt,
 } from './proof'
 
-/** A header with the requested number and hash. */
+/** A header that has the requested number or hash. */
 export interface CheckedHeader {
   header: FullHeader
-  /** Whether it hashes to its own hash. Then nothing in it is false if the hash is the chain's. */
+  /** True if it hashes to its own hash. If that hash is the chain's, every field is correct. */
   isValid: boolean
 }
 
 /**
- * What vouches for the logs of a block: `proven` by its bloom filter or its receipts, `agreed` on by two
- * endpoints, or `single`, told by one endpoint.
+ * Evidence for the logs of a block: `proven` by its bloom filter or its receipts, `agreed` on by two
+ * endpoints, or `single` if only one endpoint returned them.
  */
 export type Evidence = 'proven' | 'agreed' | 'single'
 
 export interface CheckedLogs {
   logs: RpcLog[]
   evidence: Evidence
-  /**
-   * The receipts have another root than the header says, though their form is known to this program: an
-   * endpoint lies.
-   */
+  /** True if the receipts have a known form, but another root than the header: an endpoint lies. */
   contradicted: boolean
-  /** JSON-RPC calls made for them. */
+  /** Number of JSON-RPC calls made for these logs. */
   calls: number
-  /** The version of the selection that they pass, and by how many versions they have widened it. */
+  /**
+   * Version of the selection that the logs pass, and the number of versions by which they have widened it.
+   */
   version: number
   learned: number
 }
 
-/** A form of which nothing has hashed to what it should for this long is treated as unknown. */
+/** Milliseconds without a matching hash after which the form of headers or receipts is treated as unknown. */
 const FORM_PATIENCE_MS = 300_000
-/** Receipts of an existing block, or a second endpoint's answer, are waited for this long. */
+/** Milliseconds to wait for receipts of an existing block, or for a second endpoint's response. */
 const PATIENCE_MS = 15_000
-/** A header is requested this often while the answers are false or of other blocks. */
+/** Maximum number of requests for a header while responses are false or contain other blocks. */
 const ATTEMPTS = 3
-/** Blocks whose missing receipts are remembered. */
+/** Maximum number of blocks for which missing data is tracked. */
 const BLOCKS_AWAITED = 1_000
 
 /**
- * Reads headers and logs of single blocks and says what vouches for them (docs/spec/trust.md 6). It never
- * returns what it knows to be false.
+ * Reads headers and logs of single blocks, and reports the evidence for them (docs/spec/trust.md 6). It never
+ * returns data that it knows to be false.
  */
 export class BlockReader {
   private readonly route: Route
   private readonly test: SelectionTest
   private readonly headerForm: Form
   private readonly receiptsForm: Form
-  /** Since when the receipts of a block, or the answers of two endpoints about it, are missing. */
+  /** Time since when the receipts of a block, or the responses of two endpoints about it, are missing. */
   private readonly awaited = new Map<string, number>()
 
   constructor(
@@ -74,19 +73,20 @@ export class BlockReader {
     this.receiptsForm = new Form(clock)
   }
 
-  /** From now on the endpoints are asked in the opposite order: the last answers were of no use. */
+  /** Reverses the order in which the endpoints are queried, because the last responses were of no use. */
   turn(): void {
     this.route.turn()
   }
 
-  /** The number of endpoints. */
+  /** Number of endpoints. */
   get endpoints(): number {
     return this.rpc.size
   }
 
   /**
-   * The hash of the block of this number at each endpoint that answers; null if it has no such block. Headers
-   * that do not hash to their own hash are left out, if those of this chain do.
+   * Returns the hash of the block of this number at each endpoint that responds; null if it has no such
+   * block. Headers that do not hash to their own hash are left out, unless the chain's headers have an
+   * unknown form.
    */
   async hashesAt(height: number): Promise<(string | null)[]> {
     const hashes: (string | null)[] = []
@@ -102,9 +102,9 @@ export class BlockReader {
   }
 
   /**
-   * The headers that these calls of eth_getBlockByNumber and eth_getBlockByHash answer, in order; null where
-   * no endpoint has the block or none answers it correctly. A header that does not hash to its own hash is
-   * accepted when none of this chain does, or with `anyForm`, which leaves the decision to the caller.
+   * Returns the headers for these calls of eth_getBlockByNumber and eth_getBlockByHash, in order; null if no
+   * endpoint returns a correct one. A header that does not hash to its own hash is accepted if the chain's
+   * headers have an unknown form, or with `anyForm`, which leaves the decision to the caller.
    */
   async headers(calls: readonly RpcCall[], { anyForm = false } = {}): Promise<(CheckedHeader | null)[]> {
     const found = new Map<RpcCall, CheckedHeader>()
@@ -120,7 +120,7 @@ export class BlockReader {
         else if (checked) found.set(call, checked)
       }
       if (falsehood) distrust(falsehood)
-      // Another endpoint may have what this one lacks.
+      // Another endpoint may have the headers that this one lacks.
       else if (this.rpc.size === 1 || attempt > 0) break
       lacking = lacking.filter((call) => !found.has(call))
     }
@@ -128,7 +128,7 @@ export class BlockReader {
     return calls.map((call) => found.get(call) ?? null)
   }
 
-  /** The header, or as a text why it is false. */
+  /** Returns the header, or as a string the reason why it is false. */
   private async checked(
     { method, params }: RpcCall,
     header: FullHeader,
@@ -154,10 +154,15 @@ export class BlockReader {
   }
 
   /**
-   * The logs of a block that are wanted, those too that a log of the block itself announces (LogSelection):
-   * none where its bloom filter rules them out; those of its receipts where they hash to the header's root;
-   * else what two endpoints agree on, or the only one says. Null when they cannot be had now.
-   * `receiptByReceipt` reads single receipts where no endpoint gives those of a whole block.
+   * Returns the logs of a block that pass the selection, including logs that pass only because another log of
+   * the block widened it (LogSelection). The sources, in order:
+   *
+   * - none, if the block's bloom filter excludes such logs;
+   * - the receipts, if they hash to the header's root;
+   * - the logs on which two endpoints agree, or that the only responding endpoint returns.
+   *
+   * Returns null if no source is available at present. With `receiptByReceipt`, reads single receipts if no
+   * endpoint returns those of a whole block.
    */
   async logs(checked: CheckedHeader, { receiptByReceipt = false } = {}): Promise<CheckedLogs | null> {
     for (let learned = 0, calls = 0; ;) {
@@ -202,14 +207,17 @@ export class BlockReader {
       this.doubt?.contradicted(`endpoints give different logs of block ${Number(header.number)}`)
       return null
     }
-    // The other endpoint may only be resting.
+    // The other endpoint may only be in a pause after an error.
     if (this.rpc.size > 1 && this.mayStillCome(`${header.hash} twice`)) return null
     const list = proven ?? wrong[0]?.answer[0]
     const logs = told.answers[0]?.answer ?? (list && this.ours(header, list))
     return logs ? { logs, evidence: 'single', contradicted, calls } : null
   }
 
-  /** The logs by eth_getLogs: what two endpoints agree on, or else the different answers. */
+  /**
+   * Reads the logs by eth_getLogs. Returns those on which two endpoints agree, or else all different
+   * responses.
+   */
   private async toldLogs(header: FullHeader) {
     const answers: Answered<RpcLog[]>[] = []
     let calls = 0
@@ -232,8 +240,8 @@ export class BlockReader {
   }
 
   /**
-   * Receipts that name this block: `proven` ones hash to the header's root, `wrong` ones do not. `refused`:
-   * an endpoint gives none.
+   * Reads receipts of this block. `proven` ones hash to the header's root, `wrong` ones do not. `refused` is
+   * true if an endpoint does not return any.
    */
   private async receipts(header: FullHeader, receiptByReceipt: boolean) {
     const wrong: Answered<RpcReceipt[][]>[] = []
@@ -250,7 +258,8 @@ export class BlockReader {
       const [list] = opinion.answer
       if (!areOfBlock(list, header)) continue
       if (await this.hashToRoot(header, list)) return { proven: list, wrong, refused, calls }
-      // Some chains append receipts that the root leaves out, such as those of state syncs on Polygon.
+      // Some chains append receipts that the root does not cover, for example those of state syncs on
+      // Polygon.
       const own = list.slice(0, header.transactions.length)
       if (own.length < list.length && (await this.hashToRoot(header, own)))
         return { proven: own, wrong, refused, calls }
@@ -277,7 +286,7 @@ export class BlockReader {
   }
 
   private async hashToRoot(header: FullHeader, receipts: RpcReceipt[]): Promise<boolean> {
-    // A receipt that lacks a hashed field has no root, so it is no receipt of this block either.
+    // Receipts that lack a hashed field have no root. They do not prove this block either.
     const root = await receiptsRoot(receipts).catch(() => undefined)
     if (root !== header.receiptsRoot) return false
     this.receiptsForm.succeeded()
@@ -285,9 +294,9 @@ export class BlockReader {
   }
 
   /**
-   * True if receipts of this form must hash to the root of their header, so that these are false: the header
-   * hashes to its own hash, and proof.ts knows the types of the transactions. An unknown form is one of which
-   * no receipts have hashed to their root for a while.
+   * True if receipts of this form must hash to the root of their header, so that the given ones are false:
+   * the header hashes to its own hash, and proof.ts knows the types of the transactions. Other forms count as
+   * known if receipts of the chain have hashed to their root recently.
    */
   private isFormKnown(isValid: boolean, wrong: readonly Answered<RpcReceipt[][]>[]): boolean {
     const unknown = wrong.some(({ answer }) => !answer[0]!.every(hasKnownType))
@@ -307,7 +316,9 @@ export class BlockReader {
     }
   }
 
-  /** Whether missing data may still arrive: a node may announce a block before it has all of it. */
+  /**
+   * True if missing data may still arrive, because a node may announce a block before it has all of its data.
+   */
   private mayStillCome(what: string): boolean {
     const since = this.awaited.get(what) ?? this.clock.now()
     this.awaited.set(what, since)
@@ -316,7 +327,9 @@ export class BlockReader {
   }
 }
 
-/** Tells whether headers of a chain, or receipts, have hashed to what they should within the last minutes. */
+/**
+ * Records whether headers or receipts of a chain have hashed to the expected value within the last minutes.
+ */
 class Form {
   private since: number
 

@@ -1,11 +1,11 @@
 import { MONOTONIC, type Clock } from '../clock'
 
-/** A contradiction that nothing has settled counts against a chain for this long. */
+/** Milliseconds for which an unresolved contradiction counts against a chain. */
 const CONTRADICTION_HOLDS_MS = 15_000
 
 /**
- * A node's answers cannot all be true: it lags, is between two forks, or lies. The same question may get a
- * better answer later, or from another node.
+ * The responses of nodes contradict each other or themselves: a node lags, is between two forks, or lies. A
+ * later request, or one to another node, may get a better response.
  */
 export class ContradictionError extends Error {
   override readonly name: string = 'ContradictionError'
@@ -13,11 +13,14 @@ export class ContradictionError extends Error {
 
 const NOTHING = { at: -Infinity, reason: '' }
 
-/** Why the copy of a chain is not reliable now, as noticed by all readers of that chain in this process. */
+/**
+ * Reasons why the database may not agree with a chain now, collected from all readers of that chain in this
+ * process.
+ */
 export class Doubt {
-  /** Blocks near the head whose logs only one endpoint vouches for. */
+  /** Number of blocks near the head whose logs only one endpoint vouches for. */
   unprovenAtHead = 0
-  /** Ranges of blocks that the audit could not compare with the chain because of contradictions. */
+  /** Number of ranges of blocks that the audit could not compare with the chain because of contradictions. */
   repairsPending = 0
   /** True while endpoints have no contract at the address of EAS. */
   lacksContract = false
@@ -27,13 +30,13 @@ export class Doubt {
 
   constructor(private readonly clock: Clock = MONOTONIC) {}
 
-  /** Notes that the endpoints' answers cannot be true and that no other endpoint settled it. */
+  /** Records a contradiction between responses that no other endpoint resolved. */
   contradicted(reason: string): void {
     this.noted++
     this.last = { at: this.clock.now(), reason: reason.slice(0, 200) }
   }
 
-  /** Notes a fork that endpoints name. It is no doubt any more once it is followed. */
+  /** Records a fork that endpoints report. The doubt ends once the fork is followed. */
   forked(reason: string): void {
     this.noted++
     this.fork = { at: this.clock.now(), reason: reason.slice(0, 200) }
@@ -43,7 +46,7 @@ export class Doubt {
     this.fork = NOTHING
   }
 
-  /** The reasons in words, for GET /ready; undefined while there is no doubt. */
+  /** Returns the reasons as text, for GET /ready; undefined while there is no doubt. */
   reason(): string | undefined {
     const reasons = []
     const lately = [this.last, this.fork].filter(({ at }) => this.clock.now() - at < CONTRADICTION_HOLDS_MS)
@@ -56,7 +59,7 @@ export class Doubt {
     return reasons.length ? reasons.join('; ') : undefined
   }
 
-  /** The number of contradictions since the last call. */
+  /** Returns the number of contradictions since the last call. */
   takeContradictions(): number {
     const count = this.noted
     this.noted = 0

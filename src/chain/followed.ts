@@ -1,10 +1,13 @@
 import type { Evidence } from './blocks'
 import type { RpcHeader, RpcLog } from './logs'
 
-/** Blocks below the last final one that stay known, for the audit: it proves what has just become final. */
+/**
+ * Number of blocks below the last final one that are kept for the audit, which proves blocks that have just
+ * become final.
+ */
 const BLOCKS_KEPT = 1_000
 
-/** Number and hash of a block, as evm-processor writes them. */
+/** Number and hash of a block, in the notation of evm-processor. */
 export interface BlockRef {
   readonly height: number
   readonly hash: string
@@ -15,23 +18,26 @@ export interface HeadBlock {
   readonly header: RpcHeader
   readonly logs: RpcLog[]
   evidence: Evidence
-  /** The version of the selection that the logs pass. */
+  /** Version of the selection that the logs pass. */
   version: number
 }
 
-/** A block of the followed chain. One that was in the database at the start has not been read here. */
+/**
+ * A block of the followed chain. `block` is missing if the block was in the database at the start and has not
+ * been read.
+ */
 export interface Followed extends BlockRef {
   readonly block?: HeadBlock
 }
 
 /**
- * The chain that the head reader follows: each block is the parent of the next one. It begins at the last
- * final block of the database, or below it, and ends at the tip.
+ * The chain that the head reader follows: each block is the parent of the next one. It begins at or below the
+ * last final block of the database and ends at the head.
  */
 export class FollowedChain {
   private blocks: Followed[]
 
-  /** @param stored the last final block in the database and those above it, in order, without gaps */
+  /** @param stored the last final block in the database and the blocks above it, in order, without gaps */
   constructor(stored: readonly [BlockRef, ...BlockRef[]]) {
     this.blocks = [...stored]
   }
@@ -40,7 +46,7 @@ export class FollowedChain {
     return this.blocks[this.blocks.length - 1]!
   }
 
-  /** The block of this number. */
+  /** Returns the block of this number; undefined outside the followed chain. */
   at(height: number): Followed | undefined {
     return this.blocks[height - this.blocks[0]!.height]
   }
@@ -49,24 +55,24 @@ export class FollowedChain {
     return this.at(height)?.hash === hash
   }
 
-  /** The blocks above this number, in order. */
+  /** Returns the blocks above this number, in order. */
   above(height: number): readonly Followed[] {
     return this.blocks.slice(Math.max(0, height + 1 - this.blocks[0]!.height))
   }
 
-  /** Replaces all blocks above `base` by these. Forgets blocks far below `final`. */
+  /** Replaces all blocks above `base`. Discards blocks far below `final`. */
   replaceAbove(base: number, blocks: readonly HeadBlock[], final: number): void {
     const [{ height: first }] = this.blocks as [Followed]
     const forgotten = Math.max(0, final - BLOCKS_KEPT - first)
     this.blocks = this.blocks.slice(forgotten, base + 1 - first).concat(blocks.map(followed))
   }
 
-  /** Blocks that pass the selection of version `before` pass this one, too. */
+  /** Records that blocks whose logs pass version `before` of the selection also pass this version. */
   passes(version: number, before: number): void {
     for (const { block } of this.blocks) if (block?.version === before) block.version = version
   }
 
-  /** The number of blocks whose logs only one endpoint vouches for. */
+  /** Number of blocks whose logs only one endpoint vouches for. */
   get unproven(): number {
     return this.blocks.filter(({ block }) => block?.evidence === 'single').length
   }

@@ -9,90 +9,91 @@ import { LATEST, headerByHash, headerCall } from './logs'
 import { StoredBlockCheck, otherChain } from './replaced'
 
 /**
- * Maximum number of blocks that one look reads, and of headers in one request: some endpoints fail long
- * batches.
+ * Maximum number of blocks read per poll, and of headers per request. Some endpoints fail on large batches.
  */
 const LONGEST_STEP = 100
 const HEADERS_AT_ONCE = 10
 /**
- * Without a new block for this long the endpoint may have stopped: another one is queried alternately with
- * it.
+ * Milliseconds without a new block after which the endpoint may have stopped. Another one is then queried
+ * alternately with it.
  */
 const STALLED_MS = 15_000
-/** The pause before a batch is written again whose attestations no endpoint has yet. */
+/** Milliseconds until a batch is retried whose attestations no endpoint has yet. */
 const AGAIN_AFTER_MS = 200
-/** A shorter fork that only one of several endpoints can confirm is followed after this time. */
+/** Milliseconds until a shorter fork is followed that only one of several endpoints can confirm. */
 const FORK_PATIENCE_MS = 15_000
 
-/** Result of the last look at the head, and how it compares with a block of the database. */
+/** Result of the last poll of the head, and how it compares with a block of the database. */
 export interface HeadReport {
-  /** The newest block that an endpoint has named; timestamp in Unix seconds. */
+  /** Newest block that an endpoint reported. The timestamp is in Unix seconds. */
   readonly number: number
   readonly timestamp: number
   /** Milliseconds since that request. */
   readonly ageMs: number
   /**
-   * The block of the database, and milliseconds since a look began that found it on the chain; Infinity if
-   * none has.
+   * Hash of the block of the database, and milliseconds since the start of the last poll that found it on the
+   * chain; Infinity if none has.
    */
   readonly tipHash: string | undefined
   readonly agreementAgeMs: number
-  /** Why the database may not agree with the chain. */
+  /** Reason why the database may not agree with the chain; undefined if there is none. */
   readonly doubt: string | undefined
-  /** Contradictions between responses since the last report. */
+  /** Number of contradictions between responses since the last report. */
   readonly contradictions: number
 }
 
-/** A change of the followed chain: the blocks above `base` are replaced by these. */
+/** A change of the followed chain: `blocks` replace all blocks above `base`. */
 export interface HeadUpdate {
   readonly base: BlockRef
-  /** In order, at least one. */
+  /** At least one block, in ascending order. */
   readonly blocks: readonly HeadBlock[]
-  /** The last final block after the change. */
+  /** Last final block after the change. */
   readonly final: BlockRef
 }
 
 export interface HeadOptions {
-  /** For this reader alone: it turns to other endpoints. */
+  /** A reader for the head alone, because it reverses the order of its endpoints. */
   blocks: BlockReader
   doubt: Doubt
   log: Logger
-  /** A block with this many blocks above it is final. */
+  /** Number of blocks above a block that make it final. */
   finality: number
-  /** The pause between two looks, in milliseconds. */
+  /** Milliseconds between two polls. */
   pollMs: number
-  /** The newest block at or below this number whose hash the database holds, for blocks that are final. */
+  /** Returns the newest final block at or below this number whose hash the database holds. */
   storedAtOrBelow?: (height: number) => Promise<BlockRef | undefined>
   clock?: Clock
 }
 
 /**
- * The head of a chain, verified. A look reads the latest block that an endpoint names and compares it with
- * the followed chain at that height:
- * - The same block at the tip: the database agrees with the chain.
- * - The same block below the tip: the endpoint lags. This proves nothing about the tip.
- * - A block above the tip: the blocks between are read and linked by their parents' hashes, back to the block
- *   that both chains share. Each is followed once its logs are known (blocks.ts).
- * - Another block at or below the tip: a fork. It is followed as soon as a second look confirms it and no
- *   endpoint has the tip, however long it is.
- * - Another block instead of a final one: the chain was replaced, or the endpoint is of another network. If
- *   all endpoints repeat that, the indexer ends.
+ * Follows and verifies the head of a chain. A poll reads the latest block that an endpoint reports and
+ * compares it with the followed chain at that height:
+ *
+ * - The same block at the head: the database agrees with the chain.
+ * - The same block below the head: the endpoint lags. This proves nothing about the head.
+ * - A block above the head: the blocks between are read and linked by their parents' hashes, back to the
+ *   block that both chains share. Each is followed once its logs are known (blocks.ts).
+ * - Another block at or below the head: a fork. It is followed, whatever its length, as soon as a second poll
+ *   confirms it and no endpoint has the followed head.
+ * - Another block instead of a final one: the chain was replaced, or the endpoint belongs to another network.
+ *   If all endpoints repeat that, the indexer ends.
  */
 export class HeadReader {
   private chain: FollowedChain | undefined
-  /** The last final block in the database. */
+  /** Last final block in the database. */
   private final: BlockRef = { height: -1, hash: '0x' }
   /**
-   * The newest block that an endpoint has named: timestamp in Unix seconds, time of the request by the clock.
+   * Newest block that an endpoint reported: timestamp in Unix seconds, time of the request in milliseconds of
+   * the clock.
    */
   private seen: { number: number; timestamp: number; askedAt: number } | undefined
-  /** When a look began that found the tip to be the head or an ancestor of it. */
+  /** Start of the last poll that found the followed head to be the chain's head or an ancestor of it. */
   private agreedAt = -Infinity
-  /** When a block was last followed. */
+  /** Time at which a block was last followed. */
   private movedAt = -Infinity
-  /** Since when looks have named a fork that is not confirmed. */
+  /** Time since when polls have reported a fork that is not confirmed. */
   private forkedAt: number | undefined
-  /** The block of the followed chain instead of which a fork has another one. */
+  /** Block of the followed chain that an unconfirmed fork replaces. */
   private disputed: BlockRef | undefined
   private readonly finalCheck: StoredBlockCheck
   private looking: Promise<void> | undefined
@@ -105,8 +106,8 @@ export class HeadReader {
 
   /**
    * Follows the chain from the blocks that the database holds: the last final one, and those above it. Passes
-   * each change to `write`, one at a time. Throws a SettingsError if the chain was replaced, and what `write`
-   * throws. Ends only when the signal aborts, by its reason.
+   * each change to `write`, one at a time. Ends only with an error: a SettingsError if the chain was
+   * replaced, an error of `write`, or the reason of the signal when it aborts.
    */
   async follow(
     stored: readonly [BlockRef, ...BlockRef[]],
@@ -134,14 +135,14 @@ export class HeadReader {
       const blocks = chain.above(base.height)
       const finalHeight = Math.max(this.final.height, tip.height - finality)
       const final = chain.at(finalHeight)!
-      // A look during the write must not leave a block that is final after it.
+      // A poll during the write must not abandon a block that the write makes final.
       const before = this.final
       this.final = { height: final.height, hash: final.hash }
       try {
         await write({ base, blocks: blocks.map(({ block }) => block!), final })
       } catch (error) {
         if (!isDataConsistencyError(error)) throw error
-        // Nothing was written: no endpoint has the state of a block yet, or a fork has taken it back.
+        // Nothing was written: no endpoint has the state of a block yet, or a fork has replaced it.
         log.info({ reason: error.message.slice(0, 300) }, 'A batch is not complete yet. It is read again.')
         this.final = before
         this.options.blocks.turn()
@@ -149,15 +150,15 @@ export class HeadReader {
         continue
       }
       written = [...written.slice(0, shared + 1), ...blocks].filter(({ height }) => height >= finalHeight)
-      // A look that was cut short is continued at once.
+      // A poll that reached its limit of blocks is continued immediately.
       if (this.seen && this.seen.number > tip.height) continue
       await this.clock.pause(pollMs, signal)
     }
   }
 
   /**
-   * Reports on the last look, or on a new one if that was long ago. `readTip` reads the last block that the
-   * database holds. Throws before an endpoint has named a block.
+   * Reports on the last poll, or on a new one if the last is older than 1.5 poll intervals. `readTip` reads
+   * the last block that the database holds. Throws until an endpoint has reported a block.
    */
   async report(readTip: () => Promise<BlockRef | undefined>): Promise<HeadReport> {
     const { doubt, pollMs } = this.options
@@ -165,14 +166,15 @@ export class HeadReader {
     const tip = await readTip()
     if (!this.seen) throw new Error('no endpoint has a latest block')
     const { number, timestamp, askedAt } = this.seen
-    // Blocks that are known but not written yet count, though an endpoint that lags names an older one.
+    // A block that is known but not written yet counts as the head, even if a lagging endpoint reports an
+    // older one.
     const known = this.chain && number >= this.final.height ? this.chain.tip.block?.header : undefined
     const isKnown = known !== undefined && Number(known.number) > number
     return {
       number: isKnown ? Number(known.number) : number,
       timestamp: isKnown ? Number(known.timestamp) : timestamp,
       ageMs: this.clock.now() - askedAt,
-      // Before the chain is followed, what was noted stays: it ages.
+      // Until the chain is followed, the earlier agreement in the database remains and ages.
       tipHash: this.chain && tip?.hash,
       agreementAgeMs: tip ? this.agreementAge(tip) : Infinity,
       doubt: doubt.reason(),
@@ -181,26 +183,26 @@ export class HeadReader {
   }
 
   /**
-   * Milliseconds since a look began that found this block to be the head, or an ancestor of it; Infinity if
-   * none has.
+   * Returns the milliseconds since the start of the last poll that found this block to be the head or an
+   * ancestor of it; Infinity if none has.
    */
   agreementAge(block: BlockRef): number {
     return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
   }
 
-  /** Forgets when looks took place: more time has passed than the clock shows. */
+  /** Discards the times of earlier polls, because more time has passed than the clock shows. */
   forgetLooks(): void {
     this.agreedAt = -Infinity
     this.seen = undefined
   }
 
-  /** The block of this number on the followed chain, if it was read with the filters that apply now. */
+  /** Returns the block of this number on the followed chain if it was read with the current filters. */
   known(height: number): HeadBlock | undefined {
     const block = this.chain?.at(height)?.block
     return block?.version === this.options.blocks.selection.version ? block : undefined
   }
 
-  /** The audit has proven these blocks. */
+  /** Records that the audit has proven these blocks. */
   settled(from: number, to: number): void {
     for (let height = from; height <= to; height++) {
       const block = this.chain?.at(height)?.block
@@ -234,8 +236,8 @@ export class HeadReader {
   }
 
   /**
-   * Follows the blocks up to the latest one, as many as a look reads, and leaves those that are not their
-   * ancestors.
+   * Follows the blocks up to the latest one, at most as many as a poll reads, and abandons followed blocks
+   * that are not their ancestors.
    */
   private async extend(chain: FollowedChain, latest: CheckedHeader, askedAt: number): Promise<void> {
     const { blocks } = this.options
@@ -263,14 +265,14 @@ export class HeadReader {
       this.movedAt = this.clock.now()
       this.countUnproven()
     }
-    // Blocks whose logs are not known yet are ancestors of the latest one all the same.
+    // Blocks whose logs are not known yet are nevertheless ancestors of the latest one.
     const isLinked = path.length > 0 && path[path.length - 1] === latest
     if (isLinked && (complete.length > 0 || parentOf(path[0]!) === tip.hash)) this.agreed(askedAt)
   }
 
   /**
-   * These headers, preceded by their ancestors back to a block of the followed chain. None if an ancestor is
-   * missing, or if the endpoint has another final block.
+   * Returns these headers, preceded by their ancestors back to a block of the followed chain. Returns none if
+   * an ancestor is missing, or if the endpoint has another final block.
    */
   private async linkedToChain(
     chain: FollowedChain,
@@ -297,9 +299,9 @@ export class HeadReader {
   }
 
   /**
-   * True if the chain has left the tip for a fork that is not longer: no endpoint has the tip, and a second
-   * look names no block of the followed chain either. A node that only lags, or one of several nodes behind
-   * one URL, does not pass.
+   * True if the chain has abandoned the followed head for a fork that is not longer: no endpoint has the
+   * head, and a second poll reports no block of the followed chain either. A node that only lags, or one of
+   * several nodes behind one URL, does not meet these conditions.
    */
   private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
     const { blocks, doubt } = this.options
@@ -317,7 +319,9 @@ export class HeadReader {
     return again != null && refOf(again).height <= tip.height && !chain.has(refOf(again))
   }
 
-  /** Compares a block below the last final one with the one that the database holds there or below it. */
+  /**
+   * Compares a block below the last final one with the block that the database holds at or below that height.
+   */
   private async checkFarBelow(chain: FollowedChain, named: BlockRef): Promise<void> {
     const { storedAtOrBelow, doubt } = this.options
     const reason = `the latest block that an endpoint names is ${named.height}, below the final block ${this.final.height}`
@@ -327,8 +331,8 @@ export class HeadReader {
   }
 
   /**
-   * Throws a SettingsError once several looks in a row found that every endpoint has another block in its
-   * place.
+   * Throws a SettingsError once several consecutive polls found that every endpoint has another block instead
+   * of this one.
    */
   private async checkFinal(final: BlockRef, reason: string): Promise<void> {
     const { blocks, doubt, finality } = this.options
@@ -339,8 +343,8 @@ export class HeadReader {
   }
 
   /**
-   * The first of these blocks, up to one whose logs are not certain; all pass the selection as it is at the
-   * end.
+   * Returns these blocks with their logs, up to the first block whose logs are not certain. All logs pass the
+   * final version of the selection.
    */
   private async completeAll(path: readonly CheckedHeader[]): Promise<HeadBlock[]> {
     const { selection } = this.options.blocks
@@ -357,7 +361,7 @@ export class HeadReader {
     }
   }
 
-  /** The block with its logs; null while they are missing or not certain. */
+  /** Returns the block with its logs; null while they are missing or not certain. */
   private async complete(checked: CheckedHeader): Promise<{ block: HeadBlock; learned: number } | null> {
     const found = await this.options.blocks.logs(checked)
     if (!found || found.contradicted) {
@@ -368,7 +372,7 @@ export class HeadReader {
       return null
     }
     const { number, hash, parentHash, timestamp, logsBloom } = checked.header
-    // Only what is used: a block has hundreds of transactions.
+    // Keeps only fields that are used, because a header lists hundreds of transactions.
     const header = { number, hash, parentHash, timestamp, ...(logsBloom !== undefined && { logsBloom }) }
     const { logs, evidence, version, learned } = found
     return { block: { header, logs, evidence, version }, learned }
@@ -378,7 +382,7 @@ export class HeadReader {
     this.agreedAt = askedAt
     this.forkedAt = undefined
     this.finalCheck.forget()
-    // The fork is followed, at once or after it has grown longer.
+    // The fork is followed, immediately or after it has become longer.
     if (!this.disputed || this.chain!.has(this.disputed)) return
     this.disputed = undefined
     this.options.doubt.followed()

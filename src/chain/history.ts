@@ -17,17 +17,17 @@ import {
 import { SelectionTest, hashesToItself } from './proof'
 import { LOGS_PER_ANSWER, LogRange } from './range'
 
-/** Logs of blocks up to `to`: each block that has any, and block `to` in any case. */
+/** Logs of blocks up to `to`: each block that has logs, and block `to` in any case. */
 export interface LogsAnswer {
   blocks: BlockLogs[]
-  /** The hash of the block before the first one. */
+  /** Hash of the block before the first one. */
   parentHash: string
   to: number
-  /** The version of the selection that the logs pass. */
+  /** Version of the selection that the logs pass. */
   version: number
 }
 
-/** The logs of a range, before they are sorted into blocks, and the header of its last block. */
+/** Logs of a range, before they are grouped by block, and the header of its last block. */
 interface RangeLogs {
   logs: RpcLog[]
   header: RpcHeader
@@ -36,41 +36,50 @@ interface RangeLogs {
   version: number
 }
 
-/** A range that fails on every endpoint this often is taken for too wide; single calls are never given up. */
+/**
+ * Number of failures on every endpoint after which a range counts as too wide. A single call is retried
+ * without limit.
+ */
 const GET_LOGS_ROUNDS = 2
-/** Ranges requested ahead while answers have few logs: round trips to the provider dominate then. */
+/**
+ * Number of ranges requested ahead while responses have few logs, because round trips to the provider then
+ * dominate.
+ */
 const READ_AHEAD = 4
-/** A node that lags or is between forks often answers well a moment later. */
+/**
+ * Number of attempts to read a range. A node that lags or is between forks often responds correctly a moment
+ * later.
+ */
 const ATTEMPTS = 4
 const FIRST_PAUSE_MS = 200
 
 /**
  * Reads history by filtered eth_getLogs, in ranges as wide as the provider allows, so that only matching logs
- * cross the wire. Serves final blocks only. One reader serves one pass over the blocks, in order.
+ * are transferred. Returns final blocks only. One reader serves one pass over the blocks, in order.
  */
 export class HistoryReader {
   private readonly route: Route
   private readonly range = new LogRange()
-  /** Answers under way, in order of blocks, and the last one given, which may be asked for again. */
+  /** Pending answers in block order, after the last returned one, which may be requested again. */
   private ahead: { from: number; to: number; answer: Promise<LogsAnswer> }[] = []
-  /** Logs that were read but did not fit the last answer. */
+  /** Logs that were read but did not fit into the last answer. */
   private left: (Omit<RangeLogs, 'parentHash'> & { from: number }) | undefined
   private final = { height: -1, readAt: -Infinity }
   private readonly clock: Clock
   private readonly test: SelectionTest
   /** Headers that hash to their own hash. */
   private readonly proven = new WeakSet<RpcHeader>()
-  /** JSON-RPC calls made so far. */
+  /** Number of JSON-RPC calls made so far. */
   calls = 0
 
   constructor(
     rpc: Rpc,
     private readonly options: {
       selection: LogSelection
-      /** Only blocks at least this far below the head are served. */
+      /** Minimum distance of a returned block from the head, in blocks. */
       finality: number
       log: Logger
-      /** Which endpoint is asked first: the least preferred one gives a second opinion. */
+      /** Endpoint that is queried first. `last`, the least preferred one, provides a second opinion. */
       start?: 'preferred' | 'last'
       doubt?: Doubt
       clock?: Clock
@@ -81,15 +90,15 @@ export class HistoryReader {
     this.route = rpc.route(options.start)
   }
 
-  /** The last block that is served, as of now. */
+  /** Returns the last final block at present. */
   async height(): Promise<number> {
     this.calls += 2
-    // The lower head of two endpoints, where there are two: one answer may be of another network, and what is
-    // served is final.
+    // Takes the lower head of two endpoints, if there are two: one response may come from another network,
+    // and returned blocks count as final.
     const heads = await Promise.all(
       [this.route, this.route.opposite].map((route) => route.call<string>('eth_blockNumber')),
     )
-    // A node that syncs from nothing names block 0.
+    // A node that syncs from an empty database reports block 0.
     const known = heads.map(Number).filter((each) => each > 0)
     const head = known.length > 0 ? Math.min(...known) : 0
     this.final = { height: Math.max(0, head - this.options.finality), readAt: this.clock.now() }
@@ -97,9 +106,9 @@ export class HistoryReader {
   }
 
   /**
-   * Logs from block `from` on, as far as one answer reaches, at most to block `to`. Throws if `from` is not
-   * final yet, if the node contradicts itself several times, or if the block before `from` has another hash
-   * than `parent`.
+   * Reads logs from block `from`, as far as one answer reaches, at most to block `to`. Throws if `from` is
+   * not final yet, if the responses contradict each other repeatedly, or if the block before `from` has
+   * another hash than `parent`.
    */
   read(from: number, to = Infinity, parent?: string): Promise<LogsAnswer> {
     return retry(
@@ -136,18 +145,18 @@ export class HistoryReader {
 
     this.requestAhead(from, last)
     const answer = await this.ahead[0]!.answer
-    // An earlier range has widened the selection since: this one may lack logs.
+    // An earlier range has widened the selection in the meantime, so this answer may lack logs.
     if (answer.version !== this.options.selection.version) {
       this.ahead = []
       return this.readOnce(from, to)
     }
-    // An answer that was cut or refused ends early: the ranges requested behind it do not continue it.
+    // An answer that was cut or narrowed ends early, so the ranges requested after it do not continue it.
     if (answer.to !== this.ahead[0]!.to)
       this.ahead = [{ from, to: answer.to, answer: Promise.resolve(answer) }]
     return answer
   }
 
-  /** Requests the range at `from`, unless it is under way, and while logs are sparse the next ones too. */
+  /** Requests the range at `from`, unless it is pending, and the next ranges too while logs are sparse. */
   private requestAhead(from: number, last: number): void {
     while (this.ahead.length && this.ahead[0]!.from !== from) this.ahead.shift()
     for (;;) {
@@ -156,12 +165,12 @@ export class HistoryReader {
         return
       const end = Math.min(last, next + this.range.blocks - 1)
       const answer = this.answer(next, end)
-      answer.catch(() => {}) // thrown where it is awaited
+      answer.catch(() => {}) // thrown by the await
       this.ahead.push({ from: next, to: end, answer })
     }
   }
 
-  /** A block without its logs. Throws when the node lacks it. */
+  /** Returns a block without its logs. Throws if the node lacks it. */
   async blockWithoutLogs(number: number): Promise<BlockLogs> {
     try {
       return { header: (await this.headers([number]))[0]!, logs: [] }
@@ -178,8 +187,8 @@ export class HistoryReader {
   }
 
   /**
-   * The header, if it is the requested one. One that does not hash to its own hash must have the same hash
-   * when it is read again, from another endpoint where there is one. Throws otherwise.
+   * Returns the header if it is the requested one. A header that does not hash to its own hash is read again,
+   * from another endpoint if there is one, and must have the same hash. Throws otherwise.
    */
   private async checked(
     header: RpcHeader | null | undefined,
@@ -204,7 +213,7 @@ export class HistoryReader {
     throw new ContradictionError(falsehood)
   }
 
-  /** Logs from block `from` on: as far as one call reaches and one answer holds. */
+  /** Reads logs from block `from`, as far as one call reaches and one answer has room. */
   private async answer(from: number, end: number): Promise<LogsAnswer> {
     const { version } = this.options.selection
     const left = this.left?.from === from && this.left.version === version ? this.left : undefined
@@ -227,7 +236,7 @@ export class HistoryReader {
     return { to, parentHash, blocks: await this.blocks(kept, to, header), version: read.version }
   }
 
-  /** Logs from block `from` on, of as many blocks as the provider allows. */
+  /** Reads logs from block `from`, of as many blocks as the provider allows. */
   private async readAllowed(from: number, end: number): Promise<RangeLogs> {
     for (let to = end; ;) {
       const asked = to - from + 1
@@ -236,8 +245,8 @@ export class HistoryReader {
         this.range.answered(asked, read.logs.length)
         return { ...read, to }
       } catch (error) {
-        // Providers refuse in many ways: JSON-RPC errors, HTTP 400 or 413, time-outs. The range is narrowed
-        // for all of them.
+        // Providers reject ranges in many ways: JSON-RPC errors, HTTP 400 or 413, timeouts. All of them
+        // narrow the range.
         if (to === from || error instanceof ContradictionError) throw error
         this.range.refused(asked, allowedRange(error as Error))
         this.options.log.info(
@@ -250,9 +259,9 @@ export class HistoryReader {
   }
 
   /**
-   * The logs, and the headers of the first and the last block in the same request (if batches are allowed): a
-   * node that has no logs because it has not got that far has no such header either. Read again if the logs
-   * have widened the selection.
+   * Reads the logs, and the headers of the first and the last block in the same request if batches are
+   * allowed: a node that returns no logs because it has not reached the block lacks such a header too.
+   * Repeats if the logs have widened the selection.
    */
   private async logs(from: number, to: number): Promise<Omit<RangeLogs, 'to'>> {
     const { selection } = this.options
@@ -291,7 +300,8 @@ export class HistoryReader {
   }
 
   /**
-   * The logs by block, each block with its header; block `to` even without logs. `last` may be its header.
+   * Groups the logs by block, with the header of each block. Block `to` is included even without logs. `last`
+   * is the header of the last block read, which may be `to`.
    */
   private async blocks(logs: RpcLog[], to: number, last: RpcHeader): Promise<BlockLogs[]> {
     const logsOf = byBlock(logs)
@@ -320,7 +330,10 @@ export class HistoryReader {
  */
 export class BrokenLinkError extends ContradictionError {}
 
-/** The last block of an answer that is not too long. A block is never split, so one alone may be longer. */
+/**
+ * Returns the last block that fits into an answer. A block is never split, so an answer of one block may be
+ * longer.
+ */
 function cutAt(logs: readonly RpcLog[], to: number): number {
   if (logs.length <= LOGS_PER_ANSWER) return to
   const block = Number(logs[LOGS_PER_ANSWER]!.blockNumber)

@@ -1,11 +1,13 @@
 /**
- * Reading a chain: logs and headers from JSON-RPC endpoints of which none is trusted alone.
+ * Reads a chain: logs and headers from JSON-RPC endpoints, none of which is trusted alone.
  *
- * source.ts is what evm-processor's runner reads from: history.ts reads ranges of final blocks (as wide as
- * range.ts allows), head.ts follows the newest blocks (followed.ts holds them). blocks.ts reads single blocks
- * and states what vouches for them, by the proofs of proof.ts. replaced.ts tells a replaced chain from an
- * endpoint that lags or lies. logs.ts has the forms of logs and headers. doubt.ts gathers the reasons why the
- * database may not agree with the chain now.
+ * - source.ts: the data source of evm-processor's runner.
+ * - history.ts: reads ranges of final blocks, as wide as range.ts allows.
+ * - head.ts: follows the newest blocks, which followed.ts holds.
+ * - blocks.ts: reads single blocks and reports the evidence for them, by the proofs of proof.ts.
+ * - replaced.ts: distinguishes a replaced chain from an endpoint that lags or lies.
+ * - logs.ts: types of logs and headers.
+ * - doubt.ts: collects the reasons why the database may not agree with the chain now.
  */
 
 export { BlockReader } from './blocks'

@@ -1,9 +1,9 @@
 import { hexNumber, type RpcCall } from '../rpc'
 import { ContradictionError } from './doubt'
 
-/** Logs and headers as JSON-RPC gives them, as far as they are read here; and the calls that ask for them. */
+/** Fields of JSON-RPC logs and headers that the indexer reads, and the calls that request them. */
 
-/** Which logs are asked for. A missing list means "any". */
+/** Filter of requested logs. A missing list matches any value. */
 export interface LogFilter {
   address?: string[]
   topic0?: string[]
@@ -12,22 +12,22 @@ export interface LogFilter {
   topic3?: string[]
 }
 
-/** The logs that are wanted. What a log announces may widen them. */
+/** Selection of logs. Logs that announce a schema may widen it. */
 export interface LogSelection {
   readonly filters: readonly LogFilter[]
-  /** Counts up whenever the filters change: logs of an earlier version may lack some. */
+  /** Increases whenever the filters change. Logs read with an earlier version may be incomplete. */
   readonly version: number
   /**
-   * Widens the filters by what these logs announce, and answers by how many versions: 0 where they say
-   * nothing new. Logs that pass the new filters come after the announcing log on their chain.
+   * Widens the filters by the announcements in these logs, and returns the number of new versions: 0 if
+   * nothing is new. Logs that pass the new filters come after the announcing log on their chain.
    */
   learn(logs: readonly LearnedLog[]): Promise<number>
 }
 
-/** The part of a log that may widen a selection. */
+/** The fields of a log that may widen a selection. */
 export type LearnedLog = Pick<RpcLog, 'address' | 'topics' | 'data'> & { blockNumber: string | number }
 
-/** Filters that stay as they are. */
+/** Returns a selection whose filters never change. */
 export function fixedSelection(filters: readonly LogFilter[]): LogSelection {
   return { filters, version: 0, learn: () => Promise.resolve(0) }
 }
@@ -41,7 +41,7 @@ export interface RpcLog {
   transactionHash: string
   transactionIndex: string
   logIndex: string
-  /** True after a reorg has removed it. */
+  /** True after a reorg has removed the log. */
   removed?: boolean
 }
 export interface RpcHeader {
@@ -58,13 +58,13 @@ export interface BlockLogs {
   logs: RpcLog[]
 }
 
-/** A block as evm-processor passes it to its handler; timestamp in Unix milliseconds. */
+/** A block as evm-processor passes it to its handler. The timestamp is in Unix milliseconds. */
 export interface ChainBlock {
   header: { height: number; hash: string; parentHash: string; timestamp: number }
   logs: { address: string; topics: string[]; data: string; logIndex: number; transactionHash: string }[]
 }
 
-/** A block of JSON-RPC in the form of evm-processor. Addresses are lower-case. */
+/** Converts a block from JSON-RPC's to evm-processor's form. Addresses become lower-case. */
 export function chainBlock({ header, logs }: BlockLogs): ChainBlock {
   return {
     header: {
@@ -79,20 +79,20 @@ export function chainBlock({ header, logs }: BlockLogs): ChainBlock {
   }
 }
 
-/** The call for the latest block of an endpoint, without transactions. */
+/** Call that returns the latest block of an endpoint, without transactions. */
 export const LATEST: RpcCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
 
-/** The call of eth_getBlockByNumber, without transactions. */
+/** Returns the call of eth_getBlockByNumber, without transactions. */
 export function headerCall(number: number): RpcCall & { params: [string, boolean] } {
   return { method: 'eth_getBlockByNumber', params: [hexNumber(number), false] }
 }
 
-/** The call of eth_getBlockByHash, without transactions. */
+/** Returns the call of eth_getBlockByHash, without transactions. */
 export function headerByHash(hash: string): RpcCall {
   return { method: 'eth_getBlockByHash', params: [hash, false] }
 }
 
-/** A filter as eth_getLogs takes it. */
+/** Converts a filter to the form that eth_getLogs accepts. */
 export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter): {
   address?: string[]
   topics: (string[] | null)[]
@@ -103,8 +103,9 @@ export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter)
 }
 
 /**
- * The logs in chain order without duplicates, as some providers repeat logs. Throws a ContradictionError when
- * two different logs have one number, as from a node that numbers logs by transaction.
+ * Returns the logs in chain order without duplicates, because some providers repeat logs. Throws a
+ * ContradictionError if two different logs have the same number, as from a node that numbers logs per
+ * transaction.
  */
 export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   const seen = new Map<string, RpcLog>()
@@ -122,14 +123,14 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   )
 }
 
-/** The logs, if all of them belong to this block. Throws a ContradictionError otherwise. */
+/** Returns the logs if all of them belong to this block. Throws a ContradictionError otherwise. */
 export function ofBlock(logs: RpcLog[], header: RpcHeader): RpcLog[] {
   if (logs.some((log) => log.blockHash !== header.hash || log.removed))
     throw new ContradictionError(`logs and header of block ${Number(header.number)} are of different forks`)
   return logs
 }
 
-/** The logs by block number; the order within a block is kept. */
+/** Groups the logs by block number. Keeps their order within a block. */
 export function byBlock(logs: readonly RpcLog[]): Map<number, RpcLog[]> {
   const blocks = new Map<number, RpcLog[]>()
   for (const log of logs) {

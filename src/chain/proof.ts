@@ -6,11 +6,11 @@ import { hexNumber } from '../rpc'
 import type { LogFilter, LogSelection, RpcHeader, RpcLog } from './logs'
 
 /**
- * What a header proves about the logs of its block: which ones it cannot have (bloom filter), and exactly
- * which ones it has (receipts).
+ * Proofs about the logs of a block by its header: which logs it cannot have (bloom filter), and exactly which
+ * logs it has (receipts).
  */
 
-/** A header as JSON-RPC gives it, with all hashed fields; some exist only since the fork that added them. */
+/** A JSON-RPC header with all hashed fields. Some exist only since the fork that added them. */
 export interface FullHeader extends RpcHeader {
   receiptsRoot: string
   transactions: string[]
@@ -18,8 +18,8 @@ export interface FullHeader extends RpcHeader {
 }
 
 /**
- * The fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685). Those
- * of kind `quantity` are hashed without leading zeros.
+ * Fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685). Fields of
+ * kind `quantity` are hashed without leading zeros.
  */
 const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity', optional?: 'optional'])[] =
   [
@@ -47,8 +47,8 @@ const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity
   ]
 
 /**
- * Whether a header hashes to its own hash, as those of Ethereum, the OP Stack and Arbitrum do. Then nothing
- * in it was changed or left out. False also for headers of an unknown form (Celo before it became a layer 2).
+ * True if a header hashes to its own hash, as headers of Ethereum, the OP Stack and Arbitrum do. Then no
+ * field was changed or left out. False also for headers of an unknown form (Celo before it became a layer 2).
  */
 export async function hashesToItself(header: RpcHeader): Promise<boolean> {
   const fields: Uint8Array[] = []
@@ -61,12 +61,12 @@ export async function hashesToItself(header: RpcHeader): Promise<boolean> {
       else return false
     }
   } catch {
-    return false // a field is not bytes in hex
+    return false // a field is not hex
   }
   return `0x${await keccak256(RLP.encode(fields))}` === header.hash
 }
 
-/** The hashed fields of a receipt, as JSON-RPC gives them. */
+/** Hashed fields of a JSON-RPC receipt. */
 export interface RpcReceipt {
   type?: string
   status?: string
@@ -76,18 +76,18 @@ export interface RpcReceipt {
   logs: RpcLog[]
   blockHash: string
   transactionHash: string
-  /** OP Stack deposits, from Canyon on. */
+  /** Fields of OP Stack deposits since Canyon. */
   depositNonce?: string
   depositReceiptVersion?: string
-  /** Celo's fee-currency transactions (CIP-64). */
+  /** Field of Celo's fee-currency transactions (CIP-64). */
   baseFee?: string
 }
 
 const OP_DEPOSIT = 0x7e
 const CELO_FEE_CURRENCY = 0x7b
 /**
- * Types of transactions whose receipts are hashed here as their chains hash them: Ethereum's, and those of
- * layer 2.
+ * Types of transactions whose receipts `receiptsRoot` hashes as their chains do: those of Ethereum and of
+ * layer 2 chains.
  */
 const KNOWN_TYPES: ReadonlySet<number> = new Set([
   ...[0, 1, 2, 3, 4, OP_DEPOSIT, CELO_FEE_CURRENCY],
@@ -96,19 +96,20 @@ const KNOWN_TYPES: ReadonlySet<number> = new Set([
 ])
 
 /**
- * True if a receipt is of a type (EIP-2718) that `receiptsRoot` knows: one with another root is then false.
+ * True if a receipt has a type (EIP-2718) that `receiptsRoot` supports. A receipt with another root is then
+ * false.
  */
 export function hasKnownType({ type }: RpcReceipt): boolean {
   return KNOWN_TYPES.has(Number(type ?? 0))
 }
 
 /**
- * Makes a test whether a block with this logsBloom may have a log that passes one of the filters (Yellow
- * Paper, 4.3.1: each address and topic sets three bits of 2,048). False is certain, true is not. Without a
- * bloom filter the answer is true.
+ * Returns a test that is false if a block with this logsBloom cannot have a log that passes one of the
+ * filters (Yellow Paper, 4.3.1: each address and topic sets three of 2,048 bits). True does not prove that it
+ * has one. Without a bloom filter the test is true.
  */
 export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | undefined) => boolean {
-  // For each place in a log the values that pass, each as its bits.
+  // For each field of a log, the bits of each value that passes.
   const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
     [address, topic0, topic1, topic2, topic3].flatMap((values) =>
       values?.length ? [values.map(bloomBits)] : [],
@@ -121,7 +122,7 @@ export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | u
   }
 }
 
-/** Makes a test whether a log passes one of the filters. */
+/** Returns a test that is true if a log passes one of the filters. */
 export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
   const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
     [address, topic0, topic1, topic2, topic3].map((values) => (values?.length ? new Set(values) : undefined)),
@@ -132,7 +133,7 @@ export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean
   }
 }
 
-/** Tests by the filters of a selection, made anew only where it has changed. */
+/** Tests by the filters of a selection, which are rebuilt only when the selection has changed. */
 export class SelectionTest {
   private made: { version: number; mayHold: ReturnType<typeof bloomTest>; isOurs: ReturnType<typeof logTest> }
 
@@ -140,12 +141,12 @@ export class SelectionTest {
     this.made = this.make()
   }
 
-  /** As bloomTest. */
+  /** Test of bloomTest(). */
   get mayHold() {
     return this.current.mayHold
   }
 
-  /** As logTest. */
+  /** Test of logTest(). */
   get isOurs() {
     return this.current.isOurs
   }
@@ -161,19 +162,19 @@ export class SelectionTest {
   }
 }
 
-/** The three bits that a value sets, counted from the least significant bit of the bloom filter. */
+/** Returns the three bits that a value sets, counted from the least significant bit of the bloom filter. */
 function bloomBits(value: string): number[] {
   const hash = getBytes(keccakOfHex(value))
   return [0, 2, 4].map((i) => ((hash[i]! << 8) | hash[i + 1]!) & 2047)
 }
 
 /**
- * The root of the trie of a block's receipts (Yellow Paper, 4.3.1; EIP-2718). When it equals the header's
- * receiptsRoot, these are all receipts of the block, unchanged. Knows the receipts of Ethereum, the OP Stack,
- * Celo as a layer 2 and Arbitrum; those of other forms have another root without being false.
+ * Computes the root of the trie of a block's receipts (Yellow Paper, 4.3.1; EIP-2718). If it equals the
+ * header's receiptsRoot, these are all receipts of the block, unchanged. Supports the receipts of Ethereum,
+ * the OP Stack, Celo as a layer 2 and Arbitrum. Genuine receipts of other forms produce another root.
  */
 export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<string> {
-  // Loaded with the first receipts: few batches need any.
+  // Loaded with the first receipts, because few batches need any.
   const { createMPT } = await import('@ethereumjs/mpt')
   const trie = await createMPT({})
   for (const [i, receipt] of receipts.entries())
@@ -182,9 +183,9 @@ export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<str
 }
 
 /**
- * The logs of a block, from its receipts in order. The root covers neither the number nor the transaction of
- * a log, so these are taken from its place and not from what the node says; nor does it cover the case of
- * letters, which are lower-case here.
+ * Extracts the logs of a block from its receipts. The root covers neither the number nor the transaction of a
+ * log, so both are derived from its position instead of the node's fields. The root does not cover the case
+ * of letters either, which becomes lower-case.
  */
 export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
   let logIndex = 0
@@ -225,8 +226,8 @@ const isQuantity = (value: unknown): value is string =>
   typeof value === 'string' && /^0x[0-9a-fA-F]+$/.test(value)
 
 /**
- * Bytes in JSON-RPC's notation. Throws for any other, which RLP would take for bytes, too: a root would then
- * vouch for a text that our filters do not read as what was hashed.
+ * Decodes bytes in JSON-RPC's notation. Throws for any other notation, which RLP would also accept as bytes:
+ * the root would then vouch for a text that our filters read differently.
  */
 function bytes(value: unknown): Uint8Array {
   try {
@@ -236,7 +237,7 @@ function bytes(value: unknown): Uint8Array {
   }
 }
 
-/** A number in RLP: big-endian, without leading zeros, empty for 0. */
+/** Encodes a number for RLP: big-endian, without leading zeros, empty for 0. */
 function quantity(value: string | number): Uint8Array {
   return toBeArray(BigInt(value))
 }

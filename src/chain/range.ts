@@ -1,28 +1,32 @@
 /**
- * An answer with more logs than this is cut at the end of a block, so that a batch stays small in memory.
- * It is not smaller, as Postgres is idle while a batch is read, decoded and committed.
+ * Maximum number of logs per answer. Longer answers are cut at the end of a block, so that a batch needs
+ * little memory. The limit is not lower, because Postgres is idle while a batch is read, decoded and
+ * committed.
  */
 export const LOGS_PER_ANSWER = 5_000
-/** Range of the first question. */
+/** Width of the first range and of the largest one, in blocks. */
 const FIRST_RANGE = 100
 const LARGEST_RANGE = 1_000_000
-/** The next range is at most this many times as wide. */
+/** Maximum factor by which the next range is wider. */
 const LARGEST_GROWTH = 64
-/** A refusal in a crowded stretch need not hold for ever: after this many answers a wider range is tried. */
+/**
+ * Number of answers after a rejection until a wider range is tried, because a rejection in a crowded range
+ * need not apply to later ranges.
+ */
 const ANSWERS_BEFORE_MORE = 32
 
 /**
- * How many blocks one eth_getLogs asks for. The range grows until an answer is expected to hold a quarter of
- * LOGS_PER_ANSWER, and shrinks when the provider refuses.
+ * Number of blocks per eth_getLogs. The range grows until an answer is expected to have a quarter of
+ * LOGS_PER_ANSWER, and shrinks when the provider rejects it.
  */
 export class LogRange {
-  /** Blocks to ask for next. */
+  /** Number of blocks in the next request. */
   blocks = FIRST_RANGE
-  /** Whether the last answer had few logs. */
+  /** True if the last answer had few logs. */
   isSparse = false
-  /** What the provider says it allows, once it has said so. */
+  /** Maximum that the provider has stated in an error, once it has. */
   private limit = LARGEST_RANGE
-  /** What it has answered lately; never above its limit. */
+  /** Widest range that the provider has recently answered; never above `limit`. */
   private ceiling = LARGEST_RANGE
   private answersSinceRefusal = 0
 
@@ -33,14 +37,14 @@ export class LogRange {
     this.blocks = Math.min(Math.max(this.blocks, Math.floor(growth * blocks)), this.ceiling)
   }
 
-  /** An answer was too long and had to be cut. */
+  /** Narrows the range after an answer that was too long and had to be cut. */
   overfilled(blocks: number, logs: number): void {
     this.blocks = Math.max(1, Math.floor((blocks * LOGS_PER_ANSWER) / logs))
   }
 
-  /** @param allowed what the provider says it allows, if it does */
+  /** @param allowed maximum number of blocks that the provider states in its error, if it does */
   refused(blocks: number, allowed: number | undefined): void {
-    // A stated limit that was not exceeded was misread: half of what was asked, then.
+    // A stated limit that was not exceeded was misread. The range is then halved.
     const isStated = allowed !== undefined && allowed < blocks
     if (isStated) this.limit = allowed
     this.blocks = this.ceiling = isStated ? allowed : Math.max(1, Math.floor(blocks / 2))

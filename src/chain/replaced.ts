@@ -5,22 +5,23 @@ import type { BlockReader } from './blocks'
 import type { BlockRef } from './followed'
 import { LATEST } from './logs'
 
-/** Looks in a row that must find another block before the endpoints are believed. */
+/** Number of consecutive polls that must find another block before the endpoints are believed. */
 const CONTRADICTIONS = 4
-/** An endpoint that cannot confirm a block for this long is not needed to contradict it. */
+/** Milliseconds after which an endpoint that cannot confirm a block is no longer needed to contradict it. */
 const PATIENCE_MS = 60_000
 const ASK_AGAIN_MS = 500
 const WAIT_FOR_BLOCK_MS = 2_000
 
-/** A block of the database, and the hash that the endpoints have in its place. */
+/** A block of the database, and the hash that the endpoints report instead. */
 export interface Contradiction {
   readonly block: BlockRef
   readonly hash: string
 }
 
 /**
- * Looks for a final block of the database. One endpoint may lag, be on a fork of its own, or lie: a
- * contradiction is believed once several looks in a row find that every endpoint has another block.
+ * Checks whether endpoints have a final block of the database. One endpoint may lag, be on its own fork, or
+ * lie. A contradiction is therefore believed only after several consecutive polls found that every endpoint
+ * has another block.
  */
 export class StoredBlockCheck {
   private since: number | undefined
@@ -31,7 +32,7 @@ export class StoredBlockCheck {
     private readonly clock: Clock,
   ) {}
 
-  /** Looks once. Answers `absent` if no endpoint has a block of this number. */
+  /** Polls once. Returns `absent` if no endpoint has a block of this number. */
   async look(block: BlockRef): Promise<'confirmed' | 'absent' | 'doubted' | Contradiction> {
     this.since ??= this.clock.now()
     const hashes = await this.blocks.hashesAt(block.height)
@@ -42,7 +43,7 @@ export class StoredBlockCheck {
     const others = hashes.filter((hash) => hash !== null)
     const [hash] = others
     if (hash === undefined) return 'absent'
-    // An endpoint that lacks the block, or does not answer, may still confirm it.
+    // An endpoint that lacks the block, or does not respond, may still confirm it.
     const areAll = others.length === this.blocks.endpoints
     if (areAll || this.clock.now() - this.since > PATIENCE_MS) this.looks++
     return this.looks >= CONTRADICTIONS ? { block, hash } : 'doubted'
@@ -55,8 +56,8 @@ export class StoredBlockCheck {
 }
 
 /**
- * The contradiction of a block of the database, or of one below it, that the endpoints repeat; undefined once
- * an endpoint confirms it. Waits for an endpoint that has a block of its number.
+ * Returns a contradiction of a block of the database, or of a lower one, that the endpoints repeat; undefined
+ * once an endpoint confirms the block. Waits until an endpoint has a block of its number.
  */
 export async function contradiction(
   stored: BlockRef,
@@ -90,7 +91,10 @@ export async function contradiction(
   }
 }
 
-/** A block of the database that is not above the head of an endpoint. */
+/**
+ * Returns a block of the database at or below the head of an endpoint; undefined if that head is not lower
+ * than `stored`.
+ */
 async function lowerOne(
   blocks: BlockReader,
   stored: BlockRef,
@@ -101,7 +105,7 @@ async function lowerOne(
   return height != null && height < stored.height ? storedAtOrBelow(height) : undefined
 }
 
-/** The refusal of a gateway that has another block than the endpoints. */
+/** Error for a gateway that has another block than the endpoints. */
 export function otherGateway({ block, hash }: Contradiction): SettingsError {
   return new SettingsError(
     `The gateway has block ${block.height} as ${block.hash}, the RPC endpoints have ${hash}. ` +
@@ -109,7 +113,7 @@ export function otherGateway({ block, hash }: Contradiction): SettingsError {
   )
 }
 
-/** The refusal to index a chain that has another block where the database holds a final one. */
+/** Error for a chain that has another block than the final one in the database. */
 export function otherChain(finality: number, { block, hash }: Contradiction): SettingsError {
   return new SettingsError(
     `The database holds block ${block.height} as ${block.hash}, the RPC endpoints have ${hash}. ` +

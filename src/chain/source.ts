@@ -20,7 +20,7 @@ import { contradiction, otherChain, otherGateway, type Contradiction } from './r
 
 type Requests = Parameters<DataSource<unknown, unknown>['getFinalizedBlocks']>[0]
 
-/** The pause after history could not be read, in milliseconds. */
+/** First and longest pause, in milliseconds, after history could not be read. */
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 20_000
 const WAIT_FOR_BLOCK_MS = 2_000
@@ -28,20 +28,18 @@ const WAIT_FOR_BLOCK_MS = 2_000
 export interface SourceOptions<Block> {
   rpc: Rpc
   head: HeadReader
-  /** Reads single blocks, apart from the head reader. */
+  /** Reads single blocks, independently of the head reader. */
   blocks: BlockReader
   doubt: Doubt
-  /** The logs that are read. */
+  /** Selection of the logs that are read. */
   selection: LogSelection
   finality: number
   log: Logger
-  /**
-   * The last final block in the database, which is known to be the chain's; undefined before the first one.
-   */
+  /** Last final block in the database, already confirmed by the endpoints; undefined before the first one. */
   stored: BlockRef | undefined
-  /** The newest block at or below this number whose hash the database holds, for blocks that are final. */
+  /** Returns the newest final block at or below this number whose hash the database holds. */
   storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
-  /** Decodes the logs of a block, once. */
+  /** Decodes the logs of a block. Called once per block. */
   decode: (block: ChainBlock) => Block
   /** Called with blocks of history before they are written. */
   onHistory?: (blocks: readonly Block[]) => void
@@ -51,17 +49,21 @@ export interface SourceOptions<Block> {
 
 /**
  * The data source from which evm-processor's runner reads a chain: history in wide ranges of filtered logs
- * (history.ts), then the head (head.ts). Its own source reads every block with every log (270 blocks/s at 100
- * ms latency, which is days for Arbitrum), knows one endpoint only, ignores a fork that is not longer, and
- * ends on answers that this one requests again. Each block that is written follows the stored one by its
- * parent's hash. If the chain was replaced, the run ends with a SettingsError.
+ * (history.ts), then the head (head.ts).
+ *
+ * evm-processor's own source is not used. It reads every block with every log (270 blocks/s at 100 ms
+ * latency, which takes days for Arbitrum), supports only one endpoint, ignores a fork that is not longer, and
+ * ends on responses for which this source retries.
+ *
+ * Each written block follows the stored one by its parent's hash. If the chain was replaced, the run ends
+ * with a SettingsError.
  */
 export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements HotDataSource<Block, unknown> {
   private readonly history: HistoryReader
   private readonly clock: Clock
-  /** The last block that was given, or that the database holds. */
+  /** Last block that was returned, or that the database holds. */
   private last: BlockRef | undefined
-  /** The last final block as the runner knows it. */
+  /** Last final block that was reported to the runner. */
   private announced = -1
 
   constructor(private readonly options: SourceOptions<Block>) {
@@ -70,7 +72,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     this.last = options.stored
   }
 
-  /** The last block of history that can be read now. */
+  /** Returns the last block of history that can be read at present. */
   async getFinalizedHeight(): Promise<number> {
     return (this.announced = await this.persist(() => this.history.height()))
   }
@@ -83,8 +85,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   }
 
   /**
-   * Blocks with logs, and the last block of each range, up to the last final block; then more, if not
-   * `stopOnHead`.
+   * Yields blocks with logs, and the last block of each range, up to the last final block. Unless
+   * `stopOnHead` is true, waits for further blocks.
    */
   async *getFinalizedBlocks(requests: Requests, stopOnHead = false): AsyncIterable<Batch<Block>> {
     let { from } = requests[0]!.range
@@ -99,13 +101,13 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
         reading = this.read(from, end)
         yield { blocks, isHead: to === end }
       }
-      // An endpoint that lags does not end history before the block that another one has announced.
+      // A lagging endpoint must not end history before the block that another one has reported.
       if (from > end && from > this.announced && stopOnHead) return
       if (from > end) await this.clock.pause(WAIT_FOR_BLOCK_MS, this.options.signal)
     }
   }
 
-  /** Never ends but by an error. */
+  /** Follows the head. Ends only by an error. */
   async processHotBlocks(
     _requests: Requests,
     { height, hash, top }: HotDatabaseState,
@@ -123,7 +125,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   }
 
   /**
-   * Returns a source that gives the blocks of an external gateway, each batch once an endpoint has its last
+   * Returns a source that yields the blocks of an external gateway, each batch once an endpoint has its last
    * block. It ends when the signal aborts, even if the gateway never responds.
    */
   confirmed<Request>(other: DataSource<ChainBlock, Request>): DataSource<Block, Request> {
@@ -155,7 +157,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
             yield await confirm(next.value)
           }
         } finally {
-          // Not awaited: it may wait for its server.
+          // Not awaited, because the gateway's source may wait for its server.
           void batches.return?.().catch(() => {})
         }
       },
@@ -176,7 +178,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
         throw error
       }
     })
-    reading.catch(() => {}) // thrown when it is awaited
+    reading.catch(() => {}) // thrown by the await
     return reading
   }
 
@@ -189,7 +191,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     if (other) throw refusal(other)
   }
 
-  /** Repeats what fails because of an endpoint, with longer and longer pauses. */
+  /** Retries work that fails because of an endpoint, with growing pauses. */
   private persist<T>(work: () => Promise<T>): Promise<T> {
     const { log, signal } = this.options
     return retry(work, {
