@@ -4,12 +4,15 @@ import { CHAINS, addChains, chainBySlug, settingSuffix, type Chain } from './cha
 import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
 
 /**
- * Reads CHAINS_FILE (docs/reference/settings.md, "Further chains"): adds its chains to the table, and sets
- * values of chains in it. Each program imports this before the modules that read the table. A wrong file ends
- * the process with code 2, as wrong settings do.
+ * Reads CHAINS_FILE (docs/reference/settings.md, "Further chains"): adds its chains to the table, and
+ * overrides values of known chains. Each program imports this before the modules that read the table. If the
+ * file is invalid, the process exits with status 2, as for an invalid setting.
  */
 
-/** Rows of new chains, and of values of a chain. TypeBox has 250 files: it is loaded if there are rows. */
+/**
+ * Schemas of rows for new chains and of rows that override values. TypeBox consists of 250 files, so it is
+ * loaded only if CHAINS_FILE is set.
+ */
 function schemas() {
   const { Type } = require('@sinclair/typebox') as typeof import('@sinclair/typebox') // oxlint-disable-line typescript/no-require-imports -- import() would be too late
   const address = Type.String({
@@ -58,7 +61,7 @@ type Schemas = ReturnType<typeof schemas>
 type Added = Static<Schemas['added']>
 type Changed = Static<Schemas['changed']>
 
-/** True for a row that sets values of a chain in the table: it has its slug, and no id. */
+/** True for a row that overrides values of a known chain: it has that chain's slug, and no id. */
 function isChange(row: unknown): row is Changed {
   const { slug, id } = (row ?? {}) as Partial<Added>
   return id === undefined && CHAINS.some((chain) => chain.slug === slug)
@@ -66,13 +69,13 @@ function isChange(row: unknown): row is Changed {
 
 const MOST_ROWS = 100
 
-/** The content of a file: chains to add, and values to set of chains in the table, by slug. */
+/** Content of a CHAINS_FILE: chains to add, and values to override, by slug. */
 export interface ChainRows {
   readonly added: readonly Chain[]
   readonly changed: readonly Changed[]
 }
 
-/** Reads a file's text. Throws an Error that names each place and what is expected there. */
+/** Parses the text of a file. Throws an Error that names each incorrect field and the expected value. */
 export function readChains(text: string): ChainRows {
   const rows = parseSettingsFile(text)
   if (!Array.isArray(rows) || rows.length > MOST_ROWS)

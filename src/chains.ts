@@ -1,35 +1,41 @@
 export interface Chain {
   readonly id: number
-  /** lower-case hyphenated name: in records, in the `chain` filter, in the names of settings */
+  /** Name in lower case with hyphens, as used in records, the `chain` filter and the names of settings. */
   readonly slug: string
-  /** other names that are accepted as input */
+  /** Other names that are accepted as input. */
   readonly aliases: readonly string[]
-  /** false if the chain can be indexed and computed for, but the `chain` filter does not accept it yet */
+  /** False if the chain can be indexed and computed for, but the `chain` filter does not accept it yet. */
   readonly active: boolean
-  /** EAS contract, lower-case */
+  /** Address of the EAS contract, lower-case. */
   readonly eas: string
-  /** SchemaRegistry contract, lower-case */
+  /** Address of the SchemaRegistry contract, lower-case. */
   readonly schemaRegistry: string
-  /** EIP-712 domain versions that this chain's EAS may use; the one with the matching separator is used */
+  /**
+   * EIP-712 domain versions that this chain's EAS may use. The one with the matching domain separator is
+   * used.
+   */
   readonly domainVersions: readonly string[]
-  /** first block of its EAS contract */
+  /** First block of its EAS contract. */
   readonly firstBlock: number
-  /** number of blocks after which a block is final: the deepest reorg that the indexer tolerates */
+  /** Number of blocks after which a block is final: the deepest reorg that the indexer tolerates. */
   readonly finality: number
-  /** milliseconds between two polls of the head: about one block time */
+  /** Milliseconds between two polls of the head: about one block time. */
   readonly headPollMs: number
-  /** block time in milliseconds */
+  /** Block time in milliseconds. */
   readonly blockMs: number
-  /** explorers of its transactions and of its attestations: URLs without a trailing slash */
+  /** URLs of the explorers of its transactions and of its attestations, without a trailing slash. */
   readonly explorer: string
   readonly attestations: string
-  /** confirmations, its own block included, that an attestation needs before compute reads it; default 0 */
+  /**
+   * Number of confirmations, its own block included, that an attestation needs before compute reads it.
+   * Default: 0.
+   */
   readonly minConfirmations?: number
-  /** requests per second of an indexer to each RPC endpoint; no limit by default */
+  /** Maximum number of requests per second from an indexer to each RPC endpoint. Default: no limit. */
   readonly rpcPerSecond?: number
-  /** calls in one HTTP request; default 100 */
+  /** Maximum number of calls per HTTP request. Default: 100. */
   readonly rpcBatchSize?: number
-  /** milliseconds until an indexer calls the next endpoint; default 30,000 */
+  /** Milliseconds until an indexer calls the next endpoint. Default: 30,000. */
   readonly rpcTimeoutMs?: number
 }
 

@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 
 /**
- * Time for durations: ages, pauses, leases. Its zero is arbitrary, so a step of the system clock (NTP, a
- * virtual machine that resumes) does not change it. Timestamps are read from Date. The database computes ages
- * that several processes must agree on.
+ * Clock for durations: ages, pauses and leases. Its zero is arbitrary, so a step of the system clock (NTP, a
+ * virtual machine that resumes) does not change it. Timestamps come from Date. The database computes ages on
+ * which several processes must agree.
  */
 export interface Clock {
-  /** milliseconds since an arbitrary moment; never decreases */
+  /** Returns milliseconds since an arbitrary moment. Never decreases. */
   readonly now: () => number
   /** Resolves after this many milliseconds. Rejects if the signal aborts. */
   pause(milliseconds: number, signal?: AbortSignal): Promise<void>

@@ -15,100 +15,125 @@ import type { LocationSchema, SchemaPolicy } from './location'
 export { parseSettingsFile, schemaProblems, settingNames, SettingsError, SUBMISSIONS } from './settings'
 export type Submission = (typeof SUBMISSIONS)[number]
 
-/** How long the indexer keeps changes, for clients that resume a stream and for replays of webhooks. */
+/**
+ * Number of days for which the indexer keeps record changes, for clients that resume a stream and for webhook
+ * replays.
+ */
 export const CHANGES_KEPT_DAYS = 7
 
-/** A chain of the settings, and how to reach it. */
+/** A configured chain and its endpoints. */
 export interface ConnectedChain {
   readonly chain: Chain
   /** JSON-RPC endpoints in order of preference, at least one. */
   readonly rpcUrls: readonly string[]
-  /** A Subsquid gateway for history; undefined: filtered eth_getLogs of the RPC endpoints (history.ts). */
+  /**
+   * URL of a Subsquid gateway for history; undefined to read it by filtered eth_getLogs from the RPC
+   * endpoints (history.ts).
+   */
   readonly gatewayUrl: string | undefined
   readonly headPollMs: number
-  /** EAS's PermissionedEIP712Proxy that accepts our signatures without nonces, lower-case. */
+  /**
+   * Address of EAS's PermissionedEIP712Proxy, which accepts this service's signatures without nonces;
+   * lower-case.
+   */
   readonly proxy?: string | undefined
 }
 
-/** The values of the table (src/settings/table.ts), and what follows from them. */
+/** Values of the table of settings (src/settings/table.ts), and values derived from them. */
 export interface Settings extends Omit<Values, 'databaseUrl'> {
-  /** May name several hosts (src/postgres.ts). */
+  /** URL that may list several hosts (src/postgres.ts). */
   readonly databaseUrl: string
-  /** API processes that share the port. */
+  /** Number of API processes that share the port. */
   readonly apiProcesses: number
-  /** Without a slash at the end. */
+  /** Public URL without a trailing slash. */
   readonly publicBaseUrl: string
-  /** The chains that have an endpoint. */
+  /** Chains that have an endpoint. */
   readonly chains: readonly ConnectedChain[]
-  /** The chains that CHAINS names, or all that are known: for what asks no endpoint. */
+  /** Chains that CHAINS names, or else all known chains, for programs that need no endpoint. */
   readonly namedChains: readonly Chain[]
   /** Location schemas in addition to the built-in ones (src/location). */
   readonly locationSchemas: readonly LocationSchema[]
-  /** Which schemas of the registries are read in addition to these. */
+  /** Rule that selects further schemas of the registries. */
   readonly schemaPolicy: SchemaPolicy
-  /** A chain whose copy is more seconds behind its head than this is not ready. */
+  /** Maximum lag in seconds. A chain with a longer lag is not ready. */
   readonly maxLagSeconds: number
   readonly signer: SignerSettings | undefined
   readonly attesterAddress: string | undefined
-  /** Lower-case: their answers are ours too, before and after a change of the key. */
+  /** Further attesters of this service's answers, from before or after a change of the key; lower-case. */
   readonly otherAttesters: readonly string[]
   readonly defaultSchemas: { readonly number: string; readonly boolean: string }
-  /** Messages about changes. Undefined: none are sent. */
+  /** Settings of webhooks; undefined if they are disabled. */
   readonly webhooks:
     | {
         readonly file: string | undefined
-        /** Hosts that may have private addresses, and be reached by http. */
+        /** Hosts that may have private addresses and may be reached by HTTP without TLS. */
         readonly privateHosts: readonly string[]
-        /** Reads the key of the admin API; undefined: there is none. */
+        /** Reads the key of the admin API; undefined if there is no key. */
         readonly readAdminKey: (() => string) | undefined
       }
     | undefined
-  /** Bytes of vector tiles that an API process caches; 0: none. */
+  /** Maximum number of bytes of vector tiles that an API process caches; 0 disables the cache. */
   readonly tileCacheBytes: number
-  /** Bytes of responses about records that an API process caches; 0: none. */
+  /** Maximum number of bytes of record responses that an API process caches; 0 disables the cache. */
   readonly pageCacheBytes: number
-  /** Bytes of temporary files of the exports of an API process. */
+  /** Maximum number of bytes of temporary files for the exports of an API process. */
   readonly exportDiskBytes: number
   /**
-   * Requests signed by a wallet: requests per hour of a wallet, and of a client address for all its wallets
-   * (0 = no limit), and the tolerated clock skew. Undefined: the headers of such requests are ignored.
+   * Limits for requests signed by a wallet: requests per hour of a wallet, requests per hour of a client
+   * address for all its wallets (0 disables the limit), and the tolerated clock skew in seconds. Undefined if
+   * the headers of such requests are ignored.
    */
   readonly wallet:
     | { readonly perHour: number; readonly perHourByAddress: number; readonly maxSkewSeconds: number }
     | undefined
-  /** How long after its computation a result is signed again. */
+  /** Maximum age in seconds, since the computation, of a result that is re-signed. */
   readonly resignMaxAgeSeconds: number
 }
 
-/** What signs. Secrets are read when they are needed, so that no log of the settings holds them. */
+/**
+ * The signer: a key in this process, or an outside key. Secrets are read when needed, so that no log of the
+ * settings contains them.
+ */
 export type SignerSettings =
   | { readonly kind: 'key'; readonly readKey: () => string }
   | (Extract<OutsideKey, { kind: 'pkcs11' }> & { readonly readPin: () => string })
   | Extract<OutsideKey, { kind: 'remote' }>
 
-/** Settings that a process needs to start, so that one message names all that are missing. */
+/**
+ * Settings that a process needs at its start. They are checked together, so that one message names all
+ * missing ones.
+ */
 export type Requirement = 'database' | 'chains' | 'signer'
 
-/** An API process takes some 150 MB and up to 23 connections of the primary, so more are set on purpose. */
+/**
+ * Maximum number of API processes by default. A process takes about 150 MB and up to 23 connections to the
+ * primary, so larger numbers must be set explicitly.
+ */
 const MOST_DEFAULT_PROCESSES = 4
 const MEGABYTE = 1_048_576
 const MOST_EXPORT_BYTES = 4096 * MEGABYTE
-/** A wallet has ten times the limit of an address, 1,000 of 100; two busy wallets may share an address. */
+/**
+ * Factors of the rate limits. A wallet has ten times the limit of an address (1,000 for 100), and two busy
+ * wallets may share an address.
+ */
 const WALLET_FACTOR = 10
 const WALLETS_OF_ADDRESS = 2
-/** The limit that counts for wallets if addresses have none. */
+/** Rate limit from which the limit of wallets is derived if addresses have none. */
 const USUAL_RATE_LIMIT = 100
 const WALLET_MAX_SKEW_SECONDS = 300
 const LEAST_RESIGN_SECONDS = 3600
-/** A head that is ten blocks old is late on any chain; below two minutes it may be the endpoint's pause. */
+/**
+ * Minimum of the default for maximum lag. A head that is ten blocks old is late on any chain, but an age
+ * below two minutes may be a pause of the endpoint.
+ */
 const LEAST_LAG_SECONDS = 120
 const LATE_BLOCKS = 10
-/** A node on this machine costs nothing to ask, and may make blocks on demand. */
+/** Milliseconds between polls of a local node, which costs nothing to query and may mine blocks on demand. */
 const LOCAL_HEAD_POLL_MS = 300
 
 /**
- * Reads the settings out of an environment (docs/reference/settings.md). Throws a SettingsError that names
- * everything missing or wrong at once.
+ * Reads the settings from an environment (docs/reference/settings.md). Throws a SettingsError that names all
+ * missing and invalid settings.
  */
 export function readSettings(environment: NodeJS.ProcessEnv, requirements: readonly Requirement[]): Settings {
   const problems: string[] = []
@@ -197,7 +222,7 @@ function connectedChains(
   return chains
 }
 
-/** The one kind of signer that is set. Adds to the problems what is missing, or too much. */
+/** Returns the configured signer. Adds missing and conflicting settings to `problems`. */
 function signerOf(
   { readKey, outsideKey, readPin, readSealSecrets, attesters }: Values,
   requirements: readonly Requirement[],
@@ -221,7 +246,7 @@ function signerOf(
   return readPin && { ...outsideKey, readPin }
 }
 
-/** Free bytes of a folder's file system; 0 if there is no such folder. */
+/** Returns the free bytes of a folder's file system; 0 if the folder does not exist. */
 function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder)
@@ -231,24 +256,27 @@ function freeBytes(folder: string): number {
   }
 }
 
-/** True if a URL leads to this machine: test accounts may sign there, and blocks are mined on demand. */
+/** True if a URL leads to this machine. Test accounts may sign there, and blocks are mined on demand. */
 export function isLoopback(url: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(new URL(url).hostname)
 }
 
 /**
- * The settings of this process: the environment, completed by the file .env in the working directory. Warns
+ * Reads the settings of this process from the environment and the file .env in the working directory. Warns
  * once of removed settings that are still set.
  */
 export function processSettings(...requirements: Requirement[]): Settings {
   const environment = processEnvironment()
-  // The primary process of the API has warned before it starts others.
+  // The primary process of the API warns before it starts others.
   if (!cluster.isWorker)
     for (const sentence of removedSettings(environment)) process.emitWarning(sentence, 'SettingsWarning')
   return readSettings(environment, requirements)
 }
 
-/** The connected chain of this slug or alias; without a slug the only one. Throws a SettingsError. */
+/**
+ * Returns the connected chain with this slug or alias; without a slug the only one. Throws a SettingsError if
+ * there is none.
+ */
 export function chosenChain(chains: readonly ConnectedChain[], slug: string | undefined): ConnectedChain {
   const wanted = slug ? chainBySlug(slug) : chains.length === 1 ? chains[0]!.chain : undefined
   const found = chains.find((c) => c.chain === wanted)
@@ -259,7 +287,10 @@ export function chosenChain(chains: readonly ConnectedChain[], slug: string | un
   return found
 }
 
-/** This process's environment, completed by the file .env in the working directory. */
+/**
+ * Returns the environment of this process, with the variables of the file .env in the working directory that
+ * it lacks.
+ */
 export function processEnvironment(): NodeJS.ProcessEnv {
   try {
     process.loadEnvFile()
@@ -269,12 +300,15 @@ export function processEnvironment(): NodeJS.ProcessEnv {
   return process.env
 }
 
-/** The command of the npm script that runs this process; empty without npm. */
+/** Returns the command of the npm script that runs this process; empty without npm. */
 export function npmScript(): string {
   return process.env.npm_lifecycle_script ?? ''
 }
 
-/** Sets DB_URL, the only setting that TypeORM's Subsquid configuration reads. @param url of one host */
+/**
+ * Sets DB_URL, the only setting that TypeORM's Subsquid configuration reads.
+ * @param url with a single host
+ */
 export function exportDatabaseUrl(url: string): void {
   process.env.DB_URL = url
 }

@@ -1,18 +1,20 @@
 /**
- * The errors of the service, a table for each face: what a client gets, and what the documents say. It runs
- * in browsers too: the client has its classes from it.
+ * Errors of the service, as two tables: responses to clients, and texts of the documents. It also runs in
+ * browsers, because the client derives its classes from it.
  */
 
 export interface ErrorRow {
-  /** HTTP status; some errors are sent with a more precise one. */
+  /** HTTP status. Some errors are sent with a more precise one. */
   readonly status: number
-  /** True if the same request may succeed later. `Retry-After`: if the response has this header. */
+  /**
+   * True if the same request may succeed later; 'Retry-After' if it may whenever the response has this
+   * header.
+   */
   readonly retryable: boolean | 'Retry-After'
 }
 
 /**
- * Errors of the Compute API by slug (docs/spec/interface.md 10; RFC 7807). Nothing else ever leaves
- * /compute.
+ * Errors of the Compute API by slug (docs/spec/interface.md 10; RFC 7807). /compute returns no other errors.
  */
 export const COMPUTE_ERRORS = {
   'invalid-input': { status: 400, title: 'Invalid Input', retryable: false },
@@ -23,10 +25,10 @@ export const COMPUTE_ERRORS = {
 } as const satisfies Readonly<Record<string, ErrorRow & { title: string }>>
 export type ComputeErrorKind = keyof typeof COMPUTE_ERRORS
 
-/** Status of `unavailable`: apart, so that pages need not load the whole table. */
+/** HTTP status of `unavailable`, exported separately so that pages need not load the whole table. */
 export const UNAVAILABLE_STATUS = 503
 
-/** Errors of the Records API by kind, which a client knows by `message` (docs/spec/interface.md 10). */
+/** Errors of the Records API by kind. Clients recognize a kind by `message` (docs/spec/interface.md 10). */
 export const RECORDS_ERRORS = {
   'invalid-parameter': { status: 400, message: 'Invalid <name> parameter', retryable: false },
   'invalid-bbox': { status: 400, message: 'Invalid bbox format', retryable: false },
@@ -44,7 +46,7 @@ export const RECORDS_ERRORS = {
 } as const satisfies Readonly<Record<string, ErrorRow & { message: string }>>
 export type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 
-/** What the documents say about each error: Markdown, with links as from docs/reference. */
+/** Documentation of each error: Markdown, with links relative to docs/reference. */
 export const COMPUTE_TEXTS: Readonly<Record<ComputeErrorKind, string>> = {
   'invalid-input': 'the request breaks a rule, or its content type is not supported',
   'attestation-not-found': 'the attestation does not exist on that chain',

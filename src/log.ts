@@ -1,7 +1,7 @@
 import { LogLevel, setLogLevelCallback, setRootSink } from '@subsquid/logger'
 import pino, { type Logger } from 'pino'
 
-/** Destination of a log: 1 is the standard output, 2 the standard error. Anything else names a file. */
+/** Destination of a log: 1 for standard output, 2 for standard error, otherwise the path of a file. */
 type LogDestination = 1 | 2 | string
 
 /** Opens a log: one JSON object per line, with `level` as a word, `time` in Unix milliseconds, and `msg`. */
@@ -22,7 +22,7 @@ const LEVELS = {
 } as const
 
 /**
- * Makes all loggers of Subsquid, including this project's, write the same lines, by default to the standard
+ * Makes all loggers of Subsquid, including this project's, write the same lines, by default to standard
  * error. On a terminal they write readable text.
  */
 export function unifySubsquidLog(level: string, destination: LogDestination = 2): void {

@@ -9,8 +9,8 @@ import { primaryUrl } from './postgres'
 import { onStop } from './process'
 
 /**
- * Applies db/migrations and then db/comments.sql to the database of DATABASE_URL, in one transaction: once,
- * before any other process of a release starts. Run it in the project's root.
+ * Applies db/migrations and then db/comments.sql to the database of DATABASE_URL, in one transaction. Run it
+ * once per release in the project's root, before any other process starts.
  */
 async function main(): Promise<void> {
   const url = await primaryUrl(processSettings('database').databaseUrl)
@@ -20,8 +20,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * True if the database has all migrations. The comments are then applied here, without TypeORM, which takes
- * longer to load.
+ * Returns true if the database has all migrations. In this case it also applies the comments, because loading
+ * TypeORM for them takes longer.
  */
 async function isUpToDate(url: string, comments: string): Promise<boolean> {
   const known = require(path.resolve('db/migrations/load.js')) as (new () => { name: string })[] // oxlint-disable-line typescript/no-require-imports -- outside of the sources
@@ -42,7 +42,7 @@ async function isUpToDate(url: string, comments: string): Promise<boolean> {
   }
 }
 
-/** Names of the migrations that were applied. */
+/** Applies missing migrations and the comments. Returns the names of the applied migrations. */
 async function migrate(url: string, comments: string): Promise<string[]> {
   const [{ createOrmConfig }, typeorm] = await Promise.all([
     import('@subsquid/typeorm-config'),
@@ -63,7 +63,7 @@ async function migrate(url: string, comments: string): Promise<string[]> {
   }
 }
 
-// A stop rolls back everything, because it is one transaction.
+// A stop rolls back everything, because all changes are in one transaction.
 onStop(() => process.exit(1))
 
 main().then(

@@ -1,25 +1,26 @@
 import { Client } from 'pg'
 
-/** Postgres servers of a URL: one, or several of which one accepts writes. */
+/** Postgres servers of a URL that lists one or more hosts, one of which accepts writes. */
 
-/** Milliseconds that a server has to report its role. */
+/** Maximum milliseconds until a server reports its role. */
 const PROBE_MS = 5_000
 
 /**
- * One URL for each host of a URL with several, in libpq's form:
- * postgres://user:password@one:5432,two:5432/name.
+ * Returns one URL per host of a URL in libpq's form, such as postgres://user:password@one:5432,two:5432/name.
  */
 export function hostUrls(url: string): string[] {
   const [, head, hosts, tail] = /^(postgres(?:ql)?:\/\/(?:[^/?]*@)?)([^/?@]*)(.*)$/.exec(url)!
   return hosts!.split(',').map((host) => head! + host + tail!)
 }
 
-/** Host of a URL, without login and password. */
+/** Returns the host and port of a URL, without user and password. */
 export function hostOf(url: string): string {
   return new URL(url).host
 }
 
-/** Timeline on which a server accepts writes. Undefined if it accepts none, or does not respond. */
+/**
+ * Returns the timeline on which a server accepts writes; undefined if it accepts none or does not respond.
+ */
 async function timelineOf(url: string): Promise<number | undefined> {
   const client = new Client({
     connectionString: url,
@@ -45,8 +46,8 @@ async function timelineOf(url: string): Promise<number | undefined> {
 }
 
 /**
- * URL of the server that accepts writes. If several do, the one that was promoted last. Undefined if none
- * does.
+ * Returns the URL of the server that accepts writes; if several do, the one that was promoted last. Undefined
+ * if none does.
  */
 export async function findPrimary(urls: readonly string[]): Promise<string | undefined> {
   const timelines = await Promise.all(urls.map(timelineOf))
@@ -55,8 +56,8 @@ export async function findPrimary(urls: readonly string[]): Promise<string | und
 }
 
 /**
- * URL of the server that accepts writes, among those of a URL. A single one is not queried. Throws if none
- * does.
+ * Returns the URL of the server that accepts writes, among the hosts of a URL. A single host is not queried.
+ * Throws if no host accepts writes.
  */
 export async function primaryUrl(url: string): Promise<string> {
   const urls = hostUrls(url)
@@ -72,7 +73,7 @@ export function isUnmigrated(error: unknown): boolean {
   return (code ?? driverError?.code) === '42P01'
 }
 
-/** Message of a program for such an error; undefined for other errors. */
+/** Returns the message of a program for an unmigrated database; undefined for other errors. */
 export function unmigrated(error: unknown): string | undefined {
   return isUnmigrated(error)
     ? 'The database is not migrated: run npm run migrate (node lib/migrate.js) first'

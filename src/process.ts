@@ -3,12 +3,12 @@ import { npmScript } from './config'
 
 /** Milliseconds between two checks that npm, if it runs this process, is still running. */
 const LOOK_MS = 500
-/** Read when the module loads, before npm may have ended. */
+/** Read when the module loads, while npm is still running. */
 const PARENT = process.ppid
 
 /**
- * Calls `stop` once, with the reason, when this process has to end: on SIGINT, SIGTERM or SIGHUP, when the
- * IPC channel of its parent closes, or when the npm that runs it ends. npm sends a signal only to its shell,
+ * Calls `stop` once, with the reason, when this process must end: on SIGINT, SIGTERM or SIGHUP, when the IPC
+ * channel of its parent closes, or when the npm that runs it ends. npm sends a signal only to its shell,
  * which ends and orphans this process. Without npm, the end of the parent has no meaning (nohup, setsid).
  * With an IPC channel, the process then ends by process.exit() only.
  */

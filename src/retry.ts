@@ -14,9 +14,9 @@ export async function retry<T>(
     clock = MONOTONIC,
   }: {
     attempts: number
-    /** pause after each failed attempt, counted from 1, in milliseconds */
+    /** Returns the pause after each failed attempt, in milliseconds. Attempts count from 1. */
     pauseMs: (attempt: number) => number
-    /** called after every failed attempt, counted from 1, including the last one */
+    /** Called after every failed attempt, including the last one. Attempts count from 1. */
     onFailure?: (error: Error, attempt: number) => void
     signal?: AbortSignal | undefined
     clock?: Clock
@@ -35,8 +35,8 @@ export async function retry<T>(
 }
 
 /**
- * Repeats a step until the signal aborts. Each step returns the pause after it in milliseconds. After a step
- * that fails, `onError` returns it.
+ * Repeats a step until the signal aborts. Each step returns the pause after it in milliseconds. If a step
+ * fails, `onError` returns the pause.
  */
 export async function repeat(
   signal: AbortSignal | undefined,

@@ -1,20 +1,20 @@
-/** Maximum nesting. Real documents and geometries have a fifth of it. */
+/** Maximum nesting depth. Real documents and geometries need a fifth of it. */
 const MAX_DEPTH = 64
 
-/** Text without the byte order mark that some editors and programs write before JSON (RFC 8259, 8.1). */
+/** Removes the byte order mark that some editors and programs write before JSON (RFC 8259, 8.1). */
 export function withoutMark(text: string): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text
 }
 
 /**
- * Parses JSON that has one meaning for every parser; a byte order mark may precede it. Rejects a repeated key
- * in an object, of which some parsers use the first value and some the last; the key __proto__; and nesting
- * beyond 64 levels. Linear in the text, without recursion. Throws a SyntaxError.
+ * Parses JSON that has one meaning for every parser. A byte order mark may precede it. Rejects a repeated key
+ * in an object, of which some parsers use the first value and some the last, the key __proto__, and nesting
+ * beyond 64 levels. Takes linear time, without recursion. Throws a SyntaxError.
  */
 export function parseStrictJson(marked: string): unknown {
   const text = withoutMark(marked)
   const value: unknown = JSON.parse(text)
-  // The text is valid JSON: a quote only begins or ends a string, and a string before a colon is a key.
+  // The text is valid JSON, so a quote only begins or ends a string, and a string before a colon is a key.
   const open: (Set<string> | undefined)[] = []
   for (let at = 0; at < text.length; at++) {
     const letter = text[at]
@@ -33,8 +33,8 @@ export function parseStrictJson(marked: string): unknown {
 }
 
 /**
- * Index at which JSON.parse stopped, from its error. Undefined if the error does not contain it. Some of its
- * errors quote the text, which may look like a position.
+ * Returns the index at which JSON.parse stopped, from its error; undefined if the error does not contain it.
+ * The pattern is strict, because some of its errors quote the text, which may look like a position.
  */
 export function faultPosition({ message }: Error): number | undefined {
   const [, position] = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? []
@@ -42,8 +42,8 @@ export function faultPosition({ message }: Error): number | undefined {
 }
 
 /**
- * True if a JSON text means the same to JavaScript and to Postgres's jsonb: it has no number that doubles
- * change, and no escape of NUL or of a surrogate, which jsonb rejects.
+ * True if a JSON text means the same to JavaScript and to Postgres's jsonb: it has no number that a double
+ * might change, and no escape of NUL or of a surrogate, which jsonb rejects.
  */
 export function isPortableJson(text: string): boolean {
   if (/\\u(?:0000|[dD][89a-fA-F])/.test(text)) return false
@@ -51,7 +51,7 @@ export function isPortableJson(text: string): boolean {
   return !/\d{16}|[eE][+-]?\d/.test(withoutStrings)
 }
 
-/** Index of the quote that ends the string that begins at `start`. */
+/** Returns the index of the quote that ends the string that begins at `start`. */
 function endOfText(text: string, start: number): number {
   for (let at = start + 1; ; at++) {
     at = text.indexOf('"', at)

@@ -3,22 +3,22 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { SettingsError, processEnvironment } from './config'
 
 /**
- * Traces of the API by OpenTelemetry, if OTEL_EXPORTER_OTLP_ENDPOINT names a collector: HTTP requests with
- * their database statements and RPC calls. The programs import this file first, because packages are
- * instrumented when they are loaded. Without the setting, nothing else is loaded. The other OTEL_* settings
- * are the standard ones.
+ * Traces the API by OpenTelemetry if OTEL_EXPORTER_OTLP_ENDPOINT names a collector: HTTP requests with their
+ * database statements and RPC calls. The programs import this file first, because packages are instrumented
+ * when they are loaded. Without the setting, nothing else is loaded. The other OTEL_* settings are the
+ * standard ones.
  */
 
 const NOT_INSTALLED =
   'OTEL_EXPORTER_OTLP_ENDPOINT: the optional packages of OpenTelemetry are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
-/** Milliseconds by which an unresponsive collector delays the end of the process. */
+/** Maximum milliseconds by which an unresponsive collector delays the end of the process. */
 const STOP_MS = 1_000
-/** Paths that are requested constantly, and are of no interest. */
+/** Paths that monitors request constantly and that are not traced. */
 const UNTRACED = /^\/(health|ready|metrics)(\?|$)/
 
 let stop: (() => Promise<void>) | undefined
 
-/** Sends the remaining spans, within a second. Never throws. */
+/** Sends the remaining spans, within one second. Never throws. */
 export async function stopTracing(): Promise<void> {
   if (stop) await Promise.race([stop().catch(() => {}), pause(STOP_MS)])
 }
@@ -44,7 +44,7 @@ function start(): void {
       .merge(resources.detectResources({ detectors: [resources.envDetector] })),
     spanProcessors: [new sdk.BatchSpanProcessor(new otlp.OTLPTraceExporter())],
   })
-  // Trace headers are not sent to RPC endpoints, gateways and hosts that clients name.
+  // No propagator, so that trace headers are not sent to RPC endpoints, gateways and hosts that clients name.
   provider.register({ propagator: null })
   stop = () => provider.shutdown()
   registerInstrumentations({
@@ -53,7 +53,7 @@ function start(): void {
         ignoreIncomingRequestHook: ({ url }) => UNTRACED.test(url ?? ''),
         applyCustomAttributesOnSpan: (span, request, { statusCode }) => {
           const { method, url } = request as IncomingMessage
-          // Unknown paths would result in an unbounded number of names.
+          // Unknown paths are left out, because they would produce an unbounded number of names.
           if (url !== undefined && statusCode !== 404) span.updateName(`${method} ${templateOf(url)}`)
         },
       }),
@@ -61,7 +61,7 @@ function start(): void {
       new UndiciInstrumentation({
         requireParentforSpans: true,
         requestHook: (span, { origin, body }: { origin: string; body: unknown }) => {
-          // Providers put keys into paths and queries.
+          // Paths and queries are removed, because RPC providers put keys into them.
           span.setAttributes({ 'url.full': origin, 'url.path': '/', 'url.query': '' })
           const [, method] = /"method":"(\w+)"/.exec(Buffer.isBuffer(body) ? body.toString() : '') ?? []
           if (method !== undefined) span.updateName(method).setAttribute('rpc.method', method)
@@ -71,7 +71,7 @@ function start(): void {
   })
 }
 
-/** A path with placeholders for the parts that differ from request to request. */
+/** Replaces the parts of a path that differ from request to request by placeholders. */
 function templateOf(url: string): string {
   return url
     .split('?')[0]!

@@ -19,8 +19,9 @@ import {
 } from './table'
 
 /**
- * What each operation computes, its name in answer and payload, and the one rounding that serves both. The
- * service signs this; packages/client computes it again. table.ts has the rest of each operation.
+ * Computation of each operation, its label in answers and payloads, and the one rounding for both. The
+ * service signs the result, and packages/client recomputes it. table.ts has all other properties of each
+ * operation.
  */
 export {
   OPERATION_ROWS,
@@ -35,12 +36,15 @@ export {
 } from './table'
 
 /**
- * What a computation gives: a whole number of the operation's payload units (the one rounding that serves
- * answer and payload), or a boolean.
+ * Result of a computation: an integer in the operation's payload units, rounded once for both answer and
+ * payload, or a boolean.
  */
 export type Outcome = bigint | boolean
 
-/** Takes milliseconds to seconds. Throws a GeometryError that names the operand it has no answer for. */
+/**
+ * Computes the result, which takes milliseconds to seconds. Throws a GeometryError that names the unsupported
+ * operand.
+ */
 type Compute = (operands: readonly PreparedGeometry[], numbers: readonly number[]) => Outcome
 export interface Operation extends OperationRow {
   compute: Compute
@@ -55,25 +59,32 @@ const COMPUTE: Readonly<Record<OperationName, Compute>> = {
   length: ([geometry]) => wholeUnits(lengthMeters(geometry!), 'meters'),
 }
 
-/** Every operation: its row, and its call of the kernel. */
+/** All operations: their rows, and their calls of the kernel. */
 export const OPERATIONS = Object.fromEntries(
   OPERATION_ROWS.map(([name, row]): [string, Operation] => [name, { ...row, compute: COMPUTE[name] }]),
 ) as Record<OperationName, Operation>
 
-/** The one rounding of a measured value. Throws rather than sign what is no number. */
+/**
+ * Rounds a measured value to payload units. Throws an Error instead of returning a value that is negative or
+ * not finite, which must not be signed.
+ */
 function wholeUnits(value: number, unit: UnitName): bigint {
   const whole = Math.round(value * UNITS[unit].perAnswerUnit)
   if (!Number.isFinite(whole) || whole < 0) throw new Error(`measured ${value}, which is no result`)
   return BigInt(whole)
 }
 
-/** An operation's name in answer and payload, such as `distance` or `within:50000` (centimetres). */
+/**
+ * Returns an operation's label in answers and payloads, such as `distance` or `within:50000` (centimetres).
+ */
 export function writeLabel(name: OperationName, numbers: readonly number[]): string {
   const { parameters = [] } = rowOf(name)
   return [name, ...parameters.map((_, i) => toCentimeters(numbers[i]!))].join(':')
 }
 
-/** The operation and its numbers, from its name in answer and payload; undefined for any other text. */
+/**
+ * Returns the operation and its numbers from a label in an answer or payload; undefined for any other text.
+ */
 export function readLabel(text: string): { name: OperationName; numbers: number[] } | undefined {
   const [name = '', ...parts] = text.split(':')
   if (!isOperation(name) || !parts.every((part) => /^\d+$/.test(part))) return undefined

@@ -1,10 +1,13 @@
 /**
- * The operations (docs/spec/interface.md 6), a row for each. Routes, validation, OpenAPI, the client's
- * methods, commands, tools, forms, sentences and the tables in docs are made of it; index.ts has the call of
- * the kernel. It imports nothing: pages and programs have it without the kernel.
+ * The operations (docs/spec/interface.md 6), one row each. Routes, validation, OpenAPI, the client's methods,
+ * commands, tools, forms, sentences and the tables in the docs derive from these rows. index.ts has the calls
+ * of the kernel. This file imports nothing, so that pages and programs can load it without the kernel.
  */
 
-/** Units by their name in answers: that in payloads, how many of those make one, and their symbols. */
+/**
+ * Units by their name in answers: the payload unit, the number of payload units per unit, and the symbols of
+ * both.
+ */
 export const UNITS = {
   meters: { payload: 'centimeters', perAnswerUnit: 100, symbol: 'm', payloadSymbol: 'cm' },
   square_meters: {
@@ -16,25 +19,25 @@ export const UNITS = {
   { payload: string; perAnswerUnit: number; symbol: string; payloadSymbol: string }
 >
 export type UnitName = keyof typeof UNITS
-/** Names of units in payloads. */
+/** Name of a unit in payloads. */
 export type PayloadUnitName = (typeof UNITS)[UnitName]['payload']
 
-/** A geometry of an operation, in the order of inputRefs. */
+/** A geometry argument of an operation, in the order of inputRefs. */
 export interface InputRow {
   /** Name in the API. */
   name: string
-  /** Further names in the API. */
+  /** Further names that the API accepts. */
   aliases?: readonly string[]
   /** Name in forms. */
   label: string
-  /** Name of the argument of the command. */
+  /** Name of the CLI argument. */
   argument: string
-  /** Types of GeoJSON that the kernel takes; all if absent. */
+  /** GeoJSON types that the kernel accepts. Default: all. */
   accepts?: readonly string[]
-  /** Types that are usual, where all are taken. */
+  /** Typical GeoJSON types of an input that accepts all. */
   usual?: readonly string[]
 }
-/** A number of an operation, which is part of its name in answers, in centimetres. */
+/** A number of an operation. Its value in centimetres is part of the label in answers. */
 export interface ParameterRow {
   name: string
   label: string
@@ -45,11 +48,11 @@ export interface ParameterRow {
 export interface OperationRow {
   inputs: readonly [InputRow] | readonly [InputRow, InputRow]
   parameters?: readonly ParameterRow[]
-  /** Absent for booleans. */
+  /** Unit of the result; absent for booleans. */
   units?: UnitName
   /**
-   * A result as a sentence; of booleans one for true and one for false. `{0}` and `{1}` are the inputs,
-   * `{result}` is the number with its unit, `{radius}` a parameter of that name.
+   * The result as a sentence; for booleans one for true and one for false. `{0}` and `{1}` are the inputs,
+   * `{result}` is the number with its unit, `{radius}` is the parameter of that name.
    */
   claim: string | readonly [yes: string, no: string]
 }
@@ -81,7 +84,7 @@ export const OPERATIONS = {
     parameters: [
       {
         ...{ name: 'radius', label: 'Radius', unit: 'metres', about: 'Maximum distance in metres.' },
-        // Farther than any two places are apart.
+        // The maximum exceeds the distance between any two points on Earth.
         range: { exclusiveMinimum: 0, maximum: 100_000_000 },
       },
     ],
@@ -110,9 +113,9 @@ export type OperationName = keyof typeof OPERATIONS
 interface OperationTexts {
   /** Indirect question for menus and lists. */
   summary: string
-  /** What the result means, in sentences. */
+  /** Meaning of the result, in sentences. */
   about: string
-  /** Functions of the Solidity kit that require a result; of booleans one for true and one for false. */
+  /** Functions of the Solidity kit that require a result; for booleans one for true and one for false. */
   requires?: readonly [string] | readonly [yes: string, no: string]
 }
 /** Texts of the operations, and functions of the kit: apart, so that clients need not load them. */
@@ -154,28 +157,31 @@ export const TEXTS: Readonly<Record<OperationName, OperationTexts>> = {
   },
 }
 
-/** The rows as a list, in the order in which menus show them. */
+/** The rows in the order in which menus list them. */
 export const OPERATION_ROWS = /* @__PURE__ */ Object.entries(OPERATIONS) as readonly [
   OperationName,
   OperationRow,
 ][]
 
-/** The unit of answers whose payloads have this one; undefined for any other text. */
+/** Returns the unit of answers for a unit of payloads; undefined for any other text. */
 export function unitOf(payload: string): UnitName | undefined {
   return (Object.keys(UNITS) as UnitName[]).find((name) => UNITS[name].payload === payload)
 }
 
-/** True for the name of an operation. */
+/** True if the text is the name of an operation. */
 export function isOperation(name: string): name is OperationName {
   return Object.hasOwn(OPERATIONS, name)
 }
 
-/** The row of an operation with all optional fields. */
+/** Returns the row of an operation, typed with all optional fields. */
 export function rowOf(name: OperationName): OperationRow {
   return OPERATIONS[name]
 }
 
-/** An answer's result as a sentence without its full stop; `write` writes numbers, a result with its unit. */
+/**
+ * Returns an answer's result as a sentence without a full stop. `write` formats numbers, and a result with
+ * its unit.
+ */
 export function claimOf(
   name: OperationName,
   {

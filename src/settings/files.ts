@@ -2,8 +2,8 @@ import type { TSchema } from '@sinclair/typebox'
 import { faultPosition, parseStrictJson, withoutMark } from '../strict-json'
 
 /**
- * Parses a settings file. Throws an Error that says where it is no JSON; not what stands there, which may be
- * a part of a secret, and which JSON.parse would show.
+ * Parses a settings file. Throws an Error with the position at which the text is not JSON. The message does
+ * not quote the text, as that of JSON.parse does, because it may contain a secret.
  */
 export function parseSettingsFile(marked: string): unknown {
   const text = withoutMark(marked)
@@ -18,17 +18,18 @@ export function parseSettingsFile(marked: string): unknown {
   return parseStrictJson(text)
 }
 
-/** Problems of a file that are told at once. */
+/** Maximum number of problems reported per file. */
 const PROBLEMS_TOLD = 10
 /**
- * What keeps the content of a settings file from its schema: each place, and what would be right there. The
- * value itself is not shown, as it may be a secret.
+ * Returns the problems of a settings file: each path, and the value that its schema expects. The actual value
+ * is not shown, because it may be a secret.
  */
 export function schemaProblems(schema: TSchema, value: unknown): string {
   const { Value } = require('@sinclair/typebox/value') as typeof import('@sinclair/typebox/value') // oxlint-disable-line typescript/no-require-imports -- 150 files, which few processes need
   const problems = new Map<string, string>()
   for (const { path, message, schema: part, value: found } of Value.Errors(schema, value)) {
-    // One that is missing is told twice: as missing, then as what it should be.
+    // TypeBox reports a missing value twice, first as missing and then by its expected type. The second
+    // report wins.
     if (found !== undefined && problems.has(path)) continue
     const wanted = expectation(part) ?? message.toLowerCase()
     problems.set(path, found === undefined ? `missing; ${wanted}` : wanted)
@@ -40,7 +41,10 @@ export function schemaProblems(schema: TSchema, value: unknown): string {
     .join('; ')
 }
 
-/** What a schema asks for, where TypeBox does not say it: a form (`expected`) or a choice. */
+/**
+ * Returns the expectation of a schema for which TypeBox has no clear message: a form (`expected`) or a
+ * choice.
+ */
 function expectation({ expected, anyOf }: TSchema): string | undefined {
   if (expected !== undefined) return `expected ${String(expected)}`
   const choices = (anyOf as TSchema[] | undefined)?.map((each) => each.const as unknown)

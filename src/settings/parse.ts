@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { CHAINS, settingSuffix } from '../chains'
 import { REMOVED, ROWS, type Setting, type Values } from './table'
 
-/** Wrong or missing settings: the message names all of them and states what is expected. */
+/** Invalid or missing settings. The message names all of them and states what is expected. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
 }
@@ -12,22 +12,24 @@ type Environment = Readonly<Record<string, string | undefined>>
 const CHAIN = '<CHAIN>'
 const ofChains = (name: string) => CHAINS.map((chain) => name.replace(CHAIN, settingSuffix(chain)))
 
-/** The names that a setting of one name is read from, in order of precedence. */
+/** Returns the names from which a setting is read, in order of precedence. */
 function sourcesOf({ name, also, secret }: Setting): string[] {
   const names = also === undefined ? [name] : [name, also]
   return secret ? names.flatMap((each) => [each, `${each}_FILE`]) : names
 }
 
-/** Every name that is read from the environment, of all chains, and the names of removed settings. */
+/**
+ * Returns every name that is read from the environment, for all chains, and the names of removed settings.
+ */
 export function settingNames(): string[] {
   const names = Object.values(ROWS).flatMap(sourcesOf)
   return [...names.flatMap((name) => (name.includes(CHAIN) ? ofChains(name) : name)), ...Object.keys(REMOVED)]
 }
 
 /**
- * Parses an environment by the table of settings. An empty value is a setting that is left out, as in a
- * copied .env.example.
- * @param problems to which each wrong setting is added, as `NAME: problem`
+ * Parses an environment by the table of settings. An empty value counts as not set, as in a copied
+ * .env.example.
+ * @param problems receives each invalid setting as `NAME: problem`
  */
 export function parseSettings(environment: Environment, problems: string[]): Values {
   const values = Object.entries<Setting>(ROWS).map(([field, row]) => {
@@ -44,7 +46,7 @@ export function parseSettings(environment: Environment, problems: string[]): Val
   return Object.fromEntries(values) as Values
 }
 
-/** Sentences about removed settings that are set, and without which a process runs all the same. */
+/** Returns sentences about removed settings that are set but do not stop a process. */
 export function removedSettings(environment: Environment): string[] {
   return Object.entries(REMOVED).flatMap(([name, { now, refused }]) =>
     environment[name] && !refused ? `${name} no longer exists and is ignored: ${now}.` : [],
@@ -55,7 +57,7 @@ function valueOf(row: Setting, environment: Environment, problems: string[]): un
   const given = sourcesOf(row).filter((name) => environment[name])
   const [source, other] = given
   if (source === undefined) return row.default
-  // Where both are set, a process has set DB_URL for Subsquid's packages.
+  // DB_URL is an exception, because a process sets it for Subsquid's packages in addition to the other name.
   if (other !== undefined && other !== 'DB_URL') {
     problems.push(`${given.join(' and ')}: both given; keep one`)
     return row.default

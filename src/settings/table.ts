@@ -1,27 +1,27 @@
 import * as types from './types'
 
-/** A setting: its name in the environment, its type, and what the documents say about it. */
+/** A setting: its name in the environment, its type and its documentation. */
 export interface Setting<Value = unknown> {
-  /** A name that ends in `<CHAIN>` stands for one setting of each chain. */
+  /** Name of the setting. A name that ends in `<CHAIN>` stands for one setting per chain. */
   readonly name: string
   readonly type: types.Type<unknown>
   readonly default?: Value
-  /** The default in the documents, if it is not `default` as text. */
+  /** Default as shown in the documents, if it differs from `default` as text. */
   readonly shown?: string
   readonly unit?: string
-  /** Markdown, with links as from docs/reference. */
+  /** Documentation in Markdown, with links relative to docs/reference. */
   readonly doc: string
-  /** Another name, which is read if this one is not set. */
+  /** Another name, which is read if the first one is not set. */
   readonly also?: string
   /**
-   * `<NAME>_FILE` may name a file that holds the value. An open secret is read at the start; a sealed one
-   * when it is used, so that no log of the settings holds it.
+   * Marks a secret, for which `<NAME>_FILE` may name a file that contains the value. An open secret is read
+   * at the start. A sealed one is read when used, so that no log of the settings contains it.
    */
   readonly secret?: 'open' | 'sealed'
 }
 type Options = Pick<Setting, 'shown' | 'unit' | 'also' | 'secret'>
 
-/** A setting whose value is undefined if it is not set, unless it has a default. */
+/** Defines a setting. Its value is undefined if it is not set, unless it has a default. */
 function setting<T>(
   name: string,
   type: types.Type<T>,
@@ -32,7 +32,7 @@ function setting<T>(name: string, type: types.Type<T>, doc: string, options?: Op
 function setting(name: string, type: types.Type<unknown>, doc: string, options?: Options): Setting {
   return { name, type, doc, ...options }
 }
-/** A secret; its value is a function that reads it. */
+/** Defines a sealed secret. Its value is a function that reads it. */
 function sealed<T>(
   name: string,
   type: types.Type<T>,
@@ -41,7 +41,7 @@ function sealed<T>(
 ): Setting<(() => T) | undefined> {
   return { name, type, doc, secret: 'sealed', ...options }
 }
-/** One setting of each chain; its value is a map by slug. */
+/** Defines one setting per chain. Its value is a map by slug. */
 function perChain<T>(
   name: string,
   type: types.Type<T>,
@@ -51,13 +51,13 @@ function perChain<T>(
   return { name, type, doc, ...options }
 }
 
-/** The default result schemas (docs/spec/facts.md 2): their UIDs are the same on every chain. */
+/** UIDs of the default result schemas (docs/spec/facts.md 2), the same on every chain. */
 const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 const BOOLEAN_RESULT_SCHEMA_UID = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
 /**
  * How an answer lands: `direct`, in EAS at the attester's nonce; or `proxy`, through EAS's
- * PermissionedEIP712Proxy, in any order, where each signature counts once.
+ * PermissionedEIP712Proxy, in any order, each signature at most once.
  */
 export const SUBMISSIONS = ['direct', 'proxy'] as const
 
@@ -65,7 +65,7 @@ const MOST_REQUESTS = 1e9
 const DAY_SECONDS = 86_400
 const open = { secret: 'open' } as const
 
-/** Every setting, by its group in the documents and its field in the parsed settings. */
+/** All settings, by their group in the documents and their field in the parsed settings. */
 export const SETTINGS = {
   'Database and Redis': {
     databaseUrl: setting(
@@ -342,15 +342,15 @@ export const ROWS = {
   ...SETTINGS['Fetching offchain attestations'],
   ...SETTINGS['Local run and log'],
 }
-/** The values of all settings, by field. */
+/** Values of all settings, by field. */
 export type Values = {
   readonly [Field in keyof typeof ROWS]: (typeof ROWS)[Field] extends Setting<infer Value> ? Value : never
 }
 
 const CHAINS_FILE = 'a row of CHAINS_FILE sets it for a chain'
 /**
- * Settings that no longer exist, and what holds now. A process warns of one that is set. A `refused` one
- * ends it, as what it signs or reads would change.
+ * Removed settings, and their replacement. A process warns if one is set. A `refused` one ends the process,
+ * because ignoring it would change what the process signs or reads.
  */
 export const REMOVED: Readonly<Record<string, { readonly now: string; readonly refused?: true }>> = {
   GQL_HOST: { now: 'GQL_PORT takes address and port, such as 0.0.0.0:4350' },

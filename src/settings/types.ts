@@ -3,10 +3,13 @@ import { CHAINS, chainBySlug, type Chain } from '../chains'
 import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from '../eas'
 import { locationSchema, type LocationSchema, type SchemaPolicy } from '../location'
 
-/** The type of a setting: its name in the documents, and its parser. */
+/** Type of a setting: its name in the documents, and its parser. */
 export interface Type<T> {
   readonly name: string
-  /** Throws an Error that states what was expected. It never quotes a value that may be a secret. */
+  /**
+   * Parses a value. Throws an Error that states what is expected. The message never quotes a value that may
+   * be a secret.
+   */
   readonly parse: (text: string) => T
 }
 
@@ -21,7 +24,7 @@ function matching(name: string, expression: RegExp, expected: string): Type<stri
   })
 }
 
-/** A list whose parts are separated by commas, except commas within a part. */
+/** Type of a list separated by commas, except by commas within an item. */
 function listOf<T>(each: Type<T>, separator: string | RegExp = ','): Type<readonly T[]> {
   return type(`${each.name}, ...`, (text) => parts(text, separator).map(each.parse))
 }
@@ -74,7 +77,7 @@ export interface Listening {
   readonly host: string
   readonly port: number
 }
-/** A port of 127.0.0.1, or `host:port`; an IPv6 address in brackets. */
+/** A port of 127.0.0.1, or `host:port` with an IPv6 address in brackets. */
 export const LISTENING = type('[host:]port', (text): Listening => {
   const [, inBrackets, host = inBrackets ?? '127.0.0.1', port] =
     /^(?:(?:\[([\da-f:.]+)\]|([^:[\]]+)):)?(\d+)$/i.exec(text) ?? []
@@ -107,7 +110,7 @@ export const REDIS_URL = matching('redis URL', /^rediss?:\/\/\S+$/, 'a URL such 
 
 const HEX_32 = matching('32 bytes in hex', /^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
 export const PRIVATE_KEY = type(HEX_32.name, (text) => withPrefix(HEX_32.parse(text)))
-/** One or several lines. */
+/** One or more secrets, each on its own line. */
 export const SEALS = type('lines of 32 bytes in hex', (text) => listOf(PRIVATE_KEY, /\s+/).parse(text))
 export const ADMIN_KEY = matching(
   '32+ characters',
@@ -120,16 +123,16 @@ function withPrefix(digits: string): string {
 }
 
 const ADDRESS = matching('address', new RegExp(ADDRESS_PATTERN), 'an address: 0x and 40 hex digits')
-/** Lower-case. */
+/** Address in lower case. */
 export const LOWER_ADDRESS: Type<string> = type(ADDRESS.name, (text) => ADDRESS.parse(text).toLowerCase())
 export const ADDRESSES = listOf(LOWER_ADDRESS)
-/** Lower-case. */
+/** UID in lower case. */
 export const UID = type('UID', (text) => {
   if (!new RegExp(UID_PATTERN).test(text)) throw new Error('expected a UID: 0x and 64 hex digits')
   return text.toLowerCase()
 })
 
-/** Express's "true" and hop counts are refused: they would trust the header of any client. */
+/** Rejects Express's "true" and hop counts, which would trust the header of any client. */
 export const ADDRESS_RANGES = listOf(
   type('address or CIDR range', (text) => {
     if (isIP(text.split('/')[0]!) === 0 || !/^[^/]+(\/\d{1,3})?$/.test(text))
@@ -155,12 +158,12 @@ export const CHAIN_LIST = listOf(
   }),
 )
 
-/** Location schemas by their texts, and which schemas of the registries are read besides. */
+/** Location schemas by their texts, and the rule that selects further schemas of the registries. */
 export interface ChosenSchemas {
   readonly texts: readonly LocationSchema[]
   readonly policy: SchemaPolicy
 }
-/** Entries: the text of a schema, `0x...`, `-0x...` and `-*`. */
+/** Entries are the text of a schema, `0x...`, `-0x...` and `-*`. */
 export const LOCATION_SCHEMAS = type('schema; ...', (text): ChosenSchemas => {
   const texts: LocationSchema[] = []
   const [listed, excluded] = [new Set<string>(), new Set<string>()]
@@ -176,11 +179,11 @@ export const LOCATION_SCHEMAS = type('schema; ...', (text): ChosenSchemas => {
 })
 export const NO_SCHEMAS = LOCATION_SCHEMAS.parse('')
 
-/** A key that is not in this process: in a PKCS#11 token, or in a service that signs typed data. */
+/** A key outside this process: in a PKCS#11 token, or in a service that signs typed data. */
 export type OutsideKey =
   | {
       readonly kind: 'pkcs11'
-      /** The file of the library. */
+      /** Path of the PKCS#11 library. */
       readonly module: string
       /** Label of the token. */
       readonly token: string
@@ -190,7 +193,7 @@ export type OutsideKey =
   | { readonly kind: 'remote'; readonly url: string }
 
 const PKCS11_FORM = 'pkcs11:token=<label>;object=<label of the key>?module-path=<library>'
-/** An http(s) URL; or a PKCS#11 URI (RFC 7512) with token, object or id, and module-path. */
+/** An http(s) URL, or a PKCS#11 URI (RFC 7512) with token, object or id, and module-path. */
 export const SIGNER_URL = type('http(s) or pkcs11 URL', (text): OutsideKey => {
   if (!text.startsWith('pkcs11:')) return { kind: 'remote', url: HTTP_URL.parse(text) }
   const [path = '', query = ''] = text.slice('pkcs11:'.length).split('?')
@@ -215,7 +218,7 @@ export const SIGNER_URL = type('http(s) or pkcs11 URL', (text): OutsideKey => {
   return { kind: 'pkcs11', module: module.toString(), token: token.toString(), key }
 })
 
-/** Bytes of a text with percent-encoded ones (RFC 3986, 2.1): an id need not be UTF-8. */
+/** Decodes percent-encoding (RFC 3986, 2.1) to bytes, because an id need not be UTF-8. */
 function percentDecoded(text: string): Buffer {
   const pieces = text.match(/%[\da-f]{2}|[^%]+/gi) ?? []
   return Buffer.concat(
