@@ -37,26 +37,26 @@ import type { Chain, LocationRecord } from './types'
 import { pause } from './waiting'
 
 export interface AttestOptions {
-  /** the chain to attest on: its id, or its slug; default: the client's */
+  /** chain to attest on: its id or slug; default: the client's chain */
   chain?: number | string
   /** true: sign offchain attestations, which no transaction records */
   offchain?: boolean
   /**
-   * the location schema: `v0.1` (the default, which has time, media and memo), `location-protocol`, the UID
-   * of another one, or its text
+   * location schema: `v0.1` (the default, with time, media and memo), `location-protocol`, the UID of another
+   * schema, or its field list
    */
   schema?: SchemaName
-  /** Registers the schema first where its chain does not have it: one more transaction. */
+  /** Registers the schema first if its chain does not have it, with one more transaction. */
   registerSchema?: boolean
-  /** UID of an attestation that the places refer to */
+  /** UID of an attestation to which the places refer */
   refUID?: string
   /**
-   * true: the service is not asked whether it can read the place. A place that it cannot read becomes a
-   * record without geometry.
+   * true: do not ask the service whether it can read the place. A place that it cannot read becomes a record
+   * without geometry.
    */
   unchecked?: boolean
   signal?: AbortSignal
-  /** Called at each step, for progress. */
+  /** Called at each step, to show progress. */
   onStep?: (step: AttestStep) => void
 }
 export type AttestStep =
@@ -64,7 +64,7 @@ export type AttestStep =
   | { step: 'registering'; transactionHash: string }
   | { step: 'sent'; transactionHash: string; places: number }
 
-/** A place that is an attestation of its chain now. It is an Input of that chain. */
+/** A place that is attested on its chain. It can be used as an Input on that chain. */
 export interface Attested {
   uid: string
   chainId: number
@@ -72,12 +72,14 @@ export interface Attested {
   blockNumber: number
   attestation: OnchainAttestation
   /**
-   * Resolves with the record once the service shows it, mostly some seconds later. Throws a ConnectionError
-   * after `timeout` seconds, 600 by default.
+   * Resolves with the record once the service returns it, usually after some seconds. Throws a
+   * ConnectionError after `timeout` seconds, 600 by default.
    */
   indexed(options?: { signal?: AbortSignal; timeout?: number }): Promise<LocationRecord>
 }
-/** A place that is attested offchain. It is an Input; `attestation` is a file of EAS's explorer. */
+/**
+ * A place that is attested offchain. It can be used as an Input; `attestation` is a file of EAS's explorer.
+ */
 export interface AttestedOffchain {
   uid: string
   chainId: number
@@ -85,22 +87,23 @@ export interface AttestedOffchain {
 }
 
 /**
- * The most gas of one transaction, as estimated: Ethereum takes none above 2^24 (EIP-7825), and some chains
- * count their layer 1 in it.
+ * Maximum estimated gas of one transaction. Ethereum rejects transactions above 2^24 gas (EIP-7825); this is
+ * lower because some chains include the gas of their layer 1.
  */
 const BATCH_GAS = 12_000_000
 /**
- * EAS stores each word of a place (22,100 gas, EIP-2929). A point takes 504,000 to 547,000 gas, one with a
- * memo of 5,000 characters 4.2 million, on all versions of EAS: 4 to 38 % below this.
+ * Estimated gas of a place: EAS stores each word of it (22,100 gas, EIP-2929). Measured on all versions of
+ * EAS, a point uses 504,000 to 547,000 gas and a point with a memo of 5,000 characters 4.2 million, which is
+ * 4 to 38 % less than the estimate.
  */
 const PLACE_GAS = 210_000
 const BYTE_GAS = 720
-/** Between looks for a record, milliseconds: the first, and the longest. */
+/** First and longest interval between two requests for a record, in milliseconds. */
 const LOOK_MS = 250
 const LOOK_MOST_MS = 5_000
 const INDEXED_SECONDS = 600
 
-/** See `Geo.attest`. */
+/** Implements `Geo.attest`. */
 export async function attestPlaces(
   context: Context,
   given: Place | readonly Place[],
@@ -111,7 +114,7 @@ export async function attestPlaces(
     ...{ chain: true, offchain: true, schema: true, registerSchema: true, refUID: true, unchecked: true },
     ...{ signal: true, onStep: true },
   })
-  // A list of numbers is a position.
+  // A list of numbers is a position, not a list of places.
   const several = Array.isArray(given) && typeof given[0] !== 'number'
   const places = (several ? given : [given]) as readonly Place[]
   if (places.length === 0) throw invalidPlace('places', 'expected at least one')
@@ -128,7 +131,7 @@ export async function attestPlaces(
   return several ? made : made[0]!
 }
 
-/** A schema that is not known by itself is read from the chain. */
+/** Returns a schema, which is read from the chain if the client does not know it. */
 async function schemaOf(name: SchemaName, chain: Chain, wallet: Wallet): Promise<Schema> {
   const known = knownSchema(name)
   if (known) return known
@@ -210,7 +213,7 @@ async function register(
       onSent: (transactionHash) => onStep({ step: 'registering', transactionHash }),
     }),
   )
-  // Someone else was faster.
+  // AlreadyExists: another account has registered the schema in the meantime.
   if ('refused' in outcome && contractError(outcome.refused) !== 'AlreadyExists')
     throw await refusal(outcome, `The schema ${schema.uid} was not registered`)
 }
@@ -260,7 +263,7 @@ async function send(
   )
 }
 
-/** Neighbours, each list small enough for one transaction. */
+/** Splits attestations into consecutive lists that each fit in one transaction. */
 function batchesOf(contents: readonly AttestationData[]): AttestationData[][] {
   const gas = ({ data }: AttestationData) => PLACE_GAS + BYTE_GAS * (data.length / 2)
   return split(contents, (batch) => batch.reduce((sum, content) => sum + gas(content), 0) <= BATCH_GAS)
@@ -293,7 +296,7 @@ async function signAll(
   return signed
 }
 
-/** Waits until the service has a record. */
+/** Waits until the service returns the record of an attestation. */
 async function recordOf(
   records: Context['records'],
   uid: string,

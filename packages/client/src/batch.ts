@@ -1,9 +1,9 @@
 import type { Answer, BatchAnswer } from './types'
 
-/** Questions that the service answers in one request, and answers that land in one transaction, at most. */
+/** Maximum number of questions in one request, and of answers in one transaction. */
 export const BATCH_SIZE = 20
 
-/** True for a batch of more answers than one transaction lands. */
+/** True for a batch with more answers than fit in one transaction. */
 export function isLong(answer: Answer | BatchAnswer): answer is BatchAnswer {
   return 'results' in answer && answer.results.length > BATCH_SIZE
 }

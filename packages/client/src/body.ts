@@ -2,9 +2,9 @@ import type { Attested, AttestedOffchain } from './attest'
 import { invalidInput, messageOf } from './errors'
 import { positionAsPoint } from './position'
 
-/** Bodies of requests, out of what callers give. */
+/** Bodies of requests, built from the arguments of the client's methods. */
 
-/** A question whose inputs that are positions are points. */
+/** Converts the positions among a question's inputs to points. */
 export function withPoints(question: object): object {
   const all: Record<string, unknown> = { ...question }
   for (const name in all) all[name] = positionAsPoint(all[name])
@@ -12,8 +12,8 @@ export function withPoints(question: object): object {
 }
 
 /**
- * A body as JSON: integers that libraries give as bigint as numbers or, where they are too large, as decimal
- * strings; and what `attest` gave as an input. Throws an InvalidInputError for what JSON cannot hold.
+ * Converts a body to plain JSON. A bigint becomes a number or, above 2^53 - 1, a decimal string; a result of
+ * `attest` becomes an input. Throws an InvalidInputError for a value that JSON cannot hold.
  */
 export function plain<T>(value: T): T {
   const shown = (_: string, each: unknown) =>

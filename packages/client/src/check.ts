@@ -21,38 +21,38 @@ import type { Claims } from './types'
 import { untilAborted } from './waiting'
 
 export interface CheckOptions {
-  /** the chain of the attestation: its id, or its slug; default: the client's */
+  /** chain of the attestation: its id or slug; default: the client's chain */
   chain?: number | string
-  /** the node to ask; default: that of createGeo({ providers }) */
+  /** RPC endpoint to read from; default: that of createGeo({ providers }) */
   provider?: Provider
-  /** seconds since the computation after which an answer is too old; unlimited by default */
+  /** maximum age of an answer in seconds since its computation; unlimited by default */
   maxAge?: number
-  /** schema UIDs that answers may have; default: those of the service */
+  /** schema UIDs that answers may have; default: the service's schemas */
   schemas?: readonly string[]
   signal?: AbortSignal
 }
 
-/** What an attestation is worth as an answer of the service. */
+/** Result of checking an attestation as an answer of the service. */
 export interface Checked {
-  /** whether all checks passed */
+  /** true if all checks passed */
   valid: boolean
-  /** why not, each as a sentence */
+  /** one sentence for each failed check */
   problems: string[]
-  /** what it says; undefined when it is no answer */
+  /** claims of the answer; undefined if the attestation is not an answer */
   says?: Claims
-  /** the same as a sentence */
+  /** the claims as a sentence */
   sentence?: string
-  /** who signed it: EAS's attester or, through the proxy, the one that the proxy names */
+  /** account that signed the answer: EAS's attester or, for the proxy, the attester that the proxy names */
   attester: string
   attestation: OnchainAttestation
 }
 
-/** How far the clock of the service may be ahead of this one. */
+/** Maximum number of seconds by which the service's clock may be ahead of the local clock. */
 const SKEW_SECONDS = 120
 
 /**
- * See `Geo.check`. It believes the node, and the service only for its addresses: its attester (unless
- * `createGeo({ attester })` names it), proxy and schemas.
+ * Implements `Geo.check`. It trusts the RPC endpoint, and the service only for its addresses: its attester
+ * (unless `createGeo({ attester })` names it), proxy and schemas.
  */
 export async function checkAnswer(
   { options, info, chain: chainOf }: Context,

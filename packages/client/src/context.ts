@@ -14,65 +14,76 @@ import type {
   Verification,
 } from './types'
 
-/** What the parts of the client have in common: types alone, so that no part needs another one for them. */
+/**
+ * Types that several modules of the client share. The file holds types only, so that no module imports
+ * another for them.
+ */
 
 export interface GeoOptions extends HttpOptions {
-  /** the chain of questions that name none: its id, or its slug */
+  /** chain of questions that name none: its id or slug */
   chain?: number | string
-  /** the nodes that chains are read from, by chain id: URLs, or providers of ethers, viem or EIP-1193 */
+  /** RPC endpoints of chains by chain id: URLs, or providers of ethers, viem or EIP-1193 */
   providers?: Readonly<Record<number, Provider>>
   /**
-   * the address that must have signed answers. Without it the one that the service names is believed, so a
-   * service that lies about its own key is not noticed: give it where answers are worth money.
+   * address that must have signed the answers. By default the client trusts the address that the service
+   * names, so it cannot detect a service that lies about its own key: set it if answers are worth money.
    */
   attester?: string
   /**
-   * the contracts of chains, by chain id. Without them the addresses that the service names are believed, by
-   * `check` too: give them, with `attester`, where answers are worth money.
+   * contracts of chains, by chain id. By default the client, including `check`, trusts the addresses that the
+   * service names: set them, together with `attester`, if answers are worth money.
    */
   contracts?: Readonly<Record<number, { eas: string; proxy?: string }>>
 }
 
-/** How a question is asked. */
+/** Options of a question. */
 export interface AskOptions {
-  /** the chain that the answer shall land on, and on which all UIDs are: its id, or its slug */
+  /** chain on which the answer lands and to which all UIDs refer: its id or slug */
   chain?: number | string
-  /** UID of the schema to attest under; default: that of the service */
+  /** UID of the answer's schema; default: the service's schema */
   schema?: string
-  /** receives the attestation; default: the zero address */
+  /** recipient of the attestation; default: the zero address */
   recipient?: string
-  /** how the answer lands; default: that of the service */
+  /** how the answer lands; default: the service's setting */
   submission?: Submission
   signal?: AbortSignal
 }
 
-/** A method for each operation. */
+/** One method for each operation. */
 export type Questions = {
   [Name in keyof Arguments<Input>]: (
     ...given: [...Arguments<Input>[Name], options?: AskOptions]
   ) => Promise<Answer<Name>>
 }
 
-/** What the service says of itself and of its answers. */
+/** Requests about the service itself and about its answers. */
 export interface Service {
-  /** The same answer, signed anew: at a fresh nonce, until a later deadline, or for the other submission. */
+  /**
+   * Requests a new signature for an answer: with a fresh nonce, a later deadline, or for another submission.
+   */
   readonly resign: <A extends Answer | BatchAnswer>(
     answer: A,
     options?: Pick<AskOptions, 'submission' | 'signal'>,
   ) => Promise<A>
-  /** What the service says of an earlier answer: whether it is its own, can be submitted, has landed. */
+  /**
+   * Asks the service about an earlier answer: whether it signed it, and whether it can be submitted or has
+   * landed.
+   */
   readonly verify: (answer: Answer, options?: { signal?: AbortSignal }) => Promise<Verification>
   readonly records: Records
-  /** Which deployment this is: its chains, attester, schemas. Remembered for a minute. */
+  /** Describes the deployment: its chains, attester and schemas. Cached for one minute. */
   readonly info: (options?: { fresh?: boolean; signal?: AbortSignal }) => Promise<Information>
-  /** A chain by its id or slug; by default the client's own. Throws an InvalidInputError that lists them. */
+  /**
+   * Finds a chain by its id or slug; default: the client's chain. Throws an InvalidInputError that lists the
+   * chains if the service has no such chain.
+   */
   readonly chain: (which?: number | string, options?: { signal?: AbortSignal }) => Promise<Chain>
 }
 
-/** What a part of the client needs of the service. */
+/** Everything that a module of the client needs from the service. */
 export interface Context extends Service {
   options: GeoOptions
-  /** Asks a compute endpoint about a chain. */
+  /** Sends a question about a chain to a compute endpoint. */
   request: <A extends Answer | BatchAnswer>(
     endpoint: string,
     question: object,
@@ -83,13 +94,13 @@ export interface Context extends Service {
 export interface LandOptions {
   signal?: AbortSignal
   /**
-   * How often an answer is signed anew because another one took its nonce, or its deadline has passed; 20 by
-   * default, 0 for never.
+   * Maximum number of new signatures for an answer whose nonce another answer has used, or whose deadline has
+   * passed; default 20, 0 disables re-signing.
    */
   resigns?: number
   /**
-   * Called at each step. An answer that was signed anew waits for it before it is sent: who stores it first
-   * can go on with it after a crash, and lands nothing twice.
+   * Called at each step. After re-signing, the client awaits its result before it sends the answer. A program
+   * that stores the answer here can resume after a crash without landing anything twice.
    */
   onStep?: (step: LandingStep) => unknown
 }
@@ -97,15 +108,15 @@ export type LandingStep =
   | { step: 'signed anew'; reason: string; answer: Answer | BatchAnswer }
   | { step: 'sent'; transactionHash: string }
 
-/** An answer that is an attestation now. */
+/** Attestation of an answer that has landed. */
 export interface Landed {
   uid: string
   chainId: number
   transactionHash: string
   blockNumber: number
-  /** true: it had landed earlier, and nothing was sent */
+  /** true if the answer had landed before the call, which then sent nothing */
   already: boolean
-  /** what the attestation says, decoded */
+  /** decoded claims of the attestation */
   says: Claims
   attestation: OnchainAttestation
 }

@@ -15,7 +15,7 @@ import { RevertedError, type Call, type ChainReader, type Hex } from './signer'
 import type { Answer, Chain, Claims } from './types'
 
 /**
- * The part of EAS and its proxy that is used: calls, the event, errors, and what answers hold
+ * The calls, events and errors of EAS and its proxy that the client uses, and the encoding of answers
  * (docs/spec/facts.md).
  */
 
@@ -38,7 +38,7 @@ const DATA = [
   field('uint256', 'value'),
 ]
 const SIGNATURE = [field('uint8', 'v'), field('bytes32', 'r'), field('bytes32', 's')]
-/** Contracts of version 0.26 and 1.0 have no deadline in the call. */
+/** The request of a delegated attestation. EAS 0.26 and 1.0 have no deadline in the call (`legacy`). */
 const request = (list: '' | '[]', legacy: boolean) =>
   tuple(`tuple${list}`, [
     field('bytes32', 'schema'),
@@ -60,7 +60,7 @@ const ATTESTATION = tuple('tuple', [
   field('bytes', 'data'),
 ])
 
-/** An attestation as `getAttestation` gives it; times in Unix seconds, 0 for never. */
+/** An attestation as `getAttestation` returns it. Times are Unix seconds; 0 means never. */
 export interface OnchainAttestation {
   uid: Hex
   schema: Hex
@@ -74,20 +74,20 @@ export interface OnchainAttestation {
   data: Hex
 }
 
-/** The canonical type of a parameter, as selectors hash it. */
+/** Returns the canonical type of a parameter, which the selector hashes. */
 function typeOf(parameter: AbiParameter): string {
   const { type, components } = parameter as { type: string; components?: readonly AbiParameter[] }
   return components ? `(${components.map(typeOf).join()})${type.slice('tuple'.length)}` : type
 }
 export const selector = (signature: string) => keccak256(stringToHex(signature)).slice(0, 10) as Hex
 
-/** Call data of a function with these parameters. */
+/** Encodes a call of a function with these parameters. */
 function encodeCall(name: string, parameters: AbiParameter[], values: unknown[]): Hex {
   const signature = `${name}(${parameters.map(typeOf).join()})`
   return `${selector(signature)}${encodeAbiParameters(parameters, values).slice(2)}`
 }
 
-/** What EAS attests, in its own words: times in Unix seconds, 0 for never. */
+/** The fields of an attestation request, as EAS names them. Times are Unix seconds; 0 means never. */
 export interface AttestationData {
   recipient: string
   expirationTime: bigint
@@ -95,7 +95,7 @@ export interface AttestationData {
   refUID: string
   data: Hex
 }
-/** `attest`, or `multiAttest` for several, under one schema. */
+/** Encodes a call of `attest`, or of `multiAttest` for several attestations under one schema. */
 export function attestationCall(schema: Hex, contents: readonly AttestationData[]): Hex {
   const list = contents.map((content) => ({ ...content, value: 0n }))
   const [only, ...more] = list
@@ -118,7 +118,7 @@ export function revokeCall(schema: string, uid: string): Hex {
 export function revokeOffchainCall(uid: string): Hex {
   return encodeCall('revokeOffchain', [field('bytes32')], [uid])
 }
-/** `register` of the SchemaRegistry. */
+/** Encodes a call of the SchemaRegistry's `register`. */
 export function registerCall({ fields, resolver, revocable }: Schema): Hex {
   return encodeCall(
     'register',
@@ -127,19 +127,22 @@ export function registerCall({ fields, resolver, revocable }: Schema): Hex {
   )
 }
 
-/** `attestByDelegation` with an answer's argument, as its contract takes it. */
+/** Encodes a call of `attestByDelegation` with the argument that an answer carries. */
 export function attestCall(argument: Answer['attestByDelegation'], legacy: boolean): Hex {
   return encodeCall('attestByDelegation', [request('', legacy)], [argument])
 }
-/** `multiAttestByDelegation` with a batch's arguments. */
+/** Encodes a call of `multiAttestByDelegation` with the arguments of a batch. */
 export function multiAttestCall(argument: unknown[], legacy: boolean): Hex {
   return encodeCall('multiAttestByDelegation', [request('[]', legacy)], [argument])
 }
 
-/** `Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)` */
+/**
+ * Topic of `Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed
+ * schemaUID)`.
+ */
 export const ATTESTED = keccak256(stringToHex('Attested(address,address,bytes32,bytes32)'))
 
-/** The errors that EAS, its registry and its proxy refuse with. */
+/** Errors of EAS, its registry and its proxy, by selector. */
 const ERRORS = Object.fromEntries(
   [
     ...['UsedSignature', 'AccessDenied', 'DeadlineExpired', 'InvalidSignature', 'InvalidSchema'],
@@ -155,11 +158,14 @@ const ERRORS = Object.fromEntries(
     ...['AlreadyRevoked', 'AlreadyRevokedOffchain'],
   ].map((name) => [selector(`${name}()`), name]),
 )
-/** The selector of the error that a contract reverted with; undefined where the node does not tell. */
+/**
+ * Returns the selector of the error with which a contract reverted; undefined if the RPC endpoint does not
+ * return it.
+ */
 export const selectorOf = ({ data }: RevertedError) => data?.slice(0, 10).toLowerCase() as Hex | undefined
 /**
- * The name of the error that a contract reverted with; undefined for one that is not EAS's, such as a
- * resolver's (refused.ts).
+ * Returns the name of the error with which a contract reverted; undefined for an error that is not EAS's,
+ * such as a resolver's (refused.ts).
  */
 export function contractError(error: RevertedError): string | undefined {
   return ERRORS[selectorOf(error)!]
@@ -170,7 +176,7 @@ async function read(reader: ChainReader, to: string, call: Hex, result: AbiParam
   return decodeAbiParameters([result], answer)[0]
 }
 
-/** The attestation with this UID; undefined where EAS has none. */
+/** Reads the attestation with this UID; undefined if EAS has no such attestation. */
 export async function getAttestation(
   reader: ChainReader,
   eas: string,
@@ -180,18 +186,18 @@ export async function getAttestation(
   const found = (await read(reader, eas, call, ATTESTATION)) as OnchainAttestation
   return found.uid === ZERO_HASH ? undefined : found
 }
-/** A schema as it is registered; `fields` is its text. */
+/** A registered schema; `fields` is its field list, such as `string memo`. */
 export interface Schema {
   uid: Hex
   resolver: Hex
   revocable: boolean
   fields: string
 }
-/** The UID that a registry gives a schema (SchemaRegistry.sol, _getUID). */
+/** Computes the UID that the registry assigns to a schema (SchemaRegistry.sol, _getUID). */
 export function schemaUid({ fields, resolver, revocable }: Omit<Schema, 'uid'>): Hex {
   return keccak256(encodePacked(['string', 'address', 'bool'], [fields, resolver, revocable]))
 }
-/** The schema with this UID; undefined where the registry has none. */
+/** Reads the schema with this UID; undefined if the registry has no such schema. */
 export async function getSchema(
   reader: ChainReader,
   registry: string,
@@ -206,7 +212,7 @@ export async function getSchema(
   const { schema: fields, ...rest } = found
   return found.uid === ZERO_HASH ? undefined : { ...rest, fields }
 }
-/** When an account revoked an offchain attestation, Unix seconds; 0 for never. */
+/** Reads when an account revoked an offchain attestation, in Unix seconds; 0 means never. */
 export async function getRevokeOffchain(
   reader: ChainReader,
   eas: string,
@@ -217,13 +223,13 @@ export async function getRevokeOffchain(
   return Number(await read(reader, eas, call, field('uint64')))
 }
 
-/** The nonce at which EAS takes the attester's next signature. */
+/** Reads the nonce that EAS expects in the attester's next signature. */
 export async function getNonce(reader: ChainReader, eas: string, attester: string): Promise<number> {
   return Number(
     await read(reader, eas, encodeCall('getNonce', [field('address')], [attester]), field('uint256')),
   )
 }
-/** Whom the proxy attested for. */
+/** Reads the attester on whose behalf the proxy attested. */
 export async function getProxiedAttester(reader: ChainReader, proxy: string, uid: string): Promise<string> {
   return (await read(
     reader,
@@ -237,8 +243,8 @@ const NUMERIC = ['uint256', 'string', 'bytes32[]', 'uint256', 'string'].map((typ
 const BOOLEAN = ['bool', 'bytes32[]', 'uint256', 'string'].map((type) => field(type))
 
 /**
- * What an answer's payload says, in the units of answers; `whole` is the signed integer. Undefined for bytes
- * that are no payload of the two schemas, exactly.
+ * Decodes the payload of an answer into the units of answers; `whole` is the signed integer. Returns
+ * undefined for bytes that are not the exact encoding of a numeric or boolean answer.
  */
 export function decodeClaims(data: Hex): (Claims & { whole?: bigint }) | undefined {
   const numeric = decodeExactly(NUMERIC, data) as [bigint, string, Hex[], bigint, string] | undefined
@@ -276,7 +282,10 @@ const ATTESTER = { name: 'attester', type: 'address' }
 const VALUE = { name: 'value', type: 'uint256' }
 const NONCE = { name: 'nonce', type: 'uint256' }
 const DEADLINE = { name: 'deadline', type: 'uint64' }
-/** The typed data of delegated attestations: EAS 0.26 and 1.0, 1.2, from 1.3; the proxy. */
+/**
+ * Layouts of the typed data of a delegated attestation: EAS 0.26 and 1.0, EAS 1.2, EAS 1.3 and later.
+ * `PROXY_LAYOUT` is the proxy's.
+ */
 const DIRECT_LAYOUTS = [
   [...COMMON, NONCE],
   [...COMMON, VALUE, NONCE, DEADLINE],
@@ -292,8 +301,9 @@ export interface Domain {
 }
 
 /**
- * Who must have signed what names this attester: this one, if the service says that it is one of its own
- * (while its key changes there are two), else the service's attester.
+ * Returns the address that must have signed an answer that names the attester `named`: that address if the
+ * service lists it as one of its own (there are two during a change of keys), otherwise the service's
+ * attester.
  */
 export function expectedAttester(
   { attester, otherAttesters = [] }: Pick<Chain, 'attester' | 'otherAttesters'>,
@@ -303,9 +313,10 @@ export function expectedAttester(
 }
 
 /**
- * Compares an answer with its signature: what its attester signed for this contract is what `attestation`
- * says, `attestByDelegation` is the same, and so are the claims beside it. Throws an AlteredAnswerError.
- * @returns whether the contract's call has no deadline (EAS 0.26 and 1.0)
+ * Checks that the attester signed the content of `attestation` for this contract, and that
+ * `attestByDelegation` and the answer's claims match that content. Throws an AlteredAnswerError if they do
+ * not.
+ * @returns true in `legacy` if the contract's call has no deadline (EAS 0.26 and 1.0)
  */
 export async function checkSigned(
   answer: Pick<Answer, 'attestation' | 'delegatedAttestation' | 'attestByDelegation'> & Partial<Claims>,
@@ -327,7 +338,7 @@ export async function checkSigned(
     ...{ nonce: BigInt(delegation.nonce ?? 0), deadline: BigInt(delegation.deadline) },
   })
   const layouts = delegation.submission === 'proxy' ? [PROXY_LAYOUT] : DIRECT_LAYOUTS
-  // What does not fit its type, such as a nonce of 1e99, was signed by nobody.
+  // A value that does not fit its type, such as a nonce of 1e99, cannot have been signed.
   const signers = await Promise.all(
     layouts.map(async (Attest) => {
       try {
@@ -366,7 +377,7 @@ export async function checkSigned(
   return { legacy: delegation.submission !== 'proxy' && layout === 0 }
 }
 
-/** keccak256 of bytes, both in hex without 0x. */
+/** Returns the keccak256 hash of bytes, both as hex without 0x. */
 export function keccakDigits(digits: string): string {
   return keccak256(`0x${digits}`).slice(2)
 }

@@ -1,6 +1,6 @@
 /**
- * Typed client of the Geospatial Attestation Service: asks about places, lands the signed answers on their
- * chain, checks them there, and recomputes them. Start at `createGeo`.
+ * Typed client of the Geospatial Attestation Service. It asks questions about places, lands the signed
+ * answers on their chain, checks them there, and recomputes them. Start with `createGeo`.
  */
 export { createGeo, type Geo } from './geo'
 export type { AskOptions, GeoOptions, Landed, LandingStep, LandOptions } from './context'

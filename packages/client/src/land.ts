@@ -9,14 +9,14 @@ import { chainIdOf, groupsOf, submissionOf, type Submission } from './submission
 import type { Answer, BatchAnswer, Chain } from './types'
 
 /**
- * Landing an answer, or those of a batch in one transaction, as a state machine:
+ * State machine that lands an answer, or the answers of a batch in one transaction:
  *
  *     submitting --> reading --> landed      the transaction is in a block
  *     submitting --> landed                  the answer had landed before its turn
- *     submitting --> refused --> landed      the contract refuses it, as it had landed before
+ *     submitting --> refused --> landed      the contract rejects it because it had landed before
  *                    refused --> resigning --> submitting
  *
- * It ends in `landed`, or with an error that says whether something was sent.
+ * It ends in `landed`, or with an error that states whether a transaction was sent.
  */
 type State =
   | { at: 'submitting'; answer: Answer | BatchAnswer }
@@ -26,21 +26,21 @@ type State =
   | { at: 'landed'; landed: Landed[] }
 type In<At extends State['at']> = Extract<State, { at: At }>
 
-/** What the states have in common. */
+/** Values that all states share. */
 interface Landing {
   context: Context
   wallet: Wallet
   signer: Signer
   chain: Chain
   options: LandOptions
-  /** How often the answer was signed anew. */
+  /** Number of times the answer has been re-signed. */
   resigned: number
 }
 
 const RESIGNS = 20
 const USED = 'its signature was used'
 
-/** See `Geo.land`. */
+/** Implements `Geo.land`. */
 export async function landAnswer(
   context: Context,
   answer: Answer | BatchAnswer,
@@ -80,8 +80,8 @@ async function submit(
 ): Promise<State> {
   const { signal, onStep = () => {} } = options
   const submission = await submissionOf(context, chain, answer)
-  // A direct one holds up the next until it is in a block: of two answers at one nonce the second would
-  // only cost gas.
+  // A direct answer blocks the next one until it is in a block: the second of two answers with one nonce
+  // would revert and cost gas.
   const outcome = await inTurn(signer, async (release) => {
     const found = resigned === 0 && (await landedOutOfTurn(context, wallet.reader(), submission, signal))
     if (found) return { found }
@@ -144,7 +144,10 @@ async function resign(landing: Landing, { answer, reason, refusal }: In<'resigni
   return { at: 'submitting', answer: fresh }
 }
 
-/** Why a fresh signature is needed. Throws a LandingError for a refusal that it does not mend. */
+/**
+ * Returns the reason for which the answer needs a new signature. Throws a LandingError if the contract
+ * rejects the answer for another reason.
+ */
 async function mendable(
   reader: ChainReader,
   { answers, chain, direct, attester }: Submission,
@@ -159,8 +162,7 @@ async function mendable(
     if (next > nonce!) return 'another answer took its nonce'
     if (next < nonce!) return 'answers with lower nonces have not landed'
   }
-  // At its right nonce a signature that is refused was not altered (checked before): the contract is
-  // another one.
+  // The nonce matches and the signature is authentic (checked before), so the contract must be another one.
   const told = (await import('./refused')).refusedWith(refused)
   throw new LandingError(
     `The answer did not land: the contract refuses it with ${told.text}. ${sentOf({ transactionHash })}`,
@@ -170,7 +172,7 @@ async function mendable(
   )
 }
 
-/** See `Geo.estimate`. */
+/** Implements `Geo.estimate`. */
 export async function estimateGas(
   context: Context,
   answer: Answer | BatchAnswer,

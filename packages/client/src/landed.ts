@@ -8,9 +8,9 @@ import type { Submission } from './submission'
 import type { Answer, Chain } from './types'
 import { pause } from './waiting'
 
-/** The attestations of answers: those of a transaction, and those that landed before. */
+/** Finds the attestations of answers, in a transaction or from an earlier landing. */
 
-/** The attestations that a transaction made, in the order of its answers. */
+/** Returns the attestations that a transaction created, in the order of its answers. */
 export async function landedIn(
   reader: ChainReader,
   submission: Submission,
@@ -19,7 +19,7 @@ export async function landedIn(
 ): Promise<Landed[]> {
   const { answers, chain, recorded } = submission
   const { transactionHash, blockNumber } = receipt
-  // A wallet that is a contract may send the answers of others in the same transaction.
+  // A smart account may send other answers in the same transaction.
   const made = await Promise.all(
     attestedUids(receipt, chain, recorded).map((uid) =>
       readAfter(receipt, () => getAttestation(reader, chain.eas, uid), signal),
@@ -37,13 +37,16 @@ export async function landedIn(
   })
 }
 
-/** How often, and how far apart, the service is asked before "not landed" is believed: its node may lag. */
+/**
+ * Number of times, and interval in milliseconds, at which the client asks the service before it trusts "not
+ * landed": the service's RPC endpoint may lag.
+ */
 const ASKED = 3
 const ASKED_MS = 1_000
 
 /**
- * The attestations of those answers that landed earlier. Throws a LandingError when that is not certain:
- * an answer that was signed anew while the first one is on its way would land twice.
+ * Returns the attestations of the answers that landed earlier. Throws a LandingError if this is uncertain: an
+ * answer that is re-signed while its first transaction is pending would land twice.
  */
 export async function landedBefore(
   context: Context,
@@ -53,7 +56,7 @@ export async function landedBefore(
 ): Promise<Landed[]> {
   const { answers, chain, direct, attester } = submission
   const next = direct ? await getNonce(reader, chain.eas, attester) : undefined
-  // Each took a nonce since the first one's, also where it was signed anew before its turn.
+  // Every landed answer has used a nonce since the first answer's, even if it was re-signed before its turn.
   const most = next === undefined ? Infinity : next - answers[0]!.delegatedAttestation.nonce!
   const found: Landed[] = []
   for (const answer of answers) {
@@ -65,10 +68,12 @@ export async function landedBefore(
 }
 
 /**
- * The attestation of a direct answer whose turn has come now, and which landed before it. An answer of a
- * batch that is landed by itself is signed anew at a lower nonce; EAS takes its first signature, too, once
- * that nonce is the next one. Where the service cannot tell, the answer is not held back: of one that was
- * asked by itself the contract takes no second. Throws a LandingError where the service is behind the node.
+ * Returns the earlier attestation of a direct answer that is about to be sent, or undefined.
+ *
+ * Landing an answer of a batch by itself re-signs it with a lower nonce. EAS then also accepts its first
+ * signature once that nonce is reached, so the answer could land twice. If the service cannot say, the answer
+ * is sent: an answer that was not part of a batch cannot land twice. Throws a LandingError if the service
+ * lags behind the RPC endpoint.
  */
 export async function landedOutOfTurn(
   context: Context,
@@ -78,10 +83,11 @@ export async function landedOutOfTurn(
 ): Promise<Landed | undefined> {
   const { answers, chain, direct, attester } = submission
   const [answer, ...others] = answers
-  // The nonces of a whole batch have not been used, or it is refused.
+  // A batch lands only if none of its nonces has been used, so it cannot land twice.
   if (!direct || others.length > 0) return undefined
   const next = await getNonce(reader, chain.eas, attester).catch(() => undefined)
-  // At another nonce the contract refuses it; where there is no such contract, the trial says so.
+  // With another nonce the contract rejects the signature. If the contract does not exist, the simulated call
+  // reports it.
   if (next === undefined || next !== answer!.delegatedAttestation.nonce) return undefined
   for (let asked = 1; ; asked++) {
     const said = await askLanded(context, reader, submission, answer!, signal).catch(() => undefined)
@@ -103,14 +109,14 @@ async function landedEarlier(
   reader: ChainReader,
   submission: Submission,
   answer: Answer,
-  /** the contract's nonce, of a direct one */
+  /** the contract's nonce; undefined for the proxy */
   next: number | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Landed | undefined> {
   for (let asked = 1; ; asked++) {
     const { found, status, nonce } = await askLanded(context, reader, submission, answer, signal)
     if (found) return found
-    // The service's node has seen this nonce, so its search reaches the block of every answer before it.
+    // The service's RPC endpoint has seen this nonce, so its search covers the blocks of all earlier answers.
     const seen = next === undefined ? asked >= ASKED : nonce !== undefined && nonce >= next
     if (status === 'not landed' && seen) return undefined
     if (asked >= ASKED) throw uncertain()
@@ -118,7 +124,7 @@ async function landedEarlier(
   }
 }
 
-/** What the service says of an answer; what it finds is compared with the chain. */
+/** Asks the service about an answer, and checks the attestation that it finds against the chain. */
 async function askLanded(
   { verify }: Context,
   reader: ChainReader,
@@ -126,7 +132,7 @@ async function askLanded(
   answer: Answer,
   signal: AbortSignal | undefined,
 ): Promise<{ found?: Landed; status?: string; nonce?: number }> {
-  // Other fields may be the caller's own, which the service does not know.
+  // Users may have added fields that the service does not know.
   const { attestation, delegatedAttestation } = answer
   const signed = { chainId: chain.id, attestation, delegatedAttestation } as Answer
   const { landed, nonce } = await verify(signed, { signal })
@@ -145,7 +151,7 @@ async function askLanded(
   return { status: landed?.status, nonce: nonce?.current }
 }
 
-/** Whether an attestation is that of the answer: everything that was signed, and whom EAS records. */
+/** True if an attestation belongs to the answer: it has every signed field and the expected attester. */
 function holds(attestation: OnchainAttestation, { attestation: signed }: Answer, recorded: string): boolean {
   return (
     same(attestation.attester, recorded) &&

@@ -6,23 +6,26 @@ import { invalidInput, SignerError, messageOf } from './errors'
 import type { Hex, Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
 
-/** Offchain attestations of EAS: reading what others made, and making them. */
+/** Reads and signs offchain attestations of EAS. */
 
 /**
  * An offchain attestation: the file `{ sig, signer }` of EAS's explorer, an object of eas-sdk
- * (`signOffchainAttestation`) with its BigInts, either as JSON text, or the explorer's link to share one.
+ * (`signOffchainAttestation`) with BigInts, the JSON text of either, or the explorer's share link.
  */
 export type OffchainSource = string | { sig: object; signer: string } | { message: object; signature: object }
-/** The file of EAS's explorer. */
+/** The file format of EAS's explorer. */
 export type OffchainFile = Extract<OffchainAttestation, { sig: object }>
 
-/** Characters that a link may hold: the service reads 262,144 bytes of data, which are two each in hex. */
+/**
+ * Maximum characters of the text in a link: the service reads up to 262,144 bytes of data, which are twice as
+ * many hex characters.
+ */
 const MAX_LINKED = 600_000
 
 /**
- * See `Geo.offchain`. The library's own object does not name its signer: it is recovered from the signature
- * then. `signer` is needed for a smart account, whose signature tells nobody's address.
- * Throws an InvalidInputError for what is no offchain attestation.
+ * Implements `Geo.offchain`. The object of eas-sdk does not name its signer, which is then recovered from the
+ * signature. Pass `signer` for a smart account, whose address cannot be recovered from its signature.
+ * Throws an InvalidInputError for a value that is not an offchain attestation.
  */
 export async function offchainInput(
   source: OffchainSource,
@@ -54,7 +57,7 @@ async function recovered({ domain, types, message, signature }: Signed): Promise
     const { r, s, v } =
       typeof signature !== 'string' && 'v' in signature ? signature : partsOf(bytesOf(signature))
     return await recoverAddress({
-      // The only type is what was signed: files of version 0 have another name as their primaryType.
+      // The only type is the signed one: files of version 0 have another name as their primaryType.
       hash: hashTypedData({ domain, types, primaryType: Object.keys(types)[0]!, message } as never),
       signature: { r: r as Hex, s: s as Hex, v: BigInt(v) },
     })
@@ -63,14 +66,17 @@ async function recovered({ domain, types, message, signature }: Signed): Promise
   }
 }
 
-/** The 65 bytes of a signature that is one text, or in the two parts of EIP-2098. */
+/** Returns the 65 bytes of a signature that is one hex string, or the two parts of EIP-2098. */
 function bytesOf(signature: Exclude<Signed['signature'], { v: unknown }>): string {
   if (typeof signature === 'string') return expandSignature(signature)
   const compact = 'yParityAndS' in signature ? signature.yParityAndS : signature.vs
   return expandSignature(`${signature.r}${compact.slice(2)}`)
 }
 
-/** The same as plain JSON: integers as numbers or, above 2^53, decimal strings. */
+/**
+ * Converts an offchain attestation to plain JSON: integers become numbers or, above 2^53 - 1, decimal
+ * strings.
+ */
 function withoutBigints(source: OffchainSource): Record<string, unknown> {
   try {
     const text =
@@ -86,14 +92,17 @@ function withoutBigints(source: OffchainSource): Record<string, unknown> {
     const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''))
     if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>
   } catch {
-    // said below
+    // The statement after this block throws the error.
   }
   throw invalidInput(
     'Expected an offchain attestation: an object, its JSON text, or the link of the explorer.',
   )
 }
 
-/** What a link of the explorer holds after `#attestation=`: a list, as JSON, deflated, in base64. */
+/**
+ * Decodes an explorer link. Its part after `#attestation=` is a JSON list, compressed with deflate and
+ * encoded in base64. Returns other sources unchanged.
+ */
 async function opened(source: OffchainSource): Promise<OffchainSource> {
   const [, packed] = (typeof source === 'string' && /^[^{]*#attestation=([^&\s]+)\s*$/.exec(source)) || []
   if (packed === undefined) return source
@@ -114,7 +123,7 @@ async function opened(source: OffchainSource): Promise<OffchainSource> {
       },
       ...{ uid, signature: { r, s, v } },
     }
-    // The link does not say how the type of version 0 was called, which is signed.
+    // The link does not contain the name of the type of version 0, which is signed.
     const old = { ...sig, types: { Attestation: FIELDS[0] } }
     const isOld = version === 0 && same(await recovered(old as never), signer as string)
     return { sig: isOld ? old : sig, signer: signer as string }
@@ -123,7 +132,7 @@ async function opened(source: OffchainSource): Promise<OffchainSource> {
   }
 }
 
-/** A text that was deflated. Throws when it is longer than any attestation that the service reads. */
+/** Decompresses a text. Throws if it is longer than any attestation that the service reads. */
 async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const reader = new Blob([bytes])
     .stream()
@@ -142,8 +151,8 @@ async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 }
 
 /**
- * Signs an offchain attestation of version 2 with a fresh salt, as eas-sdk does. `time` in Unix seconds;
- * `easVersion`: that of the chain's contract. Throws a SignerError when the wallet does not sign.
+ * Signs an offchain attestation of version 2 with a fresh salt, as eas-sdk does. `time` is in Unix seconds;
+ * `easVersion` is the version of the chain's contract. Throws a SignerError if the wallet does not sign.
  */
 export async function signOffchain(
   wallet: Pick<Wallet, 'address' | 'signTypedData'>,
@@ -174,7 +183,8 @@ export async function signOffchain(
   const sig = {
     ...{ version: 2, uid, ...typed, domain: { ...domain, chainId: String(id) } },
     message: { ...typed.message, time: String(time), expirationTime: String(expirationTime) },
-    // What the account's key did not make is a smart account's, which only its contract can judge.
+    // If the account's key did not make the signature, it is a smart account's, which only its contract can
+    // verify.
     signature: same(byKey, signer) && bytes.length === 132 ? partsOf(bytes) : signature,
   }
   return { uid, attestation: { sig, signer } as OffchainFile }

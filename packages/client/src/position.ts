@@ -1,14 +1,12 @@
 import type { Feature, FeatureCollection, Geometry, Point } from 'geojson'
 
-/**
- * [longitude, latitude] in degrees; a height may follow, which is part of the reference and is not measured.
- */
+/** [longitude, latitude] in degrees. A height may follow; it is part of the reference but is not measured. */
 export type Position = readonly number[]
 type Positions = Position | readonly Positions[]
 
 /**
- * A geometry, a Feature, or a FeatureCollection of one feature: of the types of `@types/geojson`, or as
- * TypeScript infers a constant (`type` is any string then), with readonly arrays or without.
+ * A geometry, a Feature, or a FeatureCollection of one feature: in the types of `@types/geojson`, or in the
+ * types that TypeScript infers for a constant (`type` is then any string), with or without readonly arrays.
  */
 export type GeoJson =
   | Geometry
@@ -19,12 +17,12 @@ export type GeoJson =
   | { readonly type: string; readonly geometry: GeoJson | null; readonly properties?: unknown }
   | { readonly type: string; readonly features: readonly GeoJson[] }
 
-/** A point by its degrees. Nothing is checked here: the service, and `attest`, name what is wrong. */
+/** Creates a point from degrees. It checks nothing: the service and `attest` report an invalid coordinate. */
 export function point(longitude: number, latitude: number): Point {
   return { type: 'Point', coordinates: [longitude, latitude] }
 }
 
-/** A position as a point; every other value unchanged. */
+/** Converts a position to a point, and returns every other value unchanged. */
 export function positionAsPoint<T>(value: T): Exclude<T, Position> | Point {
   const isPosition =
     Array.isArray(value) &&

@@ -2,8 +2,8 @@ import { toHex, type Hex } from 'viem'
 import { positionAsPoint, type GeoJson, type Position } from './position'
 
 /**
- * A private place: GeoJSON with a salt of 32 random bytes, without which the reference in an answer tells
- * nothing of it (docs/reference/compute.md, Private places).
+ * A private place: GeoJSON with a salt of 32 random bytes. Without the salt, the reference in an answer
+ * reveals nothing about the place (docs/reference/compute.md, Private places).
  */
 export interface PrivatePlace {
   geometry: GeoJson
@@ -11,8 +11,8 @@ export interface PrivatePlace {
 }
 
 /**
- * GeoJSON, or a position, with a fresh salt. Keep what it gives: without it nobody can prove what an answer
- * about the place is about. A salt is good for one place.
+ * Adds a fresh salt to GeoJSON or a position. Store the returned value: without it nobody can prove which
+ * place an answer is about. Use a salt for one place only.
  */
 export function privatePlace(geometry: GeoJson | Position): PrivatePlace {
   return { geometry: positionAsPoint(geometry), salt: toHex(crypto.getRandomValues(new Uint8Array(32))) }

@@ -8,23 +8,28 @@ import type { PlacePath } from './place'
 import type { Hex } from './signer'
 import type { Answer, BatchAnswer, Chain } from './types'
 
-/** Questions of a batch; and bytes of their payloads, of which a body of 5 MiB holds two characters each. */
+/**
+ * Maximum number of questions of a batch, and maximum bytes of their payloads: hex needs two characters a
+ * byte, and the service accepts a body of at most 5 MiB.
+ */
 const AT_ONCE = { questions: 20, bytes: 2_000_000 }
-/** A version that every service takes; nothing checks it against the contract. */
+/** A domain version that every service accepts. Nothing checks it against the contract. */
 const DOMAIN_VERSION = '1.0.0'
 /**
- * What the service says of an attestation that it refuses; or of a place in its geometry, which it calls by
- * the UID.
+ * Matches the service's error about an offchain attestation that it rejects, or about a geometry, which it
+ * names by the UID.
  */
 const PROBLEM =
   /^(?:operations\[(\d+)\][:.] ?)?(?:from: offchain attestation refused: ([^]*)|(?:from: )?attestation 0x\w{64}(\S*): ([^]*))/
 const ATTESTATION = /attestation 0x\w{64}/g
 
 /**
- * Throws unless the service reads a geometry out of each payload, by its schema, and can measure it: it is
- * asked how far each is from a point, as an offchain attestation of a key that is thrown away. So what it
- * reads are the very bytes that will be attested. Throws an InvalidInputError for a place that it does not
- * read, and an UncheckedError when it does not say.
+ * Checks that the service can read a geometry from each payload by its schema, and can measure it. It asks
+ * for the distance to a point from each payload, wrapped in an offchain attestation of a temporary key, so
+ * the service reads the exact bytes that will be attested.
+ *
+ * Throws an InvalidInputError for a place that the service cannot read, and an UncheckedError if the service
+ * does not answer.
  */
 export async function checkReadable(
   { request }: Context,
@@ -74,7 +79,9 @@ export async function checkReadable(
     }
 }
 
-/** Lists of neighbours that fit; what does not fit even alone is a list of its own. */
+/**
+ * Splits items into lists of neighbours that fit. An item that does not fit alone becomes a list of its own.
+ */
 export function split<T>(items: readonly T[], fits: (list: readonly T[]) => boolean): T[][] {
   const lists: T[][] = []
   for (const item of items) {

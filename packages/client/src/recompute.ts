@@ -9,16 +9,16 @@ import type { Chain } from './types'
 import { untilAborted } from './waiting'
 
 export interface RecomputeAnswerOptions extends Omit<RecomputeOptions, 'attestation' | 'schema'> {
-  /** the chain of the answer and its inputs: its id, or its slug; default: the answer's, or the client's */
+  /** chain of the answer and its inputs: its id or slug; default: the answer's chain, or the client's */
   chain?: number | string
-  /** the node to ask for attestations; default: that of createGeo({ providers }) */
+  /** RPC endpoint from which attestations are read; default: that of createGeo({ providers }) */
   provider?: Provider
   signal?: AbortSignal
 }
 
 /**
- * See `Geo.recompute`. The kernel is loaded here. Attestations, the answer's own too, are read from the
- * chain, and so are schemas, by a node that cannot lie about them, as what it says must hash to their UID.
+ * Implements `Geo.recompute`. It loads the kernel, and reads attestations, including the answer's own, and
+ * schemas from the chain. The RPC endpoint cannot forge them, since their content must hash to their UID.
  */
 export async function recomputeAnswer(
   context: Context,
@@ -43,7 +43,7 @@ export async function recomputeAnswer(
     return untilAborted(getAttestation(reader, chain.eas, uid), signal)
   }
   const schema = async (uid: string) => {
-    // An offchain attestation needs no node but for its schema.
+    // An offchain attestation needs an RPC endpoint only for its schema.
     if ((await located()).node === undefined) return undefined
     const { chain, reader } = await connected()
     return untilAborted(getSchema(reader, chain.schemaRegistry, uid), signal)
@@ -56,7 +56,7 @@ export async function recomputeAnswer(
       'answer: expected one of the service, or what its attestation says: operation, result, inputRefs',
     )
   signal?.throwIfAborted()
-  // An input that is not given may be an attestation, which its reference names.
+  // An omitted input may be an attestation, which its reference names.
   const all = claim.inputRefs.map((ref, i) => inputs[i] ?? ref)
   const used = [...all, ...inputs.slice(all.length)] as RecomputeInput[]
   const recomputed = await recompute(claim, used, { ...options, attestation, schema })
@@ -73,7 +73,9 @@ async function connect(chain: Chain, node: Provider | undefined): Promise<ChainR
   return reader
 }
 
-/** What an attested answer claims, by the very bytes that its UID commits to, and EAS's attester of it. */
+/**
+ * Reads the claims of an attested answer from the bytes to which its UID commits, and its attester in EAS.
+ */
 async function attestedAnswer(
   uid: string,
   attestation: (uid: string) => Promise<OnchainAttestation | undefined>,
@@ -92,7 +94,7 @@ async function attestedAnswer(
   const claims = decodeClaims(found.data)
   if (!claims) throw invalidInput(`${uid} is no answer: its data is no payload of one`)
   const { whole, units, ...claim } = claims
-  // The signed integer: a number cannot hold all of it from 900,000 km2 on.
+  // Uses the signed integer, since a JavaScript number cannot represent every result above 900,000 km2.
   const exact = whole === undefined ? {} : { result: whole, units: UNITS[units!].payload }
   return { claim: { ...claim, ...exact }, attester: found.attester }
 }

@@ -2,9 +2,9 @@ import { decodeAbiParameters } from 'viem'
 import { contractError, field, selector, selectorOf } from './eas'
 import type { RevertedError } from './signer'
 
-/** What contracts refuse with. Loaded when one does. */
+/** Describes the errors with which contracts revert. The module is loaded when a contract reverts. */
 
-/** The errors of contracts that are made with packages/contracts, which a resolver refuses with. */
+/** Errors of resolvers that are built with packages/contracts. */
 const RESOLVER_ERRORS = new Map(
   [
     'UnknownAttestation(bytes32 uid)',
@@ -48,16 +48,16 @@ const RESOLVER_ERRORS = new Map(
   }),
 )
 
-/** What `require` and the compiler revert with (Solidity, "Error handling"). */
+/** Errors of `require` and of the Solidity compiler (Solidity, "Error handling"). */
 const REVERTS = new Map([
   [selector('Error(string)'), [field('string', 'reason')]],
   [selector('Panic(uint256)'), [field('uint256', 'panic')]],
 ])
 
 /**
- * The name of the error that a contract reverted with, of EAS or of a contract made with packages/contracts;
- * and the error with its values for a sentence, as far as it is known. Texts are those of strangers: they are
- * quoted, without control characters.
+ * Returns the name of the error with which a contract reverted, if it is EAS's or that of a contract built
+ * with packages/contracts, and a text with the error's values as far as they are known. Strings in the error
+ * are untrusted: they are quoted, and control characters are replaced.
  */
 export function refusedWith(error: RevertedError): { name: string | undefined; text: string } {
   const name = contractError(error) ?? RESOLVER_ERRORS.get(selectorOf(error)!)?.name

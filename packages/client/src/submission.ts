@@ -4,17 +4,17 @@ import { GeoError, LandingError, ServiceVersionError } from './errors'
 import type { Call } from './signer'
 import type { Answer, BatchAnswer, Chain } from './types'
 
-/** The transaction that lands answers. */
+/** Builds the transaction that lands answers. */
 
-/** One transaction of answers, ready to be sent. */
+/** A transaction that lands answers, ready to be sent. */
 export interface Submission {
   call: Call
   answers: readonly Answer[]
-  /** EAS, where the event comes from */
+  /** chain whose EAS emits the event */
   chain: Chain
   direct: boolean
   attester: string
-  /** whom EAS records as the attester: ours, or the proxy */
+  /** account that EAS records as the attester: ours, or the proxy */
   recorded: string
 }
 
@@ -25,7 +25,7 @@ export function chainIdOf(answer: Answer | BatchAnswer): number {
   )
 }
 
-/** The transaction of an answer or batch, compared with what was signed. */
+/** Builds the transaction of an answer or batch, after checking it against what was signed. */
 export async function submissionOf(
   { options }: Context,
   chain: Chain,
@@ -70,8 +70,8 @@ export async function submissionOf(
 }
 
 /**
- * The arguments of `multiAttestByDelegation`: neighbours with one schema are one request, in the order of
- * nonces.
+ * Builds the arguments of `multiAttestByDelegation`: consecutive answers with one schema form one request, in
+ * the order of nonces.
  */
 export function groupsOf(answers: readonly Answer[]): unknown[] {
   const groups: {

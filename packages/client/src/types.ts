@@ -2,14 +2,14 @@ import type { components, Fields, operations } from './openapi'
 import type { GeoJson, Position } from './position'
 import type { PrivatePlace } from './private'
 
-/** Types of the service's own OpenAPI document, under the names that callers use. */
+/** Types of the service's OpenAPI document under the names that the client exports. */
 type Schemas = components['schemas']
 
-/** An offchain attestation as EAS's explorer and library write it, as JSON. */
+/** An offchain attestation as JSON, as EAS's explorer and eas-sdk write it. */
 export type OffchainAttestation = Schemas['OffchainAttestation']
 /**
  * A geometry: the UID of an attestation on the chain of the question, GeoJSON, a position, GeoJSON with a
- * salt (`privatePlace`), an offchain attestation behind a URI, or one itself (`geo.offchain`).
+ * salt (`privatePlace`), an offchain attestation at a URI, or an offchain attestation (`geo.offchain`).
  */
 export type Input =
   | string
@@ -20,15 +20,15 @@ export type Input =
   | Position
   | PrivatePlace
 
-/** The names of the operations. */
+/** Names of the operations. */
 export type OperationName = keyof Fields<Input>
 type AnswerBody<Name extends OperationName> =
   operations[Name]['responses'][200]['content']['application/json']
-/** A signed answer, with the chain that it is signed for. */
+/** A signed answer, with the id of the chain for which it is signed. */
 export type Answer<Name extends OperationName = OperationName> = AnswerBody<Name> & { chainId: number }
-/** What an answer claims. */
+/** Claims of an answer. */
 export type Claims = NonNullable<Schemas['Verification']['says']>
-/** Signed answers that land together, in one transaction. */
+/** Signed answers that land together. `land` sends one transaction for each 20 answers. */
 export type BatchAnswer = Schemas['BatchResult'] & { chainId: number }
 export type Verification = Schemas['Verification']
 export type LocationRecord = Schemas['LocationRecord']
@@ -36,22 +36,22 @@ export type Statistics = Schemas['Statistics']
 export type Information = Schemas['Information']
 export type Health = Schemas['Health']
 export type Readiness = Schemas['Readiness']
-/** A chain of the service: contracts, attester, and whether it can be signed for. */
+/** A chain of the service: its contracts, its attester, and whether the service can sign for it. */
 export type Chain = Information['chains'][number]
 export type Submission = 'direct' | 'proxy'
 
 type ListQuery = NonNullable<operations['listLocationRecords']['parameters']['query']>
-/** What records are asked for (docs/reference/records.md, Filters). */
+/** Filters of a records request (docs/reference/records.md, Filters). */
 export type RecordFilters = Omit<ListQuery, 'format' | 'cursor' | 'offset' | 'total' | 'limit'>
 export type ListPage = Schemas['ListResponse']
 type AnswersQuery = NonNullable<operations['listAnswers']['parameters']['query']>
-/** What answers that landed are asked for (docs/reference/answers.md, Parameters). */
+/** Filters of a request for landed answers (docs/reference/answers.md, Parameters). */
 export type AnswerFilters = Omit<AnswersQuery, 'format' | 'cursor' | 'limit'>
 export type LandedAnswer = Schemas['LandedAnswer']
 export type LandedAnswerPage = Schemas['LandedAnswerList']
 export type RecordFeatureCollection = Schemas['RecordFeatureCollection']
 
-/** One question of a batch; each may have a schema and a recipient of its own. */
+/** One question of a batch. Each question can have its own schema and recipient. */
 export type Question = { schema?: string; recipient?: string } & {
   [Name in OperationName]: { operation: Name } & Fields<Input>[Name]
 }[OperationName]
