@@ -3,25 +3,31 @@ import { listOf } from './records'
 import type { AnswerFilters, LandedAnswer, LandedAnswerPage } from './types'
 
 export interface AnswerListOptions extends AnswerFilters {
-  /** stops after so many answers; all by default */
+  /** maximum number of answers; all by default */
   limit?: number
   signal?: AbortSignal
 }
 export interface AnswerPageOptions extends AnswerFilters {
-  /** answers on the page, at most 1000; 100 by default */
+  /** number of answers on the page, at most 1000; default 100 */
   limit?: number
-  /** `next_cursor` of the page before */
+  /** `next_cursor` of the previous page */
   cursor?: string
   signal?: AbortSignal
 }
 
-/** Answers of the service that landed (docs/reference/answers.md). */
+/** Landed answers of the service (docs/reference/answers.md). */
 export interface Answers {
-  /** All that match, newest first unless `sort` says otherwise; pages are loaded as they are needed. */
+  /**
+   * Iterates over all answers that match, newest first unless `sort` sets another order. Pages are loaded as
+   * needed.
+   */
   list(options?: AnswerListOptions): AsyncIterable<LandedAnswer>
-  /** One page, with `next_cursor` where more follow. */
+  /** Returns one page, with `next_cursor` if more answers follow. */
   page(options?: AnswerPageOptions): Promise<LandedAnswerPage>
-  /** One answer by the UID of its attestation. Throws an AttestationNotFoundError. */
+  /**
+   * Returns one answer by the UID of its attestation. Throws an AttestationNotFoundError if the service has
+   * no such answer.
+   */
   get(uid: string, options?: { chain?: string; signal?: AbortSignal }): Promise<LandedAnswer>
 }
 

@@ -1,12 +1,12 @@
 import { COMPUTE_ERRORS, UNAVAILABLE_STATUS, type ComputeErrorKind } from '../../../src/errors'
 import type { BatchAnswer } from './types'
 
-/** Every error of this package. Its message is a sentence that says what is wrong and what to do. */
+/** Base class of every error of this package. Its message states what is wrong and what to do. */
 export class GeoError extends Error {
   override name = 'GeoError'
   /**
-   * Answers to the first questions of a `batch` of more than 20, or those that `resign` had signed, when a
-   * later request failed: a batch of its own. Undefined if there are none. Logs and JSON leave it out.
+   * Answers that were signed before a later request of a `batch` of more than 20, or of its `resign`, failed:
+   * a complete batch by itself. Undefined if there are none. Logs and JSON omit it.
    */
   declare readonly answered?: BatchAnswer
 
@@ -16,20 +16,20 @@ export class GeoError extends Error {
   }
 }
 
-/** What the service said when it refused a request. */
+/** Fields of the service's error response. */
 export interface Refusal {
   /** HTTP status */
   status: number
   title: string
-  /** names the field, and what would be right */
+  /** names the field, and states what is expected */
   detail: string
-  /** the page about this kind of error; the Compute API alone has one */
+  /** documentation page of this kind of error; only errors of the Compute API have one */
   type?: string
-  /** seconds after which another try makes sense */
+  /** seconds after which a retry makes sense */
   retryAfter?: number
 }
 
-/** The service answered, and refused. One class for each slug of its errors (docs/reference/errors.md). */
+/** The service responded with an error. Each slug of its errors has a class (docs/reference/errors.md). */
 export class ApiError extends GeoError implements Refusal {
   override name = 'ApiError'
   readonly status: number
@@ -59,11 +59,11 @@ export class ApiError extends GeoError implements Refusal {
 export class InvalidInputError extends ApiError {
   override name = 'InvalidInputError'
 }
-/** The error for a value that this package refuses itself, in the form of the service's own. */
+/** Creates the error for a value that this package rejects itself, in the form of the service's error. */
 export function invalidInput(detail: string): InvalidInputError {
   return new InvalidInputError({ status: 400, title: 'Invalid Input', detail })
 }
-/** `attestation-not-found`: no such attestation on that chain, or no such record. */
+/** `attestation-not-found`: the chain has no such attestation, or the service no such record. */
 export class AttestationNotFoundError extends ApiError {
   override name = 'AttestationNotFoundError'
 }
@@ -71,20 +71,20 @@ export class AttestationNotFoundError extends ApiError {
 export class VerificationFailedError extends ApiError {
   override name = 'VerificationFailedError'
 }
-/** `computation-error`: the service, its database or its node failed. Nothing was signed. */
+/** `computation-error`: the service, its database or its RPC endpoint failed. Nothing was signed. */
 export class ComputationError extends ApiError {
   override name = 'ComputationError'
 }
-/** `rate-limited`; `retryAfter` says when to go on. */
+/** `rate-limited`: too many requests. `retryAfter` is the number of seconds to wait. */
 export class RateLimitedError extends ApiError {
   override name = 'RateLimitedError'
 }
-/** 503 of the Records API: the database is out of reach, or too many exports run. */
+/** 503 of the Records API: the database is unreachable, or too many exports are running. */
 export class UnavailableError extends ApiError {
   override name = 'UnavailableError'
 }
 
-/** No answer: the service or a chain's node cannot be reached, or did not answer in time. */
+/** No response: the service or a chain's RPC endpoint cannot be reached, or did not respond in time. */
 export class ConnectionError extends GeoError {
   override name = 'ConnectionError'
 
@@ -92,11 +92,11 @@ export class ConnectionError extends GeoError {
     return true
   }
 }
-/** The service is older than this package, or something else answers at its address. */
+/** The service is older than this package, or another server responds at its URL. */
 export class ServiceVersionError extends GeoError {
   override name = 'ServiceVersionError'
 }
-/** The signer or provider that was given cannot do what is needed. */
+/** The given signer or provider cannot do what the call requires. */
 export class SignerError extends GeoError {
   override name = 'SignerError'
 }
@@ -112,16 +112,16 @@ export class AlteredAnswerError extends GeoError {
 export class UncheckedError extends GeoError {
   override name = 'UncheckedError'
 }
-/** The contract refuses the answer, place or revocation, or its transaction failed. */
+/** The contract rejects the answer, place or revocation, or its transaction failed. */
 export class LandingError extends GeoError {
   override name = 'LandingError'
 
   constructor(
     message: string,
-    /** the error of the contract, such as `InvalidSchema`, where it is known */
+    /** name of the contract's error, such as `InvalidSchema`, if known */
     readonly contractError?: string,
     readonly transactionHash?: string,
-    /** what the contract reverted with, ABI-encoded, for errors that this package does not know */
+    /** ABI-encoded revert data, for errors that this package does not know */
     readonly revertData?: string,
     options?: ErrorOptions,
   ) {
@@ -130,8 +130,8 @@ export class LandingError extends GeoError {
 }
 
 /**
- * A transaction that was sent is not on its chain: another one of its account took its nonce (`replaced`), or
- * the node has not known it for minutes (`dropped`), after which it may still come.
+ * A sent transaction is not on its chain. Another transaction of the account took its nonce (`replaced`), or
+ * the RPC endpoint has not known it for minutes (`dropped`); a dropped transaction may still be included.
  */
 export class LostTransactionError extends LandingError {
   override name = 'LostTransactionError'
@@ -145,14 +145,16 @@ export class LostTransactionError extends LandingError {
   }
 }
 
-/** Of several places only the first ones were attested; `cause` says why not the others. */
+/** Only the first of several places were attested. `cause` is the error of the others. */
 export class PartlyAttestedError extends GeoError {
   override name = 'PartlyAttestedError'
 
   constructor(
     message: string,
     readonly attested: readonly { uid: string; transactionHash: string }[],
-    /** of the places that come next, where it was sent: it failed, or may still come into a block */
+    /**
+     * transaction of the places that follow, if it was sent: it failed, or may still be included in a block
+     */
     readonly transactionHash: string | undefined,
     options: ErrorOptions,
   ) {
@@ -161,7 +163,7 @@ export class PartlyAttestedError extends GeoError {
 }
 
 type ApiErrorClass = new (refusal: Refusal) => ApiError
-/** One class for each slug of the Compute API. */
+/** Classes of the Compute API's errors, by slug. */
 const CLASSES: Readonly<Record<ComputeErrorKind, ApiErrorClass>> = {
   'invalid-input': InvalidInputError,
   'attestation-not-found': AttestationNotFoundError,
@@ -169,7 +171,7 @@ const CLASSES: Readonly<Record<ComputeErrorKind, ApiErrorClass>> = {
   'computation-error': ComputationError,
   'rate-limited': RateLimitedError,
 }
-/** Errors of the Records API, and of what answers in the service's place, by status. */
+/** Classes of errors by status, for the Records API and for servers in front of the service. */
 const BY_STATUS = new Map<number, ApiErrorClass>([
   ...(Object.keys(CLASSES) as ComputeErrorKind[]).map((slug): [number, ApiErrorClass] => [
     COMPUTE_ERRORS[slug].status,
@@ -178,7 +180,10 @@ const BY_STATUS = new Map<number, ApiErrorClass>([
   [UNAVAILABLE_STATUS, UnavailableError],
 ])
 
-/** The error for an answer that is no success: problem details, the form of the Records API, or GraphQL's. */
+/**
+ * Creates the error for a response that is not successful: problem details, an error of the Records API, or
+ * one of GraphQL.
+ */
 export function apiError(status: number, body: unknown, retryAfter?: number): ApiError {
   const { title, detail, type, message, errors } = (typeof body === 'object' && body ? body : {}) as {
     [name: string]: unknown
@@ -193,7 +198,7 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
     ...(retryAfter !== undefined && { retryAfter }),
   }
   const slug = refusal.type?.split('/').pop() ?? ''
-  // RFC 7807, 4.2: what such a 404 lacks is the endpoint.
+  // RFC 7807, 4.2: about:blank adds nothing to the status, so a 404 means that the endpoint does not exist.
   const isBlank = refusal.type === 'about:blank' && status < 500
   const Class = isBlank
     ? InvalidInputError
@@ -203,7 +208,7 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
   return new Class(refusal)
 }
 
-/** Throws an InvalidInputError for an option of this method that there is not: it may be misspelt. */
+/** Throws an InvalidInputError for an option that the method does not have, such as a misspelt one. */
 export function refuseUnknown<Options extends object>(
   method: string,
   options: Options,
@@ -214,7 +219,7 @@ export function refuseUnknown<Options extends object>(
     throw invalidInput(`${method} has no option '${unknown}'; it has ${Object.keys(known).join(', ')}`)
 }
 
-/** What an unknown error says, on one line and without its full stop. */
+/** Returns the message of an unknown error: its first line, without the full stop. */
 export function messageOf(error: unknown): string {
   const { shortMessage, message } = (error ?? {}) as { shortMessage?: string; message?: string }
   return (shortMessage ?? message ?? String(error)).split('\n')[0]!.replace(/\.$/, '')

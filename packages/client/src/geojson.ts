@@ -4,11 +4,11 @@ import { InvalidInputError } from './errors'
 import { positionAsPoint } from './position'
 
 /**
- * The form of GeoJSON (RFC 7946), as far as it can be checked without the kernel: names, nesting, numbers,
- * ranges, rings. Whether a polygon has a certain inside is for the service to say.
+ * Checks the structure of GeoJSON (RFC 7946) without the kernel: names, nesting, numbers, ranges, rings. The
+ * service decides whether a polygon has an unambiguous interior.
  */
 
-/** How deep positions are nested in `coordinates`; and what the lists of positions in it are. */
+/** Nesting depth of the positions in `coordinates`, and the kind of its lists of positions. */
 const TYPES: Readonly<Record<string, { depth: number; list?: 'line' | 'ring' }>> = {
   Point: { depth: 0 },
   MultiPoint: { depth: 1 },
@@ -17,12 +17,12 @@ const TYPES: Readonly<Record<string, { depth: number; list?: 'line' | 'ring' }>>
   Polygon: { depth: 2, list: 'ring' },
   MultiPolygon: { depth: 3, list: 'ring' },
 }
-/** The deepest nesting of collections that the service reads. */
+/** Maximum nesting depth of collections that the service reads. */
 const MAX_NESTING = 8
-/** Names in an old `crs` member that mean the same as RFC 7946. */
+/** Names in an obsolete `crs` member that mean the coordinate system of RFC 7946. */
 const WGS84 = /^(urn:ogc:def:crs:OGC:1\.3:CRS84|urn:ogc:def:crs:EPSG::4326|EPSG:4326)$/i
 
-/** What is wrong with a place; `path` names the field. */
+/** Creates the error for an invalid place; `path` names the field. */
 export function invalidPlace(path: string, problem: string): InvalidInputError {
   return new InvalidInputError({
     ...{ status: 400, title: 'Invalid place' },
@@ -31,8 +31,8 @@ export function invalidPlace(path: string, problem: string): InvalidInputError {
 }
 
 /**
- * The geometry of a position, a geometry object, a Feature, or a FeatureCollection of one feature, with
- * nothing else in it. Throws an InvalidInputError that names the place in it, which begins with `path`.
+ * Returns the geometry of a position, a geometry object, a Feature, or a FeatureCollection of one feature,
+ * without other members. Throws an InvalidInputError that names the invalid part, starting with `path`.
  */
 export function geometryOf(value: unknown, path: string, nesting = 0): Geometry {
   if (nesting === 0 && Array.isArray(value)) {
@@ -121,7 +121,7 @@ function list(value: unknown, path: string): unknown[] {
   throw invalidPlace(path, `expected a non-empty array, got ${describe(value)}`)
 }
 
-/** A short name of a wrong value. */
+/** Describes an invalid value briefly. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `an array of ${value.length}`

@@ -2,42 +2,51 @@ import { ApiError, ConnectionError, ServiceVersionError, SignerError, apiError, 
 import { walletOf, type Signer } from './signer'
 import { pause } from './waiting'
 
-/** How requests are sent. */
+/** Options for sending requests. */
 export interface HttpOptions {
-  /** address of the service, such as `https://geo.example.org` */
+  /** URL of the service, such as `https://geo.example.org` */
   url: string
-  /** in place of the global one */
+  /** replaces the global `fetch` */
   fetch?: typeof fetch
-  /** how often a request is sent again after a failure that may pass; 3 by default, 0 for never */
+  /** maximum number of retries after a temporary failure; default 3, 0 disables retries */
   retries?: number
-  /** how long one attempt may take, milliseconds; 60,000 by default */
+  /** timeout of one attempt in milliseconds; default 60,000 */
   timeout?: number
-  /** the longest Retry-After that is waited for, seconds; 30 by default: a longer one is thrown at once */
+  /**
+   * longest Retry-After that the client waits, in seconds; default 30. For a longer one it throws
+   * immediately.
+   */
   maxWait?: number
-  /** Signs requests to /compute, which then count against the wallet (docs/reference/wallet.md). */
+  /** Signs requests to /compute, which then count against the wallet's limit (docs/reference/wallet.md). */
   wallet?: Signer
-  /** Of a smart account: the chain that it is on. */
+  /** id of the chain of a smart account */
   walletChainId?: number
 }
 
 export interface Sending {
-  /** Ends the request, and the waiting before another try, with the signal's reason. */
+  /** Aborts the request, and the pause before a retry, with the signal's reason. */
   signal?: AbortSignal
-  /** false for an answer that does not end: its time is not limited */
+  /** false for a response without an end, such as a stream: no timeout applies */
   timed?: boolean
-  /** statuses beside 2xx that are an answer */
+  /** statuses besides 2xx that are valid responses */
   accepted?: readonly number[]
 }
 
-/** Sends a request until it is answered well. Throws ApiError, ConnectionError or ServiceVersionError. */
+/**
+ * Sends a request, with retries, until it succeeds. Throws an ApiError, ConnectionError or
+ * ServiceVersionError.
+ */
 export type Send = (request: Request, sending?: Sending) => Promise<Response>
 
-/** Statuses after which the same request may be answered: nothing that this API does happens twice. */
+/**
+ * Statuses after which a request is retried. A retry is safe, since no request to this API has an effect
+ * twice.
+ */
 const PASSING = [429, 500, 502, 503, 504]
 
 /**
- * Every request of this package goes through here. Connection failures, 429 and 5xx are tried again with
- * exponential back-off and jitter, or after the service's Retry-After.
+ * Creates the function that sends every request of this package. It retries after connection failures, 429
+ * and some 5xx statuses, with exponential backoff and jitter or after the service's Retry-After.
  */
 export function sender(options: HttpOptions): Send {
   const { retries = 3, timeout = 60_000, maxWait = 30 } = options
@@ -52,7 +61,8 @@ export function sender(options: HttpOptions): Send {
         for (const [name, value] of await signedHeaders(options, request, body)) headers.set(name, value)
       let failure: ApiError | ConnectionError
       const limit = timed ? limitOf(timeout, signal) : undefined
-      // Beside the request too: fetch follows the signal in a Request only while somebody holds the Request.
+      // The signal is also passed to fetch directly: fetch follows the signal of a Request only while the
+      // Request is referenced.
       const stopping = { signal: limit?.signal ?? signal ?? null }
       try {
         const response = await send(
@@ -80,15 +90,17 @@ export function sender(options: HttpOptions): Send {
       }
       const wanted = 'retryAfter' in failure ? failure.retryAfter : undefined
       if (attempt >= retries || (wanted ?? 0) > maxWait) throw failure
-      // 0.5, 1, 2 s ..., each half fixed and half random, so that clients do not come back together.
+      // Delays of 0.5, 1, 2 s ..., each half fixed and half random, so that clients do not retry
+      // simultaneously.
       await pause(wanted ? wanted * 1000 : 500 * 2 ** attempt * (0.5 + Math.random() / 2), signal)
     }
   }
 }
 
 /**
- * The signal of one attempt: aborted when the time is over, and with the caller's. AbortSignal.any would not
- * do: on Node 20 a time limit that nothing else holds is collected as garbage, and never comes.
+ * Creates the signal of one attempt, which aborts on timeout and together with the caller's signal.
+ * AbortSignal.any is unsuitable: Node 20 garbage-collects a timeout signal that nothing else references, so
+ * it never fires.
  */
 function limitOf(milliseconds: number, signal: AbortSignal | undefined) {
   const attempt = new AbortController()
@@ -99,7 +111,7 @@ function limitOf(milliseconds: number, signal: AbortSignal | undefined) {
   const timer = setTimeout(() => attempt.abort(over), milliseconds)
   return {
     signal: attempt.signal,
-    /** Lets go of the caller's signal and of the time. */
+    /** Releases the caller's signal and the timer. */
     end: () => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', stop)
@@ -107,23 +119,32 @@ function limitOf(milliseconds: number, signal: AbortSignal | undefined) {
   }
 }
 
-/** Statuses of a server that has no such path or method. Others may come from a proxy before the service. */
+/**
+ * Statuses of a server that lacks the path or method. Other statuses may come from a reverse proxy in front
+ * of the service.
+ */
 const NOT_HERE = [400, 404, 405, 501]
 
-/** The error when something else answers at the address of the service, such as the node of a chain. */
+/** Creates the error for a URL at which another server responds, such as a chain's RPC endpoint. */
 export function notTheService(url: string): ServiceVersionError {
   return new ServiceVersionError(
     `What answers at ${url} is no Geospatial Attestation Service of version 0.1 or newer: look at ${url} in a browser.`,
   )
 }
 
-/** The answer, if it is JSON. Throws a ServiceVersionError for another one, such as a page. */
+/**
+ * Returns the response if it is JSON. Throws a ServiceVersionError for any other response, such as a web
+ * page.
+ */
 export function requireJson(response: Response, url: string): Response {
   if (response.status === 204 || response.headers.get('content-type')?.includes('json')) return response
   throw notTheService(url)
 }
 
-/** What the service said. Throws a ServiceVersionError where it was something else. */
+/**
+ * Converts a response that is not successful to an error. Throws a ServiceVersionError if the response is not
+ * the service's.
+ */
 async function refusalOf(response: Response, url: string): Promise<ApiError> {
   const text = await response.text()
   const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
@@ -133,7 +154,7 @@ async function refusalOf(response: Response, url: string): Promise<ApiError> {
   } catch {
     body = { detail: text.slice(0, 200).split('\n')[0] }
   }
-  // Problem details have a title, errors of the Records API a message, those of GraphQL are a list.
+  // Problem details have a title, errors of the Records API a message, and those of GraphQL a list.
   const { title, message, errors } = (body ?? {}) as Record<string, unknown>
   if (NOT_HERE.includes(response.status) && [title, message, errors].every((each) => each === undefined))
     throw notTheService(url)
@@ -141,7 +162,7 @@ async function refusalOf(response: Response, url: string): Promise<ApiError> {
 }
 
 /**
- * The headers of a signed request (docs/reference/wallet.md). The service refuses one nonce a second time.
+ * Signs a request and returns its headers (docs/reference/wallet.md). The service accepts a nonce only once.
  */
 async function signedHeaders(
   { url, wallet: signer, walletChainId }: HttpOptions,

@@ -11,8 +11,8 @@ import {
 } from './kernel/inputs'
 
 /**
- * Recomputes answers with the service's own kernel, in the caller's process: nobody has to trust the service.
- * The results are the same bits in every engine (kernel/math.ts). Start at `recompute`.
+ * Recomputes answers with the service's own kernel in the caller's process, so that nobody has to trust the
+ * service. Every JavaScript engine computes the same bits (kernel/math.ts). Start with `recompute`.
  */
 export type { Claim, Computed } from './kernel/claim'
 export { azimuthTo, geodesicPath, measurable, positionFrom, type Measurable } from './kernel/drawing'
@@ -29,36 +29,36 @@ interface About {
   /** the verdict as a sentence */
   sentence: string
 }
-/** The inputs hash to the references, and give this answer. */
+/** The inputs hash to the references, and produce this answer. */
 export interface Equal extends About {
   verdict: 'equal'
   computed: Computed
   inputs: ProvenInput[]
 }
-/** The inputs hash to the references, and give another answer. */
+/** The inputs hash to the references, but produce another answer. */
 export interface Differs extends About {
   verdict: 'differs'
   computed: Computed
-  /** the answer less what was computed, in `computed.wholeUnits`; absent for booleans */
+  /** the answer minus the recomputed result, in `computed.wholeUnits`; absent for booleans */
   difference?: bigint
   inputs: ProvenInput[]
 }
-/** Inputs do not hash to the references: the answer is about something else. Nothing was computed. */
+/** Inputs do not hash to the references, so the answer is about other inputs. Nothing was computed. */
 export interface WrongInputs extends About {
   verdict: 'wrong inputs'
   wrong: WrongInput[]
 }
-/** The inputs hash to the references, but the service has no answer for them. */
+/** The inputs hash to the references, but the service has no result for them. */
 export interface Refused extends About {
   verdict: 'refused'
 }
 export type Recomputed = Equal | Differs | WrongInputs | Refused
 
 /**
- * Computes an answer again from its inputs, in the order of its `inputRefs`. Each input must hash to its
- * reference first. It takes milliseconds, up to seconds for geometries of 100,000 positions, in which nothing
- * else runs. Whether attestations are revoked or have expired since is not looked at. Throws an
- * InvalidInputError for what is no answer of an operation, or no input.
+ * Recomputes an answer from its inputs, in the order of its `inputRefs`. First, each input must hash to its
+ * reference. It blocks the thread for milliseconds, and up to seconds for geometries of 100,000 positions. It
+ * does not check whether attestations have expired or been revoked. Throws an InvalidInputError for a value
+ * that is not an answer of an operation, or not an input.
  */
 export async function recompute(
   answer: Claim,

@@ -3,9 +3,9 @@ import { ApiError } from './errors'
 import type { Landed, LandingStep, LandOptions } from './context'
 import type { Answer, BatchAnswer } from './types'
 
-/** Batches of more than BATCH_SIZE questions. Loaded when one is asked or lands. */
+/** Batches of more than BATCH_SIZE questions. The module is loaded when such a batch is asked or lands. */
 
-/** A list in parts of BATCH_SIZE. */
+/** Splits a list into parts of up to BATCH_SIZE items. */
 function partsOf<T>(items: readonly T[]): T[][] {
   const parts: T[][] = []
   for (let start = 0; start < items.length; start += BATCH_SIZE)
@@ -14,8 +14,8 @@ function partsOf<T>(items: readonly T[]): T[][] {
 }
 
 /**
- * The answers of a batch in parts that land in one transaction each. Parts may have been signed in different
- * seconds: each has the deadline of its own answers.
+ * Splits a batch into parts that each land in one transaction. Parts may have been signed in different
+ * seconds, so each part has the deadline of its own answers.
  */
 function answersInParts({ chainId, results }: BatchAnswer): BatchAnswer[] {
   return partsOf(results).map(
@@ -23,7 +23,7 @@ function answersInParts({ chainId, results }: BatchAnswer): BatchAnswer[] {
   )
 }
 
-/** Parts as one batch, which is good until the first deadline. */
+/** Joins parts into one batch, which expires at the earliest deadline. */
 function joined(parts: readonly BatchAnswer[]): BatchAnswer {
   return {
     chainId: parts[0]!.chainId,
@@ -33,7 +33,7 @@ function joined(parts: readonly BatchAnswer[]): BatchAnswer {
   }
 }
 
-/** One batch of the answers to all questions, whose parts are requested in their order. */
+/** Requests the answers to all questions part by part, in order, and joins them into one batch. */
 export function requestParts<T>(
   questions: readonly T[],
   request: (part: readonly T[]) => Promise<BatchAnswer>,
@@ -41,7 +41,7 @@ export function requestParts<T>(
   return requestAll(partsOf(questions), request)
 }
 
-/** The answers of a batch, requested again in parts. */
+/** Requests the answers of a batch again, part by part. */
 export function requestAnswers(
   answer: BatchAnswer,
   request: (part: BatchAnswer) => Promise<BatchAnswer>,
@@ -58,7 +58,7 @@ async function requestAll<T>(
     try {
       answers.push(await inPart(i, () => request(part)))
     } catch (error) {
-      // The reason of a signal too: whatever ends a batch, the answers that were counted are not lost.
+      // This includes the reason of an aborted signal: whatever ends a batch, its paid answers are not lost.
       if (answers.length > 0 && error instanceof Error)
         Object.defineProperty(error, 'answered', { value: joined(answers), configurable: true })
       throw error
@@ -66,7 +66,9 @@ async function requestAll<T>(
   return joined(answers)
 }
 
-/** Lands the parts of a batch one after the other. Steps show the whole batch, as it is signed then. */
+/**
+ * Lands the parts of a batch one after the other. A step reports the whole batch with its current signatures.
+ */
 export async function landParts(
   answer: BatchAnswer,
   { onStep = () => {}, ...options }: LandOptions,
@@ -89,7 +91,7 @@ export async function landParts(
   return landed
 }
 
-/** Sum of an amount of each part. */
+/** Adds up an amount of each part. */
 export async function sumOfParts(
   answer: BatchAnswer,
   amountOf: (part: BatchAnswer) => Promise<bigint>,
@@ -98,7 +100,7 @@ export async function sumOfParts(
   return amounts.reduce((sum, each) => sum + each)
 }
 
-/** Runs the request of a part; its errors name the index that a question or answer has in the whole list. */
+/** Runs the request of a part. Its errors contain the index of a question or answer in the whole list. */
 async function inPart<T>(part: number, request: () => Promise<T>): Promise<T> {
   try {
     return await request()

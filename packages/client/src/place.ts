@@ -5,48 +5,51 @@ import { describe, geometryOf, invalidPlace } from './geojson'
 import type { GeoJson, Position } from './position'
 import type { Hex } from './signer'
 
-/** What is attested of a place, and its encoding by a location schema (docs/spec/facts.md 2). */
+/** Fields of a place's attestation, and their encoding by a location schema (docs/spec/facts.md 2). */
 
-/** A place, and what is said of it. */
+/** A place with the other fields of its attestation. */
 export interface PlaceDetails {
-  /** GeoJSON, of which the geometry is attested; a position; or text of another location type */
+  /** GeoJSON, whose geometry is attested; a position; or a string of another location type */
   location: GeoJson | Position | string
-  /** what a text is: `wkt`, `h3`, `geohash`, `coordinate-decimal+lon-lat`, `scaledCoordinates`, ... */
+  /**
+   * format of a string location: `wkt`, `h3`, `geohash`, `coordinate-decimal+lon-lat`, `scaledCoordinates`,
+   * ...
+   */
   locationType?: string
   memo?: string
-  /** when it was so: a Date, or Unix seconds; now by default */
+  /** time of the event, as a Date or Unix seconds; default: now */
   time?: Date | number
-  /** such as photos: a media type, and the data as text (a URI, or base64) */
+  /** photos and the like: a media type, and the data as a string (a URI or base64) */
   media?: readonly { type: string; data: string }[]
-  /** how the location was found: a type, and bytes */
+  /** how the location was determined: a type, and bytes */
   recipes?: readonly { type: string; payload: Uint8Array | Hex }[]
-  /** whom it is about; the zero address by default */
+  /** address that the attestation is about; default: the zero address */
   recipient?: string
-  /** when it stops being valid: a Date, or Unix seconds; never by default */
+  /** expiration, as a Date or Unix seconds; never by default */
   expiration?: Date | number
-  /** whether its attester may revoke it; what the schema allows, by default */
+  /** true if the attester may revoke the attestation; default: true if the schema allows it */
   revocable?: boolean
 }
-/** A place for `geo.attest`: GeoJSON of one geometry, a position, or an object with more. */
+/** A place for `geo.attest`: GeoJSON of one geometry, a position, or an object with further fields. */
 export type Place = GeoJson | Position | PlaceDetails
 
-/** Names of the two schemas that are in use; any other one by its UID or its text. */
+/** Location schemas that have names. Any other schema is given by its UID or field list. */
 const NAMED: Readonly<Record<string, string>> = {
   'v0.1':
     'uint256 eventTimestamp,string srs,string locationType,string location,string[] recipeType,bytes[] recipePayload,string[] mediaType,string[] mediaData,string memo',
   'location-protocol': 'string lp_version,string srs,string location_type,string location',
 }
-/** Texts of all location schemas that every service knows, in order of use. */
+/** Field lists of the location schemas that every service knows, the most used first. */
 const TEXTS = [
   ...Object.values(NAMED),
   'string lp_version, string srs, string location_type, string location',
   'string srs, string location_type, string location, uint8 lp_version',
   'string srs,string location_type,string location,uint8 lp_version',
 ]
-/** `v0.1`, `location-protocol`, the UID of a schema, or its text. */
+/** A schema as `v0.1`, `location-protocol`, its UID, or its field list. */
 export type SchemaName = 'v0.1' | 'location-protocol' | (string & {})
 
-/** The schema of a name or text, or of a UID that is known; else undefined. */
+/** Returns the schema of a name, a field list or a known UID; undefined for an unknown UID or name. */
 export function knownSchema(name: SchemaName): Schema | undefined {
   const ofText = (fields: string): Schema => {
     const schema = { fields, resolver: ZERO_ADDRESS, revocable: true }
@@ -57,7 +60,10 @@ export function knownSchema(name: SchemaName): Schema | undefined {
   return text.includes(' ') ? ofText(text) : undefined
 }
 
-/** The fields of location schemas, by their names in v0.1: types, and the detail that fills them. */
+/**
+ * Fields of location schemas by their names in v0.1: the Solidity type, and the member of PlaceDetails that
+ * fills the field.
+ */
 const FIELDS: Readonly<Record<string, { type: RegExp; detail?: keyof PlaceDetails }>> = {
   lpVersion: { type: /^(string|uint\d*)$/ },
   srs: { type: /^string$/ },
@@ -70,19 +76,22 @@ const FIELDS: Readonly<Record<string, { type: RegExp; detail?: keyof PlaceDetail
   mediaData: { type: /^string\[\]$/, detail: 'media' },
   memo: { type: /^string$/, detail: 'memo' },
 }
-/** The Location Protocol asks for this name; v0.1 is written with the other by everyone. */
+/** The Location Protocol requires this URI as the `srs`; attestations of v0.1 use EPSG:4326 by convention. */
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 const EPSG_4326 = 'EPSG:4326'
 const DETAILS: readonly string[] = [
   ...['location', 'locationType', 'memo', 'time', 'media', 'recipes'],
   ...['recipient', 'expiration', 'revocable'],
 ]
-/** The most that the service reads of an offchain attestation. On chain so much costs 180 million gas. */
+/**
+ * Maximum bytes of data that the service reads from an offchain attestation. On chain, this size would cost
+ * 180 million gas.
+ */
 const MAX_DATA_BYTES = 262_144
-/** The end of the year 9999; above it, a time is probably in milliseconds. */
+/** The end of the year 9999. A larger time is probably in milliseconds. */
 const MAX_SECONDS = 253_402_300_799
 
-/** What errors call a place, and the location in it. */
+/** Names of a place and of its location in error messages. */
 export interface PlacePath {
   path: string
   location: string
@@ -92,7 +101,7 @@ export function pathOf(place: Place, path: string): PlacePath {
 }
 
 /**
- * What EAS shall attest of a place. Throws an InvalidInputError that names the field, which begins with
+ * Builds the attestation request of a place. Throws an InvalidInputError that names the field, starting with
  * `path`.
  */
 export function contentOf(place: Place, schema: Schema, refUID: string, at: PlacePath): AttestationData {
@@ -121,7 +130,7 @@ export function contentOf(place: Place, schema: Schema, refUID: string, at: Plac
   return { recipient, expirationTime: BigInt(expirationTime), revocable, refUID, data }
 }
 
-/** The reference for none. */
+/** `refUID` of an attestation that refers to no other one. */
 export const NO_REFERENCE = ZERO_HASH
 
 const isObject = (value: unknown): value is object =>
@@ -212,7 +221,7 @@ function parsed(json: string, path: string): unknown {
   }
 }
 
-/** Whole Unix seconds. */
+/** Converts a time to whole Unix seconds. */
 function secondsOf(time: Date | number, path: string): number {
   const seconds = Math.floor(time instanceof Date ? time.getTime() / 1000 : time)
   if (typeof time !== 'number' && !(time instanceof Date)) throw invalidPlace(path, 'expected a Date')
@@ -224,7 +233,10 @@ function secondsOf(time: Date | number, path: string): number {
   return seconds
 }
 
-/** A text that comes back as it is: no NUL, which databases refuse, and no half of a character. */
+/**
+ * Returns a string that can be stored and read unchanged. Throws for a NUL, which databases reject, and for
+ * half of a surrogate pair.
+ */
 function text(value: unknown, path: string): string {
   if (typeof value !== 'string') throw invalidPlace(path, `expected a text, got ${describe(value)}`)
   if (value.includes('\0')) throw invalidPlace(path, 'the character NUL cannot be stored')

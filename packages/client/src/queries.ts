@@ -3,7 +3,7 @@ import { methodsOf } from './questions'
 import type { PageOptions } from './records'
 import type { Answer, OperationName } from './types'
 
-/** What TanStack Query takes: a key that names the question, and a function that asks it. */
+/** Options of a TanStack Query query: a key that identifies the question, and a function that asks it. */
 export interface Query<T> {
   queryKey: readonly unknown[]
   queryFn: (context: { signal?: AbortSignal }) => Promise<T>
@@ -14,7 +14,7 @@ type Queries = {
 }
 
 /**
- * Questions as options of TanStack Query (React, Vue, Svelte, Solid ...), with cancellation:
+ * Builds options of TanStack Query (React, Vue, Svelte, Solid ...) for questions, with cancellation:
  * `useQuery(queriesOf(geo).distance(place, here))`.
  */
 export function queriesOf(geo: Geo) {

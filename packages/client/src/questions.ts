@@ -1,6 +1,8 @@
 import { OPERATION_ROWS, type OperationName } from '../../../src/operations/table'
 
-/** A method for each operation, which is called with inputs and numbers in order, then options. */
+/**
+ * Builds a method for each operation. Its arguments are the inputs and numbers in order, then the options.
+ */
 export function methodsOf<Methods>(
   ask: (name: OperationName, question: object, options: object | undefined, given: unknown[]) => unknown,
 ): Methods {

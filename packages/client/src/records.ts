@@ -5,22 +5,22 @@ import type { ListPage, LocationRecord, RecordFilters, Statistics } from './type
 import { pause } from './waiting'
 
 /**
- * Formats of an export; each is streamed to its end. GeoParquet and FlatGeobuf are in space order: they begin
- * when the service has read all records.
+ * Formats of an export. Each is streamed completely. GeoParquet and FlatGeobuf are in spatial order, so they
+ * start only after the service has read all records.
  */
 export type ExportFormat = 'geojson' | 'csv' | 'ndjson' | 'geoparquet' | 'flatgeobuf'
 
 export interface ListOptions extends RecordFilters {
-  /** stops after so many records; all by default */
+  /** maximum number of records; all by default */
   limit?: number
   signal?: AbortSignal
 }
 export interface PageOptions extends RecordFilters {
-  /** records on the page, at most 1000; 100 by default */
+  /** number of records on the page, at most 1000; default 100 */
   limit?: number
-  /** `next_cursor` of the page before */
+  /** `next_cursor` of the previous page */
   cursor?: string
-  /** Whether to count all that match. */
+  /** true: also count all records that match */
   total?: boolean
   signal?: AbortSignal
 }
@@ -28,61 +28,66 @@ export interface StreamOptions extends Pick<
   RecordFilters,
   'chain' | 'prover' | 'subject' | 'schema' | 'location_type' | 'bbox'
 > {
-  /** final: only what no reorg takes back, once that is certain; default: latest, everything at once */
+  /**
+   * final: only changes that no reorg can undo, once they are final; default: latest, every change
+   * immediately
+   */
   finality?: 'latest' | 'final'
-  /** the id of the last event that was handled: every later change follows */
+  /** id of the last event that was handled; the stream sends every later change */
   after?: string
   signal?: AbortSignal
-  /**
-   * Called with the position of the stream as it advances, also while no event comes: store it, to resume.
-   */
+  /** Called with the stream's position as it advances, even without events. Store it to resume later. */
   onPosition?: (id: string) => void
-  /** Called when the connection is open, and again after each drop. */
+  /** Called when the connection is open, also after each reconnect. */
   onOpen?: () => void
-  /** Called when the connection is lost, before it is tried again. */
+  /** Called when the connection is lost, before the client reconnects. */
   onDrop?: (error: unknown) => void
 }
 /** A change of a record (docs/reference/streams.md). */
 export type RecordEvent = { id: string } & (
   | { kind: 'new' | 'revoked'; record: LocationRecord }
   /**
-   * the chain took back the record (then it is `gone`) or its revocation; corrected, of final changes: a node
-   * had made it up
+   * reorged: a reorg removed the record (`gone`) or its revocation; corrected: in final changes, an RPC
+   * endpoint had returned false data
    */
   | { kind: 'reorged' | 'corrected'; record: LocationRecord }
   | { kind: 'reorged' | 'corrected'; gone: { uid: string; chain: string } }
-  /** the position is lost: load the list again */
+  /** the position is no longer available: reload the list */
   | { kind: 'reset'; reason: string }
 )
 
-/** Attested places: lists, single ones, statistics, exports and live changes. */
+/** Attested places: lists, single records, statistics, exports and live changes. */
 export interface Records {
   /**
-   * All records that match, newest first unless `sort` says otherwise; pages are loaded as they are needed.
+   * Iterates over all records that match, newest first unless `sort` sets another order. Pages are loaded as
+   * needed.
    */
   list(options?: ListOptions): AsyncIterable<LocationRecord>
-  /** One page, with `next_cursor` where more follow. */
+  /** Returns one page, with `next_cursor` if more records follow. */
   page(options?: PageOptions): Promise<ListPage>
-  /** One record. Throws an AttestationNotFoundError. */
+  /** Returns one record. Throws an AttestationNotFoundError if the service has no such record. */
   get(uid: string, options?: { chain?: string; signal?: AbortSignal }): Promise<LocationRecord>
   stats(options?: { signal?: AbortSignal }): Promise<Statistics>
-  /** The bytes of an export, as they come; an answer that breaks off is an error of the stream. */
+  /** Streams the bytes of an export. The stream fails if the response is cut off. */
   export(
     options: RecordFilters & { format: ExportFormat; limit?: number; signal?: AbortSignal },
   ): Promise<ReadableStream<Uint8Array>>
   /**
-   * Changes as they come, each once and in order within a chain, over drops of the connection and restarts of
-   * the service. It ends when the signal aborts or the loop is left.
+   * Streams changes as they happen, each once and in order within a chain. It reconnects after lost
+   * connections and restarts of the service. It ends when the signal aborts or the loop exits.
    */
   stream(options?: StreamOptions): AsyncIterable<RecordEvent>
 }
 
 const PATH = '/api/v0/location-records'
-/** The most that one page holds. */
+/** Maximum number of items on one page. */
 const PAGE = 1000
-/** The service sends a comment every 15 seconds: after so long without one the connection is dead. */
+/**
+ * Silence in milliseconds after which a connection is considered dead. The service sends a comment every 15
+ * seconds.
+ */
 const SILENCE_MS = 40_000
-/** How long a dropped stream waits before it connects again, milliseconds. */
+/** First and longest delay before a stream reconnects, in milliseconds. */
 const RECONNECT_MS = 1_000
 const RECONNECT_MOST_MS = 30_000
 
@@ -95,7 +100,7 @@ interface Paged {
   data: unknown[]
   next_cursor: string | null
 }
-/** A list of the service that comes in pages, and its single rows. */
+/** A paginated list of the service, and its single items. */
 interface Lists<Page extends Paged, Asked extends Options> {
   request: (path: string, query?: object, headers?: Record<string, string>) => Request
   json: <T>(path: string, query: object, signal?: AbortSignal) => Promise<T>
@@ -104,7 +109,7 @@ interface Lists<Page extends Paged, Asked extends Options> {
   get: (uid: string, options?: { chain?: string; signal?: AbortSignal }) => Promise<Page['data'][number]>
 }
 
-/** The list at this path of the service. */
+/** Creates the functions that read the list at this path of the service. */
 export function listOf<Page extends Paged, Asked extends Options>(
   base: string,
   at: string,
@@ -141,7 +146,7 @@ export function listOf<Page extends Paged, Asked extends Options>(
       }
     },
     get: async (uid, { chain, signal } = {}) => {
-      // As part of an address `.` and `..` would be other pages.
+      // In a URL path, `.` and `..` would address other resources.
       if (!/^0x[0-9a-f]{64}$/i.test(uid))
         throw new InvalidInputError({
           ...{ status: 400, title: 'Invalid UID format' },
@@ -160,7 +165,7 @@ export function recordsOf(base: string, send: Send): Records {
     get,
     stats: ({ signal } = {}) => json(`${PATH}/stats`, {}, signal),
     export: async ({ signal, ...query }) => {
-      // A million records are an answer without an end that could be told beforehand.
+      // The duration of an export of a million records cannot be predicted, so it has no timeout.
       const { body } = await send(request(PATH, { limit: 1_000_000_000, ...query }), { signal, timed: false })
       return body!
     },
@@ -210,7 +215,8 @@ async function* changes(
         for (const message of messages.splice(0)) {
           const event = eventOf(message)
           if (event) yield event
-          // After the event was handled: who leaves the loop before receives it again.
+          // The position advances only after the event was handled: a loop that exits earlier receives the
+          // event again.
           if (message.id) position = message.id
           if (message.id) onPosition?.(message.id)
         }
@@ -218,7 +224,7 @@ async function* changes(
       if (!signal?.aborted) onDrop?.(new ConnectionError('The service ended the stream.'))
     } catch (error) {
       if (signal?.aborted) return
-      // A request that is wrong stays wrong.
+      // A retry cannot fix an invalid request.
       if (error instanceof ServiceVersionError || clientFault(error)) throw error
       onDrop?.(error)
     } finally {

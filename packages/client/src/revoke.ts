@@ -9,25 +9,25 @@ import { walletOf, type Call, type Hex, type Signer, type Wallet } from './signe
 import type { Chain, OffchainAttestation } from './types'
 
 export interface RevokeOptions {
-  /** the chain of the attestation: its id, or its slug; default: the client's */
+  /** chain of the attestation: its id or slug; default: the client's chain */
   chain?: number | string
   signal?: AbortSignal
 }
 const OPTIONS = { chain: true, signal: true } as const
-/** An attestation that is revoked. */
+/** A revoked attestation. */
 export interface Revoked {
   uid: string
   chainId: number
   /** Unix seconds */
   revocationTime: number
-  /** true: it was revoked earlier, and nothing was sent */
+  /** true if it had been revoked before the call, which then sent nothing */
   already: boolean
-  /** of the revocation, where it was sent now */
+  /** transaction of the revocation, if this call sent it */
   transactionHash?: string
   blockNumber?: number
 }
 
-/** See `Geo.revoke`. */
+/** Implements `Geo.revoke`. */
 export async function revokeOnchain(
   context: Context,
   given: string | Attested,
@@ -63,7 +63,7 @@ export async function revokeOnchain(
   return { ...common, revocationTime, already: false, ...sent }
 }
 
-/** What `attest` gave. Throws a GeoError for an offchain attestation, and for what is none. */
+/** Reads a result of `attest`. Throws a GeoError for an offchain attestation, and for any other value. */
 function asAttested(given: Attested): { uid: string; chainId?: number } {
   const { uid, chainId, attestation } = given ?? {}
   if (attestation && 'sig' in attestation)
@@ -74,7 +74,7 @@ function asAttested(given: Attested): { uid: string; chainId?: number } {
   throw new GeoError('Expected a UID, or what attest gave. Nothing was sent.')
 }
 
-/** See `Geo.revokeOffchain`. */
+/** Implements `Geo.revokeOffchain`. */
 export async function revokeSigned(
   context: Context,
   given: OffchainSource | { attestation: OffchainAttestation },

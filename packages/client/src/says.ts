@@ -1,7 +1,7 @@
 import { claimOf, isOperation, UNITS, type UnitName } from '../../../src/operations/table'
 import type { Claims } from './types'
 
-/** What an answer says, as a sentence. */
+/** Describes the claims of an answer in a sentence. */
 export function sentenceOf({ result, units, operation, timestamp, inputRefs }: Claims): string {
   const [name = '', ...centimeters] = operation.split(':')
   const claim = isOperation(name)
@@ -18,7 +18,10 @@ export function sentenceOf({ result, units, operation, timestamp, inputRefs }: C
   return `${claim}, computed at ${timeOf(timestamp)}.`
 }
 
-/** A result is a whole number of the payload's unit, which is centimetres for one. */
+/**
+ * Formats a number. A result is a whole number of payload units, so it shows exactly their decimal places,
+ * such as centimetres for a distance.
+ */
 function numberText(value: number, units?: UnitName): string {
   if (!units) return value.toLocaleString('en')
   const digits = Math.log10(UNITS[units].perAnswerUnit)
@@ -26,13 +29,13 @@ function numberText(value: number, units?: UnitName): string {
   return `${value.toLocaleString('en', fixed)} ${UNITS[units].symbol}`
 }
 
-/** A time as sentences have it: ISO 8601 of Unix seconds; "second ..." where a Date does not reach. */
+/** Formats Unix seconds as ISO 8601, or as "second ..." outside the range of a Date. */
 export function timeOf(seconds: number): string {
   const date = new Date(seconds * 1000)
   return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace('.000Z', 'Z')
 }
 
-/** Whether two texts of hex are the same, whatever the case of their letters. */
+/** Returns true if two hex strings are equal, ignoring the case of their letters. */
 export function same(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase()
 }

@@ -12,12 +12,15 @@ import { RevertedError, type Call, type ChainReader, type Hex, type Receipt, typ
 import type { Chain } from './types'
 import { pause } from './waiting'
 
-/** How transactions are tried, sent one after the other, and waited for. */
+/** Simulates transactions, sends them one after the other, and waits for their receipts. */
 
-/** How long a block may take, between looks. */
+/** Interval between two requests for a receipt, in milliseconds. */
 const POLL_MS = 500
 
-/** Throws a ChainMismatchError when a signer is on another chain. `what` begins it, as "The answer is". */
+/**
+ * Throws a ChainMismatchError if a signer is on another chain. `what` begins its message, such as "The answer
+ * is".
+ */
 export async function sameChain(
   reader: ChainReader,
   chain: Chain,
@@ -31,7 +34,7 @@ export async function sameChain(
     )
 }
 
-/** The same for a node that is only read. */
+/** Like `sameChain`, for an RPC endpoint that is only read. */
 export async function sameChainRead(reader: ChainReader, chain: Chain): Promise<void> {
   const id = await chainIdOf(reader, 'The node')
   if (id !== chain.id)
@@ -49,12 +52,12 @@ function chainIdOf(reader: ChainReader, who: string): Promise<number> {
   })
 }
 
-/** By signer: its last transaction. */
+/** Last transaction of each signer. */
 const queues = new WeakMap<object, Promise<unknown>>()
 
 /**
- * Runs the work of a signer one after the other, so that its transactions have nonces of their own. The next
- * one begins when `release` is called, or the work ends.
+ * Runs the tasks of a signer one after the other, so that each transaction has its own nonce. The next task
+ * starts when `release` is called or the task ends.
  */
 export async function inTurn<T>(signer: object, work: (release: () => void) => Promise<T>): Promise<T> {
   const before = queues.get(signer)
@@ -65,16 +68,16 @@ export async function inTurn<T>(signer: object, work: (release: () => void) => P
   return work(release).finally(release)
 }
 
-/** A call that the contract refused; with a transaction when it was refused in a block. */
+/** A call that the contract rejected. It has a transaction hash if the transaction reverted in a block. */
 export interface Refused {
   refused: RevertedError
   transactionHash?: string
 }
 
 /**
- * Tries a call, sends it, and waits until it is in a block. Throws a SignerError when the wallet does not
- * send it, a LostTransactionError when it never comes into a block, and a LandingError when it fails although
- * the contract takes it.
+ * Simulates a call, sends it, and waits until it is in a block. Throws a SignerError if the wallet does not
+ * send it, a LostTransactionError if it is never included in a block, and a LandingError if it fails although
+ * the simulation succeeds.
  */
 export async function transact(
   wallet: Wallet,
@@ -98,13 +101,13 @@ export async function transact(
   const refused = await refusal()
   if (refused) return { refused }
   signal?.throwIfAborted()
-  // A wallet may have been switched since it was compared.
+  // The user may have switched the wallet to another chain since the last check.
   await sameChain(reader, chain, 'The transaction is')
   let transactionHash
   try {
     transactionHash = await wallet.send(call, chain.id)
   } catch (error) {
-    // Between the trial and the wallet's own estimate something else may have come first.
+    // Another transaction may have changed the state between the simulation and the wallet's own estimate.
     const late = await refusal()
     if (late) return { refused: late }
     throw new SignerError(
@@ -130,7 +133,8 @@ export async function transact(
 
 const isPoor = (error: unknown) => /insufficient funds|exceeds the balance/i.test(messageOf(error))
 /**
- * Refusals of a wallet before anything leaves it; after any other error the transaction may be on its way.
+ * Returns true for errors with which a wallet refuses before it sends anything. After any other error the
+ * transaction may be pending.
  */
 function isUnsent(error: unknown): boolean {
   if (error instanceof SignerError) return true
@@ -142,7 +146,7 @@ function isUnsent(error: unknown): boolean {
   )
 }
 
-/** What a refusal of EAS means for a place, a schema or a revocation. */
+/** Explanations of EAS's errors for a place, a schema or a revocation. */
 const MEANINGS: Readonly<Record<string, string>> = {
   InvalidSchema: 'the schema is not registered there',
   InvalidExpirationTime: "its expiration is not later than the chain's clock",
@@ -155,12 +159,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   InvalidRevocation: "the schema's resolver does not allow it",
   AccessDenied: 'only its attester may do it',
 }
-/** Whether a transaction was sent, for the end of a message. */
+/** Ends an error message: states whether a transaction was sent. */
 export function sentOf({ transactionHash }: Pick<Refused, 'transactionHash'>): string {
   return transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'
 }
 
-/** The error for a call that a contract refused. */
+/** Creates the error for a call that a contract rejected. */
 export async function refusal({ refused, transactionHash }: Refused, what: string): Promise<LandingError> {
   const { name, text } = (await import('./refused')).refusedWith(refused)
   const meaning = name && MEANINGS[name]
@@ -172,12 +176,12 @@ export async function refusal({ refused, transactionHash }: Refused, what: strin
   )
 }
 
-/** How long a node may be behind the one that told of a block. */
+/** Maximum lag, in milliseconds, of an RPC node behind the one that reported a block. */
 const BEHIND_MS = 60_000
 
 /**
- * Reads until there is something to read: behind one address there may be several nodes, and not all of them
- * have the block of the transaction yet. Throws a ConnectionError that names the transaction.
+ * Reads until a value is found: an RPC endpoint may have several nodes, and some may not have the block of
+ * the transaction yet. Throws a ConnectionError that names the transaction.
  */
 export async function readAfter<T>(
   { transactionHash }: Pick<Receipt, 'transactionHash'>,
@@ -201,17 +205,20 @@ export async function readAfter<T>(
   }
 }
 
-/** How long a transaction may be unknown to a node: a private relay shows it only once it is in a block. */
+/**
+ * Maximum time in milliseconds for which a transaction may be unknown to an RPC endpoint: a private relay
+ * shows it only once it is in a block.
+ */
 const UNKNOWN_MS = 300_000
 
-/** Waits until a transaction is in a block. Throws a LostTransactionError for one that never will be. */
+/** Waits until a transaction is in a block. Throws a LostTransactionError if it was replaced or dropped. */
 async function receiptOf(
   reader: ChainReader,
   transactionHash: Hex,
   { slug }: Chain,
   signal?: AbortSignal,
 ): Promise<Receipt> {
-  /** as the node showed it last */
+  /** the transaction as the RPC endpoint last returned it */
   let sent: { from: string; nonce: number } | undefined
   let known = performance.now()
   let pending = known
@@ -225,7 +232,7 @@ async function receiptOf(
       if (found || !sent || (await reader.nonce(sent.from)) <= sent.nonce) pending = performance.now()
       failures = 0
     } catch (error) {
-      // The transaction is under way: a node that is away for a moment is waited for.
+      // The transaction is pending, so a temporary failure of the RPC endpoint is tolerated.
       if (++failures > 20)
         throw new ConnectionError(
           `The node does not say what became of the transaction ${transactionHash}: ${messageOf(error)}.`,
@@ -248,7 +255,7 @@ async function receiptOf(
   }
 }
 
-/** The UIDs of what EAS recorded for this attester, in the order of a transaction. */
+/** Returns the UIDs that EAS recorded for this attester, in the order of the transaction's logs. */
 export function attestedUids({ logs }: Receipt, chain: Chain, attester: string): string[] {
   return logs
     .filter(

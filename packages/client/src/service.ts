@@ -10,13 +10,16 @@ import { same } from './says'
 import type { Answer, BatchAnswer, Health, Information, Question, Readiness } from './types'
 import { untilAborted } from './waiting'
 
-/** The requests of the client: compute endpoints, GraphQL, and what the service says of itself. */
+/** Sends the client's requests: to the compute endpoints, to GraphQL, and about the service itself. */
 
-/** How long the description of the service is believed: its chains come and go with their nodes. */
+/**
+ * Lifetime of the cached description of the service, in milliseconds. It is short because chains appear and
+ * disappear with their RPC endpoints.
+ */
 const REMEMBERED_MS = 60_000
 const SIGNAL_ONLY = { signal: true } as const
 
-/** A service at an address, and how requests get there. */
+/** A service at one URL, and the functions that send requests to it. */
 export interface Connection extends Context {
   url: string
   send: Send
@@ -42,7 +45,7 @@ export function connect(given: GeoOptions): Connection {
   const chain = chainsOf(options, info)
   const post = posterOf(url, api)
   const request = requesterOf(options, chain, post)
-  /** An endpoint whose 503 is its answer. */
+  /** Reads an endpoint whose 503 response is a valid result. */
   const state = async <T>(path: string, given: { signal?: AbortSignal } = {}): Promise<T> => {
     refuseUnknown(path, given, SIGNAL_ONLY)
     const response = await send(new Request(`${url}/${path}`), { ...given, accepted: [503] })
@@ -109,9 +112,9 @@ function remembered(url: string, api: Api): Service['info'] {
   return async (given = {}) => {
     refuseUnknown('info', given, { fresh: true, signal: true })
     const { fresh = false, signal } = given
-    // Whoever asks at the same time waits for the same answer: a signal ends the waiting, not the request.
+    // Concurrent callers share one request, so a signal ends the waiting and not the request.
     if (last && !fresh && performance.now() < last.until) return untilAborted(last.asked, signal)
-    // A fresh one has one caller, whose signal ends the request too.
+    // A fresh request has one caller, whose signal also ends the request.
     const init = { headers: { accept: 'application/json' }, ...(fresh && signal && { signal }) }
     const asked = api.GET('/', init).then(({ data }) => {
       if (!Array.isArray(data?.chains) || data.defaultSchemas === undefined) throw notTheService(url)
@@ -156,7 +159,7 @@ type Post = <A>(path: string, body: object, signal?: AbortSignal, chainId?: numb
 const posterOf =
   (url: string, api: Api): Post =>
   async <A>(path: string, body: object, signal?: AbortSignal, chainId?: number) => {
-    // The path is one of the document's; its body and answer are typed by the callers.
+    // The OpenAPI document defines the path. The callers type its body and response.
     const { data } = await (api.POST as (path: string, init: object) => Promise<{ data: object }>)(
       `/compute/v0/${path}`,
       { body: plain(body), signal },
@@ -172,7 +175,7 @@ function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Cont
     question: object,
     { chain: which = all.chain, signal, ...rest }: AskOptions = {},
   ) => {
-    // A number is taken as it is, and the service says whether it has it.
+    // A chain id is sent unchecked: the service reports an unknown one.
     const chainId = typeof which === 'number' ? which : (await chain(which)).id
     const body = { chainId, ...withPoints(question), ...rest }
     const signed = await post<Answer | BatchAnswer>(endpoint, body, signal, chainId)
@@ -185,7 +188,9 @@ function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Cont
   }
 }
 
-/** The address without a slash at its end. Throws an InvalidInputError for what is no http address. */
+/**
+ * Returns the URL without trailing slashes. Throws an InvalidInputError if it is not an http or https URL.
+ */
 function baseOf(url: string): string {
   const base = URL.canParse(url) ? new URL(url) : undefined
   if (!base || !/^https?:$/.test(base.protocol))

@@ -2,8 +2,8 @@ import { GeoError, SignerError, messageOf } from './errors'
 import { pause } from './waiting'
 
 /**
- * The signers and providers of ethers, viem and EIP-1193, seen alike. They are recognised by their shape, so
- * this package loads neither library for them.
+ * A common interface to the signers and providers of ethers, viem and EIP-1193. They are recognised by their
+ * shape, so this package loads neither library for them.
  */
 
 export type Hex = `0x${string}`
@@ -11,7 +11,7 @@ export interface Call {
   to: string
   data: Hex
 }
-/** The part of a transaction's receipt that is used. */
+/** The fields of a transaction receipt that the client uses. */
 export interface Receipt {
   succeeded: boolean
   transactionHash: Hex
@@ -22,27 +22,30 @@ export interface Receipt {
 /** Reads a chain. */
 export interface ChainReader {
   chainId(): Promise<number>
-  /** `eth_call` at the last block. Throws a RevertedError when the contract reverts. */
+  /** Simulates a call at the latest block (`eth_call`). Throws a RevertedError if the contract reverts. */
   call(call: Call, from?: string): Promise<Hex>
-  /** Gas that a transaction of this account would use. Throws a RevertedError when the contract reverts. */
+  /** Estimates the gas of a transaction of this account. Throws a RevertedError if the contract reverts. */
   estimateGas(call: Call, from: string): Promise<bigint>
-  /** undefined while the transaction is in no block */
+  /** Returns undefined while the transaction is not in a block. */
   receipt(transactionHash: Hex): Promise<Receipt | undefined>
-  /** undefined where the node does not know it: it was dropped, replaced, or did not reach it yet */
+  /**
+   * Returns undefined if the RPC endpoint does not know the transaction: it was dropped, replaced, or has not
+   * arrived yet.
+   */
   transaction(transactionHash: Hex): Promise<{ from: string; nonce: number } | undefined>
-  /** How many transactions of an account are in blocks: the nonce of the next one. */
+  /** Counts the transactions of an account that are in blocks, which is the nonce of its next one. */
   nonce(address: string): Promise<number>
 }
-/** A wallet that signs; with a node behind it, it also reads and sends. */
+/** A wallet that signs. If it has an RPC endpoint, it also reads and sends. */
 export interface Wallet {
   address(): Promise<string>
-  /** EIP-191 (`personal_sign`) */
+  /** Signs a message by EIP-191 (`personal_sign`). */
   signMessage(text: string): Promise<Hex>
-  /** EIP-712; `types` without EIP712Domain, integers as bigint or number */
+  /** Signs typed data by EIP-712; `types` without EIP712Domain, integers as bigint or number. */
   signTypedData(typed: TypedData): Promise<Hex>
-  /** Throws a SignerError when there is no node behind it. */
+  /** Returns the wallet's reader. Throws a SignerError if the wallet has no RPC endpoint. */
   reader(): ChainReader
-  /** Sends a transaction without value on this chain; the hash. */
+  /** Sends a transaction without value on this chain, and returns its hash. */
   send(call: Call, chainId: number): Promise<Hex>
 }
 export interface TypedData {
@@ -52,7 +55,7 @@ export interface TypedData {
   message: Record<string, unknown>
 }
 
-/** A contract refused a call; `data` is what it reverted with. */
+/** A contract reverted a call; `data` is the ABI-encoded error. */
 export class RevertedError extends GeoError {
   override name = 'RevertedError'
 
@@ -64,7 +67,7 @@ export class RevertedError extends GeoError {
   }
 }
 
-/** An ethers 6 Signer, such as a Wallet with a provider, or a BrowserProvider's. */
+/** An ethers 6 Signer, such as a Wallet with a provider, or the signer of a BrowserProvider. */
 export interface EthersSigner {
   provider: unknown
   getAddress(): Promise<string>
@@ -81,7 +84,7 @@ export interface EthersProvider {
   getTransaction(hash: string): Promise<{ from: string; nonce: number } | null>
   getTransactionCount(address: string): Promise<number>
 }
-/** EIP-1193, such as `window.ethereum`; a viem PublicClient has the same method. */
+/** An EIP-1193 provider, such as `window.ethereum`. A viem PublicClient has the same method. */
 export interface Eip1193Provider {
   // viem and wallets type their methods in many ways.
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -92,7 +95,7 @@ export interface ViemWallet extends Eip1193Provider {
   account?: { address: string } | undefined
   transport: unknown
 }
-/** A viem account that signs by itself, such as that of privateKeyToAccount: it can sign, and not send. */
+/** A viem account that signs locally, such as that of privateKeyToAccount. It can sign but cannot send. */
 export interface ViemAccount {
   type: string
   address: string
@@ -101,10 +104,11 @@ export interface ViemAccount {
   // oxlint-disable-next-line typescript/no-explicit-any
   signTypedData?(request: any): Promise<string>
 }
-/** Whatever signs. */
+/** Any supported signer: of ethers, viem or EIP-1193. */
 export type Signer = EthersSigner | ViemWallet | Eip1193Provider | ViemAccount
 /**
- * Whatever reads a chain: a provider of ethers, viem or EIP-1193, a signer with one, or the URL of a node.
+ * Any supported source of chain data: a provider of ethers, viem or EIP-1193, a signer with a provider, or
+ * the URL of an RPC endpoint.
  */
 export type Provider = EthersProvider | EthersSigner | Eip1193Provider | string
 
@@ -116,7 +120,7 @@ const has = <K extends string>(
   value !== null &&
   names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')
 
-/** The wallet behind a signer. Throws a SignerError for what is none. */
+/** Wraps a signer as a Wallet. Throws a SignerError for a value that is not a supported signer. */
 export function walletOf(signer: Signer): Wallet {
   if (has(signer, 'getAddress', 'signMessage', 'sendTransaction')) return ethersWallet(signer)
   if (has(signer, 'request') && 'transport' in signer) return viemWallet(signer as unknown as ViemClient)
@@ -127,7 +131,7 @@ export function walletOf(signer: Signer): Wallet {
   )
 }
 
-/** The reader behind a provider or signer. Throws a SignerError for what is none. */
+/** Wraps a provider or signer as a ChainReader. Throws a SignerError for a value that is not supported. */
 export function readerOf(provider: Provider | Signer): ChainReader {
   if (typeof provider === 'string') {
     if (!/^https?:/.test(provider) || !URL.canParse(provider))
@@ -143,11 +147,11 @@ export function readerOf(provider: Provider | Signer): ChainReader {
 }
 
 /**
- * ethers remembers the account's nonce for 250 ms: a transaction that follows earlier has the nonce of the
- * one before, and replaces it where that still waits for a block.
+ * Minimum interval in milliseconds between two transactions of an ethers signer. ethers caches the account's
+ * nonce for 250 ms: an earlier transaction would reuse the nonce and replace the pending one.
  */
 const NONCE_MS = 300
-/** By signer: when it sent its last transaction. */
+/** Time of each signer's last transaction. */
 const sentAt = new WeakMap<EthersSigner, number>()
 
 function ethersWallet(signer: EthersSigner): Wallet {
@@ -220,7 +224,7 @@ function viemWallet(client: ViemClient): Wallet {
     signMessage: async (message) => client.signMessage({ account: account(), message }),
     signTypedData: async (typed) => client.signTypedData({ account: account(), ...typed }),
     reader: () => requestReader((request) => client.request(request)),
-    // Without a chain of its own the client sends to the one that it is connected to, which was compared.
+    // A client without a chain sends to the chain to which it is connected, which was checked.
     send: async (call) =>
       client.sendTransaction({ account: account(), chain: client.chain ?? null, ...call }),
   }
@@ -319,7 +323,7 @@ function requestReader(request: Request): ChainReader {
   }
 }
 
-/** Tells a contract's refusal from a node that does not answer. */
+/** Distinguishes a contract's revert from an RPC endpoint that does not respond. */
 async function reverting<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call()
@@ -330,7 +334,7 @@ async function reverting<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The bytes that a contract reverted with, wherever ethers, viem or a node put them. */
+/** Finds the revert data in an error, wherever ethers, viem or an RPC endpoint placed it. */
 function revertData(error: unknown, depth = 0): Hex | undefined {
   if (typeof error !== 'object' || error === null || depth > 6) return undefined
   const { data, cause, info, error: inner } = error as Record<string, unknown>
@@ -342,10 +346,10 @@ function revertData(error: unknown, depth = 0): Hex | undefined {
   return undefined
 }
 
-/** JSON-RPC over HTTP. */
+/** Creates a JSON-RPC client over HTTP. */
 function nodeAt(given: string): Request {
   const url = new URL(given)
-  // fetch takes no credentials in a URL, and would print them.
+  // fetch rejects a URL with credentials, and would print them in its error.
   const credentials =
     url.username && `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
   url.username = url.password = ''

@@ -1,6 +1,8 @@
-/** Waiting that a signal ends. */
+/** Waiting that an AbortSignal can end. */
 
-/** The work's result; rejects with the signal's reason as soon as it is aborted. */
+/**
+ * Resolves with the result of the work; rejects with the signal's reason as soon as the signal is aborted.
+ */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   signal.throwIfAborted()
@@ -12,7 +14,7 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | un
   return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', stop))
 }
 
-/** Resolves after so many milliseconds; rejects with the signal's reason. */
+/** Resolves after this number of milliseconds; rejects with the signal's reason. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {

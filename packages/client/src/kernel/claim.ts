@@ -9,40 +9,40 @@ import {
 } from '../../../../src/operations/table'
 import { invalid } from './inputs'
 
-/** An answer, as the service gave it, or as the attestation that holds it says it. */
+/** An answer, as the service returned it or as its attestation contains it. */
 export interface Claim {
-  /** such as `distance` or `within:50000` */
+  /** label of the operation, such as `distance` or `within:50000` */
   operation: string
-  /** in `units`, or a boolean */
+  /** a number in `units`, or a boolean */
   result: number | bigint | boolean
-  /** those of the answer, or of its payload in whole units; absent for booleans */
+  /** units of the answer, or of its payload in whole units; absent for booleans */
   units?: string
   inputRefs: readonly string[]
 }
 
-/** What was computed, in the forms that answer and payload have. */
+/** The recomputed result, in the forms of an answer and of its payload. */
 export interface Computed {
-  /** as in an answer: metres, square metres, or a boolean */
+  /** result as in an answer: metres, square metres, or a boolean */
   result: number | boolean
   units?: UnitName
-  /** as in its payload, in whole `wholeUnits`; absent for booleans */
+  /** result as in the payload, in whole `wholeUnits`; absent for booleans */
   whole?: bigint
   wholeUnits?: PayloadUnitName
 }
 
-/** What an answer says of its operation. */
+/** The parsed claim of an answer. */
 interface ReadClaim {
   label: string
   name: OperationName
   numbers: readonly number[]
-  /** lower-case */
+  /** in lower case */
   refs: string[]
   claimed: Claimed
 }
-/** A boolean; or a whole number of payload units, and how an answer shows it. */
+/** A boolean, or a whole number of payload units with the number that the answer shows. */
 type Claimed = boolean | { whole: bigint; shown?: number }
 
-/** Throws an InvalidInputError for what no operation answers. */
+/** Parses a claim. Throws an InvalidInputError for a claim that no operation can make. */
 export function readClaim({ operation: label, result, units, inputRefs }: Claim): ReadClaim {
   const named = readLabel(String(label))
   if (!named)
@@ -67,20 +67,20 @@ function readResult(result: Claim['result'], given: string | undefined, unit: Un
   const perUnit = inPayload ? 1 : perAnswerUnit
   if (typeof result === 'bigint') return { whole: result * BigInt(perUnit) }
   const whole = wholeOf(result, perUnit)
-  // Beyond 2^53 several whole numbers are shown as one.
+  // Above 2^53, several whole numbers are shown as one number.
   if (whole === undefined || (Number.isSafeInteger(Number(whole)) && Number(whole) / perUnit !== result))
     throw invalid('answer.result', `expected whole ${payload}, got ${result} ${given ?? unit}`)
   return inPayload ? { whole } : { whole, shown: result }
 }
 
-/** The nearest whole number of payload units. */
+/** Rounds a result to the nearest whole number of payload units. */
 function wholeOf(result: number, perUnit: number): bigint | undefined {
   const floor = Math.floor(result)
   if (!Number.isFinite(floor)) return undefined
   return BigInt(floor) * BigInt(perUnit) + BigInt(Math.round((result - floor) * perUnit))
 }
 
-/** Compares what an answer claims with what was computed. */
+/** Compares a claim with the recomputed result. */
 export function judge(
   { label, name, claimed }: ReadClaim,
   outcome: Outcome,

@@ -1,23 +1,29 @@
 import type { Geometry, Position } from 'geojson'
 import { intersects, isWithin, nearestPlaces, prepareGeometry, readGeometry } from '../../../../src/geodesy'
 
-/** What a picture of an answer needs of the kernel: where a distance is, and true geodesics. */
+/**
+ * The parts of the kernel that a drawing of an answer needs: the positions between which a distance is
+ * measured, and exact geodesics.
+ */
 export { azimuthTo, geodesicPath, positionFrom } from '../../../../src/geodesy'
 
-/** A geometry that was read once, to be asked about others. */
+/** A prepared geometry, which can be compared with others. */
 export interface Measurable {
   /**
-   * A position of each geometry whose distance is that of the geometries, this one's first; undefined where
-   * one lies in the other and their boundaries do not meet.
+   * Returns a position of each geometry between which their distance is measured, this geometry's first;
+   * undefined if one geometry contains the other and their boundaries do not meet.
    */
   nearest(other: Measurable): [Position, Position] | undefined
-  /** Whether the two share a place, as the operation `intersects` answers it. */
+  /** Returns true if the two geometries share a point, like the operation `intersects`. */
   meets(other: Measurable): boolean
-  /** Whether the two are at most so far apart, as the operation `within` answers it. */
+  /** Returns true if the two geometries are at most this many metres apart, like the operation `within`. */
   within(other: Measurable, radiusMeters: number): boolean
 }
 
-/** Throws an error that names the place, for what is no geometry, or has no certain inside. */
+/**
+ * Prepares a geometry. Throws an error that names the invalid part if the value is not a geometry, or has no
+ * unambiguous interior.
+ */
 export function measurable(geometry: Geometry): Measurable {
   const prepared = prepareGeometry(readGeometry(geometry, 'geometry'))
   const made: Measurable = {

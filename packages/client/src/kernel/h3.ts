@@ -1,6 +1,6 @@
 /**
- * Stands in for h3-js in what reads locations (rolldown.config.mjs): its 200 kB are loaded only where a
- * location is an H3 cell.
+ * Replaces h3-js in the module that reads locations (rolldown.config.mjs), so that its 200 kB are loaded only
+ * for a location that is an H3 cell.
  */
 let h3: typeof import('h3-js') | undefined
 

@@ -28,8 +28,8 @@ import type { Hex } from '../signer'
 import { loadH3 } from './h3'
 
 /**
- * The content of an attestation on a chain, as `getAttestation` gives it: what its UID commits to. Hex in any
- * letter case, times in Unix seconds.
+ * The content of an attestation on a chain, as `getAttestation` returns it, to which the UID commits. Hex in
+ * any letter case; times in Unix seconds.
  */
 export interface AttestationContent {
   schema: string
@@ -43,9 +43,9 @@ export interface AttestationContent {
 }
 
 /**
- * Input that an answer was computed from: GeoJSON or a position, with the salt that it was given with; an
- * offchain attestation, as questions have it; or an attestation on the answer's chain, by its content, or by
- * its UID (`{ uid }` may be a record), which is looked up.
+ * An input of an answer: GeoJSON or a position, together with the salt of the question if there was one; an
+ * offchain attestation, as in questions; or an attestation on the answer's chain, by its content or by its
+ * UID (`{ uid }` may be a record), which is looked up.
  */
 export type RecomputeInput =
   | GeoJson
@@ -57,13 +57,13 @@ export type RecomputeInput =
   | (Omit<PrivatePlace, 'salt'> & { salt: string })
   | string
 
-/** How attestations are looked up, and read. */
+/** Functions that look up attestations and schemas, and further location schemas. */
 export interface RecomputeOptions {
-  /** The attestation with this UID on the answer's chain; undefined where there is none. */
+  /** Returns the attestation with this UID on the answer's chain; undefined if there is none. */
   attestation?: (uid: string) => Promise<AttestationContent | undefined>
-  /** The schema with this UID in the registry of the answer's chain; undefined where it has none. */
+  /** Returns the schema with this UID in the registry of the answer's chain; undefined if there is none. */
   schema?: (uid: string) => Promise<Omit<Schema, 'uid'> | undefined>
-  /** Texts of location schemas beyond the service's own, where no registry can be asked. */
+  /** Field lists of location schemas that the service does not know, for use without a registry. */
   locationSchemas?: readonly string[]
 }
 
@@ -71,12 +71,12 @@ export interface RecomputeOptions {
 export interface ProvenInput {
   ref: string
   kind: 'geojson' | 'onchain' | 'offchain'
-  /** What was measured. */
+  /** geometry that the operation measured */
   geometry: Geometry
   /**
-   * Who attested it: the UID commits to it on a chain; offchain it was recovered from the signature, and is
-   * absent where the signature is not that of the signer's key (a smart account's can only be judged on its
-   * chain).
+   * attester of the input. The UID commits to an onchain attester. An offchain attester is recovered from the
+   * signature, and absent if the signature is not that of the signer's key: only its chain can verify a smart
+   * account's signature.
    */
   attester?: string
 }
@@ -85,16 +85,18 @@ export interface WrongInput {
   index: number
   /** the reference in the answer */
   expected: string
-  /** what the input hashes to; undefined where there is nothing to hash */
+  /** hash of the input; undefined if there is nothing to hash */
   got?: string
-  /** as a sentence */
+  /** the problem as a sentence */
   problem: string
 }
 
-/** An input that hashes to its reference: its geometry, or why the service reads none in it. */
+/**
+ * An input that hashes to its reference: its geometry, or the reason why the service cannot read one from it.
+ */
 export type ReadInput = { proven: ProvenInput; reading: Reading } | { refused: string }
 
-/** Reads an input. Throws an InvalidInputError for what is no input at all. */
+/** Reads an input. Throws an InvalidInputError for a value that has no form of an input. */
 export function readInput(
   input: RecomputeInput,
   index: number,
@@ -120,7 +122,7 @@ class InputReader {
     if (typeof input === 'string') return this.readUid(input)
     input = positionAsPoint(input)
     if (typeof input !== 'object' || input === null) throw invalid(this.place, EXPECTED)
-    // ethers' results have their fields by name only where these are asked for.
+    // Results of ethers have fields by name only if these are accessed explicitly.
     const given = input as Partial<
       AttestationContent & Record<'attestation' | 'sig' | 'type' | 'uid' | 'salt' | 'geometry', unknown>
     >
@@ -194,7 +196,7 @@ class InputReader {
     })
   }
 
-  /** What the registry has is proven, as it hashes to the UID. */
+  /** Returns a schema of the registry. Its content must hash to the UID, so a registry cannot forge it. */
   private async registeredSchema(uid: string): Promise<LocationSchema | undefined> {
     const found = await this.options.schema?.(uid)
     if (!found || schemaUid(found) !== uid) return undefined
@@ -222,7 +224,7 @@ class InputReader {
       const location = readLocation(payload)
       if (typeof location === 'string')
         return { refused: `${this.place} has no certain geometry: ${location}.` }
-      // As the service reads it: out of the text that it keeps.
+      // Read from the stored text, as the service does.
       const geometry = JSON.parse(canonicalJson(location)) as Geometry
       return { proven: { ...proven, geometry }, reading: readGeometry(geometry, this.place) }
     } catch (error) {
@@ -248,7 +250,7 @@ function readOrThrow(json: unknown, place: string): Reading {
   }
 }
 
-/** The bytes that the UID of an attestation hashes, with room for the bump. */
+/** Returns the bytes that the UID of an attestation hashes, with room for the bump. */
 function packedOf(attested: AttestationContent, place: string): Uint8Array {
   try {
     const { time, expirationTime } = attested
@@ -262,7 +264,7 @@ function packedOf(attested: AttestationContent, place: string): Uint8Array {
   }
 }
 
-/** The fields by name: a spread would miss those of ethers' results. */
+/** Reads the fields by name: a spread would miss the fields of ethers' results. */
 function pick({ schema, recipient, attester, revocable, refUID, data }: AttestationContent) {
   return { schema, recipient, attester, revocable, refUID, data }
 }
@@ -272,15 +274,18 @@ function withBump(packed: Uint8Array, bump: number): Uint8Array {
   return packed
 }
 
-/** More bytes of equal attestations than any block has gas for: storing a byte costs 700. */
+/** Upper bound on the bytes of equal attestations in one block: storing a byte costs 700 gas. */
 const MOST_BYTES_HASHED = 64_000_000
 
-/** Whether a UID is that of this content. Throws an InvalidInputError for what is no content. */
+/**
+ * Returns true if the content hashes to the UID. Throws an InvalidInputError for a value that is not the
+ * content of an attestation.
+ */
 export function isContentOf(content: AttestationContent, uid: string): boolean {
   return hashesTo(packedOf(content, 'the attestation'), uid.toLowerCase())
 }
 
-/** With any bump that a block has room for. */
+/** Tries every bump that a block has room for. */
 function hashesTo(packed: Uint8Array, uid: string): boolean {
   const most = Math.min(MAX_BUMP, Math.ceil(MOST_BYTES_HASHED / packed.length))
   for (let bump = 0; bump < most; bump++) if (keccak256(withBump(packed, bump)) === uid) return true
@@ -290,7 +295,7 @@ function hashesTo(packed: Uint8Array, uid: string): boolean {
 function documentOf(value: unknown, place: string): Document {
   let json
   try {
-    // eas-sdk's own object has bigints.
+    // The object of eas-sdk contains bigints.
     json = JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each))
   } catch (error) {
     throw invalid(`${place}.attestation`, `expected what JSON can hold: ${messageOf(error)}`)
@@ -303,13 +308,13 @@ function documentOf(value: unknown, place: string): Document {
   }
 }
 
-/** Half of the order of the curve: only signatures with the lower s count (EIP-2). */
+/** Half of the order of the curve secp256k1: only signatures with the lower s are valid (EIP-2). */
 const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
 
-/** The address, lower-case, whose key signed a document; undefined where none did. */
+/** Returns the lower-case address whose key signed a document; undefined if the signature is not a key's. */
 async function signerOf(document: Document): Promise<string | undefined> {
   const { signature: given } = document
-  // A key's signature has v 0, 1, 27 or 28.
+  // A signature of a key has the v 0, 1, 27 or 28.
   if (typeof given === 'object' && given.v > 255) return undefined
   const signature =
     typeof given === 'string'
@@ -325,7 +330,7 @@ async function signerOf(document: Document): Promise<string | undefined> {
   }
 }
 
-/** The schema of this UID, of the service's own or of these texts. */
+/** Finds the schema with this UID among the service's own and these field lists. */
 function schemaOf(uid: string, texts: readonly string[]): LocationSchema | undefined {
   const added = texts.map((fields) => {
     try {

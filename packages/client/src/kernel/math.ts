@@ -2,13 +2,13 @@ import { reducePiHalves, remainder } from './pi-halves'
 import { highWord, ofHighWord, roundedTo23, withHighWord, withoutLowWord } from './words'
 
 /**
- * The functions of Math that engines compute differently, as V8 computes them in Node: fdlibm's, by Sun
- * Microsystems, with cbrt of FreeBSD's msun (NOTICE). Only additions, multiplications, divisions and square
- * roots, which IEEE 754 defines to the last bit, in fdlibm's order: the results are the same bits in every
- * engine. math.test.ts compares them with Math in Node.
+ * The functions of Math that engines compute differently, as V8 computes them in Node: those of fdlibm by Sun
+ * Microsystems, with cbrt of FreeBSD's msun (NOTICE). They use only additions, multiplications, divisions and
+ * square roots, which IEEE 754 defines to the last bit, in fdlibm's order, so every engine produces the same
+ * bits. math.test.ts compares them with Math in Node.
  */
 
-/** The first double beyond pi / 4 by its high word: nothing is reduced before. */
+/** The first double above pi / 4, as its high word determines it. Smaller arguments need no reduction. */
 const PI_4_END = ofHighWord(0x3fe9_21fc)
 const PI_4 = Math.PI / 4
 const PI_4_LOW = 3.06161699786838301793e-17
@@ -50,7 +50,7 @@ const S4 = 2.75573137070700676789e-6
 const S5 = -2.50507602534068634195e-8
 const S6 = 1.58969099521155010221e-10
 
-/** k_sin.c, up to pi / 4. */
+/** Sine of x for |x| up to about pi / 4 (k_sin.c). */
 function sine(x: number): number {
   if (Math.abs(x) < TWO_MINUS_27) return x
   const z = x * x
@@ -58,7 +58,7 @@ function sine(x: number): number {
   return x + z * x * (S1 + z * r)
 }
 
-/** k_sin.c, of x + y, where y is the part of the sum that x does not hold. */
+/** Sine of x + y, where y is the part of the sum that x cannot represent (k_sin.c). */
 function sineOfSum(x: number, y: number): number {
   if (Math.abs(x) < TWO_MINUS_27) return x
   const z = x * x
@@ -76,14 +76,14 @@ const C6 = -1.13596475577881948265e-11
 const NEAR_0_3 = ofHighWord(0x3fd3_3333)
 const BEYOND_0_78 = ofHighWord(0x3fe9_0001)
 
-/** k_cos.c, of x + y up to pi / 4. */
+/** Cosine of x + y for sums up to about pi / 4 (k_cos.c). */
 function cosine(x: number, y: number): number {
   const size = Math.abs(x)
   if (size < TWO_MINUS_27) return 1
   const z = x * x
   const r = z * (C1 + z * (C2 + z * (C3 + z * (C4 + z * (C5 + z * C6)))))
   if (size < NEAR_0_3) return 1 - (0.5 * z - (z * r - x * y))
-  // A quarter of the first 20 bits of x, so that 1 - q and z / 2 - q are exact.
+  // A quarter of x, rounded down to a few bits, so that 1 - q and z / 2 - q are exact.
   const q =
     size < 0.5
       ? Math.floor(size * 4_194_304) / 16_777_216
@@ -108,7 +108,7 @@ const T11 = -1.85586374855275456654e-5
 const T12 = 2.59073051863633712884e-5
 const NEAR_PI_4 = ofHighWord(0x3fe5_9428)
 
-/** k_tan.c: the tangent of x + y up to pi / 4, or -1 / it. */
+/** Tangent of x + y for sums up to about pi / 4, or its negative reciprocal (k_tan.c). */
 function tangent(x: number, y: number, inverse: boolean): number {
   const sign = x < 0 ? -1 : 1
   const size = Math.abs(x)
@@ -132,7 +132,7 @@ function tangent(x: number, y: number, inverse: boolean): number {
   return inverse ? minusInverse(x, r, sum) : sum
 }
 
-/** -1 / (x + y), where sum is x + y rounded. */
+/** Returns -1 / (x + y); `sum` is x + y, rounded. */
 function minusInverse(x: number, y: number, sum: number): number {
   const z = withoutLowWord(sum)
   const v = y - (z - x)
@@ -152,7 +152,7 @@ const Q2 = 2.02094576023350569471
 const Q3 = -6.8828397160545329303e-1
 const Q4 = 7.70381505559019352791e-2
 
-/** (asin x - x) / x^3 of z = x^2, times z. */
+/** Returns (asin x - x) / x for z = x^2. */
 function arcRatio(z: number): number {
   const p = z * (P0 + z * (P1 + z * (P2 + z * (P3 + z * (P4 + z * P5)))))
   const q = 1 + z * (Q1 + z * (Q2 + z * (Q3 + z * Q4)))
@@ -233,7 +233,7 @@ function turnedBy(high: number, low: number, x: number): number {
   return high - (arc(x) - low - x)
 }
 
-/** x - atan x, for x of up to 7 / 16. */
+/** Returns x - atan x for |x| up to 7 / 16. */
 function arc(x: number): number {
   const z = x * x
   const w = z * z
@@ -251,7 +251,7 @@ export function atan2(y: number, x: number): number {
   return y > 0 ? value : -value
 }
 
-/** The angle of a place above the axis; y is above 0. */
+/** Returns the angle from the positive x axis of the vector (x, y), or of (-x, y) if `left`; y is above 0. */
 function angle(y: number, x: number, left: boolean): number {
   if (x === 0) return PI_2
   if (x === Infinity) return y === Infinity ? (left ? 3 * PI_4 : PI_4) : left ? Math.PI : 0
@@ -274,7 +274,7 @@ const L7 = 1.479819860511658591e-1
 const TWO_MINUS_54 = ofHighWord(0x3c90_0000)
 const TWO_MINUS_29 = ofHighWord(0x3e20_0000)
 const TWO_53 = 9_007_199_254_740_992
-/** 1 + x is between about sqrt(1 / 2) and sqrt 2 from here to there. */
+/** Bounds of x between which 1 + x lies approximately between sqrt(1 / 2) and sqrt(2). */
 const ROOT_HALF_LESS_1 = -ofHighWord(0x3fd2_bec4)
 const ROOT_2_LESS_1 = ofHighWord(0x3fda_827a)
 
@@ -288,7 +288,7 @@ export function log1p(x: number): number {
   return x - (half - logRest(x, half))
 }
 
-/** log(1 + x) where 1 + x is halved or doubled k times first. */
+/** Returns log(1 + x). It first scales 1 + x by a power of two, 2^-k. */
 function logOfSum(x: number): number {
   let u = x < TWO_53 ? 1 + x : x
   let high = highWord(u)
@@ -333,7 +333,10 @@ const B1 = -1.88497979543377169875
 const B2 = 1.62142972010535446614
 const B3 = -0.758397934778766047437
 const B4 = 0.145996192886612446982
-/** What the high word of a cube root has beyond a third of the number's; and after scaling by 2^54. */
+/**
+ * Offsets of the high word of a cube root from a third of the number's high word, without and with scaling by
+ * 2^54.
+ */
 const THIRDS = 715_094_163
 const THIRDS_SCALED = 696_219_795
 const SMALLEST_NORMAL = ofHighWord(0x0010_0000)
@@ -350,14 +353,14 @@ export function cbrt(x: number): number {
   let r = t * t * (t / size)
   t = t * (B0 + r * (B1 + r * B2) + r * r * r * (B3 + r * B4))
   t = roundedTo23(t)
-  // One step of Newton's.
+  // One step of Newton's method.
   r = size / (t * t)
   r = (r - t) / (t + t + r)
   t = t + t * r
   return x > 0 ? t : -t
 }
 
-/** V8's own, for two or three numbers: scaled by the greatest, summed as Kahan does. */
+/** V8's algorithm for two or three numbers: scaling by the largest, and Kahan summation. */
 export function hypot(x: number, y: number, z?: number): number {
   const numbers = z === undefined ? [Math.abs(x), Math.abs(y)] : [Math.abs(x), Math.abs(y), Math.abs(z)]
   const most = Math.max(...numbers)
@@ -375,7 +378,7 @@ export function hypot(x: number, y: number, z?: number): number {
   return Math.sqrt(sum) * most
 }
 
-/** Powers of 2 and of a half, which are exact; others are refused, as engines differ in them. */
+/** Returns powers of 2 and 1/2, which are exact. Throws a RangeError for others, in which engines differ. */
 export function pow(base: number, exponent: number): number {
   const power = base === 2 ? exponent : base === 0.5 ? -exponent : NaN
   if (!(Number.isInteger(power) && Math.abs(power) <= 1022))

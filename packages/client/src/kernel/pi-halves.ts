@@ -1,11 +1,12 @@
 import { highWord, ofHighWord } from './words'
 
 /**
- * Arguments of sin, cos and tan reduced by multiples of pi / 2, as fdlibm does it (e_rem_pio2.c and
- * k_rem_pio2.c; NOTICE): the same additions and multiplications in the same order, so the same bits.
+ * Reduces arguments of sin, cos and tan by multiples of pi / 2, as fdlibm does (e_rem_pio2.c and
+ * k_rem_pio2.c; NOTICE), with the same additions and multiplications in the same order, so the results have
+ * the same bits.
  */
 
-/** pi / 2 in three pieces of 33 bits, and what is left after each. */
+/** pi / 2 in three pieces of 33 bits, each followed by the rest after it. */
 const PIECE_1 = 1.57079632673412561417
 const REST_1 = 6.07710050650619224932e-11
 const PIECE_2 = 6.0771005063039659766e-11
@@ -14,21 +15,21 @@ const PIECE_3 = 2.0222662487111664558e-21
 const REST_3 = 8.47842766036889956997e-32
 const TWO_OVER_PI = 6.36619772367581382433e-1
 
-/** The high words of the first multiples of pi / 2. */
+/** High words of the first multiples of pi / 2. */
 const MULTIPLES = Int32Array.from({ length: 32 }, (_, n) => highWord(n * (Math.PI / 2)))
-/** From the first double with the high word of pi / 2 to the first one beyond. */
+/** Range of the doubles that have the high word of pi / 2: the first one, and the first one above them. */
 const PI_HALF = ofHighWord(0x3ff9_21fb)
 const PI_HALF_END = ofHighWord(0x3ff9_21fc)
-/** The first doubles beyond 3 pi / 4 and 2^18 pi, by their high words. */
+/** The first doubles above 3 pi / 4 and 2^18 pi, as their high words determine them. */
 const NEAR = ofHighWord(0x4002_d97c)
 const FAR = ofHighWord(0x4139_21fc)
 
-/** Where reducePiHalves leaves what remains: the remainder is `high` + `low`. */
+/** Second result of reducePiHalves: the remainder is `high` + `low`. */
 export const remainder = { high: 0, low: 0 }
 
 /**
- * Writes the remainder of a finite number by pi / 2 into `remainder`, at most about pi / 4, and returns which
- * multiple was taken off, modulo 8 for far ones. The number is beyond pi / 4.
+ * Reduces a finite number beyond pi / 4. Writes its remainder by pi / 2, at most about pi / 4, into
+ * `remainder`, and returns the multiple that was subtracted, modulo 8 for numbers beyond 2^18 pi.
  */
 export function reducePiHalves(x: number): number {
   const size = Math.abs(x)
@@ -53,7 +54,7 @@ function reduceMedium(x: number): number {
   let r = x - n * PIECE_1
   let w = n * REST_1
   let y = r - w
-  // So many bits were lost in the subtraction that the next piece counts.
+  // The subtraction cancelled too many bits, so the next piece matters.
   if ((n >= 32 || high === MULTIPLES[n]) && lostBits(high, y) > 16) {
     let before = r
     w = n * PIECE_2
@@ -73,14 +74,14 @@ function reduceMedium(x: number): number {
   return n
 }
 
-/** How much smaller the exponent of `y` is than that of a positive number with this high word. */
+/** Returns the difference of the exponents of a positive number with this high word and of `y`. */
 function lostBits(high: number, y: number): number {
   return (high >>> 20) - ((highWord(y) >>> 20) & 0x7ff)
 }
 
 const TWO_24 = 16_777_216
 const TWO_MINUS_24 = 1 / TWO_24
-/** The first 1,584 bits of 2 / pi after the point, in digits of 24 bits. */
+/** The first 1,584 bits of 2 / pi after the binary point, in digits of 24 bits. */
 const DIGITS = (
   'a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1' +
   'deb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f11' +
@@ -94,12 +95,12 @@ const PIECES = [
   1.57079625129699707031, 7.54978941586159635335e-8, 5.39030252995776476554e-15, 3.28200341580791294123e-22,
   1.27065575308067607349e-29,
 ]
-/** How many digits of the product are computed at first, beside the one before the point. */
+/** Number of digits of the product that are computed first, in addition to the one before the point. */
 const TERMS = 4
 
 /**
- * Beyond 2^18 pi: multiplies by those digits of 2 / pi that are not multiples of 8 in the product, and takes
- * as many of them as the fraction needs.
+ * Reduces a number beyond 2^18 pi. Multiplies it by the digits of 2 / pi whose products are not multiples of
+ * 8, and uses as many digits as the fraction needs.
  */
 function reduceFar(size: number): number {
   const exponent = (highWord(size) >>> 20) - 1046
@@ -121,7 +122,7 @@ function reduceFar(size: number): number {
   }
   const { digits, n, negative } = product
   let { z } = product
-  // The digit of the highest bits, as large as it comes.
+  // Appends the most significant digit.
   if (z === 0) {
     scale -= 24
     while (digits.at(-1) === 0) {
@@ -142,7 +143,10 @@ function reduceFar(size: number): number {
   return n & 7
 }
 
-/** A number below 2^24 as digits of 24 bits, the first one whole, without zeros at the end. */
+/**
+ * Splits a number below 2^24 into digits of 24 bits, of which the first is the whole part, without trailing
+ * zeros.
+ */
 function threeDigits(number: number): number[] {
   const first = Math.trunc(number)
   const rest = (number - first) * TWO_24
@@ -153,8 +157,8 @@ function threeDigits(number: number): number[] {
 }
 
 /**
- * What is left of a product times 2^scale after its nearest whole number, of which n is the remainder by 8:
- * digits of 24 bits, the lowest first, below z.
+ * Returns the fraction of a product times 2^scale relative to its nearest whole number, as digits of 24 bits,
+ * the lowest first, below z; n is the whole number modulo 8.
  */
 function fractionOf(q: readonly number[], scale: number) {
   const digits: number[] = []
@@ -189,7 +193,10 @@ function fractionOf(q: readonly number[], scale: number) {
   return { digits, z, n: n + 1, negative: true }
 }
 
-/** The digits, the lowest first, the highest times 2^scale, times pi / 2: as the sum of two numbers. */
+/**
+ * Multiplies digits (the lowest first, the highest scaled by 2^scale) by pi / 2, and returns the product as
+ * the sum of two numbers.
+ */
 function timesPiHalf(digits: readonly number[], scale: number): [number, number] {
   let unit = powerOfTwo(scale)
   const values: number[] = []
@@ -200,7 +207,7 @@ function timesPiHalf(digits: readonly number[], scale: number): [number, number]
   const products = values.map((_, i) =>
     PIECES.slice(0, values.length - i).reduce((sum, piece, k) => sum + piece * values[i + k]!, 0),
   )
-  // products[i] belongs to digit i: the highest ones come last.
+  // products[i] belongs to digit i, so the largest products come last.
   const high = products.reduce((sum, each) => sum + each, 0)
   const low = products.slice(0, -1).reduceRight((sum, each) => sum + each, products.at(-1)! - high)
   return [high, low]
