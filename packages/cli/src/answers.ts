@@ -3,7 +3,7 @@ import { UNITS, type UnitName } from '../../../src/operations/table'
 import { grouped, table, time } from './output'
 import type { Session } from './session'
 
-/** `geo answers` */
+/** Implements `geo answers`: lists landed answers. */
 
 interface AnswerFlags {
   attestedBy?: string
@@ -16,7 +16,7 @@ interface AnswerFlags {
   limit?: number
 }
 
-/** Rows of a table that nobody limited. */
+/** Number of rows of a table without --limit. */
 const TABLE_ROWS = 20
 
 export async function answers({
@@ -44,7 +44,7 @@ export async function answers({
   }
   const rows = options.limit ?? (options.json ? Infinity : TABLE_ROWS)
   const found: LandedAnswer[] = []
-  // One more tells that there are more.
+  // One extra answer shows whether there are more.
   for await (const each of geo.answers.list({ ...filters, limit: rows + 1, signal })) found.push(each)
   const shown = found.slice(0, rows)
   if (options.json) return printJson(shown)

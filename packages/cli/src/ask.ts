@@ -6,7 +6,10 @@ import { distanceInTime, fields, grouped, time } from './output'
 import { isPrivate, keepPrivate, makePrivate } from './private'
 import type { Session } from './session'
 
-/** `geo distance` and the other operations: asks, shows the signed answer, and lands it with --land. */
+/**
+ * Implements `geo distance` and the other operations: asks the question, prints the signed answer, and lands
+ * it with --land.
+ */
 
 export interface AskFlags {
   recipient?: string
@@ -21,7 +24,7 @@ interface QuestionFlags extends AskFlags {
 export async function ask(
   session: Session<QuestionFlags>,
   operation: OperationName,
-  /** what stands for its places, in order */
+  /** arguments of the places, in order */
   given: readonly string[],
   numbers: readonly number[],
 ): Promise<void> {
@@ -40,7 +43,7 @@ export async function ask(
     ...parameters.map(({ name }, i) => [name, numbers[i]]),
   ]) as Question
   const answer = await geo.ask(question, { chain: chain.id, recipient, schema, submission, signal })
-  // Before it lands: what is on a chain can never be given another salt.
+  // Salts are saved before the answer lands: an answer on a chain cannot get another salt.
   await keepPrivate(kept, session.note)
   const landed = wallet && (await landAnswer(session, answer, wallet))
   if (options.json) session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
@@ -60,14 +63,14 @@ export async function ask(
       session.print(line)
 }
 
-/** 881,329.94 m; 10,199.3273 m²; yes */
+/** Formats a result, such as "881,329.94 m", "10,199.3273 m²" or "yes". */
 function resultText({ result, units }: Pick<Answer, 'result'> & { units?: UnitName }): string {
   if (typeof result === 'boolean') return result ? 'yes' : 'no'
   const { perAnswerUnit, symbol } = UNITS[units!]
   return `${grouped(result, Math.log10(perAnswerUnit))} ${symbol.replace('2', '²')}`
 }
 
-/** What an answer is about, and who says it. */
+/** Describes an answer: its question, chain and signer. */
 function answerFields(
   answer: Answer,
   chain: Pick<Chain, 'slug' | 'id'>,
@@ -84,7 +87,7 @@ function answerFields(
   ]
 }
 
-/** A point as it was read: who gave the latitude first sees it here. */
+/** Shows a point as it was parsed, so that users notice when they gave the latitude first. */
 function positionText(input: Input | undefined): string {
   if (isPrivate(input)) return ' (private)'
   const { type, coordinates } = (typeof input === 'object' ? input : {}) as Record<string, unknown>
@@ -92,11 +95,11 @@ function positionText(input: Input | undefined): string {
   return ` (lng ${coordinates[0]}, lat ${coordinates[1]})`
 }
 
-/** How an answer can be landed, and until when. */
+/** Describes how an answer can be landed, and its deadline. */
 function waitingFields({
   delegatedAttestation: { submission, contract, nonce, deadline },
 }: Answer): [string, string][] {
-  // What an older version of the service answered.
+  // An older version of the service sends no `submission`.
   if (submission === undefined) return [['submission', 'not told: geo cannot land it']]
   const how =
     submission === 'proxy' ? `proxy ${contract}, in any order` : `direct, EAS ${contract}, at nonce ${nonce}`
@@ -107,8 +110,8 @@ function waitingFields({
 }
 
 /**
- * A page of the service with a map: of an attested place, or of the places around the geometries; none of
- * private ones, as addresses are kept in many places.
+ * Returns the URL of a map: of an attested place, or of the area around the geometries. Returns no URL if an
+ * input is private, since URLs are logged in many places.
  */
 function mapLink(url: string, inputs: readonly Input[]): string | undefined {
   const uid = inputs
@@ -126,7 +129,7 @@ function mapLink(url: string, inputs: readonly Input[]): string | undefined {
   return `${url}/api/v0/location-records?format=html&bbox=${[least(lngs), least(lats), most(lngs), most(lats)].join()}`
 }
 
-/** All positions in an input, wherever they stand in it. */
+/** Finds all positions in an input, at any depth. */
 function positionsOf(value: unknown): [number, number][] {
   if (Array.isArray(value))
     return typeof value[0] === 'number' ? [value as [number, number]] : value.flatMap(positionsOf)

@@ -6,7 +6,7 @@ import { isUid, readInput, readText } from './inputs'
 import { fields, jsonLine, time } from './output'
 import type { Session } from './session'
 
-/** `geo attest`: a place becomes an attestation, on its chain or in a file. `geo revoke` ends one. */
+/** Implements `geo attest`, which attests a place on its chain or in a file, and `geo revoke`. */
 
 export interface AttestFlags {
   memo?: string
@@ -45,7 +45,7 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
     },
   }
   if (options.offchain) {
-    // A schema that is not known by its name is read from the chain.
+    // A schema that the client does not know is read from the chain.
     const signer = schema?.startsWith('0x') ? await session.wallet(chain) : await session.account()
     const { uid, attestation } = await geo.attest(place, signer, { ...how, offchain: true })
     if (output === undefined) session.printJson(attestation)
@@ -79,7 +79,7 @@ async function geojsonOf(session: Session, given: string): Promise<unknown> {
   )
 }
 
-/** `geo revoke UID`, or the file of an offchain attestation. */
+/** Implements `geo revoke`, for a UID or the file of an offchain attestation. */
 export async function revoke(session: Session, target: string): Promise<void> {
   const { options, geo, signal, paint } = session
   const offchain = isUid(target, 'an offchain attestation') ? undefined : await offchainOf(session, target)
@@ -108,7 +108,10 @@ export async function revoke(session: Session, target: string): Promise<void> {
     session.print(line)
 }
 
-/** An offchain attestation in a file, as text, and its chain. Throws a UsageError for what is none. */
+/**
+ * Reads the file of an offchain attestation: its text and its chain. Throws a UsageError for any other
+ * content.
+ */
 async function offchainOf(
   { stdin, at }: Session,
   target: string,
@@ -119,7 +122,7 @@ async function offchainOf(
   try {
     value = JSON.parse(source)
   } catch {
-    // said below
+    // The check after this block throws the error.
   }
   const given = (value ?? {}) as { sig?: object }
   const { domain } = (given.sig ?? given) as { domain?: { chainId?: unknown } }

@@ -19,7 +19,10 @@ import { startProgress } from './progress'
 import { linesOf, type Asked, type Line } from './questions'
 import type { Session } from './session'
 
-/** `geo batch`: a file of questions, 20 at a time, their answers in the order of the lines. */
+/**
+ * Implements `geo batch`: asks the questions of a file, up to 20 in a request, and writes the answers in the
+ * order of the lines.
+ */
 
 export interface BatchFlags extends AskFlags {
   output?: string
@@ -27,7 +30,10 @@ export interface BatchFlags extends AskFlags {
 type Result = { answer: Answer; landed?: LandedJson } | { error: { name: string; message: string } }
 type AskedLine = Line & { asked: Asked }
 
-/** What the service answers at once, and how many such requests of a client. */
+/**
+ * Maximum number of questions in one request, and of simultaneous requests that the service accepts from a
+ * client.
+ */
 const BATCH = 20
 const AT_ONCE = 2
 
@@ -47,7 +53,7 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
 
   const results = new Map<string, Result>()
   let [written, refused] = [0, 0]
-  /** Writes what is answered up to the first line that is not. */
+  /** Writes the results up to the first line that has none. */
   const write = async () => {
     for (let line; (line = lines[written]) && results.has(line.key); written++) {
       const result = results.get(line.key)!
@@ -67,16 +73,16 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
   try {
     for (const { asked, key } of lines)
       if ('problem' in asked) results.set(key, { error: { name: 'UsageError', message: asked.problem } })
-    // The key and the nodes first: nothing is asked that could not land.
+    // Checks the key and the RPC endpoints first, so that no question is asked whose answer could not land.
     const chainIds = new Set(lines.flatMap(({ asked }) => ('chainId' in asked ? asked.chainId : [])))
     if (land) for (const chainId of chainIds) await walletOf(chainId)
     for (const signed of journal?.signed.splice(0) ?? []) await finish(run, signed, true)
 
-    // Only now: until here the answers of an earlier run stay as they are.
+    // Opened only now, so that a failure before this point leaves the output of an earlier run intact.
     if (output !== undefined) sink = await open(at(output), 'w')
     const unanswered = lines.filter((line): line is AskedLine => !results.has(line.key))
     await write()
-    // With --land one after the other: direct answers of one moment have the same nonces.
+    // With --land, requests run one after the other: concurrent direct answers would have the same nonces.
     const workers = Array.from({ length: land ? 1 : AT_ONCE }, async () => {
       for (let chunk; (chunk = unanswered.splice(0, BATCH)).length;) {
         for (const chainId of new Set(chunk.map(({ asked }) => asked.chainId)))
@@ -110,11 +116,13 @@ interface Run {
   session: Session<BatchFlags>
   journal?: Journal
   results: Map<string, Result>
-  /** with --land */
+  /** set with --land */
   walletOf?: (chainId: number) => Promise<Signer>
 }
 
-/** Asks lines of one chain, and splits them where some are refused. */
+/**
+ * Asks the questions of lines on one chain, and splits the lines if the service or a contract rejects some.
+ */
 async function answer(run: Run, lines: readonly AskedLine[]): Promise<void> {
   const { session, journal, results } = run
   const { submission } = session.options
@@ -130,7 +138,7 @@ async function answer(run: Run, lines: readonly AskedLine[]): Promise<void> {
     given = await session.geo.batch(questions, { chain: chainId, submission, signal: session.signal })
   } catch (error) {
     if (!ofTheQuestion(error)) throw error
-    // The service names the operation that it refuses first.
+    // The service names the first operation that it rejects.
     const place = /^operations\[(\d+)\]\.?:? ?/.exec(error.detail)
     const wrong = lines.length === 1 ? lines[0] : place && lines[Number(place[1])]
     if (!wrong) return halves()
@@ -144,22 +152,23 @@ async function answer(run: Run, lines: readonly AskedLine[]): Promise<void> {
   const keys = lines.map(({ key }) => key)
   const signed = (await journal?.sign(keys, given)) ?? { id: 0, keys, answer: given }
   const refused = await finish(run, signed, false)
-  // The contract's refusal of one answer is that of its transaction.
+  // A contract that rejects one answer reverts the whole transaction.
   if (refused && lines.length > 1) return halves()
   if (refused) refuse(lines[0]!, refused)
 }
 
-/** Whether an error is about what was asked, so that other questions may be answered. */
+/** Returns true if an error is about the question, so that other questions may succeed. */
 function ofTheQuestion(error: unknown): error is ApiError {
   if (!(error instanceof ApiError) || error instanceof RateLimitedError) return false
-  // Of a 500 with Retry-After the database or a node is the reason; without it, what was to be measured.
+  // A 500 with Retry-After is caused by the database or an RPC endpoint; a 500 without it, by the geometry to
+  // be measured.
   return error.status < 500 || (error instanceof ComputationError && error.retryAfter === undefined)
 }
 
 /**
- * Lands what was signed, if it shall land, and gives the lines their results; also what an earlier run signed
- * (`recalled`), which may have landed although that run did not see it. Returns why it never will land, and
- * forgets it then.
+ * Lands signed answers, if the run has a wallet, and sets the results of their lines. Answers that an earlier
+ * run signed (`recalled`) may have landed without that run noticing. If the answers will never land, removes
+ * them from the journal and returns the reason.
  */
 async function finish(
   { session, journal, results, walletOf }: Run,
@@ -188,9 +197,9 @@ async function finish(
   return undefined
 }
 
-/** Whether answers that may have been sent (`underWay`), or were not, certainly never land. */
+/** Returns true if answers will certainly never land; `underWay` is true if they may have been sent. */
 function neverLands(error: unknown, underWay: boolean): error is Error {
-  // The service does not sign them anew, which it was asked to after the contract had refused them.
+  // After the contract had rejected them, the service was asked to re-sign them, and refused.
   if (error instanceof ApiError) return error.status < 500 && !(error instanceof RateLimitedError)
   if (!(error instanceof LandingError) || error.transactionHash || error.contractError === 'UsedSignature')
     return false

@@ -7,8 +7,8 @@ import { fields, time } from './output'
 import type { Session } from './session'
 
 /**
- * `geo verify` and `geo recompute`, of an attestation on its chain or an answer that has not landed yet. The
- * exit code tells what comes out.
+ * Implements `geo verify` and `geo recompute`, for an attestation on its chain or an answer that has not
+ * landed yet. The exit code states the result.
  */
 
 export interface CheckFlags {
@@ -32,7 +32,7 @@ export async function verify(session: Session<CheckFlags>, target: string): Prom
   return verifyAnswer(session, target)
 }
 
-/** Reads the attestation from a node of its chain. */
+/** Reads an attestation through an RPC endpoint of its chain, and checks it. */
 async function verifyAttestation(session: Session<CheckFlags>, uid: string): Promise<number> {
   const { options, geo, paint, signal } = session
   const { maxAge } = options
@@ -62,7 +62,7 @@ async function verifyAttestation(session: Session<CheckFlags>, uid: string): Pro
   return valid ? EXIT.done : EXIT.no
 }
 
-/** Asks the service, which knows its own signatures. */
+/** Verifies an answer with the service, which recognises its own signatures. */
 async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise<number> {
   const { options, geo, paint, signal } = session
   const answer = await readAnswer(session, file)
@@ -101,7 +101,7 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
   return all.every(({ valid }) => valid) ? EXIT.done : EXIT.no
 }
 
-/** Computes an answer again with the service's own kernel, here. */
+/** Recomputes an answer locally with the service's own kernel. */
 export async function recompute(
   session: Session,
   target: string,
@@ -115,7 +115,7 @@ export async function recompute(
     throw new UsageError('One answer is recomputed at a time: give one of the results of the batch.')
   const chain =
     typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId, { signal })
-  // Attestations are read from the chain: those that are named, and those that are left out.
+  // Attestations are read from the chain, both named and omitted ones.
   const fromChain =
     typeof answer === 'string' ||
     inputs.length < answer.inputRefs.length ||
@@ -140,7 +140,10 @@ export async function recompute(
   return equal ? EXIT.done : EXIT.no
 }
 
-/** The node that is asked for attestations. Where there is none, the places that were left out come first. */
+/**
+ * Returns the RPC endpoint that attestations are read from. If there is none and places were omitted, the
+ * error asks for the places first.
+ */
 async function nodeFor(session: Session, chain: Chain, answer: string | Answer, given: number) {
   try {
     return await session.node(chain)

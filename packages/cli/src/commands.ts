@@ -3,9 +3,11 @@ import { OPERATION_ROWS, TEXTS } from '../../../src/operations/table'
 import * as read from './readers'
 import type { Session } from './session'
 
-/** The commands, a row for each: its arguments and options. A command loads its code when it runs. */
+/** Table of the commands with their arguments and options. The code of a command is loaded when it runs. */
 
-/** What a command does, with options and arguments of its own; the number is its exit code, 0 without one. */
+/**
+ * Code of a command, called with its own options and arguments. Resolves to the exit code; undefined means 0.
+ */
 export type Work = (session: Session<never>, ...args: never[]) => Promise<number | void>
 interface CommandRow {
   name: string
@@ -21,7 +23,9 @@ const ANSWER = 'a file that geo distance --json (or another) wrote, or -'
 
 const uncapitalized = (text: string) => `${text[0]!.toLowerCase()}${text.slice(1)}`
 
-/** A command for each operation. A place is read by its command, which has standard input. */
+/**
+ * A command for each operation. The command itself reads its places, since it has access to standard input.
+ */
 const operationRows = (): CommandRow[] =>
   OPERATION_ROWS.map(([name, { inputs, parameters = [] }]) => ({
     name,
@@ -44,7 +48,7 @@ const operationRows = (): CommandRow[] =>
     options: [privateOption(), ...questionOptions(), landOption(), ...keyOptions()],
   }))
 
-/** Commands about records and answers that are stored. */
+/** Commands about stored records and answers. */
 const recordRows = (): CommandRow[] => [
   {
     name: 'records',
@@ -109,7 +113,7 @@ const writingRows = (): CommandRow[] => [
   },
 ]
 
-/** Commands that check answers, and those about the service and the program. */
+/** Commands that check answers, and commands about the service and the program. */
 const otherRows = (): CommandRow[] => [
   {
     name: 'verify',
@@ -166,7 +170,7 @@ const otherRows = (): CommandRow[] => [
   },
 ]
 
-/** All commands but those that need the others: completion and help. */
+/** All commands except completion and help, which need the others. */
 export const commandRows = (): CommandRow[] => [
   ...operationRows(),
   ...recordRows(),
@@ -226,7 +230,7 @@ function attestOptions(): Option[] {
     new Option('-o, --output <file>', 'of --offchain: write it to this file'),
   ]
 }
-/** The filters that a stream has, too. */
+/** Filters that the stream of changes also accepts. */
 const STREAMED = new Set(['--prover', '--subject', '--schema', '--location-type', '--bbox'])
 function filterOptions(): Option[] {
   return [

@@ -1,9 +1,9 @@
 import type { Command, Option } from 'commander'
 
 /**
- * Completion of commands, options and their values, for bash, zsh and fish. The scripts are made of the
- * commands as they are, and run nothing when a key is pressed. Where a word may be a file, the shell's own
- * completion of files applies.
+ * Completion of commands, options and their values for bash, zsh and fish. The scripts are generated from the
+ * command table, and run no program when a key is pressed. For a word that may be a file, the shell completes
+ * files.
  */
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -13,7 +13,7 @@ interface Described {
   name: string
   description: string
   options: readonly Option[]
-  /** values of the first argument, where they are known */
+  /** known values of the first argument */
   values: readonly string[]
 }
 

@@ -3,29 +3,29 @@ import type { Readable, Writable } from 'node:stream'
 import type { ReadStream, WriteStream } from 'node:tty'
 
 /**
- * Surroundings of one run: its streams, environment and folder. A process has one of each, but may have many
- * runs at the same time. So commands read them here, never from the process.
+ * Environment of one run: its streams, variables and working directory. A process has only one of each but
+ * may execute several runs simultaneously, so commands read them here and never from the process.
  */
 export interface Context {
   readonly stdin: Input
   readonly stdout: Output
   readonly stderr: Output
   readonly env: NodeJS.ProcessEnv
-  /** absolute path of the folder that relative file names start from */
+  /** absolute path against which relative file names are resolved */
   readonly cwd: string
   /** aborts on Ctrl-C */
   readonly signal: AbortSignal
 }
-/** Standard input; a terminal sets isTTY. */
+/** Standard input. A terminal sets isTTY. */
 export type Input = Readable & Partial<Pick<ReadStream, 'isTTY'>>
-/** Standard output or standard error; a terminal sets isTTY. */
+/** Standard output or standard error. A terminal sets isTTY. */
 export type Output = Writable & Partial<Pick<WriteStream, 'isTTY' | 'columns' | 'getColorDepth'>>
 
-/** Files as they are named on a command line. */
+/** Resolves file names of the command line. */
 export interface Files {
-  /** The path of a file. */
+  /** Returns the path of a file. */
   readonly at: (name: string) => string
-  /** The name under which a path was asked for, for messages; the path itself if it was not. */
+  /** Returns the name by which the user gave a path, for messages; the path itself if there is none. */
   readonly nameOf: (path: string) => string
 }
 
@@ -33,7 +33,8 @@ export function filesIn(cwd: string): Files {
   const names = new Map<string, string>()
   return {
     at: (name) => {
-      // The system resolves links before '..', so the name stays as it is. An empty one names no file.
+      // The name is not normalised, since the operating system resolves links before '..'. An empty name
+      // stays empty, so that opening it fails.
       const found = name === '' || path.isAbsolute(name) ? name : `${cwd}${path.sep}${name}`
       names.set(found, name)
       return found

@@ -1,15 +1,15 @@
 import { OPERATION_ROWS, TEXTS } from '../../../src/operations/table'
 
 /**
- * The examples of --help, by command. test/cli.service.test.ts runs each of them against the service, so that
- * none can go out of date.
+ * Examples in the help, by command. test/help.service.test.ts runs each of them against the service, so that
+ * they cannot become outdated.
  */
 export interface Example {
   text: string
   command: string
 }
 
-/** An example of an operation, for those that have no others. */
+/** Builds an example of an operation, for operations that have no entry in EXAMPLES. */
 function exampleOf([name, { inputs, parameters = [] }]: (typeof OPERATION_ROWS)[number]) {
   const places = inputs.map(({ accepts, usual }) => {
     const [type] = accepts ?? usual ?? []

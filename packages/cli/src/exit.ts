@@ -1,6 +1,6 @@
 import { TimeoutError } from './waiting'
 
-/** How `geo` ends: its exit codes, the errors of its own, and the code of any error. */
+/** Exit codes of `geo`, its own error classes, and the exit code of any error. */
 
 export const EXIT = {
   done: 0,
@@ -15,7 +15,7 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** What each code means; in --help and docs/guide/cli.md. */
+/** Meanings of the exit codes, for --help and docs/guide/cli.md. */
 export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], string>> = {
   0: 'done; of a check: it holds',
   1: 'the result is no: verify finds it invalid, recompute differs, a batch has lines without an answer',
@@ -29,26 +29,27 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
   130: 'ended by Ctrl-C',
 }
 
-/** Wrong usage or input: the message says what would be right. */
+/** Invalid usage or input. The message states what is expected. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
-/** The key cannot be used. The message never holds any of it. */
+/** The key cannot be used. The message never contains any part of the key. */
 export class KeyError extends Error {
   override name = 'KeyError'
 }
 
-/** The code of an error. */
+/** Returns the exit code of an error. */
 export async function exitCodeOf(error: unknown): Promise<number> {
   if (error instanceof UsageError) return EXIT.usage
   if (error instanceof TimeoutError) return EXIT.unreachable
   if (error instanceof KeyError) return EXIT.key
-  // Errors of files: what was named cannot be read or written.
+  // A file error: the named file cannot be read or written.
   if (typeof (error as { syscall?: unknown }).syscall === 'string') return EXIT.usage
   const kinds = await import('@geospatial-attestation/client')
-  // It says that a place could not be checked; its cause, why.
+  // The cause of an UncheckedError determines the exit code.
   if (error instanceof kinds.UncheckedError && error.cause) return exitCodeOf(error.cause)
-  // A proxy before the service, or the service: its database or a node is away, which Retry-After tells.
+  // The error comes from a reverse proxy in front of the service, or from the service itself, which sends
+  // Retry-After if its database or an RPC endpoint is unavailable.
   if (error instanceof kinds.ApiError && error.status >= 500)
     return error.retryAfter !== undefined || error.status > 501 ? EXIT.unreachable : EXIT.refused
   const codes = [
@@ -61,7 +62,7 @@ export async function exitCodeOf(error: unknown): Promise<number> {
     [kinds.AlteredAnswerError, EXIT.landing],
     [kinds.LandingError, EXIT.landing],
     [kinds.PartlyAttestedError, EXIT.landing],
-    // The rest of the client's: an argument that is none.
+    // Any other error of the client is about an invalid argument.
     [kinds.GeoError, EXIT.usage],
   ] as const
   return codes.find(([kind]) => error instanceof kind)?.[1] ?? EXIT.fault

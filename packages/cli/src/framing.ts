@@ -8,7 +8,7 @@ import {
 import { UsageError } from './exit'
 import { jsonLine } from './output'
 
-/** Records as the bytes of a file: what the service streams, counted, and cut after `limit` records. */
+/** Formats records as the bytes of a file: the service's stream, counted, and cut after `limit` records. */
 
 interface FileOptions {
   format: 'json' | ExportFormat
@@ -16,7 +16,10 @@ interface FileOptions {
   signal: AbortSignal
 }
 
-/** The service sends pages, which may end early, up to this limit; above it, all that were asked for. */
+/**
+ * Up to this limit the service responds with a page, which may end early; above it, with all records that
+ * were asked for.
+ */
 const LARGEST_PAGE = 1000
 const NEWLINE = 0x0a
 const QUOTE = 0x22
@@ -26,12 +29,12 @@ const encode = (text: string) => new TextEncoder().encode(text)
 
 type TextFormat = Exclude<ExportFormat, 'geoparquet' | 'flatgeobuf'>
 
-/** Whether it is a file for programs, whose records cannot be counted as they go by. */
+/** Returns true for binary formats, whose records cannot be counted while they are streamed. */
 export function isBinary(format: FileOptions['format']): format is 'geoparquet' | 'flatgeobuf' {
   return format === 'geoparquet' || format === 'flatgeobuf'
 }
 
-/** @param onMore is told how many records, and bytes, went by */
+/** @param onMore called with the number of records and bytes of each chunk */
 export async function* fileOf(
   geo: Geo,
   filters: RecordFilters,
@@ -62,7 +65,7 @@ export async function* fileOf(
     }
     return
   }
-  // The nearest come in pages only.
+  // The service exports records sorted by distance only as a page.
   const isNearest = filters.sort === 'distance'
   if (isNearest && (limit === undefined || limit > LARGEST_PAGE))
     throw new UsageError(
@@ -75,7 +78,7 @@ export async function* fileOf(
   )
   const ends = recordEnds(format)
   let records = 0
-  // The last byte waits: in GeoJSON it may be the comma after the last feature.
+  // The last byte is held back: in GeoJSON it may be the comma after the last feature.
   let held: Uint8Array = new Uint8Array()
   for await (const chunk of body) {
     const found = ends(chunk)
@@ -94,7 +97,10 @@ export async function* fileOf(
   yield held
 }
 
-/** Throws where a page ended early, as those of large records do, and left some of the nearest out. */
+/**
+ * Throws a UsageError if the page ended early and omitted some of the nearest records, as pages of large
+ * records do.
+ */
 async function refuseShort(
   geo: Geo,
   filters: RecordFilters,
@@ -110,7 +116,7 @@ async function refuseShort(
     )
 }
 
-/** The chunks of an answer. Throws a ConnectionError when it breaks off. */
+/** Yields the chunks of a response. Throws a ConnectionError if the response is cut off. */
 async function* whole(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of body) yield chunk
@@ -120,7 +126,10 @@ async function* whole(body: ReadableStream<Uint8Array>, signal: AbortSignal): As
   }
 }
 
-/** Finds where records end in chunk after chunk: the indexes after their line breaks. */
+/**
+ * Creates a function that finds the ends of records in consecutive chunks: the indexes after their line
+ * breaks.
+ */
 function recordEnds(format: TextFormat): (chunk: Uint8Array) => number[] {
   let [quoted, header, start] = [false, format !== 'ndjson', 0]
   return (chunk) => {
@@ -129,7 +138,7 @@ function recordEnds(format: TextFormat): (chunk: Uint8Array) => number[] {
       start ||= byte
       if (format === 'csv' && byte === QUOTE) quoted = !quoted
       if (byte !== NEWLINE || quoted) continue
-      // The last lines of a GeoJSON file are no records.
+      // The last lines of a GeoJSON file are not records.
       const counts = !header && (format !== 'geojson' || start === BRACE)
       if (counts) ends.push(i + 1)
       ;[header, start] = [false, 0]
@@ -138,7 +147,7 @@ function recordEnds(format: TextFormat): (chunk: Uint8Array) => number[] {
   }
 }
 
-/** A file that ends after this record. */
+/** Completes a file that ends after this record. */
 function ended(bytes: Buffer, format: TextFormat): Buffer {
   if (format !== 'geojson') return bytes
   const feature = bytes.subarray(0, bytes.at(-2) === COMMA ? -2 : -1)

@@ -7,14 +7,14 @@ import { UsageError } from './exit'
 import { fileNamed } from './key'
 import { UID } from './readers'
 
-/** What stands for a geometry: `lng,lat`, a UID, a file, or `-` for standard input. */
+/** Reads the argument of a geometry: `lng,lat`, a UID, a file, or `-` for standard input. */
 
-/** Numbers with commas: meant as a position, right or wrong. */
+/** Numbers with commas, which are meant as a position even if they are not a valid one. */
 const NUMBERS = /^[-+\d.e,\s]+$/i
 const FORMS =
   'Expected a position as lng,lat, a UID (0x and 64 hex digits), the path of a file with GeoJSON, a private place or an offchain attestation, or - for standard input'
 
-/** Reads standard input. Throws a UsageError the second time. */
+/** Creates a function that reads standard input. Its second call throws a UsageError. */
 export function standardInput(stream: NodeJS.ReadableStream): () => Promise<string> {
   let read = false
   return async () => {
@@ -24,10 +24,10 @@ export function standardInput(stream: NodeJS.ReadableStream): () => Promise<stri
   }
 }
 
-/** Standard input and files, as a session has them. */
+/** The sources of a session: standard input and files. */
 type Sources = Pick<Files, 'at'> & { readonly stdin: () => Promise<string> }
 
-/** The input that an argument stands for. Throws a UsageError. */
+/** Reads the input that an argument names. Throws a UsageError if it cannot be read as an input. */
 export async function readInput(argument: string, { stdin, at }: Sources): Promise<Input> {
   const given = argument.trim()
   if (given === '-') {
@@ -40,8 +40,8 @@ export async function readInput(argument: string, { stdin, at }: Sources): Promi
 }
 
 /**
- * The text of a file, without a byte order mark. Throws a UsageError; `otherwise` says what else would be
- * right.
+ * Reads a text file, without its byte order mark. Throws a UsageError, which ends with `otherwise` if the
+ * file does not exist.
  */
 export async function readText(
   file: string,
@@ -58,8 +58,9 @@ export async function readText(
 }
 
 /**
- * Whether an argument is a UID, not the name of a file. Throws a UsageError for one that begins like a UID.
- * @param file what the file may be
+ * Returns true if an argument is a UID, and false if it is a file name. Throws a UsageError for an argument
+ * that only starts like a UID.
+ * @param file kind of file that the argument may name
  */
 export function isUid(argument: string, file: string): boolean {
   if (UID.test(argument)) return true
@@ -71,7 +72,10 @@ function noUid(text: string, otherwise = ''): UsageError {
   return new UsageError(`'${text.slice(0, 80)}' is no UID: expected 0x and 64 hex digits${otherwise}.`)
 }
 
-/** A position or a UID as it is written; undefined for anything else. Throws a UsageError for a wrong one. */
+/**
+ * Parses a position or a UID; undefined for any other text. Throws a UsageError for an invalid position or
+ * UID.
+ */
 export function written(text: string): string | { type: 'Point'; coordinates: number[] } | undefined {
   if (/^0x/i.test(text)) {
     if (UID.test(text)) return text
@@ -91,20 +95,22 @@ export function written(text: string): string | { type: 'Point'; coordinates: nu
   return { type: 'Point', coordinates }
 }
 
-/** GeoJSON, an offchain attestation, or what else the service takes as an input. Throws a UsageError. */
+/**
+ * Parses GeoJSON, an offchain attestation, or another input that the service accepts. Throws a UsageError.
+ */
 async function inputOfJson(content: string, from: string): Promise<Input> {
   let value: unknown
   try {
     value = JSON.parse(content)
   } catch {
-    // said below
+    // The statement at the end of the function throws the error.
   }
   if (typeof value === 'object' && value !== null) {
     if ('sig' in value || ('message' in value && 'domain' in value))
       return offchainInput(value as OffchainSource)
     const isPlace = ['type', 'uid', 'attestation', 'salt'].some((name) => name in value)
     if (isPlace) return value as Input
-    // As EAS's explorer and its GraphQL write an attestation on chain.
+    // An onchain attestation in the form of EAS's explorer and its GraphQL API.
     if ('id' in value && typeof value.id === 'string' && UID.test(value.id))
       throw new UsageError(
         `${from} is an attestation of a chain, as an explorer shows it: give its UID, ${value.id}.`,

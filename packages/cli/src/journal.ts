@@ -6,8 +6,9 @@ import { UsageError } from './exit'
 import type { landedJson } from './land'
 
 /**
- * What a batch remembers over a crash: NDJSON, each entry on the disk before the next step. Signed answers
- * are in it before they are sent, so that a run that goes on knows what may have landed.
+ * The journal of a batch, which survives a crash: NDJSON, with each entry flushed to disk before the next
+ * step. Signed answers are written before they are sent, so that a run that resumes knows which answers may
+ * have landed.
  */
 
 export type LandedJson = ReturnType<typeof landedJson>
@@ -16,7 +17,7 @@ export interface Signed {
   id: number
   keys: string[]
   answer: BatchAnswer
-  /** in the order of the keys, once they have landed */
+  /** in the order of the keys; set once the answers have landed */
   landed?: LandedJson[]
 }
 type Entry =
@@ -26,17 +27,20 @@ type Entry =
   | { dropped: number }
 
 export interface Journal {
-  /** What earlier runs signed, and did not drop, in order. */
+  /** Answers that earlier runs signed and did not drop, in order. */
   readonly signed: Signed[]
-  /** Adds answers, or replaces those of this id that were signed anew; resolves when they are on the disk. */
+  /** Adds answers, or replaces the answers of this id after re-signing. Resolves once they are on disk. */
   sign(keys: string[], answer: BatchAnswer, id?: number): Promise<Signed>
   land(id: number, landed: LandedJson[]): Promise<void>
-  /** Forgets answers that have not landed, and never will. */
+  /** Forgets answers that have not landed and never will. */
   drop(id: number): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens the journal of an output file; a second process is refused. Throws a UsageError. */
+/**
+ * Opens the journal of an output file. Throws a UsageError if another process uses it, or if it is not a
+ * journal.
+ */
 export async function openJournal(output: string, at: Files['at']): Promise<Journal> {
   const file = `${output}.journal`
   const lock = `${file}.lock`
@@ -48,7 +52,7 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
         `'${output}' exists, and '${file}' does not, so it is not known what was asked: name another file with -o, or remove it.`,
       )
     const handle = await open(at(file), 'a')
-    // What follows the last line break was cut off by the end of a process.
+    // A process that was killed may have left an incomplete last line, which is removed.
     await handle.truncate(whole)
     const write = async (entry: Entry) => {
       await handle.appendFile(`${JSON.stringify(entry)}\n`)
@@ -59,7 +63,7 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
     return {
       signed,
       sign: async (keys, { multiAttestByDelegation: _, ...rest }, id = next++) => {
-        // The call of a batch is made of its results.
+        // The call is not stored, since it can be rebuilt from the results.
         const answer = rest as BatchAnswer
         await write({ id, keys, answer })
         return { id, keys, answer }
@@ -77,7 +81,7 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
   }
 }
 
-/** What a journal says: what was signed, the last id, and how many bytes its whole lines have. */
+/** Reads a journal: the signed answers, the last id, and the number of bytes of its complete lines. */
 async function read(
   file: string,
   at: Files['at'],
@@ -107,7 +111,7 @@ function entryOf(text: string, file: string, line: number): Entry {
     const entry = JSON.parse(text) as Entry
     if (line > 1 || ('journal' in entry && entry.journal === 'geo batch' && entry.version === 1)) return entry
   } catch {
-    // said below
+    // The statement after this block throws the error.
   }
   throw new UsageError(
     `'${file}' is no journal of this version of geo batch (line ${line}): name another file with -o. It may say what has landed, so look at it before you remove it.`,
@@ -120,7 +124,9 @@ async function exists(file: string): Promise<boolean> {
   return handle !== undefined
 }
 
-/** A lock that names its process: one that a killed process left behind is taken over. */
+/**
+ * Takes a lock file that contains the process id. The lock of a process that no longer runs is taken over.
+ */
 async function takeLock(lock: string, file: string, at: Files['at']): Promise<void> {
   for (let tries = 0; ; tries++)
     try {

@@ -6,32 +6,32 @@ import type { Context, Files } from './context'
 import { KeyError } from './exit'
 
 /**
- * The key that signs: in a file that only its owner can read, never on the command line. No message here
- * holds anything that was read, or a value that may be a key.
+ * Reads the key that signs. It is in a file that only its owner can read, and never on the command line. No
+ * message of this module contains file content, or a value that may be a key.
  */
 
 export interface KeyOptions {
   keyFile?: string
-  /** of a keystore: the file that holds its passphrase */
+  /** file with the passphrase of a keystore */
   passphraseFile?: string
 }
 export interface KeySurroundings
   extends Pick<Context, 'env' | 'stdin' | 'stderr' | 'signal'>, Pick<Files, 'at'> {
-  /** called for Ctrl-C while the terminal asks */
+  /** called for Ctrl-C during a prompt on the terminal */
   interrupt: () => void
 }
 
 const HEX_KEY = /^(0x)?[0-9a-fA-F]{64}$/
 const WORDS = /^\s*([a-z]+\s+){11,}[a-z]+\s*$/i
 
-/** A file's name for a message; where it may hold a key or a mnemonic, without it. */
+/** Returns a file name for a message. A name that may contain a key or a mnemonic is not shown. */
 export function fileNamed(file: string): string {
   return /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i.test(file) || WORDS.test(file)
     ? 'of this name'
     : `'${file}'`
 }
 
-/** The account of the key file. Throws a KeyError that says what to do. */
+/** Reads the account of the key file. Throws a KeyError that states the remedy. */
 export async function readAccount(
   { keyFile, passphraseFile }: KeyOptions,
   surroundings: KeySurroundings,
@@ -52,7 +52,7 @@ export async function readAccount(
   }
 }
 
-/** The content of a file that only its owner can read. */
+/** Reads a file that only its owner can read. Throws a KeyError if others can. */
 async function readSecret(file: string, option: string, { at }: KeySurroundings): Promise<string> {
   if (HEX_KEY.test(file.trim()) || WORDS.test(file))
     throw new KeyError(
@@ -93,7 +93,7 @@ function quoted(file: string): string {
 
 type Keystore = Parameters<typeof import('ox/Keystore').decrypt>[0]
 
-/** The keystore in a text; geth writes `crypto`, ethers `Crypto`. */
+/** Parses a keystore. geth writes `crypto`, ethers `Crypto`. */
 function keystoreOf(content: string, file: string): Keystore {
   try {
     const {
@@ -103,7 +103,7 @@ function keystoreOf(content: string, file: string): Keystore {
     } = JSON.parse(content) as Keystore & { Crypto?: Keystore['crypto'] }
     if (rest.version === 3 && crypto?.cipher === 'aes-128-ctr') return { ...rest, crypto }
   } catch {
-    // said below, without what was read
+    // The statement after this block throws an error without the file's content.
   }
   throw new KeyError(
     `'${file}' holds no key: expected 0x and 64 hex digits, or a keystore (JSON, version 3, aes-128-ctr).`,
@@ -127,7 +127,7 @@ async function decrypted(
   }
 }
 
-/** Asks on the terminal, without showing what is typed. */
+/** Asks for a passphrase on the terminal, without echo. */
 async function asked(
   question: string,
   { stdin: input, stderr, signal, interrupt }: KeySurroundings,
@@ -138,7 +138,7 @@ async function asked(
     )
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input, output: unseen, terminal: true })
-  // The terminal is in raw mode: Ctrl-C is a key there, not a signal.
+  // In raw mode the terminal sends Ctrl-C as a key, not as a signal.
   terminal.on('SIGINT', interrupt)
   stderr.write(question)
   try {

@@ -5,9 +5,9 @@ import { readText } from './inputs'
 import { fields, time } from './output'
 import type { Session } from './session'
 
-/** Landing answers: with --land, and of a file with `geo land`. */
+/** Lands answers: with --land, or from a file with `geo land`. */
 
-/** `geo land answer.json` */
+/** Implements `geo land answer.json`. */
 export async function landFile(session: Session, file: string): Promise<void> {
   const answer = await readAnswer(session, file)
   const chain = await session.geo.chain(answer.chainId, { signal: session.signal })
@@ -26,7 +26,7 @@ export async function landFile(session: Session, file: string): Promise<void> {
     }
 }
 
-/** Lands an answer, and tells each step on stderr. */
+/** Lands an answer, and reports each step on stderr. */
 export async function landAnswer<A extends Answer | BatchAnswer>(
   { geo, signal, note, sent }: Session,
   answer: A,
@@ -42,7 +42,7 @@ export async function landAnswer<A extends Answer | BatchAnswer>(
   return landed as A extends Answer ? Landed : Landed[]
 }
 
-/** The parts of a landing that scripts need. */
+/** Returns the fields of a landed answer that scripts need. */
 export function landedJson({ uid, chainId, transactionHash, blockNumber, already }: Landed) {
   return { uid, chainId, transactionHash, blockNumber, already }
 }
@@ -65,8 +65,8 @@ export function landedFields({
 }
 
 /**
- * An answer, or a batch, as a command printed it with --json, or a line of `geo batch`. Throws a UsageError
- * for what is none.
+ * Reads an answer or a batch, as a command printed it with --json, or a line of `geo batch`. Throws a
+ * UsageError for any other content.
  */
 export async function readAnswer({ stdin, at }: Session, file: string): Promise<Answer | BatchAnswer> {
   const content = file === '-' ? await stdin() : await readText(file, at)
@@ -91,7 +91,7 @@ export async function readAnswer({ stdin, at }: Session, file: string): Promise<
   return answer as unknown as Answer | BatchAnswer
 }
 
-/** undefined for a text that is no JSON */
+/** Parses JSON; undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

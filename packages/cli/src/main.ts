@@ -1,15 +1,18 @@
 import { EXIT } from './exit'
 import { run } from './run'
 
-/** The program `geo`: one run with the streams, environment and signals of the process, and its exit code. */
+/**
+ * The program `geo`: executes one run with the streams, environment and signals of the process, and sets its
+ * exit code.
+ */
 
 const stop = new AbortController()
-// The first Ctrl-C ends the command, a second one the process.
+// The first Ctrl-C ends the command, the second one the process.
 process.once('SIGINT', () => {
   stop.abort(new Error('Ended by Ctrl-C.'))
   process.once('SIGINT', () => process.exit(EXIT.interrupted))
 })
-// Whoever reads the output has seen enough, as head does.
+// The reader of the output has closed the pipe, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.done)
   throw error
@@ -22,5 +25,5 @@ process.exitCode = await run(
   { stdin, stdout, stderr, env, cwd: process.cwd(), signal: stop.signal },
   () => (abandoned = true),
 )
-// Requests that nobody waits for may take long to end.
+// Abandoned requests would keep the process alive.
 if (abandoned) process.exit()

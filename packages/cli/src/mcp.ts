@@ -2,11 +2,11 @@ import { messageOf } from '@geospatial-attestation/client'
 import { EXIT } from './exit'
 import type { Session } from './session'
 
-/** `geo mcp`: the service as tools for an agent, over stdin and stdout. */
+/** Implements `geo mcp`: offers the service as tools for an agent, over stdin and stdout. */
 export async function mcp(session: Session): Promise<number> {
   const { options, geo, signal, note } = session
   const { stdin, stdout } = session.context
-  // A key that cannot be used is said at once, not when an answer shall land.
+  // An unusable key is reported at the start, not when the first answer lands.
   if (options.keyFile) await session.account()
   const { serveStdio } = await import('@geospatial-attestation/mcp')
   signal.throwIfAborted()

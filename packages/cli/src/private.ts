@@ -7,20 +7,20 @@ import { UsageError } from './exit'
 import { fileNamed } from './key'
 import { jsonLine } from './output'
 
-/** `--private`: places of a question whose references tell nothing of them. */
+/** Implements `--private`: places of a question whose references reveal nothing about them. */
 
-/** A file that a private place is to be kept in. */
+/** A private place and the file in which it is stored. */
 interface Kept {
-  /** as it was named */
+  /** as the user named it */
   file: string
   path: string
   place: PrivatePlace
 }
 
 /**
- * Gives places of a question (`inputs`, changed here) a fresh salt: for each of `given`, a file or
- * `name=file`, that place, or the only one that is GeoJSON or a position. Throws a UsageError; a file that
- * exists is never written over, as it may be the only copy of a salt.
+ * Adds fresh salts to places of a question, and changes `inputs`. Each value of `given` is `name=file`, or a
+ * file for the only place that is GeoJSON or a position. Throws a UsageError. It never overwrites an existing
+ * file, which may be the only copy of a salt.
  */
 export function makePrivate(
   inputs: Input[],
@@ -57,7 +57,7 @@ export function makePrivate(
   return kept
 }
 
-/** Keeps private places, each in its file, which only its owner reads. Throws a UsageError. */
+/** Stores private places, each in a file that only its owner can read. Throws a UsageError. */
 export async function keepPrivate(kept: readonly Kept[], note: (line: string) => void): Promise<void> {
   for (const { file, path: found, place } of kept) {
     await writeFile(found, `${jsonLine(place)}\n`, { flag: 'wx', mode: 0o600 }).catch(

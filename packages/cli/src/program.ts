@@ -8,15 +8,18 @@ import { EXIT_TEXTS } from './exit'
 import * as read from './readers'
 import type { Options } from './session'
 
-/** Runs a command's work with the options that were given. */
+/** Runs the code of a command with the given options. */
 export type Runner = (work: Work, options: Options, args: readonly unknown[]) => Promise<void>
 
-/** Above what the client's own tries of one request take, and a block of the slowest chain. */
+/**
+ * Default timeout in seconds. It is longer than the client's retries of one request, and than a block of the
+ * slowest chain.
+ */
 const TIMEOUT_SECONDS = 300
-/** Commands that take as long as there is something to do. */
+/** Commands without a default timeout, which run as long as there is work to do. */
 const LONG: ReadonlySet<string> = new Set(['answers', 'batch', 'mcp', 'records', 'watch'])
 
-/** Reads the variables of a run, where commander's own Command reads those of the process. */
+/** Reads the environment variables of a run; commander's own Command reads those of the process. */
 class ContextCommand extends Command {
   constructor(
     name: string,
@@ -27,7 +30,10 @@ class ContextCommand extends Command {
   override createCommand(name: string): Command {
     return new ContextCommand(name, this.env)
   }
-  /** commander calls it when the options of the command line are read. An empty variable is not set. */
+  /**
+   * commander calls this after it has parsed the options of the command line. An empty variable counts as
+   * unset.
+   */
   _parseOptionsEnv(): void {
     for (const option of this.options) {
       const value = this.env[option.envVar ?? '']
@@ -71,7 +77,7 @@ export function buildProgram(
     .summary('help for a command, with examples')
     .argument('[command]')
     .action((name?: string) => {
-      // An unknown one is refused as it is without help.
+      // An unknown command fails in the same way as without `help`.
       program.parse(name === undefined ? ['--help'] : [name, ...(isCommand(name) ? ['--help'] : [])], {
         from: 'user',
       })
@@ -79,7 +85,7 @@ export function buildProgram(
   return program
 }
 
-/** The program with the options of all commands. */
+/** Creates the program with the options that all commands share. */
 function emptyProgram(
   version: string,
   { stdout, stderr, env }: Pick<Context, 'stdout' | 'stderr' | 'env'>,

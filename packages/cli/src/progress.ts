@@ -1,22 +1,22 @@
 import type { Output } from './context'
 import { bytes, grouped } from './output'
 
-/** A line on stderr that tells how far a long command is; nothing where stderr is no terminal. */
+/**
+ * A line on stderr that shows the progress of a long command. Nothing is shown if stderr is not a terminal.
+ */
 export interface Progress {
-  /** Adds to what is done. */
+  /** Adds to the completed amount. */
   add(count: number, size?: number): void
   /** Removes the line. */
   end(): void
 }
 
 const WIDTH = 24
-/** Milliseconds between two drawings: more is not seen. */
+/** Minimum interval between two drawings, in milliseconds. Nobody would notice faster ones. */
 const EVERY_MS = 100
 const SILENT: Progress = { add: () => {}, end: () => {} }
 
-/**
- * @param total undefined where it is not known; `atLeast` where it is more than that
- */
+/** @param total undefined if it is unknown; with `atLeast` it is a lower bound */
 export function startProgress(
   stream: Output,
   { unit, total, atLeast = false }: { unit: string; total?: number; atLeast?: boolean },

@@ -4,23 +4,23 @@ import { OPERATION_ROWS } from '../../../src/operations/table'
 import { UsageError } from './exit'
 import { written } from './inputs'
 
-/** The lines of `geo batch`: questions, each with the key under which the journal knows it. */
+/** Parses the lines of `geo batch`: questions, each with the key by which the journal identifies it. */
 
 export interface Line {
-  /** from 1 */
+  /** starts at 1 */
   number: number
-  /** the same question under the same settings has the same key; equal ones are numbered */
+  /** hash of the question and its settings; equal questions are numbered */
   key: string
   asked: Asked | { problem: string }
 }
 export interface Asked {
   chainId: number
   question: Question
-  /** `id` of the line, which the answer repeats */
+  /** `id` of the line, which the result repeats */
   id?: unknown
 }
 
-/** What holds for lines that do not say otherwise. */
+/** Defaults for lines that do not set these values. */
 export interface BatchDefaults {
   chain: () => Promise<{ id: number }>
   schema?: string
@@ -28,12 +28,12 @@ export interface BatchDefaults {
   submission?: Submission
 }
 
-/** Fields that hold geometries. */
+/** Fields that contain geometries. */
 const GEOMETRIES = new Set(
   OPERATION_ROWS.flatMap(([, { inputs }]) => inputs.flatMap(({ name, aliases = [] }) => [name, ...aliases])),
 )
 
-/** Reads the lines of a file; empty ones are left out, and count. */
+/** Parses the lines of a file. Empty lines are skipped, but counted in line numbers. */
 export async function linesOf(text: string, geo: Geo, defaults: BatchDefaults): Promise<Line[]> {
   const lines: Line[] = []
   const seen = new Map<string, number>()
@@ -64,7 +64,7 @@ async function askedIn(
   try {
     value = JSON.parse(content)
   } catch {
-    // said below
+    // The check after this block throws the error.
   }
   if (typeof value !== 'object' || value === null || !('operation' in value))
     throw new UsageError(
@@ -82,7 +82,7 @@ async function askedIn(
   return { chainId: named.id, question: question as unknown as Question, ...(id !== undefined && { id }) }
 }
 
-/** A position or UID. Not a path: a file of questions must not read other files. */
+/** Parses a position or a UID. File names are rejected: a file of questions must not read other files. */
 function place(name: string, text: string): unknown {
   const found = written(text.trim())
   if (found !== undefined) return found

@@ -10,7 +10,7 @@ import { bytes, fields, grouped, table, time, visible } from './output'
 import { startProgress } from './progress'
 import type { Session } from './session'
 
-/** `geo records`, `geo record` and `geo stats`. */
+/** Implements `geo records`, `geo record` and `geo stats`. */
 
 export interface RecordFlags {
   prover?: string
@@ -31,7 +31,7 @@ export interface RecordFlags {
   output?: string
 }
 
-/** Rows of a table that nobody limited. */
+/** Number of rows of a table without --limit. */
 const TABLE_ROWS = 20
 
 export async function records(session: Session<RecordFlags>): Promise<void> {
@@ -45,7 +45,7 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
       'A table is for the terminal: give --format csv, geojson, ndjson, geoparquet, flatgeobuf or json.',
     )
   const found: LocationRecord[] = []
-  // One more tells that there are more.
+  // One extra record shows whether there are more.
   const rows = limit ?? TABLE_ROWS
   for await (const record of session.geo.records.list({
     ...filters,
@@ -62,7 +62,7 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   if (found.length === 0) session.note('No record matches.')
 }
 
-/** The filters of the list, under the names of the API. */
+/** Returns the filters of the list under their names in the API. */
 export async function filtersOf({ options, at }: Session<RecordFlags>): Promise<RecordFilters> {
   const { chain, prover, subject, fromTimestamp, toTimestamp, schema, sort, revoked } = options
   const { near, radius, memo, locationType: location_type } = options
@@ -74,7 +74,7 @@ export async function filtersOf({ options, at }: Session<RecordFlags>): Promise<
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
 }
 
-/** GeoJSON or WKT, or the file that holds it. */
+/** Returns GeoJSON or WKT, given directly or in a file. */
 async function shapeOf(given: string, at: Session['at']): Promise<string> {
   if (/^\s*[{]|\(/.test(given)) return given
   const file = await stat(at(given)).catch(() => undefined)
@@ -103,7 +103,7 @@ function recordTable(rows: readonly LocationRecord[], { paint }: Session): strin
   return [paint.dim(head!), ...lines]
 }
 
-/** Writes records as a file, or to stdout; with a bar where stderr is a terminal and stdout is none. */
+/** Writes records to a file or to stdout, with a progress bar if stderr is a terminal and stdout is not. */
 async function write(
   session: Session<RecordFlags>,
   filters: RecordFilters,
@@ -146,7 +146,7 @@ async function write(
     )
 }
 
-/** The file appears when it is whole. */
+/** Writes a file that appears under its name only once it is complete. */
 async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uint8Array>): Promise<void> {
   const [file, part] = [at(name), at(`${name}.part`)]
   try {
@@ -154,20 +154,20 @@ async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uin
     await rename(part, file)
   } catch (error) {
     await rm(part, { force: true })
-    // The file that was named, not the one beside it.
+    // The error names the user's file instead of the temporary one.
     if ((error as NodeJS.ErrnoException).path === part) Object.assign(error as object, { path: file })
     throw error
   }
 }
 
-/** For a terminal: without the controls that text of strangers may hold. */
+/** Removes control characters of untrusted text, for a terminal. */
 async function* harmless(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   for await (const chunk of source)
     yield decoder.decode(chunk, { stream: true }).replace(/[^\n\t]+/g, (text) => visible(text))
 }
 
-/** `geo record UID` */
+/** Implements `geo record UID`. */
 export async function record(session: Session, uid: string): Promise<void> {
   const { options, geo, signal, paint, print } = session
   const found = await geo.records.get(uid, { chain: options.chain, signal })
@@ -191,7 +191,7 @@ export async function record(session: Session, uid: string): Promise<void> {
   for (const line of fields(rows, paint)) print(line)
 }
 
-/** `geo stats` */
+/** Implements `geo stats`. */
 export async function stats(session: Session): Promise<void> {
   const { options, geo, signal, paint, print } = session
   const found = await geo.records.stats({ signal })

@@ -8,18 +8,18 @@ import { TimeoutError } from './waiting'
 
 /**
  * Runs one command, and resolves to its exit code. It never ends the process, and neither reads nor changes
- * the state of that.
+ * the state of the process.
  *
- * @param argv the words after `geo`
+ * @param argv the arguments after `geo`
  * @param onAbandon called before the end of a run that was interrupted or has timed out: requests that it no
- *   longer waits for may keep the process alive
+ * longer awaits may keep the process alive
  */
 export async function run(
   argv: readonly string[],
   context: Context,
   onAbandon: () => void = () => {},
 ): Promise<number> {
-  // A terminal that asks for a passphrase gets Ctrl-C as a key, not as a signal.
+  // During a passphrase prompt, the terminal sends Ctrl-C as a key, not as a signal.
   const key = new AbortController()
   const own: Context = { ...context, signal: AbortSignal.any([context.signal, key.signal]) }
   const files = filesIn(context.cwd)
@@ -49,7 +49,7 @@ export async function run(
     }
     if (error instanceof CommanderError) {
       code = error.exitCode === 0 ? EXIT.done : EXIT.usage
-      // The text of these is the help, which was shown.
+      // These errors carry the help or version text, which has been printed.
       if (!/^commander\.(help|version)/.test(error.code))
         fail(
           error,
@@ -65,12 +65,12 @@ export async function run(
   return code
 }
 
-/** Positions west of Greenwich start with a minus, and are not options. */
+/** Prefixes positions west of Greenwich with a space: they start with a minus sign, but are not options. */
 function withoutDashes(words: readonly string[]): string[] {
   return words.map((word) => (/^-[\d.]+(e[-+]?\d+)?,/i.test(word) ? ` ${word}` : word))
 }
 
-/** Options in the client's messages, and their names here. */
+/** Options named in the client's messages, and their names in `geo`. */
 const OPTIONS = { '{ registerSchema: true }': '--register-schema', '{ unchecked: true }': '--unchecked' }
 
 function textOf(error: NodeJS.ErrnoException, code: number, files: Files): string {

@@ -2,7 +2,7 @@ import { duration, table } from './output'
 import { filtersOf } from './records'
 import type { Session } from './session'
 
-/** `geo chains` and `geo open`. */
+/** Implements `geo chains` and `geo open`. */
 
 export async function chains(session: Session): Promise<void> {
   const { options, geo, signal, paint, print } = session
@@ -39,7 +39,7 @@ export interface OpenFlags {
   bbox?: string
 }
 
-/** Prints the address of a page with a map, and opens it where there is a browser. */
+/** Prints the URL of a page with a map, and opens it if there is a display. */
 export async function openPage(session: Session<OpenFlags>, uid?: string): Promise<void> {
   const { geo, print, note, signal, context } = session
   const { chain, bbox } = await filtersOf(session)
@@ -47,18 +47,18 @@ export async function openPage(session: Session<OpenFlags>, uid?: string): Promi
   page.searchParams.set('format', 'html')
   if (chain) page.searchParams.set('chain', chain)
   if (bbox && !uid) page.searchParams.set('bbox', bbox)
-  // It says what is wrong, where the browser would only show it.
+  // Reports an error here that the browser would only display.
   await (uid ? geo.records.get(uid, { chain, signal }) : geo.health({ signal }))
   print(page.href)
   if (!hasDisplay(context.env, process.platform))
     return note('There is no display here: open it in a browser.')
   const { default: open } = await import('open')
-  // The browser gets the environment of the process.
+  // The browser inherits the environment of the process.
   const browser = await open(page.href)
   browser.on('error', () => note('No browser could be started: open it yourself.'))
 }
 
-/** Whether a browser that is started can be seen. */
+/** Returns true if a browser that is started here would be visible. */
 function hasDisplay(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): boolean {
   if (env.SSH_CONNECTION && !env.DISPLAY) return false
   return platform !== 'linux' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME)

@@ -8,7 +8,7 @@ import { readAccount } from './key'
 import { jsonLine, paintOf, type Paint } from './output'
 import { startWaiting, type Waiting } from './waiting'
 
-/** Options that several commands have; each command adds its own. */
+/** Options that several commands share. Each command adds its own. */
 export interface Options {
   url: string
   attester?: string
@@ -16,47 +16,47 @@ export interface Options {
   contracts?: Record<number, { eas: string; proxy?: string }>
   json?: boolean
   quiet?: boolean
-  /** seconds that the command may take; 0 for as long as it takes */
+  /** timeout of the command in seconds; 0 disables it */
   timeout?: number
-  /** of questions: the chain that the answer is signed for; of records: a filter */
+  /** for questions: the chain for which the answer is signed; for records: a filter */
   chain?: string
   rpc?: string
   keyFile?: string
   passphraseFile?: string
 }
 
-/** One run of a command: its options, the service, and where it writes. */
+/** One run of a command: its options, the service, and its outputs. */
 export interface Session<O = object> {
   readonly options: Options & O
   readonly geo: Geo
   readonly paint: Paint
-  /** aborts on Ctrl-C, and when the time of --timeout is over */
+  /** aborts on Ctrl-C, and after the time of --timeout */
   readonly signal: AbortSignal
-  /** Reads standard input, once. */
+  /** Reads standard input; it can be called once. */
   readonly stdin: () => Promise<string>
   readonly context: Context
-  /** The path of a file that an option or an argument names. */
+  /** Returns the path of a file that an option or an argument names. */
   readonly at: Files['at']
-  /** Writes a line of the result: text for people, or with --json a value. */
+  /** Writes a line of the result as text; `printJson` writes a value, for --json. */
   readonly print: (line: string) => void
   readonly printJson: (value: unknown) => void
-  /** Writes a line about the work to stderr. */
+  /** Writes a line about progress or problems to stderr. */
   readonly note: (line: string) => void
-  /** The chain of questions: --chain, GEO_CHAIN, or the first one that the service signs for. */
+  /** Returns the chain of questions: --chain, GEO_CHAIN, or the first chain for which the service signs. */
   readonly chain: () => Promise<Chain>
-  /** A node of this chain, asked for its id. */
+  /** Returns a client of an RPC endpoint of this chain, after checking its chain id. */
   readonly node: (chain: Chain) => Promise<PublicClient<HttpTransport>>
-  /** Notes a transaction that was sent: when the time is over, it is named. */
+  /** Remembers a sent transaction, so that a timeout can report it. */
   readonly sent: (transactionHash: string) => void
-  /** The key of --key-file alone, which can sign. */
+  /** Returns the account of --key-file, which can sign but not send. */
   readonly account: () => Promise<PrivateKeyAccount>
-  /** The key of --key-file, connected to a node of this chain. */
+  /** Returns the account of --key-file, connected to an RPC endpoint of this chain. */
   readonly wallet: (chain: Chain) => Promise<WalletClient & { account: Account }>
 }
 
-/** A session of the program, which ends it. */
+/** A session that its creator must end. */
 export interface OpenSession<O> extends Session<O> {
-  /** Stops the clock of --timeout. */
+  /** Stops the timer of --timeout. */
   readonly end: () => void
 }
 
@@ -89,10 +89,10 @@ export function openSession<O extends object>(
   let chain: Promise<Chain> | undefined
   let known: Promise<PrivateKeyAccount> | undefined
   const account = () => (known ??= readAccount(options, { env, stdin, stderr, signal, at, interrupt }))
-  /** One for each chain: submissions of one wallet take turns. */
+  /** One wallet for each chain, since the transactions of a wallet are sent one after the other. */
   const wallets = new Map<number, ReturnType<typeof connected>>()
   const connected = async (chain: Chain) => {
-    // The file first: nothing is asked with a key that cannot be used.
+    // The key is read first, so that no request is sent with an unusable key.
     const key = await account()
     const { transport } = await nodeOf(chain, options.rpc, env, waiting, signal)
     const { createWalletClient } = await import('viem')
@@ -135,12 +135,12 @@ async function chainOfQuestions(
   return chain
 }
 
-/** BASE_SEPOLIA, as in GEO_RPC_URL_BASE_SEPOLIA */
+/** Returns the name of the variable with the RPC URL, such as GEO_RPC_URL_BASE_SEPOLIA. */
 function rpcVariable({ slug }: Pick<Chain, 'slug'>): string {
   return `GEO_RPC_URL_${slug.toUpperCase().replaceAll('-', '_')}`
 }
 
-/** Where the node of a chain is. Its URL may hold a secret, so that no message holds it. */
+/** Connects to the RPC endpoint of a chain. No message contains its URL, which may include a secret. */
 async function nodeOf(
   chain: Chain,
   option: string | undefined,
@@ -174,6 +174,6 @@ async function nodeOf(
     throw new KeyError(
       `${from} names a node of chain ${id}, and ${chain.slug} is chain ${chain.id}: name a node of ${chain.slug}.`,
     )
-  // What a wallet sends is never given up halfway.
+  // The wallet's transport has no signal: a transaction that is being sent must not be aborted.
   return { client, transport: http(url, { fetchFn }) }
 }

@@ -1,29 +1,32 @@
-/** What a command waits for: told on a terminal when it takes long, and when its time is over. */
+/**
+ * Tracks what a command waits for. It is shown on a terminal after a while, and named in the error of a
+ * timeout.
+ */
 export interface Waiting {
-  /** A fetch whose requests are waited for under this name, such as "the node of celo". */
+  /** Returns a fetch that reports its requests under this name, such as "the node of celo". */
   readonly fetchOf: (name: string) => typeof fetch
-  /** Notes a transaction that is under way, until it is in a block. */
+  /** Remembers a pending transaction. */
   readonly sent: (transactionHash: string) => void
-  /** The error when the time is over. */
+  /** Creates the error of a timeout. */
   readonly overtime: (seconds: number) => TimeoutError
 }
 
-/** Who waits longer than this wants to know for what. */
+/** Time in milliseconds after which a waiting user is shown the reason. */
 const TELL_AFTER_MS = 2_000
 
-/** The time of --timeout is over. */
+/** The time of --timeout has expired. */
 export class TimeoutError extends Error {
   override name = 'TimeoutError'
 
-  /** @param text as it is when the command ends: until then a wallet may still send its transaction */
+  /** @param text evaluated when the command ends: until then, a wallet may still send its transaction */
   constructor(readonly text: () => string) {
     super('The time of --timeout is over.')
   }
 }
 
 /**
- * @param tell undefined where nobody reads it, as with --quiet or without a terminal; called with undefined
- *   when what was waited for has come
+ * @param tell undefined if nobody reads it, as with --quiet or without a terminal; called with undefined
+ * when the wait is over
  */
 export function startWaiting(tell: ((what: string | undefined) => void) | undefined): Waiting {
   let last: string | undefined

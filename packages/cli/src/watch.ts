@@ -5,7 +5,7 @@ import { filtersOf, type RecordFlags } from './records'
 import type { Session } from './session'
 import { TimeoutError } from './waiting'
 
-/** `geo watch`: changes as they come, until Ctrl-C. */
+/** Implements `geo watch`: prints changes as they happen, until Ctrl-C. */
 
 export interface WatchFlags extends Pick<
   RecordFlags,
