@@ -2,10 +2,13 @@ import type { Answer } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { ToolInputError } from './errors'
 
-/** Answers that a server remembers; beyond that it forgets the oldest. One is 3.4 kB. */
+/** Maximum number of answers that a server remembers, at 3.4 kB each. It forgets the oldest first. */
 const KEPT = 500
 
-/** Answers under short ids. A signed one is 3.4 kB, which a model copies slowly and not always right. */
+/**
+ * Stores answers under short ids. A signed answer has 3.4 kB, which a model copies slowly and not always
+ * correctly.
+ */
 export class KeptAnswers {
   private readonly answers = new Map<string, Answer>()
   private last = 0
@@ -33,13 +36,13 @@ const signedAnswer = z.looseObject({
 })
 const WHOLE = 'signed_answer of an operation that was asked with include_signature, whole and unchanged'
 
-/** The parameter that names an answer: where they are kept by id, else, or also, whole. */
+/** Creates the parameter that takes an answer: complete or, if the server keeps answers, by its id. */
 export const answerParameter = (kept: KeptAnswers | undefined) => {
   const what = kept ? `answer_id of an operation; or ${WHOLE}` : WHOLE
   return z.union([z.string(), z.looseObject({})], { error: `expected the ${what}` }).describe(what)
 }
 
-/** The answer that a parameter names. Throws a ToolInputError that says how to get one. */
+/** Returns the answer that a parameter names. Throws a ToolInputError that states how to get one. */
 export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer {
   if (typeof value === 'string' && !value.trimStart().startsWith('{')) {
     const answer = kept?.get(value)
@@ -58,7 +61,7 @@ export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer 
   try {
     if (typeof value === 'string') whole = JSON.parse(value)
   } catch {
-    // Said below.
+    // The error is thrown after the schema check fails.
   }
   const parsed = signedAnswer.safeParse(whole)
   if (parsed.success) return parsed.data as unknown as Answer

@@ -15,7 +15,7 @@ const listed = z.object({
   ),
 })
 
-/** Adds list_chains. */
+/** Adds the tool list_chains. */
 export function chainTools(tools: Tools): void {
   addTool(
     tools,

@@ -37,12 +37,12 @@ const landed = z.object({
 })
 
 /**
- * A signer with a node, or what gives that of a chain, the same one each time. The messages of its errors
- * reach the model.
+ * A signer with an RPC endpoint, or a function that returns a chain's signer, the same one on each call. The
+ * model sees the messages of its errors.
  */
 export type Payer = Signer | ((chain: Chain) => Signer | Promise<Signer>)
 
-/** Adds verify_answer and, with a signer, land_answer. */
+/** Adds the tool verify_answer and, if there is a signer, land_answer. */
 export function earlierTools(tools: Tools, land: Payer | undefined): void {
   const { geo, kept } = tools
   const input = z.object({ answer: answerParameter(kept) })
@@ -89,7 +89,7 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       title: 'Land an answer on its chain',
       description:
         'Writes an answer to its chain as an attestation, in a transaction that costs gas and cannot be undone; waits until it is in a block. One that has landed already is found, and nothing is sent.',
-      // It adds, but what it spends is gone: a host shall ask its user.
+      // The tool only adds an attestation, but it spends gas, so a host should ask its user.
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
       input,
       output: landed,
@@ -110,7 +110,10 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
   )
 }
 
-/** Whoever gives the signer says in words why there is none. */
+/**
+ * Returns the signer of a chain. Errors of the function that provides it become SignerErrors, whose message
+ * reaches the model.
+ */
 async function signerOf(land: Payer, chain: () => Promise<Chain>): Promise<Signer> {
   if (typeof land !== 'function') return land
   const on = await chain()

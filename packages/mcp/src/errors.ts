@@ -10,14 +10,14 @@ import {
   type ApiError,
 } from '@geospatial-attestation/client'
 
-/** Wrong input that is found before the service is asked. Its message says what would be right. */
+/** Invalid input that is detected before the service is asked. The message states what is expected. */
 export class ToolInputError extends Error {
   override name = 'ToolInputError'
 }
 
 /**
- * What a model is told of an error: what is wrong, and what to do next. Undefined for an error that is
- * neither the caller's nor the world's.
+ * Returns a message for the model: what is wrong, and what to do next. Undefined for an internal error, which
+ * neither the input nor an outage explains.
  */
 export function adviceOf(error: unknown): string | undefined {
   if (error instanceof ToolInputError) return error.message
@@ -33,11 +33,11 @@ export function adviceOf(error: unknown): string | undefined {
   if (error instanceof VerificationFailedError)
     return `${message} Do not use it; ask the question again for an answer that holds.`
   if (error instanceof ConnectionError) return `${message} Tell the user.`
-  // What is left says in its message what to do.
+  // The messages of the other errors state what to do.
   return message
 }
 
-/** ` (in 40 s)`, or nothing where the service did not say when. */
+/** Formats the delay, such as ` (in 40 s)`; empty if the service did not send one. */
 function inSeconds({ retryAfter }: ApiError): string {
   return retryAfter === undefined ? '' : ` (in ${retryAfter} s)`
 }

@@ -6,16 +6,17 @@ import {
 } from '@modelcontextprotocol/server'
 import { INVALID_REQUEST, jsonRpcError, lackingParams } from './params'
 
-/** Answers one request; `body` is its parsed JSON, `server` makes the server that answers it. */
+/** Responds to one request; `body` is its parsed JSON, and `server` creates the server that handles it. */
 export type HttpHandler = (request: Request, body: unknown, server: () => McpServer) => Promise<Response>
 
-/** Nobody sees it; the SDK uses the same one. */
+/** Status for a client that has disconnected. Nobody receives it; the SDK uses the same status. */
 const CLIENT_LEFT = 499
 
 /**
- * Streamable HTTP without sessions: each POST gets a server of its own, and JSON in answer, whatever revision
- * of the protocol it speaks. No stream is ever opened, so nothing outlives its request.
- * @param onError told of what was refused, and of our own faults; the caller gets an answer in any case
+ * Creates a handler for Streamable HTTP without sessions. Each POST gets its own server and a JSON response,
+ * with every revision of the protocol. No stream is opened, so nothing outlives its request.
+ *
+ * @param onError called with rejected requests and internal errors; the client gets a response in any case
  */
 export function createHttpHandler(onError: (error: Error) => void = () => {}): HttpHandler {
   const servers = new WeakMap<Request, () => McpServer>()
@@ -38,10 +39,10 @@ export function createHttpHandler(onError: (error: Error) => void = () => {}): H
   }
 }
 
-/** The revisions of 2025, which the SDK's handler answers as streams. */
+/** Handles the 2025 revisions of the protocol, to which the SDK's handler would respond with streams. */
 async function answerEarlier(request: Request, parsedBody: unknown, server: McpServer): Promise<Response> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
-  // The transport answers nobody who has left.
+  // The transport does not respond to a client that has disconnected.
   const left = new Promise<Response>((resolve) => {
     const leave = () => resolve(new Response(null, { status: CLIENT_LEFT }))
     if (request.signal.aborted) leave()

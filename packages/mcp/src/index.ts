@@ -1,6 +1,6 @@
 /**
- * The Geospatial Attestation Service as tools for agents (Model Context Protocol), over its typed client.
- * Start at `createMcpServer`, which has the tools; `serveStdio` serves it over stdin and stdout,
+ * The Geospatial Attestation Service as tools for agents (Model Context Protocol), built on its typed client.
+ * Start with `createMcpServer`, which has the tools. `serveStdio` serves them over stdin and stdout,
  * `createHttpHandler` over Streamable HTTP.
  */
 export { createMcpServer, type McpOptions } from './server'

@@ -34,7 +34,7 @@ const search = {
   output: z.object({ answers: z.array(answer), next_cursor: z.string().nullable() }),
 }
 
-/** Adds search_answers. */
+/** Adds the tool search_answers. */
 export function landedTools(tools: Tools): void {
   addTool(tools, search, async (input, signal) => {
     const options = { ...input, signal } satisfies AnswerPageOptions

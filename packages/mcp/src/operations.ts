@@ -12,7 +12,7 @@ import { ToolInputError } from './errors'
 import { chain, metres, place, placeOf, shape, slugOf, type Place } from './inputs'
 import { addTool, READS, type Tools } from './tool'
 
-/** What every operation is asked with. */
+/** Parameters of every operation. */
 const ASKED = {
   chain: chain('Slug such as base-sepolia (list_chains); UIDs are on it too'),
   schema: z.string().optional().describe('UID of a schema to attest under'),
@@ -20,7 +20,7 @@ const ASKED = {
   include_signature: z.boolean().optional().describe('Also return the signed answer (3 kB)'),
 }
 const PRIVATE = 'Of these only salted hashes are signed'
-/** What every answer tells beside its result. */
+/** Fields of every answer, in addition to its result. */
 const TOLD = {
   sentence: z.string().describe('The answer in words'),
   chain: z.string(),
@@ -38,7 +38,7 @@ const TOLD = {
 
 type Shape = typeof ASKED & { private: z.ZodOptional<z.ZodArray<z.ZodString>> }
 
-/** An operation as a tool. */
+/** Defines the tool of an operation. */
 function definitionOf(name: OperationName, { inputs, parameters = [], units }: OperationRow) {
   const names = inputs.map((each) => each.name)
   const privateError = `expected a list of names of places, of ${names.join(', ')}`
@@ -121,7 +121,10 @@ export function operationTools(tools: Tools): void {
     })
 }
 
-/** Gives the places of these names fresh salts, which it returns. Throws a ToolInputError. */
+/**
+ * Adds fresh salts to the places of these names, and returns the salts. Throws a ToolInputError for a place
+ * that cannot have a salt.
+ */
 function saltAll(inputs: Record<string, Input>, names: readonly string[]): Record<string, string> {
   const salts: Record<string, string> = {}
   for (const name of new Set(names)) {

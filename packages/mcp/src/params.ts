@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-/** Messages that the SDK would refuse in words of its validator, refused in a sentence instead. */
+/** Rejects messages with a readable error, for which the SDK would return raw validator output. */
 
-/** An error of JSON-RPC; one without an id answers no message in particular. */
+/** Creates a JSON-RPC error. Without an id it refers to no particular message. */
 export function jsonRpcError<Id extends string | number | null = null>(
   code: number,
   message: string,
@@ -11,10 +11,13 @@ export function jsonRpcError<Id extends string | number | null = null>(
   return { jsonrpc: '2.0' as const, error: { code, message }, id }
 }
 
-/** JSON-RPC 2.0, 5.1. */
+/** Error codes of JSON-RPC 2.0, 5.1. */
 export const INVALID_REQUEST = -32_600
 const INVALID_PARAMS = -32_602
-/** What requests need that the SDK refuses with what its validator printed; and the same in words. */
+/**
+ * Parameters that requests must have, and the error message if they are missing. The SDK would return its
+ * validator's output instead.
+ */
 const NEEDED: Readonly<Record<string, { params: z.ZodObject; words: string }>> = {
   initialize: {
     params: z.looseObject({
@@ -30,10 +33,10 @@ const NEEDED: Readonly<Record<string, { params: z.ZodObject; words: string }>> =
   },
 }
 
-/** The error for a request without the params that it needs. */
+/** Returns the error for a request that lacks required parameters; undefined if it has them. */
 export function lackingParams(body: unknown) {
   const { id, method, params } = (body ?? {}) as Record<string, unknown>
-  // Other messages are for the SDK to judge.
+  // The SDK checks other messages.
   if ((typeof id !== 'string' && typeof id !== 'number') || typeof method !== 'string') return undefined
   const needed = Object.hasOwn(NEEDED, method) ? NEEDED[method] : undefined
   if (!needed || needed.params.safeParse(params).success) return undefined

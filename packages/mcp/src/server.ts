@@ -10,19 +10,19 @@ import { recordTools } from './records'
 import type { Tools } from './tool'
 
 export interface McpOptions {
-  /** the service that the tools ask */
+  /** client of the service that the tools use */
   geo: Geo
   /**
-   * Pays for answers that are landed. Without it there is no tool that lands. Whoever reaches the server
-   * spends its money: over stdio that is one user.
+   * Signer that pays for landing answers. Without it there is no tool that lands. Anyone who can reach the
+   * server can spend its money; over stdio that is one user.
    */
   land?: Payer
   /**
-   * Whether answers are kept under short ids while the server lives, so that `verify_answer` and
-   * `land_answer` name them. Not for a server that answers one request.
+   * True to keep answers under short ids for the server's lifetime, so that `verify_answer` and `land_answer`
+   * can refer to them. Not useful for a server that handles one request.
    */
   keepAnswers?: boolean
-  /** Told of errors that are not the caller's; the caller gets a general text. */
+  /** Called with internal errors; the model gets a generic message. */
   onError?: (error: unknown) => void
 }
 
@@ -36,7 +36,10 @@ const INSTRUCTIONS = [
 const LANDING =
   'land_answer writes an answer to its chain and pays gas: ask the user before you call it, unless they asked for it.'
 
-/** An MCP server with all tools, not connected yet. One serves one connection, or one HTTP request. */
+/**
+ * Creates an MCP server with all tools, not connected yet. Use one server for each connection or HTTP
+ * request.
+ */
 export function createMcpServer(options: McpOptions): McpServer {
   const { geo, land, keepAnswers = false, onError = () => {} } = options
   const server = new McpServer(
@@ -44,7 +47,7 @@ export function createMcpServer(options: McpOptions): McpServer {
     {
       instructions: [...INSTRUCTIONS, ...(land ? [LANDING] : [])].join('\n'),
       capabilities: { tools: { listChanged: false } },
-      // They change with the program only.
+      // The list of tools changes only with a new version of the program.
       cacheHints: { 'tools/list': { ttlMs: 3_600_000 } },
     },
   )

@@ -4,15 +4,15 @@ import { createMcpServer, type McpOptions } from './server'
 
 type Streams = ConstructorParameters<typeof StdioServerTransport>
 
-/** Over stdin and stdout, for one user, whose answers are kept while the connection lasts. */
+/** Options for serving one user over stdin and stdout. Answers are kept while the connection lasts. */
 export interface StdioOptions extends Omit<McpOptions, 'keepAnswers'> {
-  /** default: those of the process */
+  /** default: the stdin and stdout of the process */
   stdin?: Streams[0]
   stdout?: Streams[1]
 }
 
 export interface StdioConnection {
-  /** Resolves when the connection has ended: stdin did, or `close` was called. */
+  /** Resolves when the connection has ended, because stdin ended or `close` was called. */
   closed: Promise<void>
   close(): Promise<void>
 }
@@ -28,7 +28,7 @@ export function serveStdio({ stdin, stdout, ...options }: StdioOptions): StdioCo
   transport.onmessage = (message) => {
     const lacking = lackingParams(message)
     if (!lacking) return serveMessage(message)
-    // To a client that has left nothing can be said.
+    // Sending fails if the client has disconnected.
     transport.send(lacking).catch(options.onError ?? (() => {}))
   }
   const closed = new Promise<void>((resolve) => {

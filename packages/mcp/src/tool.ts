@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { KeptAnswers } from './answers'
 import { adviceOf } from './errors'
 
-/** What the tools of one server have in common. */
+/** State that the tools of one server share. */
 export interface Tools {
   server: McpServer
   geo: Geo
@@ -13,18 +13,21 @@ export interface Tools {
   kept: KeptAnswers | undefined
 }
 
-/** Asks, and changes nothing; what it reads is beyond the service. */
+/** Annotations of a tool that only reads, and whose data comes from outside the service. */
 export const READS: ToolAnnotations = { readOnlyHint: true, openWorldHint: true }
 
-/** A result: by the output schema for programs, and in words for hosts that show a model the text alone. */
+/**
+ * Result of a tool: structured by the output schema for programs, and as text for hosts that show a model
+ * only the text.
+ */
 export interface Told<Output> {
   structured: Output
   texts: string[]
 }
 
 /**
- * Registers a tool. `run` gets checked input and throws errors of the client, which the model gets as a
- * sentence with what to do next.
+ * Registers a tool. `run` receives checked input. Errors of the client reach the model as a message that
+ * states what to do next.
  */
 export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   { server, onError }: Tools,
@@ -39,7 +42,7 @@ export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   run: (input: z.output<Input>, signal: AbortSignal) => Promise<Told<z.input<Output>>>,
 ): void {
   const { name, input, output, ...rest } = definition
-  // Widened: with Input the type of the callback could not be told here.
+  // Typed as ZodObject, since TypeScript cannot infer the callback's type from the generic Input.
   const schemas: Record<'inputSchema' | 'outputSchema', z.ZodObject> = {
     inputSchema: z.strictObject(input.shape, { error: (issue) => unknownArguments(issue, input.shape) }),
     outputSchema: output,
@@ -49,7 +52,7 @@ export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
       const { structured, texts } = await run(values as z.output<Input>, signal)
       return { structuredContent: structured, content: texts.map((text) => ({ type: 'text', text })) }
     } catch (error) {
-      // Whoever called has left, and is told nothing.
+      // After a cancellation, nobody reads the message.
       const advice = signal.aborted ? 'This was cancelled.' : adviceOf(error)
       if (advice === undefined) onError(error)
       const text = advice ?? 'The tool failed on our side. Try once more, then tell the user.'
@@ -58,7 +61,7 @@ export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   })
 }
 
-/** Arguments that a tool does not have are refused: a filter that is misspelt would filter nothing. */
+/** Rejects unknown arguments: a misspelt filter would otherwise be ignored. */
 function unknownArguments(issue: z.core.$ZodRawIssue, shape: z.ZodRawShape): string | undefined {
   if (issue.code !== 'unrecognized_keys') return undefined
   const known = Object.keys(shape)
