@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { completionScript, SHELLS } from './completion'
 import { buildProgram } from './program'
 
-/** The scripts, asked by the shells themselves where they are installed. */
+/** Runs the completion scripts in the shells that are installed. */
 const program = buildProgram('0.0.0', async () => {}, process)
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-completion-'))
 const script = (shell: string) => path.join(folder, `geo.${shell}`)
@@ -22,7 +22,7 @@ const run = (shell: string, code: string) => {
   return stdout.split('\n').filter(Boolean)
 }
 
-/** What is typed, the last word of it being completed, and what must be offered. */
+/** Words on the command line, of which the last is being completed, and the expected offers. */
 const CASES: [string[], string[] | RegExp][] = [
   [
     ['geo', 'record'],
@@ -43,7 +43,7 @@ const CASES: [string[], string[] | RegExp][] = [
     ['bash', 'zsh', 'fish'],
   ],
 ]
-/** Where nothing of ours is offered, so that the shell completes files. */
+/** Words for which the script offers nothing, so that the shell completes files. */
 const FILES = [
   ['geo', 'distance', 'pla'],
   ['geo', 'land', '--key-file', ''],
@@ -56,14 +56,16 @@ describe.runIf(has('bash'))('bash', () => {
       'bash',
       `. '${script('bash')}'; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _geo; printf '%s\\n' "\${COMPREPLY[@]}"`,
     )
-  test.each(CASES)('%j', (words, expected) => {
+  test.each(CASES)('completes %j', (words, expected) => {
     const offered = complete(words)
     if (expected instanceof RegExp) expect(offered.join('\n')).toMatch(expected)
     else expect(offered.sort()).toEqual([...expected].sort())
   })
-  test.each(FILES)('files after %j %j %j', (...words) => expect(complete(words)).toEqual([]))
-  test('an option and its value may be joined', () => {
-    // Bash takes it for three words.
+  test.each(FILES)('leaves %j %j %j to the completion of files', (...words) =>
+    expect(complete(words)).toEqual([]),
+  )
+  test('completes a value that is joined to its option', () => {
+    // Bash splits it into three words.
     expect(complete(['geo', 'records', '--format', '=', 'geoj'])).toEqual(['geojson'])
     expect(complete(['geo', 'records', '--format', '='])).toEqual([
       'table',
@@ -75,7 +77,7 @@ describe.runIf(has('bash'))('bash', () => {
       'flatgeobuf',
     ])
   })
-  test('what is typed is not run', () => {
+  test('does not execute the words on the command line', () => {
     complete(['geo', '$(touch run)', ''])
     expect(run('bash', 'ls')).not.toContain('run')
     expect(run('bash', `. '${script('bash')}'; . '${script('bash')}'; complete -p geo`)).toEqual([
@@ -89,21 +91,23 @@ describe.runIf(has('fish'))('fish', () => {
     run('fish', `source '${script('fish')}'; complete -C '${words.join(' ')}'`).map(
       (line) => line.split('\t')[0]!,
     )
-  test.each(CASES)('%j', (words, expected) => {
+  test.each(CASES)('completes %j', (words, expected) => {
     const offered = complete(words)
     if (expected instanceof RegExp)
       expect(offered).toEqual(expect.arrayContaining(['distance', 'completion', 'help']))
     else expect(offered.sort()).toEqual([...expected].sort())
   })
-  test.each(FILES)('files after %j %j %j', (...words) => expect(complete(words)).toContain('place.geojson'))
+  test.each(FILES)('leaves %j %j %j to the completion of files', (...words) =>
+    expect(complete(words)).toContain('place.geojson'),
+  )
 })
 
 describe.runIf(has('zsh'))('zsh', () => {
-  /** Types into a shell of its own, and reads what it lists. */
+  /** Types into an interactive shell, and returns the list that it shows. */
   const complete = (words: string[]) =>
     run(
       'zsh',
-      // The prompt is there when the line editor listens.
+      // The prompt appears once the line editor accepts input.
       `zmodload zsh/zpty; zpty -b z zsh -f -i
        zpty -w z "autoload -U compinit; compinit -u -D; source '${script('zsh')}'; LISTMAX=1000; bindkey '^I' list-choices; PS1=RE''ADY"
        zpty -r z line '*READY*'
@@ -111,7 +115,7 @@ describe.runIf(has('zsh'))('zsh', () => {
        zpty -w z $'\\x15echo do''ne'
        zpty -r z line '*done*'; print -r -- $line; zpty -d z`,
     ).join('\n')
-  test.each(CASES)('%j', (words, expected) => {
+  test.each(CASES)('completes %j', (words, expected) => {
     const listed = complete(words)
     for (const each of Array.isArray(expected) ? expected : ['distance', 'completion'])
       expect(listed).toContain(words.at(-1) === '' ? each : each.slice(words.at(-1)!.length))

@@ -13,14 +13,14 @@ const at = (file: string) => file
 const fresh = () => path.join(folder, `answers-${++files}.ndjson`)
 const answer = (deadline: number) => ({ chainId: 1, deadline, results: [] }) as unknown as BatchAnswer
 const landed = { uid: '0x1', chainId: 1, transactionHash: '0x2', blockNumber: 3, already: false }
-/** What a run that begins now would find. */
+/** Returns the answers that a new run would find in the journal. */
 async function found(output: string) {
   const journal = await openJournal(output, at)
   await journal.close()
   return journal.signed
 }
 
-test('what was signed, signed anew, landed and dropped is found again', async () => {
+test('restores answers that were signed, re-signed or landed, and omits dropped ones', async () => {
   const output = fresh()
   const journal = await openJournal(output, at)
   expect(journal.signed).toEqual([])
@@ -36,13 +36,13 @@ test('what was signed, signed anew, landed and dropped is found again', async ()
     { id: 1, keys: ['a', 'b'], answer: answer(1), landed: [landed, landed] },
     { id: 2, keys: ['c'], answer: answer(4) },
   ])
-  // The number of what was dropped is not given again.
+  // The id of dropped answers is not reused.
   const again = await openJournal(output, at)
   expect((await again.sign(['e'], answer(5))).id).toBe(4)
   await again.close()
 })
 
-test('an entry that was cut off is left out, at every byte', async () => {
+test('ignores an entry that was cut off at any byte', async () => {
   const output = fresh()
   const journal = await openJournal(output, at)
   await journal.sign(['ä'], answer(1))
@@ -59,7 +59,7 @@ test('an entry that was cut off is left out, at every byte', async () => {
   expect(await found(output)).toHaveLength(2)
 })
 
-test('one that is cut off within its first line begins anew; another file is refused', async () => {
+test('starts over if the first line was cut off, and rejects a file that is not a journal', async () => {
   const output = fresh()
   writeFileSync(`${output}.journal`, '{"journal":"geo ba')
   expect(await found(output)).toEqual([])
@@ -71,12 +71,12 @@ test('one that is cut off within its first line begins anew; another file is ref
     writeFileSync(`${output}.journal`, other)
     await expect(openJournal(output, at)).rejects.toThrow(UsageError)
     expect(readFileSync(`${output}.journal`, 'utf8')).toBe(other)
-    // A refusal leaves no lock.
+    // A rejected file leaves no lock behind.
     expect(existsSync(`${output}.journal.lock`)).toBe(false)
   }
 })
 
-test('one process at a time', async () => {
+test('allows one process at a time', async () => {
   const output = fresh()
   const journal = await openJournal(output, at)
   await expect(openJournal(output, at)).rejects.toThrow(`process ${process.pid}`)

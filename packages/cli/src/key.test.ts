@@ -7,7 +7,7 @@ import { fileNamed, readAccount } from './key'
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-key-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** The test vectors of the Web3 Secret Storage Definition. */
+/** Test vectors of the Web3 Secret Storage Definition. */
 const COMMON = { id: '3198bc9c-6672-5ab3-d995-4942343ae5b6', version: 3 }
 const VECTORS = {
   pbkdf2: {
@@ -43,7 +43,7 @@ const VECTORS = {
 }
 const ADDRESS = '0x008AeEda4D805471dF9b2A5B0f38A0C3bCBA786b'
 
-test.each(Object.entries(VECTORS))('a keystore with %s', async (kdf, keystore) => {
+test.each(Object.entries(VECTORS))('reads a keystore with %s', async (kdf, keystore) => {
   const keyFile = path.join(folder, `${kdf}.json`)
   writeFileSync(keyFile, JSON.stringify(keystore))
   chmodSync(keyFile, 0o600)
@@ -56,7 +56,7 @@ test.each(Object.entries(VECTORS))('a keystore with %s', async (kdf, keystore) =
   expect((await readAccount({ keyFile }, surroundings)).address).toBe(ADDRESS)
 })
 
-test('a name that may hold a key is not shown', () => {
+test('hides a file name that may contain a key', () => {
   const key = 'ab'.repeat(32)
   for (const file of [
     key,

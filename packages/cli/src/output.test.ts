@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest'
 import { bytes, distanceInTime, fields, grouped, jsonLine, paintOf, table, time, visible } from './output'
 
-test('text of strangers is one line without controls, marks of direction or line separators', () => {
+test('reduces untrusted text to one line without controls, direction marks or line separators', () => {
   expect(visible('a\nb\tc')).toBe('a b c')
   expect(visible('\x1b[2J\u009b31m\x07\x7f\u202e\u2066x\u2028y')).toBe(
     '\ufffd[2J\ufffd31m\ufffd\ufffd\ufffd\ufffdx y',
   )
-  // Letters of any script, and what joins emoji, stay.
+  // Letters of every script, and characters that join emoji, are kept.
   expect(visible('Čeština 東京 👩‍👩‍👧 שלום')).toBe('Čeština 東京 👩‍👩‍👧 שלום')
 })
 
-test('JSON keeps its meaning, and holds nothing that a terminal obeys', () => {
+test('writes JSON that keeps its value, without characters that a terminal would obey', () => {
   const value = { text: 'a\x1b[31m\u009b31m\x7f\u202e\u2028b\n', big: 2n ** 70n }
   const line = jsonLine(value)
   expect(line).not.toMatch(/[\p{Cc}\u2028\u202e]/u)
   expect(JSON.parse(line)).toEqual({ text: value.text, big: '1180591620717411303424' })
 })
 
-test('tables and fields are aligned', () => {
+test('aligns tables and fields', () => {
   const rows = [
     ['a', '1', 'x'],
     ['bbb', '22', ''],
@@ -37,14 +37,14 @@ test('tables and fields are aligned', () => {
   ).toEqual(['a   1', 'bc  2'])
 })
 
-test('colours are for terminals that want them', () => {
+test('colours text only on terminals that support it', () => {
   const bold = (isTTY: boolean, env: NodeJS.ProcessEnv) => paintOf({ isTTY }, env).bold('x')
   expect(bold(false, {})).toBe('x')
   expect(bold(true, { NO_COLOR: '1' })).toBe('x')
   expect(bold(true, { TERM: 'dumb' })).toBe('x')
 })
 
-test('numbers and times', () => {
+test('formats numbers and times', () => {
   expect([grouped(881329.94, 2), grouped(1234567), grouped(0, 4)]).toEqual([
     '881,329.94',
     '1,234,567',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { buildProgram } from './program'
 
-/** What options and arguments are read as; a wrong one is refused before a command runs. */
+/** Parsers of options and arguments, which reject an invalid value before a command runs. */
 const HEX = (digits: number) => `0x${'ab'.repeat(digits / 2)}`
 
 async function optionsOf(words: string[], env: NodeJS.ProcessEnv = {}): Promise<object> {
@@ -28,14 +28,14 @@ test.each([
   ['records', '', '--radius', ...['-1', 'far']],
   ['attest', '1,2', '--time', ...['yesterday', '2026-13-01', '']],
   ['attest', '1,2', '--schema', ...['0x12', '']],
-])('%s %s %s: %s', async (command, argument, option, ...wrong) => {
+])('rejects %s %s %s: %s', async (command, argument, option, ...wrong) => {
   for (const value of wrong)
     await expect(optionsOf([command, ...(argument ? [argument] : []), `${option}=${value}`])).rejects.toThrow(
       new RegExp(`^error: option '${option} <\\w+>' argument '${value}' is invalid. Expected `),
     )
 })
 
-test('values of an environment are read like options', async () => {
+test('parses environment variables like options', async () => {
   await expect(optionsOf(['chains'], { GEO_ATTESTER: 'foo' })).rejects.toThrow(
     "option '--attester <address>' value 'foo' from env 'GEO_ATTESTER' is invalid. Expected an address",
   )
@@ -47,7 +47,7 @@ test('values of an environment are read like options', async () => {
   expect(await optionsOf(['mcp'], env)).toMatchObject({ keyFile: 'a' })
 })
 
-test('variables of the process are not read', async () => {
+test('ignores the environment variables of the process', async () => {
   process.env.GEO_KEY_FILE = 'a'
   try {
     expect(await optionsOf(['mcp'])).not.toHaveProperty('keyFile')
@@ -56,7 +56,7 @@ test('variables of the process are not read', async () => {
   }
 })
 
-test('right ones become values', async () => {
+test('converts valid values', async () => {
   const words = ['verify', HEX(64), '--max-age', '0.5e1', '--schema', HEX(64), '--chain', '84532']
   expect(await optionsOf([...words, '--attester', HEX(40), '--timeout', '0'])).toMatchObject({
     ...{ maxAge: 5, schema: HEX(64), chain: '84532', attester: HEX(40), timeout: 0 },

@@ -11,12 +11,12 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { batchesOf, distances, land, rows, type Batches } from './batch'
 import { openShell, type Shell } from './geo'
 
-/** `geo batch`: questions of a file, over refusals, outages and kills; each lands once. */
+/** `geo batch` with rejected questions, outages and crashes. Each answer lands exactly once. */
 let world: TestWorld
 let shell: Shell
 let batches: Batches
 beforeAll(async () => {
-  // Their blocks come when a test says so; EAS 0.26 knows no deadlines.
+  // A test can control when blocks are mined. EAS 0.26 has no deadlines.
   world = await startTestWorld({ CHAINS: 'base-sepolia,sepolia' })
   shell = openShell(world, { GEO_KEY_FILE: 'key.txt' })
   batches = batchesOf(shell, world)
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const servers: Server[] = []
 afterEach(() => servers.splice(0).forEach((server) => server.close()))
-/** The service behind a door that counts batches, and can be shut. */
+/** Starts a proxy in front of the service that counts batches, and can stop responding. */
 async function door(): Promise<{ url: string; batches: number; shutAfter: number; holds: boolean }> {
   const seen = { url: '', batches: 0, shutAfter: Infinity, holds: false }
   const server = createServer((request, response) => {
@@ -48,7 +48,7 @@ async function door(): Promise<{ url: string; batches: number; shutAfter: number
 }
 
 describe('answers', () => {
-  test('stand in the order of the lines; a wrong line is an error on its line', async () => {
+  test('follow the order of the lines, with an error for each invalid line', async () => {
     const place = { type: 'Point', coordinates: [1, 2] }
     const wrong: [object | string, RegExp][] = [
       ['nonsense', /^The line is no question: expected a JSON object such as/],
@@ -69,7 +69,7 @@ describe('answers', () => {
     const { code, stdout, stderr } = await shell.geo(['batch', `${name}.ndjson`, '--chain', 'base-sepolia'])
     expect([code, stderr]).toEqual([1, '31 answered, 7 refused\n'])
     const answers = rows(stdout)
-    // An empty line is none, and counts.
+    // An empty line has no result, but counts in line numbers.
     expect(answers.map(({ line }) => line)).toEqual([
       ...Array.from({ length: 12 }, (_, i) => i + 1),
       ...Array.from({ length: 26 }, (_, i) => i + 14),
@@ -88,7 +88,7 @@ describe('answers', () => {
     expect(rows(ofStdin.stdout)[0].answer.result).toBe(answers[0].answer.result)
   })
 
-  test('none of an empty file, which is said', async () => {
+  test('are empty for a file without questions, which is reported', async () => {
     const name = batches.questions(['', ' '])
     expect(await shell.geo(['batch', `${name}.ndjson`])).toEqual({
       ...{ code: 0, stdout: '' },
@@ -96,12 +96,12 @@ describe('answers', () => {
     })
   })
 
-  test('20 are asked at once; a run that was stopped goes on, and one that is done asks nothing', async () => {
+  test('are requested 20 at a time, resumed after a failure, and not requested again once complete', async () => {
     const service = await door()
     const name = batches.questions(distances(90))
     const run = ({ url } = service) =>
       shell.geo(['batch', `${name}.ndjson`, '-o', `${name}.out`, '--url', url, '--chain', '84532'])
-    // A door of its own: a request of the run that stops may still be on its way to it.
+    // The first run has its own proxy, since one of its requests may still arrive after it has stopped.
     const first = await door()
     first.shutAfter = 2
     const stopped = await run(first)
@@ -118,7 +118,7 @@ describe('answers', () => {
     expect(answers.slice(0, 40)).toEqual(before)
     expect(await run()).toMatchObject({ code: 0 })
     expect([service.batches, batches.rowsOf(`${name}.out`)]).toEqual([3, answers])
-    // A new line is asked, wherever it stands; the others keep their answers.
+    // A new line is asked wherever it is inserted; the other lines keep their answers.
     const more = [{ operation: 'distance', from: '9,9', to: '1,2' }, ...distances(90)]
     shell.write(`${name}.ndjson`, more.map((line) => JSON.stringify(line)).join('\n'))
     expect(await run()).toMatchObject({ code: 0 })
@@ -131,7 +131,7 @@ describe('answers', () => {
     ).toEqual(answers.map(({ answer }) => answer))
   })
 
-  test('Ctrl-C ends it, and it can go on', async () => {
+  test('are resumed after Ctrl-C', async () => {
     const service = Object.assign(await door(), { shutAfter: 2, holds: true })
     const name = batches.questions(distances(50))
     const args = ['batch', `${name}.ndjson`, '-o', `${name}.out`, '--url', service.url, '--chain', '84532']
@@ -150,7 +150,7 @@ describe('answers', () => {
     expect(service.batches).toBe(1)
   })
 
-  test('a file that is no output of it is left alone, and so is one that another process works on', async () => {
+  test('do not overwrite a file that is not an output of a batch, or that another process uses', async () => {
     const name = batches.questions(distances(1))
     shell.write('mine.txt', 'mine')
     const args = (file: string) => ['batch', `${name}.ndjson`, '-o', file]
@@ -169,7 +169,7 @@ describe('answers', () => {
       code: 2,
       stderr: expect.stringContaining(`process ${process.pid}`),
     })
-    // Of a process that is gone.
+    // The id of a process that does not exist.
     shell.write('locked.out.journal.lock', '999999999')
     expect((await shell.geo(args('locked.out'))).code).toBe(0)
     expect(existsSync(path.join(shell.folder, 'locked.out.journal.lock'))).toBe(false)
@@ -178,7 +178,7 @@ describe('answers', () => {
 
 describe('landing', () => {
   test.each(['direct', 'proxy'])(
-    '%s: 20 in a transaction, and nothing when it is run again',
+    '%s: lands 20 answers in a transaction, and sends nothing when it runs again',
     async (submission) => {
       const name = batches.questions(distances(25))
       const recipient = Wallet.createRandom().address
@@ -191,7 +191,7 @@ describe('landing', () => {
     },
   )
 
-  test('answers of a run without --land land in a later one', async () => {
+  test('lands the answers of an earlier run without --land', async () => {
     const name = batches.questions(distances(3))
     const recipient = Wallet.createRandom().address
     const args = land(name, recipient, 'proxy')
@@ -202,7 +202,7 @@ describe('landing', () => {
     expect(batches.rowsOf(`${name}.out`).map(({ answer }) => answer)).toEqual(answers)
   })
 
-  test('a batch in a file: one value a line for landing it and for verifying it', async () => {
+  test('prints one value a line when it lands or verifies a batch from a file', async () => {
     const geo = createGeo({ url: world.url, chain: 84532 })
     const point = (lng: number) => ({ type: 'Point' as const, coordinates: [lng, 1] })
     const batch = await geo.batch(
@@ -221,9 +221,9 @@ describe('landing', () => {
     )
   })
 
-  test('an answer that a contract refuses does not keep the others from landing', async () => {
+  test('lands the other answers if a contract rejects one', async () => {
     const chain = world.chain
-    // A resolver that refuses everything: it returns false.
+    // A resolver that rejects everything: it returns false.
     const resolver = Wallet.createRandom().address
     await chain.provider.send('anvil_setCode', [resolver, '0x600060005260206000f3'])
     const registry = await chain.registry()

@@ -6,14 +6,17 @@ import type { LocalChain } from '../../../dev/chain'
 import type { TestWorld } from '../../../test/world'
 import type { Shell } from './geo'
 
-/** Files of questions for `geo batch`, their answers, and the attestations that a batch leaves on a chain. */
+/**
+ * Creates question files for `geo batch`, and reads their answers and the attestations that a batch created
+ * on a chain.
+ */
 export interface Batches {
-  /** Writes a file of questions; returns its name without its ending. */
+  /** Writes a file of questions, and returns its name without the extension. */
   questions(lines: readonly (object | string)[]): string
   rowsOf(file: string): any[]
-  /** Payloads of the attestations of a chain for a recipient. */
+  /** Returns the payloads of a recipient's attestations on a chain. */
   attested(chain: LocalChain, recipient: string): Promise<string[]>
-  /** Fails unless a batch of `count` lines landed each of them once. */
+  /** Fails unless each of the `count` lines of a batch landed exactly once. */
   landedOnce(name: string, count: number, chain: LocalChain, recipient: string): Promise<void>
 }
 
@@ -24,7 +27,7 @@ export const rows = (text: string): any[] =>
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line))
-/** Arguments that land a file of questions. */
+/** Returns the arguments that land the answers of a question file. */
 export const land = (name: string, recipient: string, submission: string, chain = 'base-sepolia') => [
   ...['batch', `${name}.ndjson`, '-o', `${name}.out`, '--land', '--recipient', recipient],
   ...['--submission', submission, '--chain', chain],

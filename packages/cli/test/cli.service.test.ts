@@ -9,7 +9,7 @@ import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, TOWER, type Shell } from './geo'
 
-/** `geo` against the running service: its commands, but for records and batches. */
+/** `geo` against the running service: its commands except records and batch. */
 let world: TestWorld
 let shell: Shell
 let place: string
@@ -34,7 +34,7 @@ const json = async (args: string[], stdin?: string): Promise<any> => {
 }
 
 describe('questions', () => {
-  test('people read the result first; without a terminal there are no colours', async () => {
+  test('prints the result first, without colours if there is no terminal', async () => {
     const { code, stdout, stderr } = await shell.geo(ANSWER)
     expect(code).toBe(0)
     expect(stderr).toBe('Chain: base-sepolia (84532), the first one of the service; --chain names another.\n')
@@ -52,7 +52,7 @@ describe('questions', () => {
     expect((await fetch(map)).status).toBe(200)
   })
 
-  test('a private place is kept with its salt, proves the answer, and is a place in other questions', async () => {
+  test('stores a private place with its salt, which proves the answer and works in other questions', async () => {
     const { code, stdout, stderr } = await shell.geo([...ANSWER, '--private', 'a=home.json'])
     expect([code, stderr]).toEqual([0, expect.stringMatching(/\nKept: home\.json, the place and its salt\./)])
     expect(stdout).toMatch(/\nabout +0x\w{64} \(private\)\n +0x\w{64} \(lng 13\.3777, lat 52\.5163\)\n/)
@@ -68,7 +68,7 @@ describe('questions', () => {
     expect(await json(['recompute', 'within.json', '13.3777,52.5163', 'home.json'])).toMatchObject({
       verdict: 'equal',
     })
-    // Each has a salt of its own.
+    // Each place has its own salt.
     const both = await json([...ANSWER, '--private', 'a=one.json', '--private', 'b=other.json'])
     expect(new Set([ref, ...both.inputRefs]).size).toBe(3)
     const contained = ['contains', 'field.geojson', '13.351,52.5105', '--private', 'place=place.json']
@@ -93,12 +93,12 @@ describe('questions', () => {
     [['distance', '-', '0,0', '--private', 'a=x.json'], 'an attestation is known to all by its UID'],
     [[...ANSWER, '--private', 'a='], '--private names no file'],
     [[...ANSWER, '--private', 'a=no/x.json'], "The salt cannot be kept in 'no/x.json' (ENOENT)"],
-  ])('%j is refused', async (args, problem) => {
+  ])('rejects %j', async (args, problem) => {
     const { code, stdout, stderr } = await shell.geo(args, { stdin: place })
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(problem)])
   })
 
-  test('all six operations, in every form of input', async () => {
+  test('asks all six operations with every form of input', async () => {
     const offchain = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!.document
     shell.write('offchain.json', offchain)
     const berlin = '13.3777,52.5163'
@@ -106,7 +106,7 @@ describe('questions', () => {
     expect((await json(['distance', 'tower.geojson', berlin])).result).toBe(881329.94)
     expect((await json(['distance', '-', berlin], JSON.stringify(TOWER))).result).toBe(881329.94)
     expect((await json(['distance', '-', berlin], '2.2945,48.8584\n')).result).toBe(881329.94)
-    // West of Greenwich a position starts with a minus.
+    // A position west of Greenwich starts with a minus sign.
     expect((await json(['distance', '-0.1278,51.5074', '-0.1278,51.5074'])).result).toBe(0)
     expect((await json(['contains', 'field.geojson', '13.351,52.5105'])).result).toBe(true)
     expect(await json(['within', berlin, 'tower.geojson', '500.5'])).toMatchObject({
@@ -130,7 +130,7 @@ describe('questions', () => {
     )
   })
 
-  test('the chain is that of --chain, by slug or id, else of GEO_CHAIN', async () => {
+  test('takes the chain from --chain, by slug or id, or from GEO_CHAIN', async () => {
     const recipient = testAccount(7).address
     const options = [
       '--recipient',
@@ -155,7 +155,7 @@ describe('questions', () => {
   })
 })
 
-test('the executable does what a run in this process does', async () => {
+test('the executable behaves like a run in this process', async () => {
   const args = ['distance', '-', '13.3777,52.5163', '--json', '-q']
   const asked = shell.process(args)
   asked.stdin.end('2.2945,48.8584')
@@ -168,7 +168,7 @@ test('the executable does what a run in this process does', async () => {
 })
 
 describe('landing and checking', () => {
-  test.each(['direct', 'proxy'])('--land, %s: the attestation is on the chain', async (submission) => {
+  test.each(['direct', 'proxy'])('attests an answer on its chain with --land (%s)', async (submission) => {
     const { landed, ...answer } = await json([
       ...ANSWER,
       '--land',
@@ -188,7 +188,7 @@ describe('landing and checking', () => {
     expect(checked).toMatchObject({ valid: true, problems: [], chainId: 84532, says: { result: 881329.94 } })
   })
 
-  test('an answer in a file is verified, landed once, and found again', async () => {
+  test('verifies an answer in a file, lands it once, and finds it again', async () => {
     await shell.line('geo area field.geojson --chain celo --json > answer.json')
     expect(await json(['verify', 'answer.json'])).toMatchObject({
       valid: true,
@@ -208,7 +208,7 @@ describe('landing and checking', () => {
     expect((await shell.geo(['verify', 'answer.json'])).stdout).toContain(`landed       ${again.uid}`)
   })
 
-  test('a check that fails ends with 1', async () => {
+  test('exits with status 1 after a failed check', async () => {
     const attested = await shell.geo(['verify', place])
     expect(attested).toMatchObject({
       code: 1,
@@ -227,14 +227,14 @@ describe('landing and checking', () => {
     expect(JSON.parse(other.stdout)).toMatchObject({ valid: false, ours: true })
   })
 
-  test('the key may be in a keystore, whose passphrase comes from a file or the environment', async () => {
+  test('reads a keystore with a passphrase from a file or the environment', async () => {
     const { address, privateKey } = testAccount(5)
     const keystore = encryptKeystoreJsonSync({ address, privateKey }, 'a phrase', {
       scrypt: { N: 1024, r: 8, p: 1 },
     })
     shell.write('keystore.json', keystore, 0o600)
     shell.write('phrase', 'a phrase\n', 0o600)
-    // A question of its own: an equal answer of this second may have landed from another account.
+    // A unique question: another account may have landed an equal answer in this second.
     const args = ['distance', '4,4', '5,5', '--land', '--key-file', 'keystore.json']
     const sender = async ({ landed }: any) =>
       (await world.chain.provider.getTransaction(landed.transactionHash))!.from
@@ -254,7 +254,7 @@ describe('landing and checking', () => {
 })
 
 describe('recomputing', () => {
-  test('an answer, from what it is about', async () => {
+  test('recomputes an answer from its inputs', async () => {
     shell.write('answer.json', await json(ANSWER))
     const inputs = ['tower.geojson', '13.3777,52.5163']
     const { code, stdout } = await shell.geo(['recompute', 'answer.json', ...inputs])
@@ -280,7 +280,7 @@ describe('recomputing', () => {
     })
   })
 
-  test('an attestation, whose places are read from the chain', async () => {
+  test('recomputes an attestation, whose places are read from the chain', async () => {
     const { landed } = await json(['within', place, place, '5', '--land', '--key-file', 'key.txt'])
     const found = await json(['recompute', landed.uid])
     const { prover } = (await world.get(`/api/v0/location-records/${place}`)).body
@@ -297,11 +297,11 @@ describe('recomputing', () => {
 })
 
 describe('tools for agents', () => {
-  /** A client of `geo mcp`, and how that ends. */
+  /** Connects a client to `geo mcp`; `close` returns how the run ended. */
   const connect = async (args: string[]) => {
     const host = new Client({ name: 'host', version: '1.0.0' })
     const { stdin, stdout, ended } = shell.start(['mcp', ...args])
-    // A line of JSON is a message in both directions.
+    // Messages are lines of JSON in both directions, so the server transport can act as a client.
     await host.connect(new StdioServerTransport(stdout, stdin))
     const close = async () => {
       stdin.end()
@@ -312,7 +312,7 @@ describe('tools for agents', () => {
   }
   const tools = async (host: Client) => (await host.listTools()).tools.map(({ name }) => name)
 
-  test('over stdio; with a key they land answers', async () => {
+  test('are offered over stdio, and land answers if there is a key', async () => {
     const reading = await connect([])
     expect(await tools(reading.host)).not.toContain('land_answer')
     await reading.close()
@@ -331,7 +331,7 @@ describe('tools for agents', () => {
     await close()
   })
 
-  test('a key that cannot be used ends it at once', async () => {
+  test('end immediately if the key is unusable', async () => {
     shell.write('open.txt', testAccount(4).privateKey, 0o644)
     expect(await shell.geo(['mcp', '--key-file', 'open.txt'])).toMatchObject({
       ...{ code: 5, stdout: '' },
@@ -341,7 +341,7 @@ describe('tools for agents', () => {
 })
 
 describe('attesting', () => {
-  test('on a chain: the place is a record, and an input', async () => {
+  test('attests a place on a chain, as a record and an input', async () => {
     const details = [
       '--memo',
       'A field',
@@ -372,7 +372,7 @@ describe('attesting', () => {
     ])
   })
 
-  test('it is revoked once; the second time says when it was', async () => {
+  test('revokes an attestation once, and reports the time of an earlier revocation', async () => {
     const { uid } = await json(['attest', '7,8', '--key-file', 'key.txt'])
     const revoke = ['revoke', uid, '--key-file', 'key.txt']
     const first = await json(revoke)
@@ -383,7 +383,7 @@ describe('attesting', () => {
     expect(await world.chain.provider.getBlockNumber()).toBe(blocks)
   })
 
-  test('offchain: a file that is an input, and nothing on the chain', async () => {
+  test('attests a place offchain, in a file that is an input, without a transaction', async () => {
     const before = await world.chain.provider.getBlockNumber()
     const args = ['attest', '-', '--offchain', '--key-file', 'key.txt', '-o', 'tower.offchain.json']
     const { code, stderr } = await shell.geo(args, {
@@ -395,7 +395,7 @@ describe('attesting', () => {
       expect.stringMatching(/\nSigned: 0x[0-9a-f]{64}, in tower\.offchain\.json\n$/),
     ])
     const [, uid] = /Signed: (0x\w+)/.exec(stderr)!
-    // Nobody else has the file: it is not overwritten.
+    // The file is the only copy, so it is not overwritten.
     expect(await shell.geo(args, { stdin: JSON.stringify(TOWER) })).toMatchObject({
       ...{ code: 2, stdout: '' },
       stderr: expect.stringContaining("'tower.offchain.json' exists"),
@@ -417,7 +417,7 @@ describe('attesting', () => {
     expect(await world.chain.provider.getBlockNumber()).toBe(before)
   })
 
-  test('offchain: revoked by its file, once', async () => {
+  test('revokes an offchain attestation by its file, once', async () => {
     const made = [
       'attest',
       '5,6',
@@ -443,7 +443,7 @@ describe('attesting', () => {
     })
   })
 
-  test('an attested place is verified as no answer, and it is said what shows it', async () => {
+  test('does not verify an attested place as an answer, and names the command that shows it', async () => {
     const { uid } = await json([
       'attest',
       '7,9',
@@ -459,7 +459,7 @@ describe('attesting', () => {
     expect(JSON.parse(stdout)).toMatchObject({ uid })
   })
 
-  test('a schema that its chain does not have is not used', async () => {
+  test('rejects a schema that is not registered on the chain', async () => {
     const schema = 'string srs,string locationType,string location,string memo'
     const args = ['attest', '1,2', '--schema', schema, '--key-file', 'key.txt', '-q']
     expect(await shell.geo(args)).toMatchObject({
@@ -470,7 +470,7 @@ describe('attesting', () => {
     })
   })
 
-  test('what is no place is refused before anything is signed', async () => {
+  test('rejects an invalid place before anything is signed', async () => {
     const cases: [string[], RegExp][] = [
       [[place], /A place that is attested is lng,lat or GeoJSON, not an attestation/],
       [['1,2', '--time', 'tomorrow'], /--time <time>' argument 'tomorrow' is invalid\. Expected ISO 8601/],

@@ -12,8 +12,8 @@ import type { TestWorld } from '../../../test/world'
 import { run } from '../src/run'
 
 /**
- * Runs `geo` in a folder of its own: its source in this process, or the built one as a process, for what only
- * a process has: signals, a terminal, a shell around it.
+ * Runs `geo` in its own folder: its source in this process, or the built program as a process for features
+ * that need one: signals, a terminal, a surrounding shell.
  */
 
 export const GEO = path.resolve('packages/cli/bin/geo.mjs')
@@ -48,10 +48,10 @@ export interface Ended {
 export interface Running {
   readonly stdin: Writable
   readonly stdout: Readable
-  /** What it has written so far. */
+  /** Output so far. */
   readonly output: { stdout: string; stderr: string }
   readonly ended: Promise<Ended>
-  /** Resolves when one of its outputs matches. */
+  /** Resolves when the output of a stream matches. */
   until(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<string>
   /** Sends Ctrl-C. */
   interrupt(): void
@@ -63,23 +63,25 @@ export interface Shell {
   readonly folder: string
   readonly env: Readonly<Record<string, string>>
   write(name: string, content: unknown, mode?: number): string
-  /** Runs geo with these arguments. */
+  /** Runs geo with these arguments in this process. */
   geo(args: string[], more?: { env?: NodeJS.ProcessEnv; stdin?: string }): Promise<Ended>
   start(args: string[], env?: NodeJS.ProcessEnv): Running
-  /** Runs a command line: words, variables, `< file` and `> file` as of a shell. */
+  /** Runs a command line in this process: words, variables, `< file` and `> file` as in a shell. */
   line(command: string, env?: NodeJS.ProcessEnv): Promise<Ended>
   startLine(command: string, env?: NodeJS.ProcessEnv): Running
   /** Runs geo as a process. */
   process(args: string[], env?: NodeJS.ProcessEnv): RunningProcess
-  /** Runs a command line of a real shell, in which `geo` is a command. */
+  /** Runs a command line in a real shell that has a `geo` command. */
   sh(command: string, env?: NodeJS.ProcessEnv, shell?: string): RunningProcess
-  /** Runs a command line like `sh`, on a terminal; undefined if there is no `script` to make one. */
+  /**
+   * Runs a command line like `sh`, on a terminal; undefined if the system has no suitable `script` program.
+   */
   terminal(command: string, env?: NodeJS.ProcessEnv): RunningProcess | undefined
-  /** Fails when a key was ever written to an output. */
+  /** Fails if a key was written to any output. */
   close(): void
 }
 
-/** A folder with the files of the examples, and `geo` in the PATH. */
+/** Creates a folder with the files of the examples, and with `geo` in the PATH. */
 export function openShell(world: TestWorld, environment: Record<string, string> = {}): Shell {
   const folder = temporaryFolder()
   const write: Shell['write'] = (name, content, mode = 0o644) => {
@@ -106,7 +108,7 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     ...environment,
   }
   let written = ''
-  /** Collects what is written to two streams, until `code` says that nothing more comes. */
+  /** Collects the output of two streams until `code` resolves. */
   const watched = (
     name: string,
     streams: { stdout: Readable; stderr: Readable },
@@ -115,7 +117,7 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     const output = { stdout: '', stderr: '' }
     const looks = new Set<() => void>()
     for (const stream of ['stdout', 'stderr'] as const) {
-      // A character may lie in two chunks.
+      // A character may be split between two chunks.
       const decoder = new StringDecoder()
       streams[stream].on('data', (chunk: Buffer) => {
         const text = decoder.write(chunk)
@@ -152,7 +154,7 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     const context = { ...streams, env: { ...env, ...more }, cwd: folder, signal: stop.signal }
     const code = run(args, context).then(async (code) => {
       for (const stream of [streams.stdout, streams.stderr]) {
-        // A wallet that was given up may still say that it sent something.
+        // A wallet of an abandoned request may still write to the stream.
         stream.on('error', () => {}).end()
         await finished(stream)
       }
@@ -177,7 +179,7 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     const interrupt = () => void child.kill('SIGINT')
     return { ...{ child, stdin, stdout, interrupt }, ...watched(args.join(' '), child, code) }
   }
-  /** The arguments of geo in a command line. */
+  /** Returns the arguments of geo in a command line. */
   const wordsOf = (command: string, more?: NodeJS.ProcessEnv) => {
     const variables: NodeJS.ProcessEnv = { ...env, ...more }
     const [program, ...words] = shellWords(
@@ -215,5 +217,5 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
   }
 }
 
-/** util-linux's `script`, which knows -e; that of macOS and the BSDs does not. */
+/** Only the `script` of util-linux supports -e; macOS and the BSDs have another one. */
 const HAS_SCRIPT = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0

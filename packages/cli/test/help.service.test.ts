@@ -7,10 +7,10 @@ import { EXAMPLES } from '../src/examples'
 import { EXIT_TEXTS } from '../src/exit'
 import { openShell, type Shell } from './geo'
 
-/** The help of `geo`, whose examples are run as they stand. */
+/** The help of `geo`, whose examples are executed unchanged. */
 let world: TestWorld
 let shell: Shell
-/** What the variables of the examples stand for. */
+/** Values of the variables in the examples. */
 let variables: Record<string, string>
 beforeAll(async () => {
   world = await startTestWorld({}, { samples: true })
@@ -33,7 +33,7 @@ beforeAll(async () => {
   shell.write('questions.ndjson', '{"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}\n')
   const { document } = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!
   shell.write('offchain.json', document)
-  // It writes answer.json, which others read.
+  // It writes answer.json, which other examples read.
   await shell.line(EXAMPLES.distance!.find(({ command }) => command.includes('> answer.json'))!.command)
 })
 afterAll(async () => {
@@ -41,7 +41,7 @@ afterAll(async () => {
   await world?.stop()
 })
 
-test('every command has help with examples', async () => {
+test('lists every command with help and examples', async () => {
   const { stdout } = await shell.geo(['--help'])
   const listed = [...stdout.slice(stdout.indexOf('\nCommands:')).matchAll(/^ {2}([a-z]+) /gm)]
   const names = listed.map(([, name]) => name!).filter((name) => name !== 'help')
@@ -55,7 +55,7 @@ test('every command has help with examples', async () => {
   expect([version.code, version.stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)])
 })
 
-test('the exit codes stand in the help and in the guide', async () => {
+test('lists the exit codes in the help and in the guide', async () => {
   const { stdout } = await shell.geo(['--help'])
   const guide = readFileSync('docs/guide/cli.md', 'utf8')
   for (const [code, text] of Object.entries(EXIT_TEXTS)) {
@@ -69,10 +69,10 @@ const all = Object.entries(EXAMPLES).flatMap(([name, examples]) =>
   examples.map(({ command }) => ({ name, command })),
 )
 const endless = ({ name }: { name: string }) => name === 'watch' || name === 'mcp'
-/** Of other programs, too: process.system.test.ts runs them in a shell. */
+/** Commands with other programs are run in a shell by process.system.test.ts. */
 const inShell = ({ command }: { command: string }) => /[|(]/.test(command)
 
-test.each(all.filter((each) => !endless(each) && !inShell(each)))('$command', async ({ command }) => {
+test.each(all.filter((each) => !endless(each) && !inShell(each)))('runs $command', async ({ command }) => {
   const { code, stdout, stderr } = await shell.line(here(command), variables)
   expect([code, stderr]).toEqual([0, expect.not.stringContaining('geo:')])
   const [, file] = /(?:> |-o )([\w.]+)/.exec(command) ?? []
@@ -80,7 +80,7 @@ test.each(all.filter((each) => !endless(each) && !inShell(each)))('$command', as
   expect(result.length).toBeGreaterThan(20)
 })
 
-test.each(all.filter(endless))('$command', async ({ name, command }) => {
+test.each(all.filter(endless))('runs $command', async ({ name, command }) => {
   const running = shell.startLine(command, variables)
   if (name === 'mcp') {
     const params = {
@@ -95,7 +95,7 @@ test.each(all.filter(endless))('$command', async ({ name, command }) => {
     running.stdin.end()
     return expect((await running.ended).code).toBe(0)
   }
-  // The position is no place of the stream, which says so.
+  // The position is not one of this stream, which reports it.
   await running.until(command.includes('--json') ? 'stdout' : 'stderr', /Watching|"kind":"reset"/)
   running.interrupt()
   expect((await running.ended).code).toBe(130)

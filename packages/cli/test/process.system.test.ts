@@ -15,12 +15,14 @@ import { EXAMPLES } from '../src/examples'
 import { batchesOf, distances, land, type Batches } from './batch'
 import { GEO, openShell, type Ended, type Shell } from './geo'
 
-/** The built `geo` as a process, for what only that has: a terminal, signals, pipes, a shell, a browser. */
+/**
+ * The built `geo` as a process, for features that need one: a terminal, signals, pipes, a shell, a browser.
+ */
 let world: TestWorld
 let shell: Shell
 let batches: Batches
 beforeAll(async () => {
-  // The blocks of the two come when a test says so; EAS 0.26 of sepolia knows no deadlines.
+  // A test can control when the blocks of both chains are mined. EAS 0.26 on sepolia has no deadlines.
   world = await startTestWorld({ CHAINS: 'base-sepolia,sepolia' }, { samples: true })
   shell = openShell(world, { GEO_KEY_FILE: 'key.txt' })
   batches = batchesOf(shell, world)
@@ -41,9 +43,9 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-// Only where there is `script` to make one.
+// These tests run only if the system has a suitable `script` program.
 describe('a terminal', () => {
-  test('has colours, unless NO_COLOR is set', async () => {
+  test('shows colours unless NO_COLOR is set', async () => {
     const colours = await shell.terminal(ANSWER)?.ended
     if (!colours) return
     expect(colours).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\x1b\[1m881,329\.94 m\x1b/) })
@@ -51,7 +53,7 @@ describe('a terminal', () => {
     expect(plain.stdout).not.toContain('\x1b')
   })
 
-  test('asks for a passphrase without showing it, until Ctrl-C', async () => {
+  test('asks for a passphrase without echo, until Ctrl-C', async () => {
     const { address, privateKey } = testAccount(5)
     const scrypt = { N: 1024, r: 8, p: 1 }
     shell.write(
@@ -73,7 +75,7 @@ describe('a terminal', () => {
     expect((await left.ended).code).toBe(130)
   })
 
-  test('sees no controls of strangers, and a bar while a file is written', async () => {
+  test('receives no control characters of strangers, and shows a progress bar while a file is written', async () => {
     const drawn = await shell.terminal(
       'geo records --format csv -o drawn.csv && geo records --format csv | cat > piped.csv',
     )?.ended
@@ -92,7 +94,7 @@ describe('a terminal', () => {
     expect(seen.stdout).not.toMatch(/[\x1b\u009b\u202e]/)
   })
 
-  test.each(['geoparquet', 'flatgeobuf'])('gets no %s, but a pipe does', async (format) => {
+  test.each(['geoparquet', 'flatgeobuf'])('receives no %s, but a pipe does', async (format) => {
     const line = `geo records --format ${format}`
     const piped = await shell.sh(`${line} | cksum && ${line} -q -o all.bin && cksum < all.bin`).ended
     const [pipe, file] = piped.stdout.trim().split('\n')
@@ -101,7 +103,7 @@ describe('a terminal', () => {
     if (shown) expect(shown.stdout).toContain(`A ${format} file is nothing for a terminal`)
   })
 
-  test('is told what is waited for', async () => {
+  test('shows what the command waits for', async () => {
     const silent = createServer(() => {})
     const url = await listening(silent)
     try {
@@ -117,10 +119,10 @@ describe('a terminal', () => {
 })
 
 describe('a process', () => {
-  test('ends with 130 at SIGINT', async () => {
+  test('exits with status 130 after SIGINT', async () => {
     const watching = shell.process(['watch', '--after', 'start,base-sepolia.0'])
     await watching.until('stderr', /Watching http/)
-    // The position is that of the event that was handled last.
+    // The position is that of the last handled event.
     await watching.until('stdout', /\n/)
     watching.interrupt()
     expect(await watching.ended).toMatchObject({
@@ -129,7 +131,7 @@ describe('a process', () => {
     })
   })
 
-  test('ends at Ctrl-C and at its time-out while the service does not answer', async () => {
+  test('ends at Ctrl-C and at its timeout while the service does not respond', async () => {
     const silent = createServer(() => {})
     const args = ['stats', '--url', await listening(silent)]
     try {
@@ -145,7 +147,7 @@ describe('a process', () => {
     }
   })
 
-  test('ends at a second Ctrl-C while its wallet sends, which the first one does not stop', async () => {
+  test('ends at the second Ctrl-C while its wallet sends, but not at the first', async () => {
     const sends: string[] = []
     const node = createServer((request, response) => {
       void text(request).then(async (body) => {
@@ -161,9 +163,9 @@ describe('a process', () => {
       await expect.poll(() => sends.length).toBe(1)
       let isOver = false
       void landing.ended.finally(() => (isOver = true))
-      // Two signals at the same moment are one.
+      // Simultaneous signals are merged, so it sends one at a time.
       for (; !isOver; await pause(100)) landing.interrupt()
-      // Once it no longer listens, a further signal ends it by itself: shells show 130 for that, too.
+      // After the handler is removed, a further signal kills the process: shells show 130 for that, too.
       const { code, ...output } = await landing.ended
       expect([130, null]).toContain(code)
       expect(output).toEqual({ stdout: '', stderr: '' })
@@ -173,7 +175,7 @@ describe('a process', () => {
     }
   })
 
-  test('ends when nobody reads its output any further, which is no error', async () => {
+  test('ends without an error when its output is closed', async () => {
     const line = 'set -o pipefail; geo records --format csv | head -n 1 && geo records --json | head -c 1'
     const { code, stdout, stderr } = await shell.sh(line, {}, 'bash').ended
     expect([code, stderr, stdout.split('\n')[1]]).toEqual([0, '', '['])
@@ -196,7 +198,7 @@ describe('a process', () => {
     await host.close()
   })
 
-  test.runIf(process.platform === 'linux')('starts a browser where there is a display', async () => {
+  test.runIf(process.platform === 'linux')('starts a browser if there is a display', async () => {
     shell.write(
       'browser',
       `#!/bin/sh\nprintf %s "$1" > '${shell.folder}/opened.part' && mv '${shell.folder}/opened.part' '${shell.folder}/opened'\n`,
@@ -215,31 +217,35 @@ describe('a process', () => {
 })
 
 describe('a batch', () => {
-  test.each(['direct', 'proxy'])('%s: killed while a transaction is under way', async (submission) => {
-    const chain = world.chain
-    const name = batches.questions(distances(21))
-    const recipient = Wallet.createRandom().address
-    const args = land(name, recipient, submission)
-    await chain.provider.send('evm_setAutomine', [false])
-    try {
-      const killed = shell.process(args)
-      const [hash] = /0x\w{64}/.exec(await killed.until('stderr', /Sent: transaction 0x\w{64}/))!
-      killed.child.kill('SIGKILL')
-      await killed.ended
-      expect(await batches.attested(chain, recipient)).toEqual([])
-      // The next run finds it in no block. Its node sees that the same call would fail after that one.
-      expect(await shell.geo(args)).toMatchObject({
-        code: 5,
-        stderr: expect.stringMatching(/\ngeo: The wallet .*: Execution reverted/),
-      })
-      await chain.provider.send('anvil_mine', ['0x1'])
-      await mined(chain, hash)
-    } finally {
-      await chain.provider.send('evm_setAutomine', [true])
-    }
-    expect(await shell.geo(args)).toMatchObject({ code: 0 })
-    await batches.landedOnce(name, 21, chain, recipient)
-  })
+  test.each(['direct', 'proxy'])(
+    '%s: lands each answer once after a kill during a transaction',
+    async (submission) => {
+      const chain = world.chain
+      const name = batches.questions(distances(21))
+      const recipient = Wallet.createRandom().address
+      const args = land(name, recipient, submission)
+      await chain.provider.send('evm_setAutomine', [false])
+      try {
+        const killed = shell.process(args)
+        const [hash] = /0x\w{64}/.exec(await killed.until('stderr', /Sent: transaction 0x\w{64}/))!
+        killed.child.kill('SIGKILL')
+        await killed.ended
+        expect(await batches.attested(chain, recipient)).toEqual([])
+        // The next run finds the transaction in no block. Its RPC endpoint reports that the same call would
+        // fail after the pending one.
+        expect(await shell.geo(args)).toMatchObject({
+          code: 5,
+          stderr: expect.stringMatching(/\ngeo: The wallet .*: Execution reverted/),
+        })
+        await chain.provider.send('anvil_mine', ['0x1'])
+        await mined(chain, hash)
+      } finally {
+        await chain.provider.send('evm_setAutomine', [true])
+      }
+      expect(await shell.geo(args)).toMatchObject({ code: 0 })
+      await batches.landedOnce(name, 21, chain, recipient)
+    },
+  )
 
   hunt('killed at any moment, while others take the nonces', 1, async ({ random, cases }) => {
     const chain = world.chains.get('sepolia')!
@@ -253,7 +259,7 @@ describe('a batch', () => {
       expect(kills).toBeLessThan(60 + cases)
       const run = shell.process(args)
       const other = shell.start(['distance', '5,5', '6,6', '--chain', 'sepolia', '--land', '-q'])
-      // At a step, or a moment after it; in the end it may go on to its end.
+      // Killed at a step, or at a random moment after it. The last run may finish.
       if (kills < 2) await run.until('stderr', /Sent|Signed anew/)
       else if (kills < 2 + cases) await Promise.race([run.ended, pause(2_000 * random())])
       else await run.ended

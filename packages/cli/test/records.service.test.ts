@@ -7,17 +7,20 @@ import { attest, locationRequest, revoke } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
 
-/** `geo records` as a table and as files, `watch`, and what tells of the service, against its own answers. */
+/**
+ * `geo records` as a table and as files, `watch`, and the commands about the service, compared with the API's
+ * own responses.
+ */
 let world: TestWorld
 let shell: Shell
-/** Number of records in the world. */
+/** Number of records in the test service. */
 let all: number
 const LIST = '/api/v0/location-records'
 const FORMATS = ['csv', 'ndjson', 'geojson'] as const
 beforeAll(async () => {
   world = await startTestWorld({}, { samples: true })
   shell = openShell(world)
-  // Line breaks, quotes and commas in a record must not look like its end.
+  // Line breaks, quotes and commas inside a record must not be mistaken for its end.
   const memo = 'one\n{"two"},\n"three",\x1b[31m\u009b31m\u202e four'
   await attest(world.chain, locationRequest({ type: 'Point', coordinates: [-123.393, -48.877] }, { memo }), 9)
   await world.caughtUp()
@@ -41,7 +44,7 @@ const content = (file: string) => readFileSync(path.join(shell.folder, file), 'u
 const listed = async (query: string): Promise<any[]> => (await world.get(`${LIST}?${query}`)).body.data
 
 describe('files', () => {
-  test.each(FORMATS)('%s is what the service sends, to stdout and to a file', async (format) => {
+  test.each(FORMATS)('writes %s as the service sends it, to stdout and to a file', async (format) => {
     const expected = await raw(`format=${format}`)
     const { code, stdout, stderr } = await shell.geo(['records', '--format', format])
     expect([code, stderr, stdout === expected]).toEqual([0, '', true])
@@ -54,7 +57,7 @@ describe('files', () => {
   })
 
   test.each(['geoparquet', 'flatgeobuf'])(
-    '%s is what the service sends, to stdout and to a file',
+    'writes %s as the service sends it, to stdout and to a file',
     async (format) => {
       for (const limit of [undefined, '3']) {
         const query = `format=${format}${limit ? `&limit=${limit}` : ''}`
@@ -74,10 +77,10 @@ describe('files', () => {
     },
   )
 
-  test.each(FORMATS)('%s with a limit holds the first records, whole', async (format) => {
+  test.each(FORMATS)('writes complete records as %s, up to the limit', async (format) => {
     const uids = (await listed('limit=1000')).map(({ uid }) => uid as string)
     expect(uids).toHaveLength(all)
-    // The record with line breaks is the newest: it is in all of them.
+    // The record with line breaks is the newest, so every result contains it.
     for (const limit of [1, 2, all - 1, all, all + 1, 1000, 1001]) {
       const { stdout } = await shell.geo(['records', '--format', format, '--limit', String(limit)])
       const first = uids.slice(0, limit)
@@ -96,7 +99,7 @@ describe('files', () => {
     expect(none.stdout).toBe(await raw(`format=${format}&bbox=-30,-60,-29,-59`))
   })
 
-  test.each(FORMATS)('%s of the nearest holds the first of them, whole', async (format) => {
+  test.each(FORMATS)('writes the nearest records as %s, complete and up to the limit', async (format) => {
     const nearest = ['--near', '0,0', '--sort', 'distance']
     const query = 'near=0,0&sort=distance'
     for (const limit of [3, 1000]) {
@@ -119,21 +122,21 @@ describe('files', () => {
     expect(JSON.parse(stdout)).toEqual(await listed(`${query}&limit=1000`))
   })
 
-  test('json is a list of all, a record a line', async () => {
+  test('writes all records as a JSON list, one a line', async () => {
     const { stdout } = await shell.geo(['records', '--json'])
     expect(JSON.parse(stdout)).toEqual(await listed('limit=1000'))
     expect(stdout.split('\n')).toHaveLength(all + 3)
-    // No control gets through to a terminal, and the text is the same.
+    // No control character reaches a terminal, and the value is unchanged.
     expect(stdout).not.toMatch(/[\x1b\u009b\u202e]/)
     expect((await shell.geo(['records', '--json', '--bbox', '-30,-60,-29,-59'])).stdout).toBe('[]\n')
   })
 
-  test.each(FORMATS)('%s that arrives in crumbs is cut at the same places', async (format) => {
+  test.each(FORMATS)('cuts %s that arrives in tiny chunks at the same positions', async (format) => {
     const whole = Buffer.from(await raw(`format=${format}&bbox=-124,-49,-123,52`))
     const crumbs = createServer((request, response) => {
       response.writeHead(200)
       let at = 0
-      // 1 to 7 bytes at a time: each ending of a record falls on a border of chunks in one of the runs.
+      // Chunks of 1 to 7 bytes: each end of a record is at a chunk boundary in one of the runs.
       const next = () => {
         if (at >= whole.length) return response.end()
         response.write(whole.subarray(at, (at += 1 + ((at * 31) % 7))), () => setImmediate(next))
@@ -147,7 +150,7 @@ describe('files', () => {
     }
   })
 
-  test('a page of the nearest that ended early is an error, as what is missing would not show', async () => {
+  test('fails if a page of the nearest records ended early, since the omission would be invisible', async () => {
     const query = 'near=0,0&sort=distance'
     const [lines, list] = [await raw(`format=ndjson&${query}&limit=2`), await raw(`${query}&limit=3`)]
     const early = createServer((request, response) => {
@@ -160,7 +163,7 @@ describe('files', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('only the nearest 2 fit: give --limit 2,')])
   })
 
-  test('an export that breaks off is an error, and leaves no file', async () => {
+  test('fails without leaving a file if an export is cut off', async () => {
     const broken = createServer((request, response) => {
       response.writeHead(200, { 'content-type': 'text/csv' })
       response.write('uid\n0x1\n', () => response.destroy())
@@ -201,7 +204,7 @@ describe('filters', () => {
       ['--from-timestamp', '2020', '--to-timestamp', '2100-01-01T00:00Z'],
       'fromTimestamp=2020&toTimestamp=2100-01-01T00:00Z',
     ],
-  ])('%j', async (args, query) => {
+  ])('passes %j to the API', async (args, query) => {
     shell.write('box.wkt', 'POLYGON((13 52,14 52,14 53,13 53,13 52))\n')
     const expected = await listed(`${query}&limit=1000`)
     expect(expected.length).toBeGreaterThan(0)
@@ -210,7 +213,7 @@ describe('filters', () => {
 })
 
 describe('for people', () => {
-  test('a table of the newest, without what a terminal would obey', async () => {
+  test('prints a table of the newest records without control characters', async () => {
     const { code, stdout, stderr } = await shell.geo(['records'])
     expect(code).toBe(0)
     const lines = stdout.trimEnd().split('\n')
@@ -233,7 +236,7 @@ describe('for people', () => {
 })
 
 describe('the service', () => {
-  test('chains, stats', async () => {
+  test('prints chains and statistics', async () => {
     await world.caughtUp()
     const { chains } = JSON.parse((await shell.geo(['chains', '--json'])).stdout)
     expect(chains).toMatchObject([
@@ -254,7 +257,7 @@ describe('the service', () => {
     expect((await shell.geo(['stats'])).stdout).toMatch(/^\d+ records\nbase-sepolia +\d+\n[^]*\ncelo +\d+\n/)
   })
 
-  test('open prints the page, which a browser is to open if there is a display', async () => {
+  test("prints the page's URL, and opens a browser only if there is a display", async () => {
     const place = (await listed('limit=1'))[0].uid as string
     const page = `${world.url}/api/v0/location-records/${place}?format=html`
     expect(await shell.geo(['open', place])).toMatchObject({
@@ -265,7 +268,7 @@ describe('the service', () => {
     expect((await fetch(page)).headers.get('content-type')).toContain('text/html')
   })
 
-  test('watch tells of changes until Ctrl-C, and goes on where it ended', async () => {
+  test('watches changes until Ctrl-C, and resumes where it stopped', async () => {
     const filter = ['--bbox', '-124,-49,-123,-48']
     const watching = shell.start(['watch', ...filter])
     await watching.until('stderr', /Watching http/)
@@ -276,7 +279,7 @@ describe('the service', () => {
         `^new {6}${uid}  base-sepolia  \\d{4}-.*Z  geojson-point  -123\\.393,-48\\.877  Point\ufffd\\[31m Nemo\n$`,
       ),
     )
-    // The position is that of the event that was handled last.
+    // The position is that of the last handled event.
     await watching.until('stdout', /\n/)
     watching.interrupt()
     const { code, stderr } = await watching.ended
@@ -290,7 +293,7 @@ describe('the service', () => {
     onward.interrupt()
     expect((await onward.ended).code).toBe(130)
   })
-  test('watch ends when its time is over, and says so', async () => {
+  test('ends watching after --timeout, and reports it', async () => {
     const { code, stderr } = await shell.start(['watch', '--timeout', '2']).ended
     expect([code, stderr]).toEqual([4, expect.stringMatching(/\n2 s are over \(--timeout\)\.\n$/)])
   })

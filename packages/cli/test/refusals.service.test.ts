@@ -6,7 +6,7 @@ import { testAccount } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
 
-/** What `geo` says, and how it ends, when something is wrong. Nothing is sent then. */
+/** Errors of `geo` and its exit codes. Nothing is sent in these cases. */
 let world: TestWorld
 let shell: Shell
 beforeAll(async () => {
@@ -24,7 +24,10 @@ const ASK = ['distance', '2.2945,48.8584', '13.3777,52.5163', '--chain', 'base-s
 const LAND = [...ASK, '--land', '--key-file', 'key.txt']
 const PAYER = testAccount(4).address
 
-/** Runs geo, which must end with this code, an empty stdout, and one sentence on stderr. */
+/**
+ * Runs geo, and fails unless it exits with this code, an empty stdout and one message on stderr. Returns the
+ * message.
+ */
 async function refused(args: string[], code: number, env: NodeJS.ProcessEnv = {}): Promise<string> {
   const before = await world.chain.provider.getTransactionCount(PAYER)
   const ended = await shell.geo(args, { env })
@@ -36,7 +39,7 @@ async function refused(args: string[], code: number, env: NodeJS.ProcessEnv = {}
 
 const servers: Server[] = []
 afterEach(() => servers.splice(0).forEach((server) => server.close()))
-/** Something else that answers at an address. */
+/** Starts another server, and returns its URL. */
 async function serving(listener: RequestListener): Promise<string> {
   const server = createServer(listener)
   servers.push(server)
@@ -103,13 +106,13 @@ describe('usage', () => {
       /'example.org' is no address of a service: expected one such as https/,
     ],
     [['batch', 'path.geojson', '--land', '--key-file', 'key.txt'], /--land needs -o FILE/],
-  ] as [string[], string | RegExp][])('%j', async (args, text) => {
+  ] as [string[], string | RegExp][])('rejects %j', async (args, text) => {
     const said = await refused(args, 2)
     if (typeof text === 'string') expect(said).toBe(text)
     else expect(said).toMatch(text)
   })
 
-  test('with --json the error is JSON, and names its kind and code', async () => {
+  test('prints the error as JSON with --json, with its name and exit code', async () => {
     const { code, stdout, stderr } = await shell.geo(['distance', '0x12', '3,4', '--json'])
     expect([code, stdout]).toEqual([2, ''])
     expect(JSON.parse(stderr)).toEqual({
@@ -119,14 +122,14 @@ describe('usage', () => {
     expect(JSON.parse(unknown.stderr)).toMatchObject({ error: { name: 'CommanderError', exitCode: 2 } })
   })
 
-  test('without a command the help is shown', async () => {
+  test('prints the help if there is no command', async () => {
     const { code, stderr } = await shell.geo([])
     expect([code, stderr]).toEqual([2, expect.stringContaining('Exit codes:')])
   })
 })
 
 describe('the key', () => {
-  test('a file that others can read is refused, with the command that mends it', async () => {
+  test('rejects a key file that others can access, and names the command that fixes it', async () => {
     for (const mode of [0o644, 0o640, 0o606, 0o620]) {
       shell.write('open key.txt', `${testAccount(4).privateKey}\n`, mode)
       const said = await refused([...LAND, '--key-file', 'open key.txt'], 5)
@@ -142,8 +145,8 @@ describe('the key', () => {
     expect(await refused(args, 5)).toContain('run chmod 600 phrase')
   })
 
-  test('it is never taken from the command line, and never shown', async () => {
-    // Every output of this file is searched for keys at the end.
+  test('rejects a key on the command line, and never prints it', async () => {
+    // At the end, every output of this file is searched for keys.
     const key = testAccount(4).privateKey
     for (const given of [key, key.slice(2), 'test test test test test test test test test test test junk']) {
       const said = await refused([...LAND, '--key-file', given], 5)
@@ -165,15 +168,15 @@ describe('the key', () => {
     [['--key-file', '.'], /^'.', which --key-file names, is no file: name the one that holds the key/],
     [['--key-file', 'other.json'], /'other.json' holds no key: expected 0x and 64 hex digits, or a keystore/],
     [['--key-file', 'zero.txt'], /'zero.txt' holds a number that is no key of this curve/],
-  ])('%j', async (args, text) => {
+  ])('rejects %j', async (args, text) => {
     shell.write('other.json', `{"key":"${testAccount(4).privateKey}"`, 0o600)
     shell.write('zero.txt', `0x${'0'.repeat(64)}`, 0o600)
     expect(await refused([...ASK, '--land', ...args], 5)).toMatch(text)
   })
 
-  test('an account without money is told so', async () => {
+  test('reports an account without funds', async () => {
     shell.write('poor.txt', `0x${'5a'.repeat(32)}`, 0o600)
-    // A question of its own: an equal answer of this second may have landed, which costs nothing.
+    // A unique question: an equal answer of this second may have landed, which would cost nothing.
     const args = [
       'distance',
       '4,4',
@@ -195,13 +198,13 @@ describe('the key', () => {
 describe('the world', () => {
   const NOWHERE = 'http://127.0.0.1:9'
 
-  test('the service is away', async () => {
+  test('reports that the service is unreachable', async () => {
     expect(await refused([...ASK, '--url', NOWHERE], 4)).toMatch(
       /does not answer .*: is the service running at http:\/\/127.0.0.1:9\?$/,
     )
   })
 
-  test('the node is away, of another chain, or none', async () => {
+  test('reports an RPC endpoint that is unreachable, missing, or of another chain', async () => {
     const secret = `${NOWHERE}/v3/secret`
     const away = await refused([...LAND, '--rpc', secret], 4)
     expect(away).toMatch(
@@ -222,14 +225,14 @@ describe('the world', () => {
     expect(JSON.parse(general.stdout).landed.chainId).toBe(84532)
   })
 
-  test('the node, or the database, is away from the service', async () => {
+  test("reports that the service's RPC endpoint or database is unavailable", async () => {
     const refusing = (status: number, headers: object) =>
       serving((request, response) =>
         response
           .writeHead(status, { 'content-type': 'application/json', ...headers })
           .end(JSON.stringify({ title: 'Computation Error', status, detail: 'The node is out of reach.' })),
       )
-    // A longer wait than the client's own.
+    // A longer wait than the client accepts.
     const away = { 'retry-after': '1000' }
     expect(await refused([...ASK, '--url', await refusing(500, away)], 4)).toContain('out of reach')
     expect(await refused(['stats', '--url', await refusing(503, away)], 4)).toContain('out of reach')
@@ -237,7 +240,7 @@ describe('the world', () => {
     await refused(['stats', '--url', await refusing(500, {})], 3)
   })
 
-  test('who does not answer is waited for until the time is over, and named', async () => {
+  test('names the server that did not respond within the timeout', async () => {
     const silent = await serving(() => {})
     const uid = `0x${'ab'.repeat(32)}`
     for (const args of [ASK, ['stats'], ['chains']])
@@ -248,11 +251,11 @@ describe('the world', () => {
     expect(await refused(verify, 4)).toBe('No answer from the node of base-sepolia within 5 s (--timeout).')
   })
 
-  test('a transaction that was sent is named when the time is over', async () => {
+  test('names the transaction that was sent before the timeout', async () => {
     const { provider } = world.chain
     await provider.send('evm_setAutomine', [false])
     try {
-      // A busy machine may take long until it sends.
+      // A busy machine may take long to send the transaction.
       const landUntil = (seconds: number) => shell.geo([...LAND, '-q', '--timeout', String(seconds)])
       let ended
       for (let seconds = 2; !ended?.stderr.includes('was sent'); seconds *= 3) {
@@ -268,7 +271,7 @@ describe('the world', () => {
     }
   })
 
-  test('an answer that was altered is not sent', async () => {
+  test('does not send an altered answer', async () => {
     const { stdout } = await shell.geo([...ASK, '--json'])
     const answer = JSON.parse(stdout)
     const other = testAccount(6).address
@@ -285,13 +288,13 @@ describe('the world', () => {
       shell.write('altered.json', { ...answer, ...alteration })
       expect(await refused(['land', 'altered.json', '--key-file', 'key.txt'], 6)).toMatch(text)
     }
-    // Whoever pins the attester does not believe the service's word for it.
+    // A pinned attester overrides the attester that the service names.
     shell.write('answer.json', answer)
     const pinned = await refused(['land', 'answer.json', '--key-file', 'key.txt', '--attester', other], 6)
     expect(pinned).toMatch(/names 0xa0Ee7A142d267C1f36714E4a8F75612F20a79720 as its attester, not 0x/)
   })
 
-  test('an answer that its contract refuses is not sent', async () => {
+  test('does not send an answer that its contract rejects', async () => {
     const { stdout } = await shell.geo([...ASK, '--json'])
     shell.write('answer.json', stdout)
     const { provider, chain } = world.chain
@@ -305,7 +308,7 @@ describe('the world', () => {
     }
   })
 
-  test('a service of another version, or something else, is told apart', async () => {
+  test('reports a service of another version, and a server that is not the service', async () => {
     const older = await serving((request, response) => {
       response.setHeader('content-type', 'application/json')
       response.end(
@@ -316,7 +319,7 @@ describe('the world', () => {
       const said = await refused([...args, '--url', older], 3)
       expect(said).toMatch(/version/)
     }
-    // One whose answers cannot be landed yet.
+    // A version whose answers cannot be landed yet.
     const without =
       /"(attestByDelegation|submission|contract)":(\{[^{}]*\{[^{}]*\}[^{}]*\{[^{}]*\}[^{}]*\}|"[^"]*"),?/g
     const before = await serving((request, response) => {
@@ -345,7 +348,7 @@ describe('the world', () => {
     expect(await refused([...ASK, '--url', other], 3)).toContain('is no Geospatial Attestation Service')
   })
 
-  test('what is not found, and a limit that is used up', async () => {
+  test('reports a missing attestation or record, and an exhausted rate limit', async () => {
     const unknown = `0x${'ab'.repeat(32)}`
     expect(await refused(['record', unknown], 3)).toContain('Location record not found')
     expect(await refused(['distance', unknown, '1,2', '--chain', 'celo'], 3)).toContain(

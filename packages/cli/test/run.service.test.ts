@@ -17,7 +17,7 @@ async function geo(argv: string[], more: { env?: NodeJS.ProcessEnv; cwd?: string
 }
 const NOWHERE = ['--url', 'http://127.0.0.1:9', '--timeout', '0.1']
 
-test('only the program itself uses what a process has one of', () => {
+test('uses properties of the process in main.ts only', () => {
   const folder = path.resolve('packages/cli/src')
   const files = readdirSync(folder).filter((file) => !/\.test\.ts$|^main\.ts$/.test(file))
   const uses = files.flatMap((file) =>
@@ -25,7 +25,7 @@ test('only the program itself uses what a process has one of', () => {
       ([use]) => `${file}: ${use}`,
     ),
   )
-  // The lock of a batch names its process; Windows has no rights of files.
+  // The lock of a batch contains the process id; Windows has no file permissions.
   expect(uses.sort()).toEqual([
     'journal.ts: process.kill',
     'journal.ts: process.pid',
@@ -34,10 +34,10 @@ test('only the program itself uses what a process has one of', () => {
   ])
 })
 
-test('runs of one process have their own environment and folder, also at the same time', async () => {
+test('gives simultaneous runs of one process their own environment and folder', async () => {
   const folders = ['src', 'test', 'bin'].map((name) => path.resolve('packages/cli', name))
   const inFolders = folders.map((cwd) => geo(['land', 'main.ts'], { cwd }))
-  // Only the first one has the file. Messages name it as it was given.
+  // Only the first folder has the file. Messages name it as the user did.
   expect((await Promise.all(inFolders)).map(({ stderr }) => stderr)).toEqual([
     expect.stringContaining("'main.ts' holds no answer"),
     "geo: There is no file 'main.ts'. Name one that there is.\n",
@@ -54,7 +54,7 @@ test('runs of one process have their own environment and folder, also at the sam
   expect(usage).toMatchObject({ code: 2, stderr: expect.stringContaining("'example.com'") })
 })
 
-test('a run leaves nothing behind in its process', async () => {
+test('restores the state of the process', async () => {
   const state = () => ({
     exitCode: process.exitCode,
     env: { ...process.env },
@@ -72,22 +72,25 @@ test('a run leaves nothing behind in its process', async () => {
     codes.push((await geo(argv)).code)
   expect(codes).toEqual([0, 2, 4, 2])
   expect(state()).toEqual(before)
-  // Those of earlier files in this worker may end meanwhile.
+  // Timers of earlier test files in this worker may end meanwhile.
   await expect.poll(timers).toBeLessThanOrEqual(timersBefore)
 })
 
-test.each([true, false])('Ctrl-C ends a run that has just started (%s) silently', async (hasJustStarted) => {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const stop = new AbortController()
-  let isAbandoned = false
-  // It waits for the end of standard input.
-  const running = run(
-    ['mcp'],
-    { ...{ stdin, stdout, stderr, env: {}, cwd: '/' }, signal: stop.signal },
-    () => (isAbandoned = true),
-  )
-  if (!hasJustStarted) await expect.poll(() => stdin.listenerCount('data')).toBe(1)
-  stop.abort(new Error('Ended by Ctrl-C.'))
-  expect(await running).toBe(130)
-  expect([stdout.end().read(), stderr.end().read(), isAbandoned]).toEqual([null, null, hasJustStarted])
-})
+test.each([true, false])(
+  'ends silently at Ctrl-C, also right after its start (%s)',
+  async (hasJustStarted) => {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    const stop = new AbortController()
+    let isAbandoned = false
+    // It waits for the end of standard input.
+    const running = run(
+      ['mcp'],
+      { ...{ stdin, stdout, stderr, env: {}, cwd: '/' }, signal: stop.signal },
+      () => (isAbandoned = true),
+    )
+    if (!hasJustStarted) await expect.poll(() => stdin.listenerCount('data')).toBe(1)
+    stop.abort(new Error('Ended by Ctrl-C.'))
+    expect(await running).toBe(130)
+    expect([stdout.end().read(), stderr.end().read(), isAbandoned]).toEqual([null, null, hasJustStarted])
+  },
+)

@@ -3,7 +3,7 @@ import { createGeo } from './geo'
 
 afterEach(() => void vi.useRealTimers())
 
-test('the description of the service is remembered for a minute, though the clock is set back', async () => {
+test('caches the description of the service for a minute, even if the clock is set back', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   let asked = 0
   const geo = createGeo({

@@ -21,7 +21,7 @@ test('recovers the signer from every form of a signature that the service reads'
     expect((attestation as OffchainFile).sig.signature).toEqual(signature)
   }
 })
-test('asks who signed if the signature is none of these', async () => {
+test('asks for the signer if the signature has none of these forms', async () => {
   const { serialized, r } = Signature.from(sig.signature)
   for (const signature of [null, 7, {}, { r }, { r, vs: 7 }, { r, vs: '0x1' }, '', '0x', `${serialized}00`])
     await expect(inputOf(signature)).rejects.toMatchObject({ name: 'InvalidInputError' })

@@ -12,7 +12,7 @@ const reverted = (signature: string, values: unknown[]) => {
   return new RevertedError('RPC Request failed', data as Hex)
 }
 
-test('the errors of the contract kit are known, with their values', () => {
+test('names the errors of packages/contracts, with their values', () => {
   const folder = 'packages/contracts/src'
   const sources = readdirSync(folder).filter((name) => name.endsWith('.sol'))
   const errors = sources.flatMap((name) => [
@@ -33,7 +33,7 @@ test('the errors of the contract kit are known, with their values', () => {
   }
 })
 
-test('what contracts of others revert with is told as far as it can be', () => {
+test('describes reverts of other contracts as far as possible', () => {
   const told = (signature: string, values: unknown[]) => refusedWith(reverted(signature, values)).text
   expect(told('Error(string)', ['no \u001b[2Jway\n'])).toBe('reason: "no  [2Jway "')
   expect(told('Panic(uint256)', [17])).toBe('panic: 17')
@@ -41,7 +41,7 @@ test('what contracts of others revert with is told as far as it can be', () => {
   expect(told('InvalidSignature()', [])).toBe('InvalidSignature')
   expect(told('Unheard(uint256)', [1])).toMatch(/^an error of another contract, .*: 0x\w{72}$/)
   expect(refusedWith(new RevertedError('execution reverted', undefined)).text).toBe('execution reverted')
-  // A contract may lie about its error.
+  // A contract may return malformed error data.
   const lie = `${id('Error(string)').slice(0, 10)}00` as Hex
   expect(refusedWith(new RevertedError('', lie)).text).toEqual(sentence())
 })

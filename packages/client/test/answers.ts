@@ -13,7 +13,7 @@ import { readLocation } from '../../../src/location/payload'
 import { loadH3 } from '../src/kernel/h3'
 
 /**
- * What the kernel answers, as texts that show every bit. everywhere.system.test.ts bundles this as the
+ * Results of the kernel as strings that show every bit. everywhere.system.test.ts bundles this file as the
  * package bundles its kernel, and runs it in several engines.
  */
 
@@ -32,7 +32,7 @@ const OPERATIONS: Record<string, (...operands: [PreparedGeometry, PreparedGeomet
   within: distanceMeters,
 }
 
-/** The answer to each case as the bits of its double, or its refusal. */
+/** Returns the result of each case as the bits of its double, or its error. */
 export function answersTo(cases: readonly Case[]): string[] {
   return cases.map(({ id, op, inputs }) => {
     try {
@@ -46,7 +46,7 @@ export function answersTo(cases: readonly Case[]): string[] {
   })
 }
 
-/** The boundary of each H3 cell, and of each location of another type as the service reads it. */
+/** Returns the boundary of each H3 cell, and each location of another type as the service reads it. */
 export async function shapesOf(
   cells: readonly string[],
   locations: readonly [string, string][],

@@ -18,13 +18,13 @@ import { mine, startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** Places attested by the built package, and the records that the running service makes of them. */
+/** Places attested with the built package, and their records in the running service. */
 const SLUGS = ['base-sepolia', 'sepolia', 'arbitrum', 'celo']
-/** A location schema of this deployment, which no chain has at first. */
+/** A location schema of this deployment, which is not registered on any chain at first. */
 const OWN_SCHEMA = 'string srs,string location_type,string location,string memo'
 let world: TestWorld
 beforeAll(async () => {
-  // base is computed for, and not in the Records API: its EAS is the newest one.
+  // base is a compute chain without records; its EAS is the newest version.
   world = await startTestWorld({ CHAINS: [...SLUGS, 'base'].join(), LOCATION_SCHEMAS: OWN_SCHEMA })
 })
 afterAll(() => world?.stop())
@@ -33,7 +33,7 @@ afterEach(closeSigners)
 const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo => createGeo({ url: world.url, chain: slug, ...more })
 const ethersOf = (slug: string) => signerOf('ethers', local(slug)).signer
-/** Transactions of the test accounts on all chains. */
+/** Counts the transactions of the test accounts on all chains. */
 const sent = () =>
   Promise.all(
     [...SLUGS, 'base'].flatMap((slug) =>
@@ -85,7 +85,7 @@ const BOW_TIE: Polygon = {
     ],
   ],
 }
-/** Everything that can be said of a place; emoji beyond the basic plane, and text from right to left. */
+/** Every field of a place, with emoji outside the basic plane and right-to-left text. */
 const DETAILS: PlaceDetails = {
   location: GATE,
   memo: 'Brandenburger Tor 🏛️👩🏽‍🚀 – שער ברנדנבורג بوابة براندنبورغ\n"line 2"',
@@ -102,7 +102,7 @@ const DETAILS: PlaceDetails = {
   expiration: new Date('2099-01-01T00:00:00Z'),
 }
 
-test('attests positions, by themselves and in lists', async () => {
+test('attests positions, alone and in lists', async () => {
   const geo = geoOf('base-sepolia')
   const signer = ethersOf('base-sepolia')
   const one = await geo.attest([13.3777, 52.5163], signer)
@@ -118,7 +118,7 @@ test('attests positions, by themselves and in lists', async () => {
 })
 
 describe.each(SLUGS)('on %s', (slug) => {
-  test.each(SIGNER_KINDS)('%s attests a place, and the record shows what was attested', async (kind) => {
+  test.each(SIGNER_KINDS)('%s attests a place, and the record shows the attested fields', async (kind) => {
     const { signer, account } = signerOf(kind, local(slug))
     const place = await geoOf(slug).attest(DETAILS, signer)
     expect(place).toMatchObject({
@@ -145,7 +145,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     })
   })
 
-  test('several are attested in one transaction, in their order, equal ones too', async () => {
+  test('attests several places in one transaction, in their order, including equal ones', async () => {
     const steps: AttestStep[] = []
     const onStep = (step: AttestStep) => steps.push(step)
     const places: Place[] = [GATE, { location: PARK, memo: 'park', time: 5 }, LINE, GATE]
@@ -158,7 +158,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     expect(records[1]).toMatchObject({ memo: 'park', event_timestamp: '1970-01-01T00:00:05.000Z' })
   })
 
-  test('an attestation is revoked by its attester, once', async () => {
+  test('revokes an attestation once, and only for its attester', async () => {
     const geo = geoOf(slug)
     const { signer } = signerOf('viem', local(slug))
     const place = await geo.attest(PARK, signer)
@@ -180,7 +180,7 @@ describe.each(SLUGS)('on %s', (slug) => {
   })
 })
 
-test('the newest EAS takes the same', async () => {
+test('attests and revokes on the newest version of EAS', async () => {
   const geo = geoOf('base')
   const [first, second] = await geo.attest([GATE, DETAILS], ethersOf('base'))
   expect((await geo.distance(first!, second!)).result).toBe(0)
@@ -228,25 +228,28 @@ describe('every form of a place', () => {
       { longitude: 13.3777, latitude: 52.5163 },
     ],
   }
-  test.each(Object.keys(FORMS))('%s', async (name) => {
+  test.each(Object.keys(FORMS))('attests a place as %s', async (name) => {
     const [place, shown] = FORMS[name]!
     const geo = geoOf('celo')
     const attested = await geo.attest(place, ethersOf('celo'))
     const record = await attested.indexed()
     expect(record).toMatchObject({ ...shown, problem: null })
-    // Without a time it is that of the attesting.
+    // Without a time, the event time is that of the attestation.
     expect(Math.abs(Date.parse(record.event_timestamp) - Date.now())).toBeLessThan(3_600_000)
     expect((await geo.intersects(attested, attested)).result).toBe(true)
   })
 
-  test.each(LOCATION_SCHEMAS.map(({ uid, fields }) => [fields, uid]))('by the schema %s', async (_, uid) => {
-    const geo = geoOf('sepolia')
-    const place = await geo.attest(PARK, ethersOf('sepolia'), { schema: uid })
-    expect(place.attestation.schema).toBe(uid)
-    expect(await place.indexed()).toMatchObject({ location: JSON.stringify(PARK), problem: null })
-  })
+  test.each(LOCATION_SCHEMAS.map(({ uid, fields }) => [fields, uid]))(
+    'attests a place with the schema %s',
+    async (_, uid) => {
+      const geo = geoOf('sepolia')
+      const place = await geo.attest(PARK, ethersOf('sepolia'), { schema: uid })
+      expect(place.attestation.schema).toBe(uid)
+      expect(await place.indexed()).toMatchObject({ location: JSON.stringify(PARK), problem: null })
+    },
+  )
 
-  test("by the Location Protocol's schema, which has no place for a memo", async () => {
+  test("attests a place with the Location Protocol's schema, and rejects a memo", async () => {
     const geo = geoOf('sepolia')
     const schema = 'location-protocol'
     const place = await geo.attest(PARK, ethersOf('sepolia'), { schema })
@@ -264,7 +267,7 @@ describe('every form of a place', () => {
 })
 
 describe('a schema that the chain does not have', () => {
-  test('is registered when asked to, once', async () => {
+  test('is registered on request, once', async () => {
     const geo = geoOf('arbitrum')
     const signer = ethersOf('arbitrum')
     const place = { location: GATE, memo: 'own schema' }
@@ -275,7 +278,7 @@ describe('a schema that the chain does not have', () => {
       message: expect.stringMatching(/not registered on arbitrum: .*registerSchema: true/) as string,
     })
     expect(await sent()).toEqual(before)
-    // Nothing is registered for a place that is wrong.
+    // Nothing is registered for an invalid place.
     await expect(
       geo.attest(BOW_TIE, signer, { schema: OWN_SCHEMA, registerSchema: true }),
     ).rejects.toBeInstanceOf(InvalidInputError)
@@ -292,12 +295,12 @@ describe('a schema that the chain does not have', () => {
     expect(steps).toEqual(['checked', 'registering', 'sent', 'checked', 'sent'])
   })
 
-  test('of the chain is read there: its resolver may refuse, and it may allow no revoking', async () => {
+  test('is read from its chain, where its resolver may reject and it may forbid revocation', async () => {
     const geo = geoOf('celo')
     const chain = local('celo')
     const signer = ethersOf('celo')
     const resolver = '0x00000000000000000000000000000000000c0ffe'
-    // Answers false to every call.
+    // A resolver that returns false for every call.
     await chain.provider.send('anvil_setCode', [resolver, '0x600060005260206000f3'])
     const registry = await chain.registry(1)
     const uidOf = async (address: string, revocable: boolean) => {
@@ -326,7 +329,7 @@ describe('a schema that the chain does not have', () => {
   })
 })
 
-test('more places than one transaction holds are attested in several, each below 2^24 gas', async () => {
+test('attests many places in several transactions, each below 2^24 gas', async () => {
   const geo = geoOf('celo')
   const memo = 'm'.repeat(500)
   const places = Array.from({ length: 45 }, (_, i) => ({
@@ -343,7 +346,7 @@ test('more places than one transaction holds are attested in several, each below
   const records = await Promise.all(attested.map((place) => place.indexed()))
   expect(records.map(({ longitude }) => longitude)).toEqual(places.map((_, i) => i))
 
-  // A wallet that says no the second time: what was attested is said.
+  // A wallet that rejects the second transaction: the error contains the places that are attested.
   let asked = 0
   const signer = injected(local('celo'), testAccount(3).address, async (method) => {
     if (method === 'eth_sendTransaction' && ++asked === 2) throw new Error('User rejected the request.')
@@ -357,7 +360,7 @@ test('more places than one transaction holds are attested in several, each below
   expect(partly.length).toBe(attested.filter(({ transactionHash }) => transactionHash === hashes[0]).length)
 })
 
-test('attestations of one signer at the same time all land', async () => {
+test('lands all simultaneous attestations of one signer', async () => {
   const geo = geoOf('base-sepolia')
   for (const kind of SIGNER_KINDS) {
     const { signer } = signerOf(kind, local('base-sepolia'))
@@ -367,7 +370,7 @@ test('attestations of one signer at the same time all land', async () => {
   }
 })
 
-test.each(SIGNER_KINDS)('of %s they also land where they wait for one block together', async (kind) => {
+test.each(SIGNER_KINDS)('lands simultaneous attestations of %s in one block', async (kind) => {
   const chain = local('sepolia')
   const { signer } = signerOf(kind, chain)
   const places = Array.from({ length: 6 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
@@ -387,7 +390,7 @@ test.each(SIGNER_KINDS)('of %s they also land where they wait for one block toge
   }
 })
 
-test('a record that does not come is waited for no longer than was said', async () => {
+test('stops waiting for a missing record after the timeout', async () => {
   const blind: typeof fetch = async (input, init) =>
     (input as Request).url.includes('/location-records/')
       ? new Response('{"status":"error","message":"Location record not found"}', { status: 404 })

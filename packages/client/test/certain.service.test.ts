@@ -4,7 +4,10 @@ import { mined, testAccount } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** What is not certain is neither sent nor claimed: services, nodes and wallets that lag, fail or lie. */
+/**
+ * Uncertain states, which neither send nor claim anything: services, RPC endpoints and wallets that lag, fail
+ * or lie.
+ */
 let world: TestWorld
 let geo: Geo
 beforeAll(async () => {
@@ -17,7 +20,7 @@ const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const GET_ATTESTATION = '0xa3112a64'
 type Call = { method: string; params?: any[] }
-/** The node as a wallet, with a change of some of its answers. */
+/** Creates a wallet at the RPC endpoint, with a function that can change its responses. */
 function wallet(
   change: (call: Call, real: (call: Call) => Promise<unknown>) => Promise<unknown>,
   account = 3,
@@ -30,7 +33,7 @@ function wallet(
 }
 const honest = wallet((call, real) => real(call))
 const sent = (account = 3) => world.chain.provider.getTransactionCount(testAccount(account).address)
-/** A service whose /verify says this of every answer. */
+/** Creates a client of a service whose /verify returns this for every answer. */
 const saying = (landed: object) =>
   createGeo({
     url: world.url,
@@ -46,7 +49,7 @@ let radius = 1000
 const asked = (submission: 'direct' | 'proxy') => geo.within(TOWER, GATE, radius++, { submission })
 
 test.each(['direct', 'proxy'] as const)(
-  '%s: where the service cannot tell whether it has landed, it is not sent again',
+  '%s: does not send again if the service cannot tell whether the answer has landed',
   async (submission) => {
     const answer = await asked(submission)
     await geo.land(answer, honest)
@@ -57,7 +60,7 @@ test.each(['direct', 'proxy'] as const)(
   },
 )
 
-test("an attestation of someone else with the answer's data is not taken for it", async () => {
+test("rejects an attestation by another attester with the answer's data", async () => {
   const answer = await asked('proxy')
   const { schema, data, recipient, revocable, refUID, expirationTime } = answer.attestation
   const eas = await world.chain.eas(5)
@@ -75,7 +78,7 @@ test("an attestation of someone else with the answer's data is not taken for it"
 })
 
 test.each(['direct', 'proxy'] as const)(
-  '%s: a batch that is partly landed names what has landed',
+  '%s: names the answers of a batch that have landed before',
   async (submission) => {
     const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
     const batch = await geo.batch([question(), question()], { submission })
@@ -96,7 +99,7 @@ test.each(['direct', 'proxy'] as const)(
   },
 )
 
-test('direct: an answer of a batch that was landed by itself, signed anew, does not land again', async () => {
+test('direct: does not land an answer again that was re-signed outside its batch', async () => {
   const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
   const batch = await geo.batch([question(), question()], { submission: 'direct' })
   const [, answer] = batch.results.map((each) => ({ chainId: 84532, ...each }) as Answer)
@@ -105,11 +108,11 @@ test('direct: an answer of a batch that was landed by itself, signed anew, does 
     onStep: (step) => step.step === 'signed anew' && reasons.push(step.reason),
   })
   expect(reasons).toEqual(['answers with lower nonces have not landed'])
-  // Its own nonce is the next one now: EAS would take it.
+  // The original nonce is the next one now, so EAS would accept the signature.
   const before = await sent()
   expect(await geo.land(answer!, honest)).toEqual({ ...landed, already: true })
   await expect(geo.land(batch, honest)).rejects.toThrow(sentence('', landed.uid))
-  // A service whose node is behind does not know of it yet.
+  // A service whose RPC endpoint lags does not know the attestation yet.
   const behind = createGeo({
     url: world.url,
     chain: 'base-sepolia',
@@ -122,10 +125,10 @@ test('direct: an answer of a batch that was landed by itself, signed anew, does 
     },
   })
   await expect(behind.land(answer!, honest)).rejects.toThrow(sentence())
-  // A field of the caller's own is none of the service's concern.
+  // A field that the user added does not affect verification.
   expect((await geo.land({ ...answer!, ...{ note: 'order 42' } }, honest)).already).toBe(true)
   expect(await sent()).toBe(before)
-  // A service that is away does not keep an answer from its chain.
+  // An unavailable service does not prevent landing.
   const other = await asked('direct')
   const away = createGeo({
     url: world.url,
@@ -137,7 +140,7 @@ test('direct: an answer of a batch that was landed by itself, signed anew, does 
   expect((await away.land(other, honest)).already).toBe(false)
 })
 
-test('nodes that are behind the one that told of the block are waited for', async () => {
+test('waits for RPC nodes that lag behind the one that reported the block', async () => {
   let behind = 0
   const lagging = wallet(async (call, real) => {
     const [{ data = '' } = {}] = (call.params ?? []) as { data?: string }[]
@@ -156,7 +159,7 @@ test('nodes that are behind the one that told of the block are waited for', asyn
   expect(place.attestation.uid).toBe(place.uid)
 })
 
-test('a wallet that sends and then fails is not said to have sent nothing; landing again finds it', async () => {
+test('does not claim that nothing was sent if a wallet sends and then fails, and finds the answer later', async () => {
   const failing = wallet(async (call, real) => {
     const result = await real(call)
     if (call.method === 'eth_sendTransaction') throw new Error('already known')
@@ -172,7 +175,7 @@ test('a wallet that sends and then fails is not said to have sent nothing; landi
   }
 })
 
-test('a wallet that was switched to another chain after it was compared sends nothing', async () => {
+test('sends nothing if the wallet was switched to another chain after the check', async () => {
   let compared = 0
   const switched = wallet(async (call, real) =>
     call.method === 'eth_chainId' && ++compared > 1 ? '0x1' : real(call),
@@ -184,7 +187,7 @@ test('a wallet that was switched to another chain after it was compared sends no
   expect(await sent()).toBe(before)
 })
 
-test('a node that gives another content for a UID recomputes nothing', async () => {
+test('rejects an RPC endpoint that returns the content of another attestation', async () => {
   const answer = await asked('proxy')
   const { uid } = await geo.land(answer, honest)
   const lying = wallet(async (call, real) => {
@@ -204,7 +207,7 @@ test('a node that gives another content for a UID recomputes nothing', async () 
   )
 })
 
-test('pinned contracts: a service that names others is not believed', async () => {
+test('rejects a service that names other contracts than the pinned ones', async () => {
   const { eas, proxy } = await geo.chain()
   const pinned = (contracts: object) =>
     createGeo({ url: world.url, chain: 84532, contracts: { 84532: contracts as never } })
@@ -213,7 +216,7 @@ test('pinned contracts: a service that names others is not believed', async () =
     await expect(pinned(wrong).chain()).rejects.toThrow(sentence())
 })
 
-test("a node's credentials are used, and never shown", async () => {
+test('uses the credentials of an RPC URL, and never shows them', async () => {
   const { uid } = await geo.land(await asked('proxy'), honest)
   const secret = (url: string) => url.replace('http://', 'http://user:hush@')
   expect((await geo.check(uid, { provider: secret(world.chain.url) })).valid).toBe(true)
@@ -224,7 +227,7 @@ test("a node's credentials are used, and never shown", async () => {
   expect(String((error as Error).stack) + String((error as Error).cause)).not.toContain('hush')
 })
 
-test('fields of attestByDelegation that its data repeats are compared too', async () => {
+test('compares fields of attestByDelegation that its data repeats', async () => {
   const answer = await asked('proxy')
   const { attestByDelegation: call } = answer
   const altered = { ...call, schema: `0x${'12'.repeat(32)}`, data: { ...call.data, schema: call.schema } }
@@ -233,7 +236,7 @@ test('fields of attestByDelegation that its data repeats are compared too', asyn
   )
 })
 
-test('what is no answer, or damaged, is said in a sentence', async () => {
+test('reports a damaged answer, and a value that is not an answer', async () => {
   const answer = await asked('direct')
   const { delegatedAttestation: delegation } = answer
   const damaged = (change: object) =>
@@ -248,7 +251,7 @@ test('what is no answer, or damaged, is said in a sentence', async () => {
   expect(await sent()).toBe(before)
 })
 
-test('a pinned attester is compared when an answer is asked for, too', async () => {
+test('compares a pinned attester when a question is asked', async () => {
   const pinned = createGeo({ url: world.url, chain: 84532, attester: testAccount(1).address })
   await expect(pinned.distance(TOWER, GATE)).rejects.toThrow(sentence())
   expect(() => createGeo({ url: world.url, attester: 'foo' })).toThrow(sentence('attester'))

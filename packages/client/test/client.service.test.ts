@@ -59,7 +59,7 @@ const caught = async (work: Promise<unknown>) =>
   )
 
 describe('questions', () => {
-  test('all six operations, with the types of their answers', async () => {
+  test('returns typed answers of all six operations', async () => {
     const metres: number = (await geo.distance(TOWER, GATE)).result
     const inside: boolean = (await geo.contains(PARK, GATE)).result
     const near: boolean = (await geo.within(TOWER, GATE, 1000)).result
@@ -71,7 +71,7 @@ describe('questions', () => {
     expect(long.chainId).toBe(84532)
   })
 
-  test('by UID, Feature, FeatureCollection, and chain id or slug', async () => {
+  test('accept UIDs, Features and FeatureCollections, and chains by id or slug', async () => {
     const { data } = await geo.records.page({ location_type: 'geojson-point', limit: 1, revoked: false })
     const place = data[0]!
     const feature = { type: 'Feature' as const, properties: null, geometry: GATE }
@@ -83,7 +83,7 @@ describe('questions', () => {
       }
   })
 
-  test('takes places as TypeScript infers them, readonly, as positions, and of point()', async () => {
+  test("accept places in TypeScript's inferred types, readonly, as positions, and from point()", async () => {
     const inferred = { type: 'Point', coordinates: [2.2945, 48.8584] }
     const constant = { type: 'Point', coordinates: [2.2945, 48.8584] } as const
     const feature = { type: 'Feature', properties: {}, geometry: inferred }
@@ -112,7 +112,7 @@ describe('questions', () => {
     for (const input of wrong) expect(await caught(geo.reference(input))).toBeInstanceOf(InvalidInputError)
   })
 
-  test('splits a batch of more than 20, and names a wrong question by its place in the whole', async () => {
+  test('splits a batch of more than 20, and names an invalid question by its index in the whole list', async () => {
     const questions = Array.from({ length: 45 }, (_, i) => ({
       ...{ operation: 'within' as const, geometry: TOWER, target: GATE, radius: i + 1 },
     }))
@@ -136,7 +136,7 @@ describe('questions', () => {
     const error = await caught(geo.batch(questions.with(41, { ...questions[41]!, radius: -1 })))
     expect(error).toBeInstanceOf(InvalidInputError)
     expect(error!.detail).toMatch(/\boperations\[41\]/)
-    // Whatever ends it, what was answered before is a batch that can be landed, or signed anew.
+    // Whatever ends the batch, the answers so far form a batch that can be landed or re-signed.
     const { answered } = error!
     expect(answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 40))
     expect((await geo.resign(answered!)).results.length).toBe(40)
@@ -150,7 +150,7 @@ describe('questions', () => {
     expect(await caught(geo.batch([]))).toBeInstanceOf(InvalidInputError)
   })
 
-  test('batch, resign and verify', async () => {
+  test('asks, re-signs and verifies a batch', async () => {
     const batch = await geo.batch([
       { operation: 'area', geometry: PARK },
       { operation: 'within', geometry: TOWER, target: GATE, radius: 5, recipient: testAccount(3).address },
@@ -164,7 +164,7 @@ describe('questions', () => {
     expect(await geo.verify(signedAgain)).toMatchObject({ ours: true, landed: { status: 'not landed' } })
   })
 
-  test("offchain attestations: the explorer's file, eas-sdk's object with BigInts, JSON", async () => {
+  test("accept offchain attestations as the explorer's file, eas-sdk's object with BigInts, or JSON", async () => {
     const { document } = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!
     const { sig, signer } = document as unknown as { sig: Record<string, any>; signer: string }
     const { time, expirationTime } = sig.message
@@ -181,12 +181,12 @@ describe('questions', () => {
       expect(await caught(geo.offchain(wrong))).toBeInstanceOf(InvalidInputError)
   })
 
-  test('a geometry that refers to itself is refused', async () => {
+  test('rejects a geometry that refers to itself', async () => {
     const cyclic = { type: 'GeometryCollection' as const, geometries: [] as object[] }
     cyclic.geometries.push(cyclic)
     await expect(geo.distance(cyclic as never, GATE)).rejects.toBeInstanceOf(InvalidInputError)
   })
-  test('a chain that is not named, or not there, is said with a list', async () => {
+  test('lists the chains if the chain is missing or unknown', async () => {
     expect(await caught(createGeo(world.url).area(PARK))).toMatchObject({
       name: 'InvalidInputError',
       detail: expect.stringContaining('No chain was named') as string,
@@ -197,7 +197,7 @@ describe('questions', () => {
     expect(() => createGeo('example.org')).toThrow(/'example.org' is no address of a service/)
   })
 
-  test('graphql, health, ready', async () => {
+  test('queries GraphQL, health and readiness', async () => {
     const { locationRecords } = await geo.graphql<{ locationRecords: { nodes: { uid: string }[] } }>(
       'query ($first: Int) { locationRecords(first: $first) { nodes { uid } } }',
       { first: 2 },
@@ -211,7 +211,7 @@ describe('questions', () => {
 })
 
 describe('answers that landed', () => {
-  test('are listed, page after page, and one by one', async () => {
+  test('are listed page by page, and found by UID', async () => {
     const signer = new Wallet(testAccount(6).privateKey, world.chain.provider)
     await answersAreRead(world)
     const uids: string[] = []
@@ -234,7 +234,7 @@ describe('answers that landed', () => {
 })
 
 describe('records', () => {
-  test('list goes on over pages, to its limit or the end', async () => {
+  test('lists records across pages, up to the limit or the end', async () => {
     const { total } = await geo.records.stats()
     // A UID does not include the chain.
     const idOf = ({ chain, uid }: { chain: string; uid: string }) => `${chain} ${uid}`
@@ -253,7 +253,7 @@ describe('records', () => {
     expect(first).toMatchObject({ total })
   })
 
-  test('one, and none', async () => {
+  test('finds one record, and throws for a missing one', async () => {
     const { data } = await geo.records.page({ limit: 1 })
     expect(await geo.records.get(data[0]!.uid, { chain: data[0]!.chain })).toEqual(data[0])
     const error = await caught(geo.records.get(`0x${'ab'.repeat(32)}`))
@@ -263,7 +263,7 @@ describe('records', () => {
     expect(await caught(geo.records.page({ bbox: '1,2' }))).toBeInstanceOf(InvalidInputError)
   })
 
-  test('exports are streamed whole', async () => {
+  test('streams complete exports', async () => {
     const { total } = await geo.records.stats()
     const text = async (format: 'csv' | 'geojson' | 'ndjson', limit?: number) =>
       new Response(await geo.records.export({ format, limit })).text()
@@ -272,8 +272,8 @@ describe('records', () => {
     expect((await text('csv', 3)).split(/\r?\n/)[0]).toMatch(/^uid,/)
   })
 
-  test('the stream brings every change once, over dropped connections', async () => {
-    // Connections end after their first event, or break before it.
+  test('streams every change once across dropped connections', async () => {
+    // Connections end after their first event, or fail before it.
     let connections = 0
     const dropping: typeof fetch = async (request, init) => {
       const response = await fetch(request, init)
@@ -322,7 +322,7 @@ describe('records', () => {
     expect(memos).toEqual(['new one', 'new two', 'new three', 'new four', 'revoked one'])
     expect(drops.length).toBeGreaterThanOrEqual(2)
     expect(connections).toBe(drops.length + 1)
-    // What came after the third event comes again to who resumes from it.
+    // A stream that resumes after the third event repeats the later events.
     const later: RecordEvent[] = []
     for await (const event of geo.records.stream({ after: events[2]!.id, chain: 'base-sepolia' })) {
       later.push(event)
@@ -332,7 +332,7 @@ describe('records', () => {
     expect(positions).toContain(events[2]!.id)
   })
 
-  test('a wrong stream request is an error, not a loop', async () => {
+  test('throws for an invalid stream request instead of retrying', async () => {
     const first = geo.records.stream({ bbox: 'here' })[Symbol.asyncIterator]().next()
     expect(await caught(first)).toBeInstanceOf(InvalidInputError)
     const aborted = geo.records.stream({ signal: AbortSignal.abort() })
@@ -356,7 +356,7 @@ describe('errors', () => {
       VerificationFailedError,
       401,
     ],
-  ])('%s has a class of its own', async (slug, ask, kind, status) => {
+  ])('throws a specific class for %s', async (slug, ask, kind, status) => {
     const error = await caught(ask(geo))
     expect(error).toBeInstanceOf(kind)
     expect(error).toBeInstanceOf(ApiError)
@@ -366,7 +366,10 @@ describe('errors', () => {
 
   const servers: Server[] = []
   afterEach(() => servers.splice(0).forEach((server) => server.close().closeAllConnections()))
-  /** A service that answers as it is told, in order, the last one for ever; and how often it was asked. */
+  /**
+   * Starts a service that gives these responses in order, and repeats the last one. `asked` lists the
+   * requests.
+   */
   async function told(answers: RequestListener[], options: Partial<GeoOptions> = {}) {
     const asked: (string | undefined)[] = []
     const server = createServer((request, response) => {
@@ -387,7 +390,7 @@ describe('errors', () => {
   const busy = answering(503, { status: 'error', message: 'Temporarily unavailable', detail: 'Soon.' })
   const hangUp: RequestListener = (request) => request.socket.destroy()
 
-  test('what may pass is tried again: 503, 429 and 500 with Retry-After, lost connections', async () => {
+  test('retries after temporary failures: 503, 429 and 500 with Retry-After, lost connections', async () => {
     const { asked, geo } = await told([
       busy,
       hangUp,
@@ -398,7 +401,7 @@ describe('errors', () => {
     expect(asked).toHaveLength(4)
   })
 
-  test('what does not pass is thrown with its class, after the tries', async () => {
+  test('throws the class of a lasting failure after its retries', async () => {
     const once = { retries: 1 }
     const failing = await told([busy], once)
     expect(await caught(failing.geo.records.stats())).toBeInstanceOf(UnavailableError)
@@ -419,7 +422,7 @@ describe('errors', () => {
     expect(await caught(html.geo.area(PARK))).toMatchObject({ status: 502, detail: '<html>' })
   })
 
-  test('a long Retry-After is told at once, and wrong requests are not repeated', async () => {
+  test('throws immediately for a long Retry-After, and does not repeat invalid requests', async () => {
     const limited = await told([
       answering(429, { message: 'Rate limit exceeded' }, { 'retry-after': '1800' }),
     ])
@@ -432,7 +435,7 @@ describe('errors', () => {
     expect(wrong.asked).toHaveLength(1)
   })
 
-  test('a signal ends a request, the wait before the next one, and a slow answer ends by the timeout', async () => {
+  test('ends a request or its retry delay on a signal, and a slow response on the timeout', async () => {
     const slow = await told([() => {}], { timeout: 50, retries: 0 })
     expect(await caught(slow.geo.records.stats())).toBeInstanceOf(ConnectionError)
     const stop = new AbortController()
@@ -454,34 +457,37 @@ describe('errors', () => {
   test.each<[what: string, answer: RequestListener]>([
     ['silent', () => {}],
     ['stuck in its answer', begins],
-  ])('garbage is collected while a service is %s: timeout and signal end the request', async (_, answer) => {
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    /** Garbage goes in turns: what is let go of in one is found in the next. */
-    const collected = async () => {
-      for (let turn = 0; turn < 5; turn++) {
-        await new Promise((resolve) => setTimeout(resolve, 20))
-        collect()
+  ])(
+    'ends a request of a service that is %s by timeout and signal, despite garbage collection',
+    async (_, answer) => {
+      setFlagsFromString('--expose-gc')
+      const collect = runInNewContext('gc') as () => void
+      /** Collects garbage in several turns: objects released in one turn are found in the next. */
+      const collected = async () => {
+        for (let turn = 0; turn < 5; turn++) {
+          await new Promise((resolve) => setTimeout(resolve, 20))
+          collect()
+        }
       }
-    }
-    const slow = await told([answer], { timeout: 500, retries: 0 })
-    const over = [slow.geo.records.stats(), slow.geo.area(PARK)].map(caught)
-    await collected()
-    for (const error of await Promise.all(over)) expect(error).toBeInstanceOf(ConnectionError)
+      const slow = await told([answer], { timeout: 500, retries: 0 })
+      const over = [slow.geo.records.stats(), slow.geo.area(PARK)].map(caught)
+      await collected()
+      for (const error of await Promise.all(over)) expect(error).toBeInstanceOf(ConnectionError)
 
-    const { geo } = await told([answer])
-    const stop = new AbortController()
-    const { signal } = stop
-    const exported = async () => new Response(await geo.records.export({ format: 'csv', signal })).text()
-    const ended = [geo.records.stats({ signal }), geo.area(PARK, { signal }), exported()].map(caught)
-    await collected()
-    stop.abort(new Error('enough'))
-    for (const error of await Promise.all(ended)) expect(error!.message).toBe('enough')
-  })
+      const { geo } = await told([answer])
+      const stop = new AbortController()
+      const { signal } = stop
+      const exported = async () => new Response(await geo.records.export({ format: 'csv', signal })).text()
+      const ended = [geo.records.stats({ signal }), geo.area(PARK, { signal }), exported()].map(caught)
+      await collected()
+      stop.abort(new Error('enough'))
+      for (const error of await Promise.all(ended)) expect(error!.message).toBe('enough')
+    },
+  )
 })
 
 describe('requests that a wallet signs', () => {
-  test('count against the wallet, with ethers and viem', async () => {
+  test("count against the wallet's limit, with ethers and viem", async () => {
     const limited = await startTestWorld({ WALLET_AUTH: 'true', RATE_LIMIT_PER_HOUR: '1' })
     try {
       const options = { url: limited.url, chain: 'base-sepolia', retries: 0 }
@@ -513,14 +519,14 @@ describe('requests that a wallet signs', () => {
   })
 })
 
-test('records have the type of the document', async () => {
+test('types records as in the OpenAPI document', async () => {
   const { data } = await geo.records.page({ limit: 1 })
   const record: LocationRecord = data[0]!
   const [longitude, uid]: [number | null, string] = [record.longitude, record.uid]
   expect([typeof uid, longitude === null || typeof longitude === 'number']).toEqual(['string', true])
 })
 
-test('questions are options of TanStack Query: asked once, cancelled, typed', async () => {
+test('provides typed options of TanStack Query, which ask once and can be cancelled', async () => {
   const asked: string[] = []
   const counting = createGeo({
     url: world.url,

@@ -11,8 +11,8 @@ import { removeFolder, temporaryFolder } from '../../../test/database'
 import { answersTo, shapesOf, type Case } from './answers'
 
 /**
- * The kernel gives the same bits in every engine. `ours` is what src/geodesy and h3-js answer in this Node,
- * as they are; the others run the bundle that the package has, with its own mathematics.
+ * Every engine must compute the same bits. `ours` holds the results of src/geodesy and h3-js in this Node,
+ * unchanged; the engines run the package's bundle with its own mathematics.
  */
 const read = (name: string) =>
   JSON.parse(readFileSync(`test/vectors/geodesy-cases${name}.json`, 'utf8')) as Case[]
@@ -20,7 +20,7 @@ const cases = [...read(''), ...read('-2'), ...read('-3')]
 
 const random = seededRandom(20_261_122)
 const among = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
-/** Cells of every resolution, with all pentagons, whose boundaries have more vertices. */
+/** Cells of every resolution, including all pentagons, whose boundaries have more vertices. */
 const cells = Array.from({ length: 16 }, (_, resolution) => [
   ...getPentagons(resolution),
   ...Array.from({ length: 40 }, () => {
@@ -36,7 +36,7 @@ const locations = Array.from({ length: 400 }, (): [string, string] => [
 ])
 
 let ours: string[]
-/** The bundle as a script that sets `kernel`. */
+/** Bundle as a script that sets `kernel`. */
 let script: string
 let options: InputOptions
 let folder: string
@@ -59,11 +59,11 @@ beforeAll(async () => {
 afterAll(() => removeFolder(folder))
 
 const asked = () => JSON.stringify([cases, cells, locations])
-/** An expression that resolves to the answers, as JSON. */
+/** Expression that resolves to the results, as JSON. */
 const EXPRESSION =
   'kernel.shapesOf(cells, locations).then((shapes) => JSON.stringify([...kernel.answersTo(cases), ...shapes]))'
 
-/** Runs the bundle in an executable that prints what the script logs. */
+/** Runs the bundle in an executable that prints the script's log. */
 function answersIn(executable: string, flags: readonly string[] = []): string[] {
   const file = path.join(folder, 'answers.mjs')
   writeFileSync(
@@ -74,11 +74,11 @@ function answersIn(executable: string, flags: readonly string[] = []): string[] 
   return JSON.parse(text) as string[]
 }
 
-test('the cases are all there', () => {
+test('reads all test cases', () => {
   expect(cases).toHaveLength(1548)
   expect(cells.length).toBeGreaterThan(800)
 })
-test('the bundle computes with nothing that engines differ in', () => {
+test('bundles no mathematics that differs between engines', () => {
   const withoutComments = script.replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
   const used = new Set([...withoutComments.matchAll(/\bMath\.(\w+)/g)].map(([, name]) => name))
   expect([...used].sort()).toEqual([
@@ -97,7 +97,7 @@ test('the bundle computes with nothing that engines differ in', () => {
     'trunc',
   ])
 })
-test('the kernel has less than 54 kB compressed, without viem, and loads H3 only where it is needed', async () => {
+test('bundles the kernel in less than 54 kB compressed, without viem, and loads H3 on demand', async () => {
   const bundle = await rolldown({ ...options, input: 'packages/client/src/kernel.ts', external: 'viem' })
   const { output } = await bundle.generate({ format: 'esm', minify: true })
   await bundle.close()
@@ -110,8 +110,8 @@ test('the kernel has less than 54 kB compressed, without viem, and loads H3 only
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(54_000)
 })
 describe('the same bits as the kernel of the service', () => {
-  test('in this Node', async () => expect(answersIn(process.execPath)).toEqual(ours))
-  test.runIf(CHROMIUM)('in a browser', async () => {
+  test('are computed in this Node', async () => expect(answersIn(process.execPath)).toEqual(ours))
+  test.runIf(CHROMIUM)('are computed in a browser', async () => {
     await using browser = await openPage()
     const { page, complaints } = browser
     await page.evaluate(
@@ -126,6 +126,8 @@ describe('the same bits as the kernel of the service', () => {
       .split(path.delimiter)
       .map((each) => path.join(each, name))
       .find((file) => existsSync(file))
-  test.runIf(found('bun'))('in Bun', async () => expect(answersIn(found('bun')!)).toEqual(ours))
-  test.runIf(found('deno'))('in Deno', async () => expect(answersIn(found('deno')!, ['run'])).toEqual(ours))
+  test.runIf(found('bun'))('are computed in Bun', async () => expect(answersIn(found('bun')!)).toEqual(ours))
+  test.runIf(found('deno'))('are computed in Deno', async () =>
+    expect(answersIn(found('deno')!, ['run'])).toEqual(ours),
+  )
 })

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const plugin = path.resolve('packages/client/exact-math.mjs')
 type Treatment = 'replace' | 'hand on' | 'check'
 
-/** The bundle of a module with this text, without comments; MATH stands for the replacements. */
+/** Bundles a module with this text, and removes comments. MATH stands for the replacements. */
 async function bundled(text: string, treatment: Treatment = 'replace', name = 'entry.js'): Promise<string> {
   const { exactMath } = (await import(/* @vite-ignore */ plugin)) as {
     exactMath: (options: { math: string; treat: (file: string) => Treatment | undefined }) => Plugin
@@ -30,7 +30,7 @@ async function bundled(text: string, treatment: Treatment = 'replace', name = 'e
   return output[0].code
 }
 
-test('what engines compute differently is replaced, what the language defines is not', async () => {
+test('replaces functions that engines compute differently, and keeps those that the language defines', async () => {
   const code = await bundled(
     'export const f = (x) => Math.sin(x) + Math.sqrt(x) * [x].map(Math.cos)[0] - Math.PI',
   )
@@ -38,24 +38,24 @@ test('what engines compute differently is replaced, what the language defines is
   expect(code).not.toMatch(/Math\.(sin|cos)\b/)
   expect(code).toMatch(/Math\.sqrt\(x\)[^]*Math\.PI/)
 })
-test('TypeScript and CommonJS are understood', async () => {
+test('transforms TypeScript and CommonJS', async () => {
   expect(
     await bundled('export const f = (x: number): number => Math.atan2(x, 1)', 'replace', 'entry.ts'),
   ).toMatch(/import \{ atan2/)
   expect(await bundled('exports.f = function (x) { return Math.tan(x) }')).toMatch(/\btan\b.*from|require\(/)
 })
-test('a fallback behind a function that is there is dropped', async () => {
+test('removes a fallback for a function that exists', async () => {
   const code = await bundled(
     'export const f = Math.cbrt || function (x) { return Math.exp(Math.log(x) / 3) }',
   )
   expect(code).not.toMatch(/\bMath\b/)
 })
-test('constant powers of two become numbers', async () => {
+test('replaces constant powers of two by numbers', async () => {
   expect(await bundled('export const [a, b, c] = [2 ** 20, 2 ** -53, 2n ** 64n]')).toMatch(
     /1048576[^]*11102230246251565e-32[^]*2n \*\* 64n/,
   )
 })
-test('Math is handed on only where that is allowed, with what is the same everywhere alone', async () => {
+test('passes on Math only if allowed, and only with functions that are the same everywhere', async () => {
   const text = 'export const library = { Math }'
   await expect(bundled(text)).rejects.toThrow('expected Math only as in Math.sin')
   const code = await bundled('export const library = load({ "Math": Math })', 'hand on')
@@ -73,11 +73,11 @@ test.each([
   ['export const f = (name, x) => Math[name](x)', 'expected Math only as in Math.sin'],
   ['export const f = (x) => globalThis.Math.sin(x)', 'expected Math only as in Math.sin'],
   ['export const f = (x) => globalThis["Math"].sin(x)', 'expected Math only as in Math.sin'],
-])('the build of %j fails', async (text, problem) => {
+])('fails the build of %j', async (text, problem) => {
   await expect(bundled(text)).rejects.toThrow(problem)
   await expect(bundled(`export const a = 1\nconst b = 2\n${text}`)).rejects.toThrow(/entry\.js:3: /)
 })
-test('the replacements themselves use only what the language defines', async () => {
+test('accepts replacements that use only what the language defines', async () => {
   const text = readFileSync('packages/client/src/kernel/words.ts', 'utf8')
   await bundled(text, 'check', 'entry.ts')
   await expect(bundled(`${text}\nexport const f = Math.sin`, 'check', 'entry.ts')).rejects.toThrow('Math.sin')

@@ -29,7 +29,7 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, ethersProvider, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** Answers of the running service, landed by the built package on every version of EAS. */
+/** Answers of the running service, landed with the built package on every version of EAS. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
 let world: TestWorld
 beforeAll(async () => {
@@ -53,28 +53,31 @@ const sent = (slug: string, account = 1) =>
   local(slug).provider.getTransactionCount(testAccount(account).address)
 
 describe.each(SLUGS)('on %s', (slug) => {
-  test.each(Object.keys(SIGNERS))('%s lands answers of both forms, and check reads them', async (name) => {
-    const geo = geoOf(slug)
-    // One for each: the same question twice within a second is one answer.
-    const recipient = testAccount(5 + SIGNER_KINDS.findIndex((kind) => kind === name)).address
-    for (const submission of ['direct', 'proxy'] as const) {
-      const answer = await geo.distance(TOWER, GATE, { submission, recipient })
-      expect(answer.result).toBe(881329.94)
-      const landed = await geo.land(answer, SIGNERS[name]!(slug))
-      expect(landed).toMatchObject({
-        ...{ chainId: local(slug).chain.id, already: false },
-        says: { result: 881329.94, units: 'meters', operation: 'distance', inputRefs: answer.inputRefs },
-        attestation: { uid: landed.uid, recipient, data: answer.attestation.data },
-      })
-      const checked = await geo.check(landed.uid)
-      expect(checked).toMatchObject({ valid: true, problems: [], attester: answer.attestation.attester })
-      expect(checked.sentence).toMatch(
-        /^The distance between 0x\w{8}\.\.\. and 0x\w{8}\.\.\. is 881,329\.94 m,/,
-      )
-    }
-  })
+  test.each(Object.keys(SIGNERS))(
+    '%s lands answers of both submissions, and check reads them',
+    async (name) => {
+      const geo = geoOf(slug)
+      // One recipient for each signer, since the same question within a second has the same answer.
+      const recipient = testAccount(5 + SIGNER_KINDS.findIndex((kind) => kind === name)).address
+      for (const submission of ['direct', 'proxy'] as const) {
+        const answer = await geo.distance(TOWER, GATE, { submission, recipient })
+        expect(answer.result).toBe(881329.94)
+        const landed = await geo.land(answer, SIGNERS[name]!(slug))
+        expect(landed).toMatchObject({
+          ...{ chainId: local(slug).chain.id, already: false },
+          says: { result: 881329.94, units: 'meters', operation: 'distance', inputRefs: answer.inputRefs },
+          attestation: { uid: landed.uid, recipient, data: answer.attestation.data },
+        })
+        const checked = await geo.check(landed.uid)
+        expect(checked).toMatchObject({ valid: true, problems: [], attester: answer.attestation.attester })
+        expect(checked.sentence).toMatch(
+          /^The distance between 0x\w{8}\.\.\. and 0x\w{8}\.\.\. is 881,329\.94 m,/,
+        )
+      }
+    },
+  )
 
-  test('a batch lands in one transaction, in order', async () => {
+  test('lands a batch in one transaction, in order', async () => {
     const geo = geoOf(slug)
     for (const submission of ['direct', 'proxy'] as const) {
       const batch = await geo.batch(
@@ -96,7 +99,7 @@ describe.each(SLUGS)('on %s', (slug) => {
   })
 
   test.each(['direct', 'proxy'] as const)(
-    '%s: a batch of more than 20 lands in several transactions, in order, once',
+    '%s: lands a batch of more than 20 in several transactions, in order, once',
     async (submission) => {
       const geo = geoOf(slug)
       const radii = Array.from({ length: 42 }, (_, i) => 10 * (i + 1))
@@ -111,7 +114,7 @@ describe.each(SLUGS)('on %s', (slug) => {
       expect(landed.map(({ says }) => says.operation)).toEqual(radii.map((radius) => `within:${radius}00`))
       expect(new Set(landed.map(({ transactionHash }) => transactionHash)).size).toBe(3)
       expect(landed.map(({ already }) => already)).not.toContain(true)
-      // What was stored at any step can be landed again, and lands nothing twice.
+      // A batch that was stored at any step can be landed again, and lands nothing twice.
       const last = stored.at(-1) as BatchAnswer
       expect(last.multiAttestByDelegation.flatMap(({ data }) => data).length).toBe(42)
       const again = await geo.land(last, viemSigner(slug))
@@ -132,8 +135,8 @@ const AROUND = {
   ],
 }
 
-describe('answers that meet each other', () => {
-  test('of one moment at one nonce all land, from one signer and from several', async () => {
+describe('concurrent answers', () => {
+  test('all land with the same nonce at the same time, from one signer and from several', async () => {
     const geo = geoOf('base-sepolia')
     const radii = Array.from({ length: 12 }, (_, i) => 1000 + i)
     const answers: Answer<'within'>[] = []
@@ -152,7 +155,7 @@ describe('answers that meet each other', () => {
   })
 
   test.each(['direct', 'proxy'] as const)(
-    '%s: landing an answer twice gives the same one',
+    '%s: return the same attestation when landed twice',
     async (submission) => {
       const geo = geoOf('celo')
       const signer = ethersSigner('celo')
@@ -210,7 +213,7 @@ describe('nothing is sent', () => {
       (a) => ({ ...a, attestation: { ...a.attestation, attester: testAccount(4).address } }),
       /names .* as its attester/,
     ],
-  ])('when %s was altered', async (_, alter, words) => {
+  ])('if %s was altered', async (_, alter, words) => {
     const geo = geoOf('celo')
     const signer = ethersSigner('celo')
     const counts = await before()
@@ -224,7 +227,7 @@ describe('nothing is sent', () => {
     expect(await before()).toEqual(counts)
   })
 
-  test('when the service signs with another key than the caller pinned', async () => {
+  test('if the service signs with another key than the pinned one', async () => {
     const counts = await before()
     const geo = geoOf('celo', { attester: testAccount(4).address })
     await refused(
@@ -235,7 +238,7 @@ describe('nothing is sent', () => {
     expect(await before()).toEqual(counts)
   })
 
-  test('when the signer is on another chain, has no node, or is none', async () => {
+  test('if the signer is on another chain, has no RPC endpoint, or is not a signer', async () => {
     const counts = await before()
     const geo = geoOf('celo')
     const answer = await geo.distance(TOWER, GATE)
@@ -259,7 +262,7 @@ describe('nothing is sent', () => {
     expect(await before()).toEqual(counts)
   })
 
-  test('when the wallet refuses, or has no money', async () => {
+  test('if the wallet refuses, or has no funds', async () => {
     const geo = geoOf('celo')
     const answer = await geo.distance(TOWER, GATE)
     const refusing = injected(local('celo'), testAccount(3).address, async (method) => {
@@ -274,13 +277,14 @@ describe('nothing is sent', () => {
     )
   })
 
-  test('when the contract refuses for a reason that a new signature does not mend', async () => {
-    // The schema is registered on one chain only: the answer is signed before it is looked up anew.
+  test('if the contract rejects for a reason that re-signing does not fix', async () => {
+    // The schema is registered on one chain only. The service signs the answer without looking the schema up
+    // again.
     const geo = geoOf('base-sepolia')
     const answer = await geo.distance(TOWER, GATE, { submission: 'direct' })
     const chain = local('base-sepolia')
     const attested = await chain.provider.send('evm_snapshot', [])
-    // EAS without code takes nothing: every call ends without an answer.
+    // An EAS whose code reverts every call without error data.
     const code = (await chain.provider.send('eth_getCode', [chain.chain.eas, 'latest'])) as string
     await chain.provider.send('anvil_setCode', [chain.chain.eas, '0x5f5ffd'])
     try {
@@ -292,7 +296,7 @@ describe('nothing is sent', () => {
     await geo.land(answer, viemSigner('base-sepolia'))
   })
 
-  test('when the service is an older one, or none', async () => {
+  test('if the service is an older version, or another server', async () => {
     const geo = geoOf('celo')
     const { attestByDelegation: _, ...older } = await geo.distance(TOWER, GATE)
     await refused(geo.land(older as Answer, ethersSigner('celo')), ServiceVersionError, /older version/)
@@ -311,7 +315,7 @@ describe('nothing is sent', () => {
     } finally {
       other.close()
     }
-    // A chain's node, and a web server: what they answer to any request.
+    // Responses of a chain's RPC endpoint and of a web server to any request.
     const page = createServer((request, response) => {
       response.statusCode = request.url === '/' ? 200 : 404
       response.setHeader('content-type', 'text/html').end('<h1>Hello</h1>')
@@ -334,7 +338,7 @@ describe('nothing is sent', () => {
   })
 })
 
-test('an answer whose deadline has passed on the chain is signed anew, as often as allowed', async () => {
+test('re-signs an answer whose deadline has passed on the chain, up to the limit', async () => {
   const geo = geoOf('base')
   const chain = local('base')
   const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
@@ -352,7 +356,7 @@ test('an answer whose deadline has passed on the chain is signed anew, as often 
   }
 })
 
-test('estimate says the gas, or why not', async () => {
+test('estimates the gas, or reports why the answer cannot land', async () => {
   const geo = geoOf('celo')
   const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
   for (const signer of Object.values(SIGNERS)) {
@@ -367,7 +371,7 @@ test('estimate says the gas, or why not', async () => {
 })
 
 describe('check', () => {
-  test('reads by any provider, and says what is wrong in sentences', async () => {
+  test('reads through any provider, and reports each problem in a sentence', async () => {
     const geo = createGeo({ url: world.url, chain: 'sepolia' })
     const { uid } = await geo.land(await geo.distance(TOWER, GATE), viemSigner('sepolia'))
     const ethers = ethersProvider(local('sepolia'))
@@ -401,7 +405,7 @@ describe('check', () => {
     ])
   })
 
-  test('an answer that someone else attested, by EAS or past the proxy, is not ours', async () => {
+  test('rejects an answer that another account attested, directly or past the proxy', async () => {
     const geo = geoOf('celo')
     const chain = local('celo')
     const { attestation } = await geo.distance(TOWER, GATE)
@@ -421,7 +425,7 @@ describe('check', () => {
   })
 })
 
-test('a transaction that was replaced or dropped is an error that says so', async () => {
+test('reports a transaction that was replaced or dropped', async () => {
   const geo = geoOf('celo')
   const chain = local('celo')
   const real = performance.now.bind(performance)
@@ -437,7 +441,7 @@ test('a transaction that was replaced or dropped is an error that says so', asyn
       const losing = injected(chain, from, async (method) => {
         if (method !== 'eth_getTransactionByHash') return undefined
         looks++
-        // Each look after it is gone is minutes later.
+        // After the transaction is dropped, each poll advances the clock by minutes.
         if (gone) ahead += 100_000
         return undefined
       })
@@ -446,7 +450,7 @@ test('a transaction that was replaced or dropped is an error that says so', asyn
         if (step.step === 'sent') hash = step.transactionHash
       }
       const landing = geo.land(answer, losing, { onStep }).catch((error: unknown) => error)
-      // The second look begins when the first one has ended.
+      // The second poll starts after the first one has ended.
       await expect.poll(() => looks).toBeGreaterThan(1)
       const { nonce } = (await chain.provider.getTransaction(hash))!
       await chain.provider.send('anvil_dropTransaction', [hash])
@@ -466,7 +470,7 @@ test('a transaction that was replaced or dropped is an error that says so', asyn
   }
 })
 
-test('a key never shows in an error', async () => {
+test('never shows a key in an error', async () => {
   const key = testAccount(1).privateKey
   const account = privateKeyToAccount(key as `0x${string}`)
   const geo = geoOf('celo')
@@ -497,21 +501,21 @@ test('a key never shows in an error', async () => {
     )
     expect(error?.name, name).toBe(name.split(',')[0])
     const shown = shownOf(error!)
-    // It holds what it was made from, so it can tell.
+    // The text includes the error's message, so the search below is meaningful.
     expect(shown).toContain(error!.message)
     for (const secret of [key, poor.privateKey]) expect(shown, name).not.toContain(secret.slice(2))
   }
   expect(shownOf(new Error('x', { cause: { deep: [{ key }] } }))).toContain(key)
 })
 
-/** All that a log could show of an error, and of what it was caused by. */
+/** Returns everything that a log could show of an error and its causes. */
 function shownOf(error: Error): string {
   const own = (each: unknown): unknown[] =>
     each instanceof Error ? [each.message, each.stack, JSON.stringify(each), ...own(each.cause)] : []
   return [...own(error), inspect(error, { depth: Infinity, showHidden: true })].join('\n')
 }
 
-test('an option that there is not is refused, with those that there are', async () => {
+test('rejects an unknown option, and lists the known ones', async () => {
   const geo = geoOf('celo')
   const uid = `0x${'12'.repeat(32)}`
   const answer = await geo.distance(TOWER, GATE)

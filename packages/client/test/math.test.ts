@@ -2,26 +2,29 @@ import { expect, test } from 'vitest'
 import { hunt, type Hunt } from '../../../test/seed'
 import * as ours from '../src/kernel/math'
 
-/** The functions of the kernel give the bits of this Node's Math, as the service computes with that. */
+/**
+ * Compares the functions of the kernel with this Node's Math, bit for bit, since the service computes with
+ * Math.
+ */
 
 const double = new Float64Array(1)
 const words = new Uint32Array(double.buffer)
 const long = new BigInt64Array(double.buffer)
 let random: () => number
 const word = () => Math.floor(random() * 2 ** 32)
-/** Any double, with infinities and not-a-numbers. */
+/** Returns any double, including infinities and NaN. */
 const any = () => {
   words[0] = word()
   words[1] = word()
   return double[0]!
 }
-/** Either sign, and every exponent of a range alike. */
+/** Returns a double of either sign, with exponents distributed evenly over a range. */
 const ofExponent = (low: number, high: number) => () => {
   words[0] = word()
   words[1] = ((1023 + low + Math.floor(random() * (high - low))) << 20) | (word() & 0x800f_ffff)
   return double[0]!
 }
-/** Up to 32 doubles beside a place. */
+/** Returns a double at most 32 steps from a given one. */
 const beside = (place: () => number) => () => {
   double[0] = place()
   long[0] = long[0]! + BigInt(Math.floor(random() * 65) - 32)
@@ -75,10 +78,10 @@ const KINDS: Record<string, (() => number)[]> = {
   ...{ atan: NUMBERS, log1p: NUMBERS, cbrt: NUMBERS },
   ...{ atan2: NUMBERS, hypot: NUMBERS },
 }
-/** How many arguments a function has. */
+/** Number of arguments of a function. */
 const ARITIES: Record<string, readonly number[]> = { atan2: [2], hypot: [2, 3] }
 
-test('every function is compared', () => {
+test('compares every function', () => {
   expect(Object.keys(KINDS).sort()).toEqual(
     Object.keys(ours)
       .filter((name) => name !== 'pow')
@@ -112,7 +115,7 @@ function compareWithMath(name: string, { cases, random: seeded, report }: Hunt):
   expect(wrong).toEqual([])
 }
 
-test('powers of 2 and of a half are exact, others are refused', () => {
+test('computes powers of 2 and 1/2 exactly, and rejects others', () => {
   for (let power = -1022; power <= 1022; power++) {
     expect(ours.pow(2, power)).toBe(2 ** power)
     expect(ours.pow(0.5, power)).toBe(2 ** -power)

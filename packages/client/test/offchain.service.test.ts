@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop())
 afterEach(closeSigners)
 
-// Its CommonJS form: the other one names source maps that it does not have.
+// Loads the CommonJS build: the other one refers to source maps that do not exist.
 const sdk = createRequire(__filename)(
   '@ethereum-attestation-service/eas-sdk',
 ) as typeof import('@ethereum-attestation-service/eas-sdk')
@@ -40,7 +40,7 @@ const geoOf = (slug: string): Geo => createGeo({ url: world.url, chain: slug })
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const METRES = 881329.94
-/** What JSON makes of it, and back. */
+/** Copies a value through JSON. */
 const copy = <T>(value: T) => JSON.parse(JSON.stringify(value)) as T
 const sdkOffchain = async (slug: string, version: 0 | 1 | 2) => {
   const { id } = local(slug).chain
@@ -51,7 +51,7 @@ const sdkOffchain = async (slug: string, version: 0 | 1 | 2) => {
     undefined!,
   )
 }
-/** eas-sdk's copy of a file: integers are bigint there. */
+/** Converts a file to eas-sdk's form, in which integers are bigints. */
 const ofSdk = ({ sig, signer }: OffchainFile) => {
   const { message, domain } = sig
   const big = { time: BigInt(message.time), expirationTime: BigInt(message.expirationTime) }
@@ -67,7 +67,7 @@ const ofSdk = ({ sig, signer }: OffchainFile) => {
 }
 
 describe.each(SLUGS)('on %s', (slug) => {
-  test.each(SIGNER_KINDS)('%s attests offchain: eas-sdk and the service verify it', async (kind) => {
+  test.each(SIGNER_KINDS)('%s attests offchain, and eas-sdk and the service verify it', async (kind) => {
     const geo = geoOf(slug)
     const { signer, account } = signerOf(kind, local(slug))
     const { address } = testAccount(account)
@@ -87,7 +87,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     expect(offchain.verifyOffchainAttestationSignature(address, file.sig)).toBe(true)
     expect(offchain.verifyOffchainAttestationSignature(address, attestation.sig as never)).toBe(true)
     expect(place.uid).toBe(file.sig.uid)
-    // Through the explorer's link and back.
+    // Encoded as the explorer's link and decoded.
     const shared = sdk.decodeBase64ZippedBase64(sdk.zipAndEncodeToBase64(file))
     expect(offchain.verifyOffchainAttestationSignature(address, shared.sig as never)).toBe(true)
 
@@ -112,13 +112,13 @@ describe.each(SLUGS)('on %s', (slug) => {
   })
 
   test.each([0, 1, 2] as const)(
-    "eas-sdk's objects of version %i are inputs, in every form",
+    "accepts eas-sdk's objects of version %i as inputs, in every form",
     async (version) => {
       const geo = geoOf(slug)
       const offchain = await sdkOffchain(slug, version)
       const wallet = new Wallet(testAccount(4).privateKey)
       const account = privateKeyToAccount(testAccount(4).privateKey as `0x${string}`)
-      /** A viem account as eas-sdk wants a signer. */
+      /** A viem account in the form of eas-sdk's signers. */
       const viem = {
         getAddress: async () => account.address as string,
         signTypedData: async (
@@ -153,7 +153,7 @@ describe.each(SLUGS)('on %s', (slug) => {
   )
 })
 
-describe('what eas-sdk made and others altered', () => {
+describe('attestations of eas-sdk and altered ones', () => {
   type Vector = (typeof vectors.vectors)[number] & { raw?: string; document?: any; revoked?: unknown }
   const usable = (vectors.vectors as Vector[]).filter(
     ({ document, chainId }) => document !== undefined && chainBySlug(slugOf(chainId)),
@@ -165,24 +165,27 @@ describe('what eas-sdk made and others altered', () => {
     ({ expected, document }) => expected.ok && Number(document.sig?.message?.expirationTime) === 0,
   )
 
-  test.each(good.map((vector) => [vector.id, vector] as const))('%s is an input', async (_id, vector) => {
-    const geo = geoOf(slugOf(vector.chainId))
-    const { sig, signer } = vector.document as { sig: never; signer: string }
-    for (const source of [vector.document as never, sig, JSON.stringify(vector.document)]) {
-      const input = await geo.offchain(source)
-      expect((input.attestation as OffchainFile).signer.toLowerCase()).toBe(signer.toLowerCase())
-      expect((await geo.distance(input, GATE)).inputRefs[0]).toBe(vector.expected.uid)
-    }
-  })
+  test.each(good.map((vector) => [vector.id, vector] as const))(
+    'accepts %s as an input',
+    async (_id, vector) => {
+      const geo = geoOf(slugOf(vector.chainId))
+      const { sig, signer } = vector.document as { sig: never; signer: string }
+      for (const source of [vector.document as never, sig, JSON.stringify(vector.document)]) {
+        const input = await geo.offchain(source)
+        expect((input.attestation as OffchainFile).signer.toLowerCase()).toBe(signer.toLowerCase())
+        expect((await geo.distance(input, GATE)).inputRefs[0]).toBe(vector.expected.uid)
+      }
+    },
+  )
 
-  // Of these the content is good here: revocations of the vectors are not on these chains, their future is
-  // past, a signer that is not named is recovered, and nothing else was asked for.
+  // Vectors whose content is valid here: the chains of this test lack their revocations, their future time is
+  // past, a missing signer is recovered, and no other UID was requested.
   const goodHere = ['public-bad-signer-missing', 'public-bad-requested-uid-differs']
   const bad = usable.filter(
     ({ id, expected }) =>
       !expected.ok && !['revoked', 'time'].includes(expected.reason!) && !goodHere.includes(id),
   )
-  test.each(bad.map((vector) => [vector.id, vector] as const))('%s is refused', async (_id, vector) => {
+  test.each(bad.map((vector) => [vector.id, vector] as const))('rejects %s', async (_id, vector) => {
     const geo = geoOf(slugOf(vector.chainId))
     const refused = await geo
       .offchain(vector.document as never)
@@ -194,7 +197,7 @@ describe('what eas-sdk made and others altered', () => {
     expect([InvalidInputError.name, VerificationFailedError.name]).toContain(refused)
   })
 
-  test('and what is none is refused with a sentence', async () => {
+  test('rejects values that are not offchain attestations', async () => {
     const geo = geoOf('celo')
     const links = ['eJw', deflateSync(Buffer.alloc(10_000_000, ' ')).toString('base64')].map(
       (packed) => `https://easscan.org/offchain/url/#attestation=${encodeURIComponent(packed)}`,
@@ -214,7 +217,7 @@ describe('what eas-sdk made and others altered', () => {
   })
 })
 
-test('a key alone attests offchain; several have UIDs of their own, equal ones too', async () => {
+test('signs offchain with a key alone, and gives several places, even equal ones, different UIDs', async () => {
   const geo = geoOf('sepolia')
   const { privateKey, address } = testAccount(8)
   for (const signer of [new Wallet(privateKey), privateKeyToAccount(privateKey as `0x${string}`)]) {
@@ -226,7 +229,7 @@ test('a key alone attests offchain; several have UIDs of their own, equal ones t
   }
 })
 
-test('the signature of a smart account stays as it is, and its contract is asked', async () => {
+test('keeps the signature of a smart account, which its contract verifies', async () => {
   const chain = local('celo')
   const { abi, bytecode } = compile('test/accounts.sol').Account!
   const owner = new Wallet(testAccount(6).privateKey)
@@ -251,7 +254,7 @@ test('the signature of a smart account stays as it is, and its contract is asked
 })
 
 describe('nothing is signed', () => {
-  test('for a wrong place, or when the wallet does not want to', async () => {
+  test('if a place is invalid, or the wallet refuses', async () => {
     const geo = geoOf('celo')
     const methods: string[] = []
     const signer = injected(local('celo'), testAccount(3).address, async (method) => {

@@ -24,7 +24,7 @@ import { CHROMIUM, openPage } from '../../../test/browser'
 import { offchain } from '../../../test/offchain'
 import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
 
-/** Answers of the running service, recomputed by the built package. */
+/** Answers of the running service, recomputed with the built package. */
 const FLOOR_SCHEMA = 'string srs,string location_type,string location,uint8 floor'
 let world: TestWorld
 beforeAll(async () => {
@@ -62,7 +62,7 @@ const ask = async (operation: string, parameters: object): Promise<Answer> => {
   expect([status, body.detail]).toEqual([200, undefined])
   return body as Answer
 }
-/** What the contract has, as ethers hands it out. */
+/** Returns the content of an attestation on the contract, as ethers returns it. */
 const content = async (uid: string) =>
   (await (await world.chain.eas()).getFunction('getAttestation').staticCall(uid)) as AttestationContent
 const onChain = { attestation: content }
@@ -78,7 +78,7 @@ const plain = ({
   data,
 }: AttestationContent) => ({ schema, recipient, attester, time, expirationTime, revocable, refUID, data })
 
-/** By kind: how a shape is given to the service. */
+/** Ways of passing a shape to the service, by kind. */
 const KINDS: Record<string, (shape: Shape) => Promise<RecomputeInput>> = {
   geojson: async (shape) => shape,
   onchain: (shape) => attest(world.chain, locationRequest(shape), 3),
@@ -97,53 +97,57 @@ describe.each(Object.keys(QUESTIONS))('%s', (operation) => {
   const { shapes, more } = QUESTIONS[operation]!
   const names = Object.keys(shapes)
   const mixes = names.length === 1 ? Object.keys(KINDS).map((kind) => [kind]) : pairs(Object.keys(KINDS))
-  test.each(mixes.map((mix) => [mix.join(', '), mix] as const))('of %s is the same', async (_, mix) => {
-    const inputs: RecomputeInput[] = []
-    for (const [i, name] of names.entries()) inputs.push(await KINDS[mix[i]!]!(shapes[name]!))
-    const answer = await ask(operation, {
-      ...Object.fromEntries(names.map((name, i) => [name, inputs[i]])),
-      ...more,
-    })
-    const expected = {
-      verdict: 'equal',
-      computed: { result: answer.result },
-      inputs: mix.map((kind, i) => ({
-        ...{ kind, ref: answer.inputRefs[i], geometry: shapes[names[i]!] },
-        ...(kind !== 'geojson' && { attester: testAccount(kind === 'onchain' ? 3 : 2).address }),
-      })),
-    }
-    expect(await recompute(answer, inputs, onChain)).toMatchObject(expected)
-    // What the payload says, by this package and in whole units; and attestations by their content.
-    const contents: RecomputeInput[] = []
-    for (const input of inputs) contents.push(typeof input === 'string' ? await content(input) : input)
-    const claims = decodeClaims(answer.attestation.data as `0x${string}`)!
-    expect(await recompute(claims, contents)).toMatchObject(expected)
-    const whole = AbiCoder.defaultAbiCoder().decode(
-      typeof answer.result === 'number'
-        ? ['uint256', 'string', 'bytes32[]', 'uint256', 'string']
-        : ['bool', 'bytes32[]', 'uint256', 'string'],
-      answer.attestation.data,
-    )
-    const [result, units] = [
-      whole[0] as bigint | boolean,
-      whole.length > 4 ? (whole[1] as string) : undefined,
-    ]
-    expect(await recompute({ ...answer, result, units }, contents)).toMatchObject(expected)
-  })
+  test.each(mixes.map((mix) => [mix.join(', '), mix] as const))(
+    'recomputes the same result from %s',
+    async (_, mix) => {
+      const inputs: RecomputeInput[] = []
+      for (const [i, name] of names.entries()) inputs.push(await KINDS[mix[i]!]!(shapes[name]!))
+      const answer = await ask(operation, {
+        ...Object.fromEntries(names.map((name, i) => [name, inputs[i]])),
+        ...more,
+      })
+      const expected = {
+        verdict: 'equal',
+        computed: { result: answer.result },
+        inputs: mix.map((kind, i) => ({
+          ...{ kind, ref: answer.inputRefs[i], geometry: shapes[names[i]!] },
+          ...(kind !== 'geojson' && { attester: testAccount(kind === 'onchain' ? 3 : 2).address }),
+        })),
+      }
+      expect(await recompute(answer, inputs, onChain)).toMatchObject(expected)
+      // Recomputes the payload's claims, decoded by this package and in whole units, with attestations by
+      // their content.
+      const contents: RecomputeInput[] = []
+      for (const input of inputs) contents.push(typeof input === 'string' ? await content(input) : input)
+      const claims = decodeClaims(answer.attestation.data as `0x${string}`)!
+      expect(await recompute(claims, contents)).toMatchObject(expected)
+      const whole = AbiCoder.defaultAbiCoder().decode(
+        typeof answer.result === 'number'
+          ? ['uint256', 'string', 'bytes32[]', 'uint256', 'string']
+          : ['bool', 'bytes32[]', 'uint256', 'string'],
+        answer.attestation.data,
+      )
+      const [result, units] = [
+        whole[0] as bigint | boolean,
+        whole.length > 4 ? (whole[1] as string) : undefined,
+      ]
+      expect(await recompute({ ...answer, result, units }, contents)).toMatchObject(expected)
+    },
+  )
 })
 
 function pairs(kinds: readonly string[]): string[][] {
   return kinds.flatMap((first) => kinds.map((second) => [first, second]))
 }
 
-test('an answer about a place with a salt is proven with both, not with one of them', async () => {
+test('proves an answer about a salted place only with both the place and the salt', async () => {
   const salt = `0x${'5a'.repeat(32)}`
   const answer = await ask('distance', { from: { geometry: TOWER, salt }, to: STREET })
   expect(await recompute(answer, [{ geometry: TOWER, salt }, STREET])).toMatchObject({ verdict: 'equal' })
   for (const input of [TOWER, { geometry: TOWER, salt: `0x${'5b'.repeat(32)}` }, { geometry: STREET, salt }])
     expect(await recompute(answer, [input, STREET])).toMatchObject({ verdict: 'wrong inputs' })
 })
-test('many answers about random geometries are the same (seed 11)', async () => {
+test('recomputes many answers about random geometries (seed 11)', async () => {
   const random = seededRandom(11)
   const place = () => [random() * 360 - 180, (Math.asin(2 * random() - 1) * 180) / Math.PI]
   const ring = (corners: number, [lng, lat]: number[], radius: number) => {
@@ -167,7 +171,7 @@ test('many answers about random geometries are the same (seed 11)', async () => 
       ...{ chainId: 84532, from: inputs[0], to: inputs[1] },
     })
     if (status === 200) verdicts.push((await recompute(body as Answer, inputs)).verdict)
-    // Up to half of a continent, whose square centimetres JSON cannot count.
+    // Polygons up to half a continent, whose area in square centimetres a JSON number cannot represent.
     const polygon = ring(3 + Math.floor(random() * 20), place(), 0.001 * 10 ** (random() * 4.6))
     const area = await world.post('/compute/v0/area', { chainId: 84532, geometry: polygon })
     if (area.status === 200) verdicts.push((await recompute(area.body as Answer, [polygon])).verdict)
@@ -176,7 +180,7 @@ test('many answers about random geometries are the same (seed 11)', async () => 
   expect(verdicts.filter((verdict) => verdict !== 'equal')).toEqual([])
 })
 
-test('locations of every type are read as the service reads them', async () => {
+test('reads locations of every type as the service does', async () => {
   const locations: [string, string][] = [
     ['wkt', 'POLYGON Z ((2.22 48.81 5, 2.42 48.81 5, 2.42 48.91 6, 2.22 48.81 5))'],
     ['coordinate-decimal+lon-lat', '2.2945, 48.8584'],
@@ -212,7 +216,7 @@ test('locations of every type are read as the service reads them', async () => {
   }
 })
 
-test('attestations of equal content in one block are told apart', async () => {
+test('distinguishes attestations of equal content in one block', async () => {
   const { schema, data } = locationRequest(TOWER)
   const eas = await world.chain.eas(4)
   const receipts = await inOneBlock(
@@ -237,7 +241,7 @@ describe('an answer that was altered', () => {
     area = await ask('area', { geometry: PARIS })
   })
 
-  test.each([0.01, -0.01, 12.34, 1e9])('by %d m differs by that', async (metres) => {
+  test.each([0.01, -0.01, 12.34, 1e9])('differs by %d m', async (metres) => {
     const centimetres = BigInt(Math.round(metres * 100))
     const altered = Math.round((distance.result as number) * 100 + metres * 100) / 100
     const found = await recompute({ ...distance, result: altered }, [TOWER, STREET])
@@ -249,21 +253,21 @@ describe('an answer that was altered', () => {
       ),
     })
   })
-  test('by a square centimetre differs by that', async () => {
+  test('differs by a square centimetre', async () => {
     const { computed } = (await recompute(area, [PARIS])) as { computed: { whole: bigint } }
     const altered = { ...area, result: computed.whole - 1n, units: 'square_centimeters' }
     expect(await recompute(altered as Claim, [PARIS])).toMatchObject({
       ...{ verdict: 'differs', difference: -1n, computed: { whole: computed.whole } },
     })
   })
-  test('into the opposite differs', async () => {
+  test('differs if the boolean is inverted', async () => {
     const altered = { ...within, result: !within.result }
     expect(await recompute(altered, [TOWER, STREET])).toMatchObject({
       ...{ verdict: 'differs', computed: { result: within.result } },
       sentence: `within 432.1 m is ${String(within.result)}, but was answered ${String(!within.result)}.`,
     })
   })
-  test('in its radius differs from where it matters on', async () => {
+  test('differs once the radius changes the result', async () => {
     const centimetres = Math.round((distance.result as number) * 100)
     const verdict = async (radius: number) => {
       const altered = { ...within, result: true, operation: `within:${radius}` }
@@ -272,7 +276,7 @@ describe('an answer that was altered', () => {
     expect([await verdict(centimetres), await verdict(centimetres - 1)]).toEqual(['equal', 'differs'])
   })
 
-  test('in its references, or recomputed with other inputs, is about something else', async () => {
+  test('has wrong inputs if its references or the given inputs are changed', async () => {
     const [from, to] = distance.inputRefs as [string, string]
     expect(await recompute(distance, [STREET, TOWER])).toEqual({
       verdict: 'wrong inputs',
@@ -309,7 +313,7 @@ describe('an attestation that', () => {
     ['time', { time: 1n }],
     ['schema', { schema: LOCATION_PROTOCOL_SCHEMA.uid }],
     ['revocable', { revocable: false }],
-  ])('a node tells with another %s is not the one that was measured', async (_, changes) => {
+  ])('is returned with another %s has wrong inputs', async (_, changes) => {
     const wrong = [{ index: 0, expected: uid, got: expect.stringMatching(/^0x[0-9a-f]{64}$/) }]
     expect(await judged(uid, { attestation: outdated(changes) })).toMatchObject({
       verdict: 'wrong inputs',
@@ -317,7 +321,7 @@ describe('an attestation that', () => {
     })
     expect(await judged({ ...plain(await content(uid)), ...changes })).toMatchObject({ wrong })
   })
-  test('is another one, or is not there, is wrong', async () => {
+  test('is another one, or does not exist, has wrong inputs', async () => {
     const other = await attest(world.chain, locationRequest(TOWER), 4)
     expect(await judged(other)).toMatchObject({
       verdict: 'wrong inputs',
@@ -336,7 +340,7 @@ describe('an attestation that', () => {
       sentence: expect.any(String),
     })
   })
-  test('is no location, or has no certain one, has no answer', async () => {
+  test('is not a location, or has an ambiguous geometry, is refused', async () => {
     const about = async (request: Parameters<typeof attest>[1]) => {
       const uid = await attest(world.chain, request)
       return recompute({ ...answer, inputRefs: [uid, answer.inputRefs[1]!] }, [uid, STREET], onChain)
@@ -360,7 +364,7 @@ describe('an attestation that', () => {
       sentence: expect.stringMatching(/^inputs\[0\] cannot be read: payload of 2 bytes ends/),
     })
   })
-  test('has a schema that others registered is read by what the registry of the chain says', async () => {
+  test("has a schema of another party is read with the field list of the chain's registry", async () => {
     const registry = await world.chain.registry()
     await mined(
       world.chain,
@@ -376,7 +380,7 @@ describe('an attestation that', () => {
       ...{ url: world.url, chain: 'base-sepolia', providers: { 84532: world.chain.url } },
     })
     expect(await geo.recompute(answer, [uid, STREET])).toMatchObject({ verdict: 'equal' })
-    // The kernel alone knows the registry only where it is told how to ask it.
+    // The kernel alone uses a registry only if it receives a function that queries it.
     expect(await recomputed({})).toMatchObject({ verdict: 'refused' })
     const lie = { fields: FLOOR_SCHEMA, resolver: ZeroAddress, revocable: false }
     expect(await recomputed({ schema: () => Promise.resolve(lie) })).toMatchObject({ verdict: 'refused' })
@@ -384,7 +388,7 @@ describe('an attestation that', () => {
       "locationSchemas: 'uint8 floor' is not a location schema",
     )
     expect(await recomputed({ locationSchemas: [FLOOR_SCHEMA] })).toMatchObject({ verdict: 'equal' })
-    // It was for that call only.
+    // The field list applied to that call only.
     expect(await recomputed({})).toMatchObject({ verdict: 'refused' })
   })
 })
@@ -399,7 +403,7 @@ describe('an offchain attestation', () => {
         ...{ verdict: 'equal', inputs: [{ ref: document.sig.uid, kind: 'offchain', attester: signer }, {}] },
       })
   })
-  test('with other content is another one; the document cannot say otherwise', async () => {
+  test('with other content has wrong inputs, whatever its document states', async () => {
     const document = await offchain(TOWER)
     const answer = await ask('distance', { from: { attestation: document }, to: STREET })
     const { data } = locationRequest(NEAR_TOWER).data
@@ -408,7 +412,7 @@ describe('an offchain attestation', () => {
       ...{ verdict: 'wrong inputs', wrong: [{ index: 0, expected: document.sig.uid }] },
     })
   })
-  test('names no attester where its signature is not that of a key, as of a smart account', async () => {
+  test("has no attester if its signature is not a key's, such as a smart account's", async () => {
     const document = await offchain(TOWER)
     const answer = await ask('distance', { from: { attestation: document }, to: STREET })
     const attesterOf = async (changes: object, signer = document.signer) => {
@@ -430,12 +434,12 @@ describe('an offchain attestation', () => {
   })
 })
 
-describe('what is no question of the service', () => {
+describe('an invalid question', () => {
   const claim = (inputRefs: string[], operation = 'distance', result: unknown = 1, units = 'meters') =>
     ({ operation, result, units, inputRefs }) as Claim
   const reference = (shape: Shape) => id(JSON.stringify(sorted(shape)))
 
-  test('a polygon that crosses itself has no answer', async () => {
+  test('is refused for a polygon that crosses itself', async () => {
     const bow = {
       type: 'Polygon' as const,
       coordinates: [
@@ -500,14 +504,14 @@ describe('what is no question of the service', () => {
       'inputs[1]: no content of an attestation',
     ],
     ['look-up', claim(refs), [TOWER, refs[1]], 'inputs[1]: a UID needs options.attestation'],
-  ])('a wrong %s is an error that says what would be right', async (_, answer, inputs, problem) => {
+  ])('throws for an invalid %s, and states what is expected', async (_, answer, inputs, problem) => {
     const recomputed = recompute(answer, inputs as RecomputeInput[])
     await expect(recomputed).rejects.toThrow(problem)
     await expect(recomputed).rejects.toBeInstanceOf(InvalidInputError)
   })
 })
 
-test.runIf(CHROMIUM)('a browser recomputes the same', async () => {
+test.runIf(CHROMIUM)('recomputes the same results in a browser', async () => {
   const data = AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_PROTOCOL_SCHEMA.fields), [
     ...['0.2', 'EPSG:4326', 'h3', latLngToCell(48.8584, 2.2945, 9)],
   ])
@@ -547,7 +551,7 @@ describe('geo.recompute', () => {
   const geoOf = (more: object = {}) => createGeo({ url: world.url, chain: 'base-sepolia', ...more })
   const connected = () => geoOf({ providers: { 84532: world.chain.url } })
 
-  test('takes an answer or the UID of a landed one, and reads attested inputs from the chain', async () => {
+  test('accepts an answer or the UID of a landed one, and reads attested inputs from the chain', async () => {
     const geo = connected()
     const uid = await attest(world.chain, locationRequest(PARIS), 3)
     const answer = await geo.within(TOWER, uid, 100)
@@ -572,7 +576,7 @@ describe('geo.recompute', () => {
     expect(byHand.verdict).toBe('equal')
   })
 
-  test('says what is missing', async () => {
+  test('states which arguments are missing', async () => {
     const geo = geoOf()
     const uid = await attest(world.chain, locationRequest(PARIS), 3)
     const answer = await geo.area(uid)

@@ -19,7 +19,7 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, ethersProvider, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** Places that are not attested: nothing is sent for them. */
+/** Places that are rejected: no transaction is sent for them. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
 let world: TestWorld
 beforeAll(async () => {
@@ -31,7 +31,7 @@ afterEach(closeSigners)
 const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo => createGeo({ url: world.url, chain: slug, ...more })
 const ethersOf = (slug: string) => signerOf('ethers', local(slug)).signer
-/** Transactions of the test accounts on all chains. */
+/** Counts the transactions of the test accounts on all chains. */
 const sent = () =>
   Promise.all(
     SLUGS.flatMap((slug) =>
@@ -94,21 +94,24 @@ const WRONG: [string, Place, string][] = [
   ['a promise', { location: 'POINT(1 2)', locationType: 'wkt-polygon' }, ''],
   ['twice a key', { location: '{"type":"Point","coordinates":[1,2],"coordinates":[2,1]}', locationType: 'geojson' }, ''], // prettier-ignore
 ]
-test.each(WRONG)('for %s that is wrong, alone or among others', async (_name, place, field) => {
-  const before = await sent()
-  const geo = geoOf('sepolia')
-  const signer = ethersOf('sepolia')
-  const error = await geo.attest(place, signer).catch((reason: unknown) => reason as InvalidInputError)
-  expect(error).toBeInstanceOf(InvalidInputError)
-  expect(error).toMatchObject({ status: 400, message: sentence(field) as string })
-  expect((error as Error).message).toMatch(/^Invalid place: place[.:]/)
-  await expect(geo.attest([GATE, place, GATE], signer)).rejects.toMatchObject({
-    message: expect.stringMatching(/^Invalid place: places\[1\]/) as string,
-  })
-  expect(await sent()).toEqual(before)
-})
+test.each(WRONG)(
+  'sends nothing for an invalid place (%s), alone or in a list',
+  async (_name, place, field) => {
+    const before = await sent()
+    const geo = geoOf('sepolia')
+    const signer = ethersOf('sepolia')
+    const error = await geo.attest(place, signer).catch((reason: unknown) => reason as InvalidInputError)
+    expect(error).toBeInstanceOf(InvalidInputError)
+    expect(error).toMatchObject({ status: 400, message: sentence(field) as string })
+    expect((error as Error).message).toMatch(/^Invalid place: place[.:]/)
+    await expect(geo.attest([GATE, place, GATE], signer)).rejects.toMatchObject({
+      message: expect.stringMatching(/^Invalid place: places\[1\]/) as string,
+    })
+    expect(await sent()).toEqual(before)
+  },
+)
 
-test('for one of many places, which is named', async () => {
+test('sends nothing if one of many places is invalid, and names it', async () => {
   const before = await sent()
   const places: Place[] = Array<Place>(45).fill(GATE)
   places[33] = { location: BOW_TIE }
@@ -119,7 +122,7 @@ test('for one of many places, which is named', async () => {
   expect(await sent()).toEqual(before)
 })
 
-test('when the signer is on another chain, has no node, no account or no money', async () => {
+test('sends nothing if the signer is on another chain, has no RPC endpoint, account or funds', async () => {
   const before = await sent()
   const geo = geoOf('celo')
   for (const kind of SIGNER_KINDS) {
@@ -147,7 +150,7 @@ test('when the signer is on another chain, has no node, no account or no money',
   expect(await sent()).toEqual(before)
 })
 
-test('when EAS refuses, with the reason', async () => {
+test('reports the reason if EAS rejects', async () => {
   const before = await sent()
   const refUID = `0x${'ab'.repeat(32)}`
   for (const slug of SLUGS) {
@@ -159,7 +162,7 @@ test('when EAS refuses, with the reason', async () => {
   expect(await sent()).toEqual(before)
 })
 
-test('when the service does not check it, unless it need not', async () => {
+test('sends nothing if the service cannot check the place, unless unchecked', async () => {
   const before = await sent()
   const deaf: typeof fetch = async (input, init) => {
     if (new URL((input as Request).url).pathname.startsWith('/compute')) throw new Error('away')
@@ -170,7 +173,7 @@ test('when the service does not check it, unless it need not', async () => {
   expect(error).toBeInstanceOf(UncheckedError)
   expect((error as Error).message).toEqual(sentence())
   await expect(geo.attest(GATE, ethersOf('celo'), { offchain: true })).rejects.toBeInstanceOf(UncheckedError)
-  // What is wrong at first sight is refused all the same.
+  // The client itself still rejects an obviously invalid place.
   await expect(
     geo.attest({ type: 'Point', coordinates: [2, 91] }, ethersOf('celo'), { unchecked: true }),
   ).rejects.toBeInstanceOf(InvalidInputError)
@@ -180,7 +183,7 @@ test('when the service does not check it, unless it need not', async () => {
   await expect(geoOf('celo').area(unseen)).rejects.toThrow(/crosses/)
 })
 
-test('after it was aborted', async () => {
+test('sends nothing after it was aborted', async () => {
   const before = await sent()
   const stop = new AbortController()
   const work = geoOf('celo').attest(GATE, ethersOf('celo'), {

@@ -4,7 +4,7 @@ import { createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { testAccount, type LocalChain } from '../../../dev/chain'
 
-/** A test account of a local chain, as each library has it; each library gets an account of its own. */
+/** A test account of a local chain as a signer of each library. Each library has its own account. */
 export interface TestSigner {
   account: number
   signer: Signer
@@ -13,7 +13,7 @@ export type SignerKind = 'ethers' | 'viem' | 'EIP-1193'
 export const SIGNER_KINDS: readonly SignerKind[] = ['ethers', 'viem', 'EIP-1193']
 
 const opened: JsonRpcProvider[] = []
-/** Ends the connections of all signers. */
+/** Closes the connections of all signers. */
 export function closeSigners(): void {
   opened.splice(0).forEach((provider) => provider.destroy())
 }
@@ -28,20 +28,20 @@ export function signerOf(kind: SignerKind, chain: LocalChain): TestSigner {
         account: privateKeyToAccount(privateKey as `0x${string}`),
         transport: http(chain.url),
       }),
-    // A wallet behind EIP-1193: the node, whose accounts are unlocked.
+    // An EIP-1193 wallet: the RPC endpoint, whose accounts are unlocked.
     'EIP-1193': () => injected(chain, address),
   }
   return { account, signer: signers[kind]() }
 }
 
-/** An ethers provider that `closeSigners` ends. */
+/** Creates an ethers provider that `closeSigners` closes. */
 export function ethersProvider(chain: LocalChain): JsonRpcProvider {
   const provider = new JsonRpcProvider(chain.url)
   opened.push(provider)
   return provider
 }
 
-/** The node as a wallet of this account; `answer` takes a request first, if it likes. */
+/** Creates an EIP-1193 wallet of this account at the RPC endpoint. `answer` may handle a request first. */
 export function injected(
   chain: LocalChain,
   address: string,
