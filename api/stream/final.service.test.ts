@@ -103,13 +103,13 @@ async function settle(height: number) {
   await query('COMMIT')
 }
 
-test('a change is told when its block is final, in the order of the chain, once; what is taken back is never told', async () => {
+test('sends a change once when its block is final, in the order of the chain, and never a reorged change', async () => {
   const [latest, final] = [await follow(''), await follow('?finality=final')]
   await block(101, { attested: [1, 2] })
   await block(102, { attested: [3], revoked: [1] })
   await rollBack(102)
   await rollBack(101)
-  // The same attestations, mined in another block.
+  // Mines the same attestations in another block.
   await block(101, { attested: [2] })
   await block(102, { attested: [1], revoked: [2] })
   await block(103, {})
@@ -117,13 +117,13 @@ test('a change is told when its block is final, in the order of the chain, once;
   expect(told(final)).toEqual([])
   await settle(101)
   await final.count(1)
-  // Nothing is attested any more: the chain goes on alone.
+  // Nothing more is attested; the chain advances alone.
   await settle(102)
   await final.count(3)
   expect(told(final)).toEqual(['new 2', 'new 1', 'revoked 2'])
 })
 
-test('the data of a final event does not show a revocation that is not final', async () => {
+test('hides a revocation that is not final in the data of a final event', async () => {
   const final = await follow('?finality=final')
   await block(101, { attested: [1] })
   await block(102, { revoked: [1] })
@@ -138,7 +138,7 @@ test('the data of a final event does not show a revocation that is not final', a
   expect(final.events[1]).toMatchObject({ event: 'revoked', data: record })
 })
 
-test('blocks that are written as final follow the hot ones that are final with them', async () => {
+test('sends blocks that are written as final after the hot blocks that became final with them', async () => {
   const final = await follow('?finality=final')
   await block(101, { attested: [1] })
   await query('BEGIN')
@@ -151,7 +151,7 @@ test('blocks that are written as final follow the hot ones that are final with t
   expect(told(final).indexOf('new 1')).toBeLessThan(told(final).indexOf('revoked 1'))
 })
 
-test('what turns out never to have been is told as corrected', async () => {
+test('sends `corrected` for a final change that is removed later', async () => {
   await block(99, { attested: [1, 2] })
   await block(100, { revoked: [2] })
   const final = await follow('?finality=final')
@@ -167,7 +167,7 @@ test('what turns out never to have been is told as corrected', async () => {
   expect(Object.keys(final.events[0]!.data)).toEqual(['uid', 'chain'])
 })
 
-test('a position is of one finality; it moves on over changes of the other, and what follows it is told once', async () => {
+test('moves a position over changes of the other finality, and sends each later change once', async () => {
   const [latest, final] = [await follow(''), await follow('?finality=final')]
   await block(101, { attested: [1] })
   await settle(101)
@@ -184,7 +184,7 @@ test('a position is of one finality; it moves on over changes of the other, and 
     await lost.count(1)
     expect(told(lost)).toEqual(['reset'])
   }
-  // All changes of the latest are forgotten: a final listener that was told nothing of them does not care.
+  // All changes of the head are forgotten: a final listener that received none of them is not affected.
   await query('DELETE FROM record_change')
   await query('UPDATE record_state SET forgotten = $1', [last!.last])
   const back = await follow('?finality=final', final.lastEventId)
@@ -193,7 +193,7 @@ test('a position is of one finality; it moves on over changes of the other, and 
   expect(told(back)).toEqual(['new 2', 'new 3'])
 })
 
-test('filters, and the documented values', async () => {
+test('applies filters, and has the documented values', async () => {
   const final = await follow(`?finality=final&bbox=-1,-1,1,1`)
   await insertRecords(
     client,

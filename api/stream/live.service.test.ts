@@ -87,7 +87,7 @@ const answered = async (api: TestApi, query: string, headers: Record<string, str
 /** The position before all changes. */
 const BEGINNING = positionText(beginning('latest'))
 
-test('streams of one client that catch up leave a read for those of others', async () => {
+test('leaves a read for other clients while the streams of one client catch up', async () => {
   await insert(...Array.from({ length: 8 }, (_, i) => ({ chain: 'celo', n: i + 1 })))
   let [open, reads] = [() => {}, 0]
   const gate = new Promise<void>((resolve) => (open = resolve))
@@ -126,8 +126,8 @@ test('streams of one client that catch up leave a read for those of others', asy
   for (const each of hostile) await expect.poll(() => each.text).toContain('event: new')
 })
 
-describe('events', () => {
-  test('new, revoked and reorged records, with the headers, retry time and position that a client needs', async () => {
+describe('the stream', () => {
+  test('reports new, revoked and reorged records, with the headers, retry time and position that a client needs', async () => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 })
     const listener = await follow(api)
@@ -168,7 +168,7 @@ describe('events', () => {
       chain: 'sepolia',
     })
   })
-  test('a record removed before its first event is sent as reorged, once; one revoked in its first batch as new and revoked', async () => {
+  test('reports a record removed before its first event as reorged, once, and one revoked in its first batch as new and revoked', async () => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 }, { chain: 'celo', n: 2, revoked: true })
     await remove(1)
@@ -177,15 +177,15 @@ describe('events', () => {
     expect(told(listener)).toEqual(['new celo 2', 'revoked celo 2', 'reorged celo 1'])
     expect(listener.events.map(({ data }) => data.revoked)).toEqual([true, true, undefined])
   })
-  test('an idle stream gets comments as keep-alives, and new positions', async () => {
+  test('sends keep-alive comments and new positions while it is idle', async () => {
     const api = await start({ live: { heartbeatMs: 40 } })
     const listener = await follow(api, '?chain=arbitrum')
     await insert({ chain: 'celo', n: 1 })
     await listener.until(() => listener.comments > 3 && listener.lastEventId.includes('celo.'))
     expect(listener.events).toEqual([])
   })
-  test('a stream outlives the time-outs of requests', async () => {
-    // Of idle connections, too: two seconds more than that of an answer.
+  test('outlives the timeouts of requests', async () => {
+    // Timeout of idle connections too: two seconds more than that of a response.
     const api = await start({ timeouts: { request: 1_000, answer: 1_000 } })
     const listener = await follow(api)
     await pause(4_500)
@@ -194,8 +194,8 @@ describe('events', () => {
   })
 })
 
-describe('resuming', () => {
-  test("from any event's id, at another copy too, gives what was missed, once and in order; the header wins over the parameter", async () => {
+describe('a resumed stream', () => {
+  test("sends missed events once and in order, from any event's id at any API instance; the header takes precedence", async () => {
     const [one, other] = [await start(), await start()]
     const all = await follow(one)
     for (let n = 1; n <= 12; n++) await insert({ chain: ACTIVE_SLUGS[n % 3]!, n })
@@ -221,7 +221,7 @@ describe('resuming', () => {
         expect(byChain(told(each))).toEqual(byChain([...missed.slice(i + 1), 'new celo 100']))
       }
   })
-  test('from the beginning gives all changes in pages, then new ones', async () => {
+  test('sends all changes in pages from the beginning, then new ones', async () => {
     const api = await start()
     for (let from = 0; from < 1_000; from += 250)
       await insert(
@@ -264,7 +264,7 @@ describe('resuming', () => {
         before
       ),
     ],
-  ])('%s: reset, then new events', async (_, change) => {
+  ])('sends a reset, then new events: %s', async (_, change) => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 }, { chain: 'sepolia', n: 2 })
     const before = await follow(api)
@@ -282,7 +282,7 @@ describe('resuming', () => {
     await listener.until(() => told(listener).at(-1) === 'new arbitrum 3')
     expect(listener.events.slice(0, -1).every(({ event }) => event === 'reset') && resets <= 2).toBe(true)
   })
-  test('a client ahead of this copy, which polls rarely, gets nothing twice', async () => {
+  test('sends nothing twice to a client ahead of this API instance, which polls rarely', async () => {
     const [often, seldom] = [await start(), await start({ live: { pollMs: 600 } })]
     await insert({ chain: 'celo', n: 1 })
     const [listener, behind] = [await follow(often), await follow(seldom)]
@@ -295,7 +295,7 @@ describe('resuming', () => {
     await Promise.all([back.count(1), behind.count(3)])
     expect(told(back)).toEqual(['new celo 4'])
   })
-  test('a database restored from a backup: reset, for resumed and open streams', async () => {
+  test('sends a reset to resumed and open streams after the database is restored from a backup', async () => {
     // Nothing here waits by the clock of the system, which stands still.
     vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { aheadMs: 200 } })
@@ -315,7 +315,7 @@ describe('resuming', () => {
     await listener.until(() => told(listener).at(-1) === 'new celo 2')
     await back.until(() => told(back).at(-1) === 'new celo 2')
   })
-  test('a database refilled while streams are open: reset, then new events', async () => {
+  test('sends a reset, then new events, after the database is rebuilt while streams are open', async () => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 })
     const listener = await follow(api)
@@ -328,7 +328,7 @@ describe('resuming', () => {
   })
 })
 
-test('no memo stops a reader: what some take for the end of a line is escaped', () => {
+test('escapes characters in a memo that some parsers treat as line ends', () => {
   const position = { epoch: 'e', ids: { celo: 1 } } as unknown as Parameters<typeof eventBytes>[1]
   const memo = 'a\u2028b\u2029c\u0085d'
   const text = eventBytes('new', position, JSON.stringify({ memo })).toString()
@@ -338,7 +338,7 @@ test('no memo stops a reader: what some take for the end of a line is escaped', 
 })
 
 describe('filters', () => {
-  test('are those of the list, alone and together; reorged events pass all but chain', async () => {
+  test('match those of the list, alone and combined; reorged events pass all but chain', async () => {
     const api = await start()
     const random = seededRandom(7)
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
@@ -425,7 +425,7 @@ describe('filters', () => {
     ['?limit=3', 'Invalid query parameter'],
     ['?chain=celo&chain=celo', 'Invalid chain parameter'],
     ['?last_event_id=17', 'Invalid last_event_id parameter'],
-  ])('%s: %s', async (query, message) => {
+  ])('reject %s: %s', async (query, message) => {
     expect(await answered(await start(), query)).toEqual([
       400,
       { status: 'error', message, detail: expect.stringMatching(/./) },
@@ -433,9 +433,9 @@ describe('filters', () => {
   })
 })
 
-describe('concurrency', () => {
+describe('concurrent clients', () => {
   test.skipIf(!TEST_DATABASE_URL)(
-    'transactions that commit in another order than they began, on one chain and on several: none is missed (Postgres only)',
+    'miss no transaction that commits out of order, on one chain and on several (Postgres only)',
     async () => {
       const api = await start()
       await insert({ chain: 'celo', n: 1 }, { chain: 'sepolia', n: 2 })
@@ -468,7 +468,7 @@ describe('concurrency', () => {
   )
 
   hunt(
-    'writers of four chains, and clients that reconnect to either of two copies: each gets all events, once and in order',
+    'get all events of four chains once and in order while they reconnect to either of two API instances',
     8,
     async ({ random, cases, skip }) => {
       // One session has no races.
@@ -570,7 +570,7 @@ describe('concurrency', () => {
     },
   )
 
-  test('50 streams per address, a closed one makes room; the process has a limit, too', async () => {
+  test('open 50 streams per address; a closed one frees its slot; the process has a limit, too', async () => {
     const api = await start({ trustProxy: ['127.0.0.1'], live: { maxListeners: 60 } })
     const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
     const fifty = await Promise.all(Array.from({ length: 50 }, () => follow(api, '', from('10.0.0.1'))))
@@ -594,7 +594,7 @@ describe('concurrency', () => {
       'Temporarily unavailable',
     ])
   })
-  test('HEAD and other methods get 405 with Allow', async () => {
+  test('get 405 with Allow for HEAD and other methods', async () => {
     const { url } = await start()
     for (const method of ['HEAD', 'POST', 'DELETE']) {
       const { status, headers } = await fetch(`${url}${PATH}`, { method })
@@ -605,7 +605,7 @@ describe('concurrency', () => {
       ])
     }
   })
-  test('a stream counts as one request for the rate limit, and has its headers', async () => {
+  test('use one request of the rate limit per stream, and get its headers', async () => {
     const api = await start({ rateLimitPerHour: 3 })
     const statuses: [number, unknown][] = []
     for (let i = 0; i < 4; i++) {
@@ -619,7 +619,7 @@ describe('concurrency', () => {
       [429, '0'],
     ])
   })
-  test('a client that does not read is disconnected and can resume; other clients are not delayed', async () => {
+  test('are not delayed by a client that does not read; it is disconnected and can resume', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { patienceMs: 5_000 } })
     await insert({ chain: 'celo', n: 0 })
@@ -641,7 +641,7 @@ describe('concurrency', () => {
     await back.count(200 - slow.events.length)
     expect([...told(slow), ...told(back)]).toEqual(told(reader))
   })
-  test('a client that pauses for a while stays connected, and misses nothing', async () => {
+  test('stay connected after a short pause, and miss nothing', async () => {
     const api = await start({ live: { patienceMs: 600_000 } })
     const slow = await follow(api)
     const memo = 'x'.repeat(100_000)
@@ -658,7 +658,7 @@ describe('concurrency', () => {
 })
 
 describe('outages', () => {
-  test('while the database is down streams stay open and new ones begin; all events follow when it is back', async () => {
+  test('leave streams open and let new ones start while the database is down; all events follow when it recovers', async () => {
     const proxy = await startRedisProxy(database.url)
     closing.push(() => proxy.close())
     const way = new URL(database.url)
@@ -677,7 +677,7 @@ describe('outages', () => {
     await Promise.all([listener.count(2), back.count(1)])
     expect([told(listener), told(back)]).toEqual([['new celo 1', 'new celo 2'], ['new celo 2']])
   })
-  test('without a database a new stream gets 503', async () => {
+  test('return 503 to a new stream if the database is down from the start', async () => {
     const api = await start({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
     expect(await answered(api, '')).toEqual([
       503,
@@ -688,8 +688,8 @@ describe('outages', () => {
       },
     ])
   })
-  test('a stop ends all streams at once, also of clients that do not read', async () => {
-    // No patience ends here: a stop that waited for one would run out of the test's time.
+  test('end all streams at once when the service stops, also of clients that do not read', async () => {
+    // `patienceMs` never ends here: a stop that depended on it would exceed the test's timeout.
     const api = await startApi({ databaseUrl: database.url, live: { pollMs: 20, patienceMs: 3_600_000 } })
     const listeners = await Promise.all([follow(api), follow(api)])
     listeners[1].response.pause()
@@ -700,7 +700,7 @@ describe('outages', () => {
   })
 })
 
-test('statistics equal a full scan, at any moment', async () => {
+test('returns statistics that equal a full scan at any moment', async () => {
   const random = seededRandom(3)
   const at = () => Date.UTC(2026, 0, 1) + Math.floor(random() * 45 * 86_400_000)
   const edges = [0, 1, 999, 3_599_999].map((ms) => Date.UTC(2026, 0, 20) + ms)
