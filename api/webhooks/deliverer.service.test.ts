@@ -100,7 +100,7 @@ setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
-test('messages are those of Standard Webhooks, signed by both secrets while one rotates, in the order of the changes', async () => {
+test('sends messages of Standard Webhooks in the order of the changes, signed by both secrets during a rotation', async () => {
   const target = await receiver()
   await deliver([subscription(`${target.url}/hook?x=1`, { secrets: SECRETS })])
   await insert(1, 2)
@@ -125,7 +125,7 @@ test('messages are those of Standard Webhooks, signed by both secrets while one 
   ])
 })
 
-test('filters of the stream; of a thousand subscriptions', async () => {
+test('applies the filters of the stream, for a thousand subscriptions', async () => {
   const target = await receiver()
   await deliver(
     range(0, 1_000).map((i) =>
@@ -147,7 +147,7 @@ test('filters of the stream; of a thousand subscriptions', async () => {
 })
 
 hunt(
-  'a receiver that fails, hangs, resets, is slow and loses answers at random, and deliverers that are replaced: nothing is lost, repeats have the same id and bytes, the order is kept',
+  'loses no message and keeps order, ids and bytes while receivers fail at random and deliverers are replaced',
   10,
   async ({ random, cases }) => {
     const kinds = [answers.status(500), answers.status(429), answers.reset, answers.hang, answers.slow]
@@ -180,7 +180,7 @@ hunt(
   },
 )
 
-test('an entry of the file that is wrong leaves its subscription as it was; one that is gone is deleted', async () => {
+test('leaves the subscription of an invalid file entry unchanged, and deletes that of a removed entry', async () => {
   const store = new Store(database.url, () => {})
   const webhooks = new WebhookStore(store.servers)
   const [one, two, three] = ['one', 'two', 'three'].map((id) => subscription('https://maps.example', { id }))
@@ -194,7 +194,7 @@ test('an entry of the file that is wrong leaves its subscription as it was; one 
   await store.close()
 })
 
-/** Whose database is out of reach from some moment on, but not its receivers. */
+/** A deliverer that loses its database at some moment, but not its receivers. */
 async function deliverUntilCut(
   given: readonly GivenSubscription[],
   options: Partial<DelivererOptions> = {},
@@ -204,7 +204,7 @@ async function deliverUntilCut(
   const webhooks = new WebhookStore(store.servers)
   await webhooks.setFile(given)
   let isCut = false
-  // What reached the database.
+  // The state that reached the database.
   const called: string[] = []
   const partitioned = new Proxy(webhooks, {
     get: (of, name) => {
@@ -229,11 +229,11 @@ const wantLetter = () =>
      VALUES ('one', 'msg_dead', '{}', 3, 'the receiver answered 503', now())`,
   )
 
-test('a subscription is delivered by one of two deliverers; the other goes on when the first is cut off', async () => {
+test('delivers a subscription by one of two deliverers; the other resumes when the first is cut off', async () => {
   const target = await receiver()
   const { cut } = await deliverUntilCut(
     range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })),
-    // What the first has is the other's after this.
+    // The subscriptions of the first deliverer belong to the other after this.
     { leaseMs: 10_000 },
   )
   await deliver(undefined, { leaseMs: 10_000 })
@@ -251,7 +251,7 @@ test('a subscription is delivered by one of two deliverers; the other goes on wh
     ])
 })
 
-test('a request that is on its way when the lease ends is cut off, and only then sent by another', async () => {
+test('aborts a request when the lease ends, before another process sends it', async () => {
   const events: string[] = []
   const target = await receiver(() => (request, response) => {
     events.push('sent')
@@ -266,7 +266,7 @@ test('a request that is on its way when the lease ends is cut off, and only then
   expect([events, distinct(target.received).length]).toEqual([['sent', 'cut off', 'sent'], 1])
 })
 
-test('a timer that runs before the lease is over ends it: no request begins that would not be cut off', async () => {
+test('ends the lease when its timer fires early, so that no request starts that would not be aborted', async () => {
   const sender = new SafeSender(new Set(['127.0.0.1']))
   const post = vi.spyOn(sender, 'post')
   const target = await receiver(() => {
@@ -284,7 +284,7 @@ test('a timer that runs before the lease is over ends it: no request begins that
   expect(post).toHaveBeenCalledTimes(1)
 })
 
-test('what the end of a lease cuts off is no failure, even where the lease is renewed before the request has ended', async () => {
+test('does not count a request aborted by the end of a lease as a failure, even if the lease is renewed first', async () => {
   let sent = 0
   class Sender extends SafeSender {
     override async post(...[, , , signal]: Parameters<SafeSender['post']>) {
@@ -315,7 +315,7 @@ test('what the end of a lease cuts off is no failure, even where the lease is re
   ])
 })
 
-test('a redelivery that a stop cuts off is still wanted', async () => {
+test('keeps the request for a redelivery that a stop aborts', async () => {
   const target = await receiver(() => answers.hang)
   const { deliverer, called } = await deliverUntilCut([subscription(target.url)], { timeoutMs: 600_000 })
   await wantLetter()
@@ -324,7 +324,7 @@ test('a redelivery that a stop cuts off is still wanted', async () => {
   expect([called.includes('tried'), called.at(-1)]).toEqual([false, 'release'])
 })
 
-test('who has lost its lease goes on under another name, and loses no message', async () => {
+test('resumes under another name after a lost lease, and loses no message', async () => {
   const target = await receiver()
   await deliver(range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })))
   const names = new Set<string>()
@@ -341,7 +341,7 @@ test('who has lost its lease goes on under another name, and loses no message', 
     )
 })
 
-test('what many take at once nobody has twice', async () => {
+test('assigns no subscription twice when many deliverers take at once', async () => {
   const store = new Store(database.url, () => {})
   closing.push(() => store.close())
   const webhooks = new WebhookStore(store.servers)
@@ -355,7 +355,7 @@ test('what many take at once nobody has twice', async () => {
   expect([taken, new Set(versions.flatMap((each) => [...each.keys()])).size]).toEqual([500, 500])
   // Each had its share at every time.
   expect(Math.min(...versions.map(({ size }) => size))).toBeGreaterThan(50)
-  // What one had is free once its lease is over, and not before.
+  // A deliverer's subscriptions are free once its lease is over, and not before.
   expect(await webhooks.take('b')).toBe(0)
   await client.query(`UPDATE webhook_holder SET held_until = now() - interval '1 s' WHERE holder = 'a'`)
   expect(await webhooks.take('b')).toBe(0)
@@ -368,7 +368,7 @@ test('what many take at once nobody has twice', async () => {
   ])
 })
 
-test('the receiver of docs/guide/streaming.md takes what is signed, each message once', async () => {
+test('is understood by the receiver of docs/guide/streaming.md, which accepts each signed message once', async () => {
   const [, program] = /## With webhooks[^]*?```js\n([^]*?)```/.exec(
     readFileSync('docs/guide/streaming.md', 'utf8'),
   )!
@@ -411,7 +411,7 @@ test('the receiver of docs/guide/streaming.md takes what is signed, each message
 })
 
 describe('failures', () => {
-  test('after three days a message becomes a dead letter, those behind it as they come of age; then delivery goes on', async () => {
+  test('turn a message into a dead letter after three days, later ones at their own age; then delivery resumes', async () => {
     let now = performance.now()
     const target = await receiver(() => answers.status(503))
     await deliver([subscription(target.url)], { elapsed: () => now })
@@ -458,7 +458,7 @@ describe('failures', () => {
     while ((await letters()).length > 1) await pause(10)
     expect(distinct(target.received).filter(({ id }) => id === dead[0]!.message)).toHaveLength(1)
   })
-  test('a step of the clock neither ends the tries of a message nor puts them off', async () => {
+  test('neither end nor delay the tries of a message by a step of the clock', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const start = Date.now()
     const target = await receiver(() => answers.status(503))
@@ -485,7 +485,7 @@ describe('failures', () => {
     for (const { headers } of target.received)
       expect(Math.abs(Number(headers['webhook-timestamp']) - start / 1000)).toBeLessThan(600)
   })
-  test('a step of the clock of the database neither ends the tries of a message nor puts them off', async () => {
+  test("neither end nor delay the tries of a message by a step of the database's clock", async () => {
     const target = await receiver(() => answers.status(503))
     const deliverer = await deliver([subscription(target.url)], KEPT)
     await insert(1)
@@ -500,7 +500,7 @@ describe('failures', () => {
     while ((await state('failures = 0')).length === 0) await pause(10)
     expect(await letters()).toEqual([])
   })
-  test('410 ends the subscription; a redirect is a failure and is not followed', async () => {
+  test('include a redirect, which is not followed; 410 disables the subscription', async () => {
     const elsewhere = await receiver()
     const gone = await receiver(() => answers.status(410))
     const moved = await receiver(() => answers.status(307, { location: elsewhere.url }))
@@ -514,7 +514,7 @@ describe('failures', () => {
     const [one, two] = await state()
     expect([one!.disabled, one!.holder, two!.disabled]).toEqual([sentence(), null, null])
   })
-  test('a receiver that is silent has failed in time, though garbage is collected meanwhile', async () => {
+  test('include a silent receiver after its time limit, despite garbage collection', async () => {
     const target = await receiver(() => answers.hang)
     await deliver([subscription(target.url)], { timeoutMs: 300 })
     await insert(1)
@@ -525,14 +525,14 @@ describe('failures', () => {
     }
     expect((await state())[0]!.last_error).toEqual(sentence())
   })
-  test('Retry-After is honoured', async () => {
+  test('honour Retry-After', async () => {
     const target = await receiver(() => answers.status(503, { 'retry-after': '2' }))
     await deliver([subscription(target.url)])
     await insert(1)
     await target.until(() => target.received.length >= 2)
     expect(target.received[1]!.at - target.received[0]!.at).toBeGreaterThanOrEqual(1_990)
   })
-  test('receivers that hang hold nobody else', async () => {
+  test('leave other receivers undelayed while some hang', async () => {
     const hanging = await receiver(() => answers.hang)
     const target = await receiver()
     await deliver(
@@ -555,8 +555,8 @@ describe('failures', () => {
   })
 })
 
-describe('changes of a subscription', () => {
-  test('deleted while a message is on its way: nothing follows; a new address and new secrets are used for what follows', async () => {
+describe('a changed subscription', () => {
+  test('sends nothing more once deleted during a request, and uses a new address and new secrets afterwards', async () => {
     const [one, two] = [await receiver(() => answers.slow), await receiver()]
     await deliver([subscription(one.url), subscription(one.url, { id: 'two' })], KEPT)
     const store = new Store(database.url, () => {})
@@ -576,7 +576,7 @@ describe('changes of a subscription', () => {
     expect(() => new Webhook(SECRETS[0]!).verify(last.body, last.headers)).toThrow()
     expect(new Webhook(SECRETS[1]!).verify(last.body, last.headers)).toBeTruthy()
   })
-  test('a position in a database that was filled anew: the subscriber is told of the reset, then of what is new', async () => {
+  test('sends a reset, then new changes, from a position in a database that was rebuilt', async () => {
     const target = await receiver()
     await deliver([subscription(target.url)], KEPT)
     await client.query('TRUNCATE location_record')
@@ -606,11 +606,11 @@ describe('addresses', () => {
     ],
     ...['https://localhost/', 'https://kubernetes/', 'https://①②⑦.⓪.⓪.①/', 'https://169.254.169.254/latest'],
     ...['http://hooks.internal/', 'https://hooks.internal.example:8080/', 'https://good.example/ x'],
-  ])('%s is refused', async (url) => {
+  ])('are refused: %s', async (url) => {
     expect(sender.problemOf(url)).toBeTruthy()
     await expect(sender.post(url, {}, '', AbortSignal.timeout(1_000))).rejects.toThrow()
   })
-  test('those that a setting names may be anything', () => {
+  test('are unrestricted if a setting names them', () => {
     expect(sender.problemOf('http://hooks.internal:8080/x')).toBeUndefined()
     expect(sender.problemOf('https://good.example/x?y')).toBeUndefined()
   })
@@ -619,7 +619,7 @@ describe('addresses', () => {
     ['one private among public', ['93.184.216.34', '127.0.0.1']],
     ['of IPv6 that holds one', ['::ffff:127.0.0.1']],
     ['none', []],
-  ])('a name whose addresses are %s is not connected to', async (_, addresses) => {
+  ])('are not connected to if they resolve to %s', async (_, addresses) => {
     const dialled: unknown[] = []
     const world = {
       resolve: () => Promise.resolve(addresses),

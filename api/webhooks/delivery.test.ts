@@ -19,7 +19,7 @@ const [begun, taken, expired, dropped] = (['begun', 'taken', 'expired', 'dropped
   type,
 }))
 
-test('sends messages in order, and is where the last one was taken', () => {
+test('sends messages in order, and moves to the position of the last accepted one', () => {
   const one = steps(located, read(1, 2), begun!, taken!)
   expect(one).toMatchObject({ phase: 'waiting', position: positionOf(1), items: [item(2)] })
   expect(step(step(one, begun!), taken!)).toMatchObject({
@@ -29,7 +29,7 @@ test('sends messages in order, and is where the last one was taken', () => {
   })
   expect(steps(located, read())).toMatchObject({ phase: 'reading', position: positionOf(9) })
 })
-test('waits after a failure, and forgets the failures once a message is taken', () => {
+test('waits after a failure, and forgets the failures once a message is accepted', () => {
   const state = steps(located, read(1), begun!, failed(5), begun!, failed(20, 100))
   expect(state).toMatchObject({
     phase: 'waiting',
@@ -39,7 +39,7 @@ test('waits after a failure, and forgets the failures once a message is taken', 
   expect([isDue(state, 119), isDue(state, 120)]).toEqual([false, true])
   expect(step(step(state, begun!), taken!).trouble).toBeUndefined()
 })
-test('gives up a message that failed for too long; the next one has its own time', () => {
+test('abandons a message that failed for too long; the next one has its own time limit', () => {
   const state = step(steps(located, read(1, 2), begun!), failed(5))
   expect([isOverdue(state, 104, 100), isOverdue(state, 105, 100)]).toEqual([false, true])
   const next = step({ ...state, items: [item(1), item(2, 50)] }, expired!)
@@ -52,7 +52,7 @@ test('sends nothing more once it is refused or dropped', () => {
   const leaving = steps(located, read(1), begun!, dropped!)
   expect([leaving.phase, isOver(leaving), step(leaving, taken!).phase]).toEqual(['leaving', true, 'dropped'])
 })
-test('a lost position is where its message says so', () => {
+test('moves to the position of the message that reports a lost position', () => {
   const state = steps(located, { type: 'lost', item: item(7) })
   expect(state).toMatchObject({ phase: 'waiting', position: positionOf(7), items: [item(7)] })
 })

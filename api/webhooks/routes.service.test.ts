@@ -84,7 +84,7 @@ const added = async (more: object = {}) => {
   return body as { id: string; secret: string; position: string }
 }
 
-test('a subscription is added, listed, shown without its secret, and ended', async () => {
+test('adds, lists and deletes a subscription, and shows it without its secret', async () => {
   await insert()
   const { id, secret } = await added({ filter: { chain: 'celo' } })
   await insert()
@@ -114,7 +114,7 @@ test('a subscription is added, listed, shown without its secret, and ended', asy
   expect(receiver.received.length).toBe(1)
 })
 
-test('a new secret signs beside the old one', async () => {
+test('signs with a new secret in addition to the old one', async () => {
   const { id, secret } = await added()
   // A message may come twice, where its first answer was late.
   const messages = () => new Set(receiver.received.map((each) => each.id)).size
@@ -133,7 +133,7 @@ test('a new secret signs beside the old one', async () => {
   expect(() => new Webhook(secret).verify(text, headers)).toThrow()
 })
 
-test('a replay, from a position and from a time, repeats the same messages, and is no delay', async () => {
+test('repeats the same messages in a replay from a position or a time, and does not count it as a delay', async () => {
   const counted = await delays()
   const { id } = await added()
   const { position } = (await ask('GET', `/${id}`)).body
@@ -152,7 +152,7 @@ test('a replay, from a position and from a time, repeats the same messages, and 
   expect(await delays()).toBe(counted + 2)
 })
 
-test('a receiver without TLS: said in words', async () => {
+test('reports a receiver without TLS with a clear message', async () => {
   const { id } = await added({ url: `${receiver.url.replace('http:', 'https:')}/hook` })
   await insert()
   const failed = async () => (await ask('GET', `/${id}`)).body.last_error as string | null
@@ -160,7 +160,7 @@ test('a receiver without TLS: said in words', async () => {
   expect(await failed()).toEqual(sentence())
 })
 
-test('410 disables, a replay enables again; dead letters are listed and sent once more', async () => {
+test('disables a subscription after 410 and enables it by a replay; lists and resends dead letters', async () => {
   receiver.answer = () => answers.status(410)
   const { id } = await added()
   const { position } = (await ask('GET', `/${id}`)).body
@@ -186,7 +186,7 @@ test('410 disables, a replay enables again; dead letters are listed and sent onc
   expect((await ask('POST', `/${id}/dead-letters/msg_x/redeliver`)).status).toBe(404)
 })
 
-test('a request without a body may name its type', async () => {
+test('accepts a content type on a request without a body', async () => {
   const { id } = await added()
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
   const at = `${api.url}/admin/v0/webhooks/${id}`
@@ -203,12 +203,12 @@ test.each([
   ['POST', '/%00/rotate-secret'],
   ['POST', '/wh_1/dead-letters/%00/redeliver'],
   ['DELETE', '/%00'],
-])('%s %s is refused', async (method, path) => {
+])('refuses %s %s', async (method, path) => {
   const { status, body } = await ask(method, path)
   expect([status, body.detail]).toEqual([400, sentence()])
 })
 
-test('a body where none is taken is refused: its secret would not be the new one', async () => {
+test('refuses a body on a route without one: its secret would not become the new one', async () => {
   const { id } = await added()
   const secret = `whsec_${Buffer.alloc(32).toString('base64')}`
   const refused = await ask('POST', `/${id}/rotate-secret`, { secret })
@@ -216,12 +216,12 @@ test('a body where none is taken is refused: its secret would not be the new one
   expect((await ask('POST', `/${id}/rotate-secret`, {})).status).toBe(200)
 })
 
-describe('refusals', () => {
+describe('the admin API', () => {
   test.each([
     ['', 401],
     ['x'.repeat(40), 401],
     [`${KEY}k`, 401],
-  ])('the key %j', async (key, status) => {
+  ])('refuses the key %j', async (key, status) => {
     const answer = await ask('GET', '', undefined, key)
     expect([answer.status, answer.body.message]).toEqual([status, 'Unauthorized'])
     expect((await ask('POST', '', { url: receiver.url }, key)).status).toBe(status)
@@ -237,11 +237,11 @@ describe('refusals', () => {
     [{ url: 'https://good.example/', secret: 'whsec_short' }, sentence()],
     [{ url: 'https://good.example/', more: 1 }, sentence('more')],
     [{ url: 'https://good.example/', filter: { bbox: [1, 2, 3, 4] } }, sentence()],
-  ])('%j', async (body, detail) => {
+  ])('refuses the body %j', async (body, detail) => {
     const answer = await ask('POST', '', body)
     expect([answer.status, answer.body.detail]).toEqual([400, detail])
   })
-  test('a replay of nothing certain; what is not there; those of the file', async () => {
+  test('refuses a replay from an unknown position, unknown ids, and changes of subscriptions of the file', async () => {
     const { id } = await added()
     for (const body of [
       {},
@@ -256,7 +256,7 @@ describe('refusals', () => {
     expect((await ask('POST', `/${id}/replay`, { since: '2020-01-01' })).body.detail).toMatch(
       /7 days: expected 2/,
     )
-    // What was not delivered yet is not lost by a position that leads nowhere.
+    // Undelivered messages are not lost by an unknown position.
     await insert()
     for (const [finality, other] of [
       ['latest', 'final'],
@@ -281,7 +281,7 @@ describe('refusals', () => {
     expect((await ask('DELETE', `/${id}`)).status).toBe(409)
     expect((await ask('POST', `/${id}/rotate-secret`)).status).toBe(409)
   })
-  test('without the setting there is nothing, in OpenAPI neither; with it, answers are as described', async () => {
+  test('does not exist without the setting, nor in OpenAPI; with it, responses match their description', async () => {
     const without = await startApi({ databaseUrl: database.url })
     const answer = await fetch(`${without.url}/admin/v0/webhooks`, {
       headers: { authorization: `Bearer ${KEY}` },

@@ -25,7 +25,7 @@ function read(value: unknown) {
 }
 const OTHER = { ...ROW, id: 'other' }
 
-test('what is left out has its default; the newest secret is the first', () => {
+test('fills defaults, and puts the newest secret first', () => {
   const oldSecret = `whsec_${'B'.repeat(32)}`
   const { subscriptions, refused } = read([ROW, { ...OTHER, url: 'http://hooks.internal:8080/x', oldSecret }])
   expect(refused).toEqual([])
@@ -38,7 +38,7 @@ test('what is left out has its default; the newest secret is the first', () => {
   ])
 })
 
-test('what is no list is refused as a whole', () => {
+test('refuses a file that is not a list as a whole', () => {
   expect(() => read(ROW)).toThrow(sentence())
 })
 
@@ -62,7 +62,7 @@ test.each<[string, unknown, string, string?]>([
   ],
   ['a private host', { ...ROW, url: 'http://hooks.internal/' }, sentence('', 'url: '), 'maps'],
   ['a password', { ...ROW, url: 'https://u:p@maps.example/' }, sentence('', 'url: '), 'maps'],
-])('an entry with %s is refused, and the others are read', (_, entry, problem, id) => {
+])('refuses an entry with %s, and reads the others', (_, entry, problem, id) => {
   const { subscriptions, refused } = read([OTHER, entry, { ...ROW, id: 'last' }])
   expect(subscriptions.map((each) => each.id)).toEqual(['other', 'last'])
   expect(refused).toEqual([{ id, problem }])
