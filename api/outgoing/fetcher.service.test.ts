@@ -125,7 +125,7 @@ interface Outcome {
   error?: Error
   reason?: string
   ms: number
-  /** What a timer of REFUSAL_MS that began at the same time measured: later than that on a busy machine. */
+  /** Time measured by a timer of REFUSAL_MS that started at the same time: longer on a busy machine. */
   timerMs: Promise<number>
   /** Addresses that were connected to, by connection. */
   dialled: string[][]
@@ -187,16 +187,16 @@ describe('accepted documents', () => {
   test.each<[string, Route]>([
     ['plain', answer(DOCUMENT)],
     [
-      'with a vendor media type and a charset',
+      'sent with a vendor media type and a charset',
       answer(DOCUMENT, { 'content-type': 'application/vnd.eas+json; charset="UTF-8"' }),
     ],
-    ['gzip', answer(gzipSync(DOCUMENT), { 'content-encoding': 'gzip' })],
-    ['deflate', answer(deflateSync(DOCUMENT), { 'content-encoding': 'deflate' })],
-    ['deflate, bare', answer(deflateRawSync(DOCUMENT), { 'content-encoding': 'deflate' })],
-    ['br', answer(brotliCompressSync(DOCUMENT), { 'content-encoding': 'BR' })],
-    ['a byte order mark, dropped', answer(`\uFEFF${DOCUMENT}`)],
+    ['compressed by gzip', answer(gzipSync(DOCUMENT), { 'content-encoding': 'gzip' })],
+    ['compressed by deflate', answer(deflateSync(DOCUMENT), { 'content-encoding': 'deflate' })],
+    ['compressed by bare deflate', answer(deflateRawSync(DOCUMENT), { 'content-encoding': 'deflate' })],
+    ['compressed by br', answer(brotliCompressSync(DOCUMENT), { 'content-encoding': 'BR' })],
+    ['sent with a byte order mark, which is dropped', answer(`\uFEFF${DOCUMENT}`)],
     [
-      'without a length, until the connection ends',
+      'sent without a length, until the connection ends',
       raw(
         `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n${Buffer.from(DOCUMENT).toString('latin1')}`,
         true,
@@ -207,16 +207,16 @@ describe('accepted documents', () => {
       'behind an absolute redirect',
       redirect(url(serve(answer(DOCUMENT)), 'other.example'), '308 Permanent Redirect'),
     ],
-  ])('%s', async (_name, route) => {
+  ])('include one that is %s', async (_name, route) => {
     expect(await run(url(serve(route)))).toMatchObject({ text: DOCUMENT })
   })
-  test('of exactly 256 KiB', async () => {
+  test('include one of exactly 256 KiB', async () => {
     expect((await run(url(serve(answer('x'.repeat(KIB_256)))))).text).toHaveLength(KIB_256)
     expect(
       (await run(url(serve(answer(gzipSync('x'.repeat(KIB_256)), { 'content-encoding': 'gzip' }))))).text,
     ).toHaveLength(KIB_256)
   })
-  test('every hop has its own look-up and connection, and sends the bare request only', async () => {
+  test('are fetched with a separate look-up, connection and bare request per hop', async () => {
     const end = serve(answer(DOCUMENT))
     const start = serve(redirect(url(`${end}?`, 'other.example')))
     routes.set(`${end}?`, answer(DOCUMENT))
@@ -245,7 +245,7 @@ describe('accepted documents', () => {
   })
 })
 
-describe('malformed URIs are refused at once, without a look-up', () => {
+describe('a malformed URI', () => {
   test.each<[string]>([
     ...[
       '127.1',
@@ -307,7 +307,7 @@ describe('malformed URIs are refused at once, without a look-up', () => {
     [''],
     [`https://good.example/${'a'.repeat(2_028)}`],
     ['ipfs://bafkqaaa/'],
-  ])('%j', async (uri) => {
+  ])('is refused at once, without a look-up: %j', async (uri) => {
     const { error, looked, dialled, ms } = await run(uri)
     expect(error).toBeInstanceOf(ComputeError)
     expect(error).toMatchObject({
@@ -317,7 +317,7 @@ describe('malformed URIs are refused at once, without a look-up', () => {
     expect([looked, dialled]).toEqual([[], []])
     expect(ms).toBeLessThan(REFUSAL_MS - 250)
   })
-  test('a percent-encoded CRLF stays encoded', async () => {
+  test('keeps a percent-encoded CRLF encoded', async () => {
     const path = `${serve(answer(DOCUMENT))}%0d%0aX:y`
     routes.set(path, answer(DOCUMENT))
     expect((await run(url(path))).text).toBe(DOCUMENT)
@@ -674,11 +674,11 @@ const attacks: Record<string, Attack> = {
 }
 const outcomes = new Map<string, Promise<Outcome>>()
 let stall = 0
-describe('all other refusals have the same text and the same delay', () => {
+describe('all other refusals', () => {
   beforeAll(async () => {
     const longestStall = watchStalls()
     // Each begins when the one before is decided, not answered: all at once would keep a busy machine from
-    // deciding the last one in time. Those that time out go on beside the others.
+    // deciding the last one in time. Those that time out run concurrently with the others.
     for (const [name, { uri, route, setup, reason }] of Object.entries(attacks)) {
       let known = () => {}
       const decided = new Promise<void>((resolve) => (known = resolve))
@@ -688,7 +688,7 @@ describe('all other refusals have the same text and the same delay', () => {
     await Promise.all(outcomes.values())
     stall = longestStall()
   })
-  test.each(Object.keys(attacks))('%s', async (name) => {
+  test.each(Object.keys(attacks))('refuse %s', async (name) => {
     const { error, reason, ms, timerMs, dialled } = (await outcomes.get(name))!
     expect(error).toBeInstanceOf(ComputeError)
     expect((error as ComputeError).slug).toBe('invalid-input')
@@ -698,17 +698,17 @@ describe('all other refusals have the same text and the same delay', () => {
     expect(ms).toBeGreaterThan(REFUSAL_MS - 5)
     expect(ms - (await timerMs)).toBeLessThan(1_000)
   })
-  test('all have one text, which names the rules', async () => {
+  test('have one text, which names the rules', async () => {
     const texts = new Set((await Promise.all(outcomes.values())).map(({ error }) => error!.message))
     expect([...texts]).toEqual([sentence('uri')])
   })
-  test('none blocks the event loop', () => {
+  test('do not block the event loop', () => {
     expect(stall).toBeLessThan(STALL_MS)
   })
 })
 
-describe('between the check and the connection', () => {
-  test('a connection to a private address is closed before a byte is sent', async () => {
+describe('a connection after the check', () => {
+  test('is closed before a byte is sent if it leads to a private address', async () => {
     let connections = 0
     let bytes = 0
     const port = await listen(
@@ -720,7 +720,7 @@ describe('between the check and the connection', () => {
     await pause(100)
     expect([connections, bytes]).toEqual([1, 0])
   })
-  test('DNS rebinding: a name is resolved once, and the checked address is the one connected to', async () => {
+  test('uses the checked address of a name that is resolved once, so that DNS rebinding has no effect', async () => {
     const answers = [[PUBLIC], ['127.0.0.1']]
     let asked = 0
     const outcome = await run(url(serve(answer(DOCUMENT))), { resolve: async () => answers[asked++]! })
@@ -735,7 +735,7 @@ describe('between the check and the connection', () => {
 })
 
 describe('concurrency limits', () => {
-  test('two per client; a refused fetch counts until it is answered, so that timing shows nothing', async () => {
+  test('allow two per client; a refused fetch counts until its response, so that timing reveals nothing', async () => {
     let known = 0
     const { fetcher } = makeFetcher({ refusalMs: 6_000, onKnown: () => known++ })
     const refused = serve(answer('', {}, '404 Not Found'))
@@ -753,7 +753,7 @@ describe('concurrency limits', () => {
     expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
     expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
   })
-  test('64 in total', async () => {
+  test('allow 64 in total', async () => {
     const { fetcher } = makeFetcher({ resolve: async () => [], refusalMs: 500 })
     const all = Array.from({ length: 64 }, (_, index) =>
       fetcher.fetch(url('/'), String(index)).catch(() => {}),
@@ -776,7 +776,7 @@ describe('decompression bombs', () => {
     deflate: () => squeeze(createDeflate(), 240),
     br: () => squeeze(createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }), 240),
   }
-  test.each(Object.entries(bombs))('%s: memory and event loop stay bounded', async (name, make) => {
+  test.each(Object.entries(bombs))('leave memory and event loop bounded: %s', async (name, make) => {
     const bomb = await make()
     expect(bomb.length).toBeLessThan(KIB_256)
     const path = serve(answer(bomb, { 'content-encoding': name.split(',')[0]! }))
@@ -837,19 +837,19 @@ describe('DNS look-ups', () => {
   })
   const resolve = (host: string, signal = AbortSignal.timeout(5_000)) => resolveHost(host, signal, [server])
 
-  test('all A and AAAA addresses, private ones included', async () => {
+  test('return all A and AAAA addresses, private ones included', async () => {
     expect(await resolve('both.example')).toEqual([PUBLIC, '10.0.0.1', '2001:4860:4860::88'])
   })
-  test('A or AAAA alone is enough; without either the list is empty', async () => {
+  test('need only A or AAAA; without either the list is empty', async () => {
     expect(await resolve('four.example')).toEqual(['1.1.1.1'])
     expect(await resolve('none.example')).toEqual([])
   })
-  test('hosts files and search lists are not used', async () => {
+  test('do not use hosts files and search lists', async () => {
     const before = asked
     expect(await resolve('localhost.localdomain')).toEqual([])
     expect(asked - before).toBe(2)
   })
-  test('a look-up without an answer ends when the fetch is aborted', async () => {
+  test('end when the fetch is aborted', async () => {
     const signal = AbortSignal.timeout(300)
     let aborted = Infinity
     signal.addEventListener('abort', () => (aborted = performance.now()))
@@ -857,7 +857,7 @@ describe('DNS look-ups', () => {
     // Look-ups give up by themselves after three seconds.
     expect(performance.now() - aborted).toBeLessThan(1_500)
   })
-  test('end to end: a private address from DNS is not connected to', async () => {
+  test('never lead to a connection to a private address, end to end', async () => {
     const outcome = await run(url('/', 'both.example'), { resolve, refusalMs: 1_500 })
     expect(outcome).toMatchObject({ reason: sentence(), dialled: [] })
   })
@@ -936,7 +936,7 @@ describe('ipfs', () => {
     return Buffer.from(writer.close({ resize: true }))
   }
 
-  /** What gateways answer, by path without the query. */
+  /** Responses of gateways, by path without the query. */
   const cars = new Map<string, Buffer>()
   const asked: string[] = []
   let gateway: string
@@ -962,7 +962,7 @@ describe('ipfs', () => {
   }
   const get = (uri: string, setup: Setup = {}) => run(uri, { ipfsGateways: [gateway], ...setup })
 
-  test('the blocks of this test are those that IPFS makes', () => {
+  test('produces the same blocks as this test', () => {
     const hello = file([], bytes('hello world\n'))
     expect(ipld.CID.createV0(hello.cid.multihash as never).toString()).toBe(
       'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o',
@@ -970,7 +970,7 @@ describe('ipfs', () => {
   })
 
   describe('accepted files', () => {
-    test('one raw block, one UnixFS node, CID version 0, other multibases', async () => {
+    test('include one raw block, one UnixFS node, CID version 0, and other multibases', async () => {
       const one = rawBlock(bytes(DOCUMENT))
       expect((await get(store(one, [one]))).text).toBe(DOCUMENT)
       const unixfs = file([], bytes(DOCUMENT))
@@ -980,7 +980,7 @@ describe('ipfs', () => {
       cars.set(`/ipfs/${one.cid.toString()}`, carOf(one, [one]))
       expect((await get(`ipfs://${one.cid.toString(ipld.base58btc)}/`)).text).toBe(DOCUMENT)
     })
-    test('a tree of many blocks, one of them linked twice', async () => {
+    test('include a tree of many blocks, one of them linked twice', async () => {
       const [a, b] = [rawBlock(bytes('ab')), file([], bytes('cd'))]
       const layer = file([
         { to: a, size: 2 },
@@ -993,7 +993,7 @@ describe('ipfs', () => {
       ])
       expect((await get(store(root, [root, layer, a, b]))).text).toBe('abcdababcd')
     })
-    test('by a path with names that need encoding, from a gateway below a path', async () => {
+    test('are found by a path with names that need encoding, from a gateway below a path', async () => {
       const document = rawBlock(bytes(DOCUMENT))
       const inner = directory({ 'a b%é.json': document })
       const root = directory({ docs: inner, other: rawBlock(bytes('x')) })
@@ -1008,7 +1008,7 @@ describe('ipfs', () => {
         (await get(`ipfs://${document.cid.toString()}`, { ipfsGateways: [`${gateway}/base/`] })).text,
       ).toBe(DOCUMENT)
     })
-    test('in a sharded directory', async () => {
+    test('are found in a sharded directory', async () => {
       const document = rawBlock(bytes(DOCUMENT))
       const shard = node(
         5,
@@ -1038,12 +1038,12 @@ describe('ipfs', () => {
       )
       expect(refused.map(({ reason }) => reason)).toEqual([sentence(), sentence()])
     })
-    test('of exactly 256 KiB', async () => {
+    test('include one of exactly 256 KiB', async () => {
       const halves = [rawBlock(Buffer.alloc(KIB_256 / 2, 0x61)), rawBlock(Buffer.alloc(KIB_256 / 2, 0x62))]
       const root = file(halves.map((to) => ({ to, size: KIB_256 / 2 })))
       expect((await get(store(root, [root, ...halves]))).text).toHaveLength(KIB_256)
     })
-    test('from the next gateway when one fails, sends wrong blocks, redirects, or hangs', async () => {
+    test('come from the next gateway if one fails, sends incorrect blocks, redirects, or hangs', async () => {
       const document = rawBlock(bytes(DOCUMENT))
       const uri = store(document, [document])
       const car = carOf(document, [document])
@@ -1083,7 +1083,7 @@ describe('ipfs', () => {
     })
   })
 
-  describe('malformed URIs are refused', () => {
+  describe('malformed URIs', () => {
     const good = 'bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy'
     test.each<[string]>([
       ['ipfs://'],
@@ -1114,13 +1114,13 @@ describe('ipfs', () => {
       ...['%', '%zz', '%ff'].map((path) => [`ipfs://${good}/${path}`] as [string]),
       [`ipfs://${good}/${'a/'.repeat(16)}a`],
       ['ipns://example.org/'],
-    ])('%s', async (uri) => {
+    ])('include %s', async (uri) => {
       const before = asked.length
       const { error } = await get(uri)
       expect(error).toMatchObject({ slug: 'invalid-input', message: sentence() })
       expect(asked).toHaveLength(before)
     })
-    test('CIDs without a hash, with an unknown or truncated hash, and of other codecs', async () => {
+    test('include CIDs without a hash, with an unknown or truncated hash, and of other codecs', async () => {
       const content = bytes(DOCUMENT)
       const { CID, digest } = ipld
       for (const cid of [
@@ -1392,15 +1392,15 @@ describe('ipfs', () => {
       await Promise.all(answers.values())
       stalled = longestStall()
     })
-    test.each(Object.keys(cases))('%s', async (name) => {
+    test.each(Object.keys(cases))('include %s', async (name) => {
       const { reason, error } = (await answers.get(name))!
       expect(reason).toEqual(known(cases[name]![1]))
       expect(error!.message).toEqual(sentence('uri'))
     })
-    test('they do not block the event loop', () => {
+    test('do not block the event loop', () => {
       expect(stalled).toBeLessThan(STALL_MS)
     })
-    test('an answer that is not a CAR, or has a content encoding', async () => {
+    test('include a response that is not a CAR, or has a content encoding', async () => {
       const one = document()
       const headers = [
         { 'content-type': 'application/json' },
@@ -1417,7 +1417,7 @@ describe('ipfs', () => {
       )
       expect(refused.map(({ reason }) => reason)).toEqual(headers.map(() => sentence()))
     })
-    test('extra blocks with correct hashes are ignored', async () => {
+    test('do not include one with extra blocks that have correct hashes', async () => {
       expect((await get(store(document(), carOf(other(), [other(), document(), document()])))).text).toBe(
         DOCUMENT,
       )
