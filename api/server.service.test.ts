@@ -74,8 +74,8 @@ async function serve(
   }
 }
 
-describe('outages', () => {
-  test('without a database: unhealthy, 503 for records, computation-error for UIDs; GeoJSON inputs need none', async () => {
+describe('the service during an outage', () => {
+  test('returns 503 for records and computation-error for UIDs without a database; GeoJSON inputs still work', async () => {
     const { get, distance } = await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
     expect((await get('/health')).statusCode).toBe(503)
     expect((await get('/health')).json()).toMatchObject({ status: 'unhealthy', database: 'disconnected' })
@@ -95,7 +95,7 @@ describe('outages', () => {
     })
     expect((await distance()).json()).toMatchObject({ result: 0 })
   })
-  test('a node that is lost after the start: computation-error until it is back', async () => {
+  test('returns computation-error after the RPC endpoint is lost, until it recovers', async () => {
     let broken = false
     const { distance } = await serve({
       fault: () => (broken ? { error: { code: -32000, message: 'secret upstream words' } } : undefined),
@@ -112,7 +112,7 @@ describe('outages', () => {
     broken = false
     expect((await distance()).statusCode).toBe(200)
   })
-  test('a node that is unavailable at the start is tried again', async () => {
+  test('retries an RPC endpoint that is unavailable at the start', async () => {
     let broken = true
     let now = 1_700_000_000_000
     const { distance } = await serve({
@@ -129,7 +129,7 @@ describe('outages', () => {
     now += 6_000
     expect((await distance()).statusCode).toBe(200)
   })
-  test('a node that goes away: GET / says so, and the first request after it is back is answered', async () => {
+  test('reports a lost RPC endpoint in GET /, and answers the first request after the recovery', async () => {
     let broken = false
     let now = 1_700_000_000_000
     const { distance, get } = await serve({
@@ -142,14 +142,14 @@ describe('outages', () => {
     broken = true
     now += 61_000
     expect((await distance()).statusCode).toBe(500)
-    // What is signed already can still be submitted.
+    // An answer that is already signed can still be submitted.
     expect(await told()).toEqual({ ...before, ready: false, reason: sentence() })
     broken = false
     expect((await distance()).statusCode).toBe(200)
     now += 6_000
     expect(await told()).toEqual(before)
   })
-  test('an answer with another attestation than the requested one is rejected', async () => {
+  test('rejects a response with another attestation than the requested one', async () => {
     const word = (value: string) => value.padStart(64, '0')
     const forged = `0x${word('20')}${'1'.repeat(64)}${'ba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2'}${word('1').repeat(2)}${word('0').repeat(4)}${word('1')}${word('140')}${word('0')}`
     const { distance } = await serve({
@@ -163,8 +163,8 @@ describe('outages', () => {
   })
 })
 
-describe('checks before signing', () => {
-  test('an input that expires during the measurement is refused', async () => {
+describe('the check before signing', () => {
+  test('refuses an input that expires during the measurement', async () => {
     let now = Date.now()
     class Slow extends Measurer {
       override async measure(...given: Parameters<Measurer['measure']>) {
@@ -188,7 +188,7 @@ describe('checks before signing', () => {
       await post('batch', { operations: [{ operation: 'distance', from: POINT, to: uid }] }),
     ).toMatchObject({ status: 400, detail: expect.stringContaining('input 2') })
   })
-  test('queued calls for attestations do not block the nonce', async () => {
+  test('reads the nonce despite queued calls for attestations', async () => {
     let slow = false
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -212,7 +212,7 @@ describe('checks before signing', () => {
     release()
     for (const answer of await Promise.all(unknown)) expect(answer.statusCode).toBeGreaterThanOrEqual(400)
   })
-  test('a schema that does not match its UID is rejected, and so is an answer to another call', async () => {
+  test('rejects a schema that does not match its UID, and a response to another call', async () => {
     const word = (value: string) => value.padStart(64, '0')
     const text = Buffer.from(
       'uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation',
@@ -237,7 +237,7 @@ describe('checks before signing', () => {
   })
 })
 
-test('an endpoint of another chain is not used when the first one fails', async () => {
+test('does not use an RPC endpoint of another chain when the first one fails', async () => {
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
   const other = await startRpcProxy(chain.url, faults.anotherChain)
   const gone = await startRpcProxy(chain.url)
@@ -261,7 +261,7 @@ class Remote extends ChainReader {
   }
 }
 
-test('attestations that are asked for at the same time are one request, and those that it refuses, one each', async () => {
+test('reads concurrent attestations in one request, and those that it refuses separately', async () => {
   const uids = await Promise.all(
     [1, 2, 3].map((at) => attest(chain, locationRequest({ type: 'Point', coordinates: [at, at] }))),
   )
@@ -314,7 +314,7 @@ test('attestations that are asked for at the same time are one request, and thos
   expect(proxy.calls.at(-1)).toMatchObject({ method: 'eth_call', params: [{}, block] })
 })
 
-test('an attestation is not read from an endpoint that lags, though another one is fresh', async () => {
+test('does not read an attestation from an RPC endpoint that lags, even if another one is fresh', async () => {
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [7, 8] }))
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const isBody = ({ method, params }: RpcCall) =>
@@ -340,7 +340,7 @@ test('an attestation is not read from an endpoint that lags, though another one 
   expect((await reader([failing.url, chain.url]).attestation(uid, 120))?.uid).toBe(uid)
 })
 
-test('a node whose last block is old, or in the future, is rejected', async () => {
+test('rejects an RPC endpoint whose head is old, or in the future', async () => {
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const at = (seconds: number) =>
     new Remote(
@@ -353,7 +353,7 @@ test('a node whose last block is old, or in the future, is rejected', async () =
   await expect(at(-90)).rejects.toThrow(UnavailableError)
 })
 
-test('a node on this machine may have an old block only if it is one for development', async () => {
+test('accepts an old head from a node on this machine only if it is a development node', async () => {
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const old = (url: string) =>
     new ChainReader(
@@ -370,7 +370,7 @@ test('a node on this machine may have an old block only if it is one for develop
   }
 })
 
-test('two concurrent batches per client', async () => {
+test('allows two concurrent batches per client', async () => {
   const { app, proxy } = await serve()
   const batch = () =>
     app.inject({
@@ -389,7 +389,7 @@ test('two concurrent batches per client', async () => {
   expect((await batch()).statusCode).toBe(404)
 })
 
-test('an error in a part of the request names the part, and keeps its retry time', () => {
+test('names the part of the request in an error, and keeps its retry time', () => {
   expect(new ComputeError('rate-limited', 'uri: not now', 6).within('operations[1]: ')).toMatchObject({
     slug: 'rate-limited',
     message: 'operations[1]: uri: not now',
@@ -402,7 +402,7 @@ describe('resign and verify', () => {
     attestation,
     delegatedAttestation,
   })
-  test('an answer is signed again until it is too old, and is submittable until its deadline', async () => {
+  test('sign an answer again until it is too old; it can be submitted until its deadline', async () => {
     let now = 1_700_000_000_000
     const { post, distance } = await serve({ clock: () => now })
     const answer = (await distance()).json()
@@ -432,7 +432,7 @@ describe('resign and verify', () => {
         detail: sentence(),
       })
   })
-  test('a signature that no contract takes is not ours: high s, wrong v, zeros, ones', async () => {
+  test('do not accept a signature that no contract accepts: high s, incorrect v, zeros, ones', async () => {
     const { post, distance } = await serve()
     const answer = (await distance()).json()
     const { signature } = answer.attestation as { signature: string }
@@ -447,7 +447,7 @@ describe('resign and verify', () => {
       expect(await post('resign', forged)).toMatchObject({ status: 401 })
     }
   })
-  test('an answer in another form is refused with the expected form', async () => {
+  test('refuse an answer in another form with the expected form', async () => {
     const { post, distance } = await serve()
     const { attestation, delegatedAttestation } = (await distance()).json()
     const answers = (change: object) => post('verify', { attestation, delegatedAttestation, ...change })
@@ -477,7 +477,7 @@ describe('resign and verify', () => {
       detail: sentence('delegatedAttestation.resignToken'),
     })
   })
-  test('a batch is refused as a whole, and the error names the operation', async () => {
+  test('refuse a batch as a whole, and name the operation in the error', async () => {
     const { post } = await serve()
     const good = { operation: 'distance', from: POINT, to: POINT }
     for (const [operations, detail] of [
@@ -540,13 +540,13 @@ describe('chains that are not signed for', () => {
       ({ method }) => (method === 'web3_clientVersion' ? { result: 'Geth/v1.14' } : undefined),
       sentence(),
     ],
-  ])('%s', async (_, fault, reason) => {
+  ])('include: %s', async (_, fault, reason) => {
     const { distance, get } = await serve({ fault })
     const answer = await distance()
     expect(answer.json()).toMatchObject({ status: 400, detail: reason })
     expect((await get('/')).json().chains).toMatchObject([{ id: 84532, ready: false }])
   })
-  test('a replaced contract is noticed, and so is a corrected one', async () => {
+  test('include one with a replaced contract, until it is corrected', async () => {
     let now = 1_700_000_000_000
     let exchanged = false
     const { distance } = await serve({
@@ -565,7 +565,7 @@ describe('chains that are not signed for', () => {
     now += 61_000
     expect((await distance()).statusCode).toBe(200)
   })
-  test("at the start a key that is not the published attester's is refused", async () => {
+  test("are refused at the start for a key that is not the published attester's", async () => {
     const load = (attesterAddress: string) =>
       loadIdentity({
         signer: { kind: 'key', readKey: () => `0x${'11'.repeat(32)}` },
@@ -582,7 +582,7 @@ describe('nonce and limits', () => {
   const nonceReads = (calls: RpcCall[]) =>
     calls.filter(({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab'))
       .length
-  test("a local chain's nonce is read for each answer; concurrent answers share a read", async () => {
+  test("read a local chain's nonce for each answer; concurrent answers share a read", async () => {
     const { distance, proxy } = await serve({ clock: () => 1_700_000_000_000 })
     for (let i = 1; i <= 3; i++) {
       await distance()
@@ -593,7 +593,7 @@ describe('nonce and limits', () => {
     const { timestamp, delegatedAttestation } = (await distance()).json()
     expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
   })
-  test('429 has the form of its API; unknown paths count, /health and / do not', async () => {
+  test('return 429 in the form of the API; unknown paths count, /health and / do not', async () => {
     const { distance, get } = await serve({ perHour: 2, elapsed: () => 0 })
     expect((await get('/compute/v0/unknown')).statusCode).toBe(404)
     expect((await distance()).statusCode).toBe(200)
@@ -621,7 +621,7 @@ describe('nonce and limits', () => {
     for (let i = 0; i < 5; i++)
       expect([(await get('/health')).statusCode, (await get('/')).statusCode]).toEqual([200, 200])
   })
-  test('a step of the clock neither ends nor prolongs the window of a limit', async () => {
+  test('keep the window of a limit unchanged by a step of the clock', async () => {
     let elapsed = 0
     vi.useFakeTimers({ toFake: ['Date'] })
     const start = Date.now()

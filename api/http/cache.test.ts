@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { CACHES, Cache, type Bound } from './cache'
 
 describe('a cache', () => {
-  test('drops the entry that was read longest ago', () => {
+  test('evicts the least recently read entry', () => {
     const cache = new Cache<number>('land')
     for (let i = 0; i < 3; i++) cache.set(`${i}`, i)
     expect(cache.get('0')).toBe(0)
     cache.set('3', 3)
     expect(['0', '1', '2', '3'].map((key) => cache.get(key))).toEqual([0, undefined, 2, 3])
   })
-  test('makes a value once, and a promise that is rejected again', async () => {
+  test('makes a value once, and makes it again after a rejected promise', async () => {
     const cache = new Cache<Promise<number>>('counts')
     let made = 0
     const fail = () => Promise.reject(new Error(`failure ${++made}`))
@@ -18,13 +18,13 @@ describe('a cache', () => {
       await expect(cache.of('key', fail)).rejects.toMatchObject({ message })
     for (let i = 0; i < 2; i++) expect(await cache.of('key', async () => ++made)).toBe(3)
   })
-  test('of no bytes holds nothing', () => {
+  test('holds nothing if its size is 0 bytes', () => {
     const cache = new Cache<string>('tiles', { bytes: 0, sizeOf: ({ length }) => length + 2 })
     cache.set('key', '')
     expect(cache.get('key')).toBeUndefined()
   })
 })
-test('docs/architecture/caches.md lists every cache with its bound, and the sum of their bytes', () => {
+test('lists every cache with its bound, and the sum of their bytes, in docs/architecture/caches.md', () => {
   const page = readFileSync('docs/architecture/caches.md', 'utf8')
   const rows = [...page.matchAll(/^\| `([^`]+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \|/gm)]
   const boundOf = ({ entries, bytes, ttlMs = 0 }: Bound) => {

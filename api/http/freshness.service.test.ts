@@ -46,7 +46,7 @@ const someUids = async (sql = '') =>
     ({ uid }) => uid,
   )
 
-test('after any change every answer is what a server answers that keeps none', async () => {
+test('returns after any change what a server without a cache returns', async () => {
   const random = seededRandom(18)
   const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)]!
   const uids = await someUids('ORDER BY timestamp')
@@ -111,7 +111,7 @@ async function counted(keptBytes: number) {
   return { app, freshness, asked, change: () => revision++ }
 }
 
-test('an answer is made once for each state of the data', async () => {
+test('makes a response once for each state of the data', async () => {
   const { app, asked, change } = await counted(1_000_000)
   for (let i = 0; i < 3; i++) {
     const answer = await app.inject('/3')
@@ -122,7 +122,7 @@ test('an answer is made once for each state of the data', async () => {
   expect([(await app.inject('/3')).body, asked.answers]).toEqual(['222', 2])
 })
 
-test('requests that wait share one read of the state, which begins after they came', async () => {
+test('shares one read of the state among waiting requests, which starts after their arrival', async () => {
   const { app, asked } = await counted(1_000_000)
   await app.inject('/3')
   const before = asked.states
@@ -131,7 +131,7 @@ test('requests that wait share one read of the state, which begins after they ca
   expect(asked.answers).toBe(1)
 })
 
-test('what is kept stays within its bytes, the oldest goes first, and one answer takes an eighth at most', async () => {
+test('stays within its bytes, evicts the oldest response first, and caches none above an eighth of them', async () => {
   const { app, asked, freshness } = await counted(100_000)
   for (let length = 5_000; length < 5_050; length++) {
     await app.inject(`/${length}`)

@@ -47,7 +47,7 @@ function answers(text: string): Answer[] {
   }
   return found
 }
-/** A silence that is not waited for: the service closes the connection before. */
+/** A silence longer than any test waits: the service closes the connection before. */
 const NEVER_MS = 60_000
 const ask = async (bytes: string | Buffer, { url } = api, quietMs?: number) =>
   answers(await exchange(url, bytes, quietMs))
@@ -87,10 +87,10 @@ describe('invalid HTTP/1.1', () => {
     ['two lengths', `${JSON_HEAD}content-length: 2\r\ncontent-length: 3\r\n\r\n{}`],
     ['a length and chunks', `${JSON_HEAD}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`],
     ['a chunk of no length', `${JSON_HEAD}transfer-encoding: chunked\r\n\r\nZZ\r\n`],
-  ])('%s', async (_, bytes) => {
+  ])('is refused: %s', async (_, bytes) => {
     expect((await expectProblem(bytes, sentence())).headers.connection).toBe('close')
   })
-  test('HTTP/0.9 to the Records API or to no API gets an error in the form of the Records API', async () => {
+  test('gets an error in the form of the Records API for HTTP/0.9 outside the Compute API', async () => {
     for (const target of ['/api/v0/config', '/', '/health', '/ogc', '/nowhere']) {
       const [answer] = await ask(`GET ${target}\r\n\r\n`)
       expect([target, answer!.status, answer!.headers.connection]).toEqual([target, 400, 'close'])
@@ -101,28 +101,31 @@ describe('invalid HTTP/1.1', () => {
       })
     }
   })
-  test('HTTP/0.9 from a client that ends after its one line', async () => {
+  test('gets an error for HTTP/0.9 from a client that ends after its only line', async () => {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.end('GET /\r\n'))
     let text = ''
     for await (const chunk of socket) text += String(chunk)
     expect(JSON.parse(answers(text)[0]!.body)).toEqual(problem(sentence()))
   })
-  test('no Host', async () => {
+  test('gets an error for a missing Host', async () => {
     await expectProblem('POST /compute/v0/distance HTTP/1.1\r\ncontent-length: 0\r\n\r\n', sentence())
   })
-  test.each(['memo=%ff', 'memo=50%'])('a query that is no encoded UTF-8: %s', async (query) => {
-    const [answer, ...more] = await ask(`GET /api/v0/location?${query} HTTP/1.1\r\nhost: x\r\n\r\n`)
-    expect(more).toEqual([])
-    expect([answer!.status, JSON.parse(answer!.body)]).toEqual([
-      400,
-      {
-        status: 'error',
-        message: 'Invalid query parameter',
-        detail: sentence(),
-      },
-    ])
-  })
-  test('to a known path of the Records API gets an error in its form', async () => {
+  test.each(['memo=%ff', 'memo=50%'])(
+    'gets an error for a query that is not encoded UTF-8: %s',
+    async (query) => {
+      const [answer, ...more] = await ask(`GET /api/v0/location?${query} HTTP/1.1\r\nhost: x\r\n\r\n`)
+      expect(more).toEqual([])
+      expect([answer!.status, JSON.parse(answer!.body)]).toEqual([
+        400,
+        {
+          status: 'error',
+          message: 'Invalid query parameter',
+          detail: sentence(),
+        },
+      ])
+    },
+  )
+  test('gets an error in the form of the Records API on its known paths', async () => {
     const [answer] = await ask(
       'POST /api/v0/config HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n',
     )
@@ -131,7 +134,7 @@ describe('invalid HTTP/1.1', () => {
       { status: 'error', message: 'Invalid request', detail: sentence() },
     ])
   })
-  test('a reset connection has no effect on others', async () => {
+  test('does not affect other connections after a reset', async () => {
     await new Promise<void>((resolve) => {
       const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () =>
         socket.write(`${JSON_HEAD}content-length: 9\r\n\r\n{`, () => socket.resetAndDestroy()),
@@ -145,34 +148,37 @@ describe('invalid HTTP/1.1', () => {
 describe('a head that is too large', () => {
   const DETAIL = sentence()
   const headers = (count: number) => 'x:\r\n'.repeat(count)
-  test('above 16 KiB, by a header or by its URL', async () => {
+  test('is refused above 16 KiB, by a header or by its URL', async () => {
     await expectProblem(`${HEAD}x: ${'a'.repeat(17_000)}\r\n\r\n`, DETAIL, 431)
     await expectProblem(`POST /compute/${'a'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, DETAIL, 431)
   })
   // Node keeps 1,000 to 1,023 headers and drops the rest; the parser delivers them in groups of 32.
-  test.each([101, 128, 129, 999, 1_000, 1_001, 1_023, 1_024, 2_000, 5_000])('%i headers', async (count) => {
-    const { headers: answered } = await expectProblem(
-      `${JSON_HEAD}${headers(count - 3)}content-length: 2\r\n\r\n{}`,
-      DETAIL,
-      431,
-    )
-    expect(answered.connection).toBe('close')
-  })
-  test("5,000 headers before the Host and the body's length", async () => {
+  test.each([101, 128, 129, 999, 1_000, 1_001, 1_023, 1_024, 2_000, 5_000])(
+    'is refused with %i headers',
+    async (count) => {
+      const { headers: answered } = await expectProblem(
+        `${JSON_HEAD}${headers(count - 3)}content-length: 2\r\n\r\n{}`,
+        DETAIL,
+        431,
+      )
+      expect(answered.connection).toBe('close')
+    },
+  )
+  test("is refused with 5,000 headers before the Host and the body's length", async () => {
     await expectProblem(
       `POST /compute/v0/distance HTTP/1.1\r\n${headers(5_000)}host: x\r\ncontent-length: 2\r\n\r\n{}`,
       DETAIL,
       431,
     )
   })
-  test('5,000 headers of 160 kB, most of them unread when the request is refused', async () => {
+  test('is refused with 5,000 headers of 160 kB, before most of them are read', async () => {
     const long = Array.from({ length: 5_000 }, (_, i) => `x-header-${i}: a value of some length\r\n`).join('')
     await expectProblem(`${HEAD}${long}\r\n`, DETAIL, 431)
   })
-  test('100 headers are accepted', async () => {
+  test('is accepted with 100 headers', async () => {
     await expectProblem(withBody('{}', `${JSON_HEAD}${headers(97)}`), UNDERSTOOD)
   })
-  test('to the Records API or to no API gets an error in the form of the Records API', async () => {
+  test('gets an error in the form of the Records API outside the Compute API', async () => {
     for (const target of ['/api/v0/config', '/', '/health', '/ogc', '/nowhere']) {
       const [answer, ...more] = await ask(`GET ${target} HTTP/1.1\r\nhost: x\r\n${headers(5_000)}\r\n`)
       expect([target, answer!.status, answer!.headers.connection, more]).toEqual([target, 431, 'close', []])
@@ -193,7 +199,7 @@ describe('incomplete requests', () => {
     hasty = await startApi({ timeouts: { request: 1_000, answer: ANSWER_MS } })
   })
   afterAll(() => hasty?.close())
-  test('a dripped body is refused in the form of its API', async () => {
+  test('are refused in the form of their API if a body arrives too slowly', async () => {
     const drip = async (path: string) => {
       const started = performance.now()
       const [answer] = await ask(
@@ -212,11 +218,11 @@ describe('incomplete requests', () => {
       { status: 'error', message: 'Invalid request', detail: REASON },
     ])
   })
-  test('a dripped head, and a silent connection', async () => {
+  test('are refused for a head that arrives too slowly, and for a silent connection', async () => {
     await expectProblem('POST /compute/v0/distance HTTP/1.1\r\nhost: x', REASON, 400, hasty)
     await expectProblem('', REASON, 400, hasty)
   })
-  test('an unfinished request that was answered already gets no second answer; the connection is closed', async () => {
+  test('get no second response after the first; the connection is closed', async () => {
     const started = performance.now()
     const got = await ask(
       `${JSON_HEAD}content-encoding: gzip\r\ncontent-length: 100\r\n\r\n{`,
@@ -228,13 +234,13 @@ describe('incomplete requests', () => {
     ])
     expect(performance.now() - started).toBeLessThan(ANSWER_MS - 5_000)
   })
-  test('a body shorter than its length', async () => {
+  test('are refused with a body shorter than its length', async () => {
     await expectProblem(`${JSON_HEAD}content-length: 10\r\n\r\n{}`, REASON, 400, hasty)
   })
 })
 
 describe('pipelining', () => {
-  test('each request gets its own answer, in order; invalid HTTP after them gets the last', async () => {
+  test('answers each request in order, and invalid HTTP after them last', async () => {
     const got = await ask(
       Buffer.concat([
         withBody('{}'),
@@ -258,7 +264,7 @@ describe('pipelining', () => {
       [400, problem(sentence())],
     ])
   })
-  test('the error for invalid HTTP comes after the slow answer before it', async () => {
+  test('sends the error for invalid HTTP after the slow response before it', async () => {
     const silent = createServer(() => {})
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     const slow = await startApi({
@@ -284,7 +290,7 @@ describe('pipelining', () => {
   })
 })
 
-test('requests that arrive while the service stops are answered in the form of their API', async () => {
+test('answers requests during a stop in the form of their API', async () => {
   const silent = createServer(() => {})
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const slow = await startApi({
@@ -329,17 +335,20 @@ describe('methods and targets', () => {
       { type: 'about:blank', title: 'Not Found', status: 404, detail: KNOWN },
     ])
   }
-  test.each(['GET', 'TRACE', 'PUT', 'DELETE', 'PATCH', 'PROPFIND'])('%s', async (method) => {
-    const [answer] = await ask(`${method} /compute/v0/distance HTTP/1.1\r\nhost: x\r\n\r\n`)
-    expect([answer!.headers.allow, JSON.parse(answer!.body)]).toEqual([
-      'POST',
-      {
-        ...{ type: 'about:blank', title: 'Method Not Allowed', status: 405 },
-        ...{ detail: sentence('', method), instance: '/compute/v0/distance' },
-      },
-    ])
-  })
-  test('OPTIONS: a preflight, without a body', async () => {
+  test.each(['GET', 'TRACE', 'PUT', 'DELETE', 'PATCH', 'PROPFIND'])(
+    'return 405 with Allow for %s',
+    async (method) => {
+      const [answer] = await ask(`${method} /compute/v0/distance HTTP/1.1\r\nhost: x\r\n\r\n`)
+      expect([answer!.headers.allow, JSON.parse(answer!.body)]).toEqual([
+        'POST',
+        {
+          ...{ type: 'about:blank', title: 'Method Not Allowed', status: 405 },
+          ...{ detail: sentence('', method), instance: '/compute/v0/distance' },
+        },
+      ])
+    },
+  )
+  test('answer OPTIONS as a preflight, without a body', async () => {
     const bytes = 'OPTIONS /compute/v0/distance HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
     const [answer, ...more] = answers(await exchange(api.url, bytes))
     expect([answer!.status, answer!.headers['access-control-allow-methods'], answer!.body, more]).toEqual([
@@ -349,7 +358,7 @@ describe('methods and targets', () => {
       [],
     ])
   })
-  test('HEAD: the same without a body; CONNECT: closed', async () => {
+  test('answer HEAD without a body, and close a CONNECT', async () => {
     const [answer] = answers(
       (
         await exchange(api.url, 'HEAD /compute/v0/distance HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
@@ -370,14 +379,14 @@ describe('methods and targets', () => {
     ['/compute/v0//distance'],
     ['/compute/../api/v0/config'],
     ['/compute/v0/distance;x'],
-  ])('POST %s', async (target) => {
+  ])('return 404 for POST %s', async (target) => {
     await expectUnknown(target)
   })
-  test('POST of 9,000 letters', async () => {
+  test('return an error for POST of a path of 9,000 letters', async () => {
     await expectUnknown(`/compute/${'a'.repeat(9_000)}`)
   })
   test.each([['/compute/v0/%zz'], ['http://x/compute/v0/%zz'], ['/%63ompute/%zz']])(
-    'POST %s, which does not decode',
+    'return an error for POST %s, which cannot be decoded',
     async (target) => {
       await expectProblem(
         `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`,
@@ -386,13 +395,13 @@ describe('methods and targets', () => {
     },
   )
   test.each([['/computer/%zz'], ['/%zz/compute'], ['/api/%zz']])(
-    'POST %s is none of /compute',
+    'return an error of the Records API for POST %s',
     async (target) => {
       const [answer] = await ask(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`)
       expect(JSON.parse(answer!.body)).toMatchObject({ status: 'error', message: 'Invalid request' })
     },
   )
-  test('absolute form, a slash or a query at the end lead to the same endpoint', async () => {
+  test('lead to the same endpoint in absolute form, with a trailing slash or a query', async () => {
     for (const target of [
       'http://elsewhere/compute/v0/distance',
       '/compute/v0/distance/',
@@ -406,7 +415,7 @@ describe('methods and targets', () => {
 })
 
 describe('bodies', () => {
-  test('100-continue is waited for; another expectation, and an upgrade, are ignored', async () => {
+  test('follow 100-continue; another expectation, and an upgrade, are ignored', async () => {
     expect(await exchange(api.url, withBody('{}', `${JSON_HEAD}expect: 100-continue\r\n`))).toMatch(
       /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 Bad Request\r\n/,
     )
@@ -416,7 +425,7 @@ describe('bodies', () => {
       UNDERSTOOD,
     )
   })
-  test('above 5 MiB: in one piece, in chunks without a length, and by Content-Length alone', async () => {
+  test('are refused above 5 MiB: in one piece, in chunks, and by Content-Length alone', async () => {
     const detail = sentence()
     const spaces = Buffer.alloc(5 * 1_048_576 + 1, ' ')
     await expectProblem(withBody(spaces), detail)
@@ -455,7 +464,7 @@ describe('bodies', () => {
     ['65 levels', `${'['.repeat(65)}${']'.repeat(65)}`, 'content-type: application/json'],
     ['a million levels', `{"from":${'['.repeat(1e6)}${']'.repeat(1e6)}}`, 'content-type: application/json'],
     ['half a million objects', `${'{"a":'.repeat(5e5)}1${'}'.repeat(5e5)}`, 'content-type: application/json'],
-  ])('refused: %s', async (_, body, head) => {
+  ])('are refused: %s', async (_, body, head) => {
     await expectProblem(withBody(body, `${HEAD}${head}\r\n`), sentence())
   })
   test.each([
@@ -468,10 +477,10 @@ describe('bodies', () => {
       'content-type: application/json',
     ],
     ['brackets one after another', `{"from":[${'[],'.repeat(100)}[]]}`, 'content-type: application/json'],
-  ])('read: %s', async (_, body, head) => {
+  ])('are read: %s', async (_, body, head) => {
     await expectProblem(withBody(body, `${HEAD}${head}\r\n`), UNDERSTOOD)
   })
-  test('of a duplicate key the last one counts', async () => {
+  test('use the last value of a duplicate key', async () => {
     await expectProblem(withBody('{"chainId":"1","chainId":5}'), sentence('chainId'))
   })
 })

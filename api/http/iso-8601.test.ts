@@ -62,7 +62,7 @@ test.each([
   ['2026-01-31T12:00:00-00:00', '2026-01-31T12:00:00.000Z'],
   ['2026-01-31T00:30+14:00', '2026-01-30T10:30:00.000Z'],
   ['2026-01-01T00:00+23:59', '2025-12-31T00:01:00.000Z'],
-])('%s', (text, expected) => {
+])('parses %s', (text, expected) => {
   expect(iso(text)).toBe(expected)
 })
 
@@ -176,11 +176,11 @@ test.each([
     '2026-01-31T12:00:00.123456789012345678901Z',
     `2026-01-31T12:00:00.${'1'.repeat(10_000)}Z`,
   ],
-])('%j is none', (text) => {
+])('rejects %j', (text) => {
   expect(iso(text)).toBeUndefined()
 })
 
-test('fractions of a millisecond are rounded in the given direction', () => {
+test('rounds fractions of a millisecond in the given direction', () => {
   expect([iso('2026-01-31T12:00:00.0005Z'), iso('2026-01-31T12:00:00.0005Z', 'up')]).toEqual([
     '2026-01-31T12:00:00.000Z',
     '2026-01-31T12:00:00.001Z',

@@ -68,8 +68,8 @@ async function serveWork(
   return { app, get, works }
 }
 
-describe('work that takes long counts as several requests', () => {
-  test('a tenth of a second is part of the request, each further one counts, and so does what is spent later', async () => {
+describe('long work', () => {
+  test('counts as one request per tenth of a second, also after the response', async () => {
     const { get, works } = await serveWork(new RequestCounter(() => 0), 100)
     expect(await get('?spent=100')).toEqual([200, 99])
     expect(await get('?spent=101')).toEqual([200, 97])
@@ -81,7 +81,7 @@ describe('work that takes long counts as several requests', () => {
     expect((await get())[0]).toBe(429)
   })
 
-  test('what is foreseen is reserved until the answer, and refused where it is not left', async () => {
+  test('is reserved until the response, and refused if the client has too few requests left', async () => {
     let [begun, end] = [0, () => {}]
     const ended = new Promise<void>((resolve) => (end = resolve))
     const { get } = await serveWork(new RequestCounter(() => 0), 100, () => (begun++, ended))
@@ -99,15 +99,15 @@ describe('work that takes long counts as several requests', () => {
   })
 })
 
-describe('Retry-After and the sentence say the same', () => {
+describe('Retry-After and the error text', () => {
   const perHour = 5
   test.each([
     ['beyond the limit', ['', '', '', '', '', ''], 429, 3_000],
-    ['for what is foreseen', ['?foreseen=600'], 429, 3_000],
-    ['of an error that uses up the hour', ['?spent=9000&fails=60'], 500, 60],
-    ['of an error within the limit', ['?fails=60'], 500, 60],
-    ['of an answer that uses up the hour', ['?spent=9000'], 200, undefined],
-  ])('%s', async (_, queries, status, seconds) => {
+    ['for reserved work', ['?foreseen=600'], 429, 3_000],
+    ['for an error that uses up the hour', ['?spent=9000&fails=60'], 500, 60],
+    ['for an error within the limit', ['?fails=60'], 500, 60],
+    ['for a response that uses up the hour', ['?spent=9000'], 200, undefined],
+  ])('agree %s', async (_, queries, status, seconds) => {
     let now = 0
     const { app } = await serveWork(new RequestCounter(() => now), perHour)
     await app.inject('/')
@@ -120,8 +120,8 @@ describe('Retry-After and the sentence say the same', () => {
   })
 })
 
-describe('in this process', () => {
-  test('the last request within the limit passes, the next gets 429 with all headers, until the hour ends', async () => {
+describe('limits in this process', () => {
+  test('admit the last request within the limit, and return 429 with all headers until the hour ends', async () => {
     let now = 0
     const get = await serve(new RequestCounter(() => now), 3)
     expect((await get()).headers).toMatchObject({
@@ -151,7 +151,7 @@ describe('in this process', () => {
     now = 3_600_001
     expect((await get()).statusCode).toBe(200)
   })
-  test('clients count by address, IPv6 ones by /64; a forwarded address counts only from a trusted proxy', async () => {
+  test('count clients by address, IPv6 by /64; a forwarded address counts only from a trusted proxy', async () => {
     const get = await serve(new RequestCounter(() => 0), 1)
     expect((await get()).statusCode).toBe(200)
     expect((await get({}, '192.0.2.2')).statusCode).toBe(200)
@@ -177,11 +177,11 @@ describe('in this process', () => {
     expect((await behindProxy({ 'x-forwarded-for': 'unknown' })).statusCode).toBe(200)
     expect((await behindProxy({ 'x-forwarded-for': 'anything else' })).statusCode).toBe(429)
   })
-  test('0 means no limit', async () => {
+  test('are off at 0', async () => {
     const get = await serve(new RequestCounter(() => 0), 0)
     for (let i = 0; i < 5; i++) expect((await get()).headers['ratelimit-limit']).toBeUndefined()
   })
-  test('without a connection to Redis requests are counted here', async () => {
+  test('count requests without a connection to Redis', async () => {
     const redis = new SharedRedis('redis://127.0.0.1:1', Fastify().log)
     closing.push(() => redis.close())
     const get = await serve(new RequestCounter(() => 0, redis), 1)
@@ -189,7 +189,7 @@ describe('in this process', () => {
   })
 })
 
-describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
+describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', () => {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
   const connect = async (url = TEST_REDIS_URL!, timeoutMs = 60_000) => {
     const redis = new SharedRedis(url, Fastify().log, timeoutMs)
@@ -197,7 +197,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     while ((await redis.count('test:ready', 1)) === undefined) await pause(10)
     return redis
   }
-  test('what work costs is shared, too', async () => {
+  test('share the cost of work', async () => {
     const [here, there] = await Promise.all(
       [0, 1].map(async () => serveWork(new RequestCounter(() => Date.now(), await connect()), 100)),
     )
@@ -205,7 +205,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     await here!.get('?spent=2000')
     expect((await there!.get())[1]).toBe(before - 21)
   })
-  test('what is foreseen is reserved in all copies, until the answer', async () => {
+  test('reserve work in all API instances until the response', async () => {
     let [begun, end] = [0, () => {}]
     const ended = new Promise<void>((resolve) => (end = resolve))
     const [here, there] = await Promise.all(
@@ -214,7 +214,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
       ),
     )
     const before = (await there!.get())[1]!
-    // What is left but for 20 requests.
+    // The remaining requests except 20.
     const waiting = here!.get(`?foreseen=${100 * (before - 20)}`)
     await expect.poll(() => begun).toBe(1)
     expect((await there!.get('?foreseen=3000'))[0]).toBe(429)
@@ -223,7 +223,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     expect((await waiting)[0]).toBe(200)
     await expect.poll(async () => (await there!.get('?foreseen=3000'))[0]).toBe(200)
   })
-  test('a reservation that ends after its minute leaves no credit', async () => {
+  test('give no credit for a reservation that ends after its minute', async () => {
     const redis = await connect()
     const key = newKey()
     await redis.reserve(key, -5)
@@ -234,7 +234,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     expect(await redis.count(key, 60_000)).toMatchObject({ current: 3, reserved: 0 })
   })
 
-  /** How long an answer is waited for where Redis fails: far longer than anything that should not wait. */
+  /** Time limit for a response while Redis fails: far longer than anything that should not wait. */
   const TIMEOUT_MS = 1_000
   const flaky = async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
@@ -255,7 +255,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     return [await work(), performance.now() - started]
   }
 
-  test('two processes share one count', async () => {
+  test('share one count between two processes', async () => {
     const [one, two] = [await connect(), await connect()]
     const key = newKey()
     expect(await one.count(key, 60_000)).toMatchObject({ current: 1, ttl: expect.closeTo(60_000, -3) })
@@ -264,7 +264,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     await pause(50)
     expect((await one.count(key, 60_000))!.ttl).toBeLessThan(59_990)
   })
-  test('two copies of the API share one limit, over HTTP', async () => {
+  test('hold for two API instances together, over HTTP', async () => {
     const options = { redisUrl: TEST_REDIS_URL!, rateLimitPerHour: 3, trustProxy: ['127.0.0.1'] }
     const copies = [await startApi(options), await startApi(options)]
     closing.push(...copies.map((copy) => () => copy.close()))
@@ -288,7 +288,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     ])
     expect((await ask(0, '/api/v0/config'))[1]).toBe('2')
   })
-  test('while Redis hangs only the first requests wait, and all are counted; afterwards the count is shared again', async () => {
+  test('delay only the first requests while Redis hangs, count all, and share the count again afterwards', async () => {
     const { proxy, redis } = await flaky()
     const counter = new RequestCounter(() => Date.now(), redis)
     const key = newKey()
@@ -298,7 +298,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     const [counts, waited] = await timed(() =>
       Promise.all([counter.count(key, 60_000), counter.count(key, 60_000)]),
     )
-    // The count goes on from the last one of Redis.
+    // The count resumes from the last one of Redis.
     expect(counts.map(({ current }) => current)).toEqual([4, 5])
     expect(waited).toBeLessThan(2 * TIMEOUT_MS)
     const [, waitedLater] = await timed(async () => {
@@ -312,7 +312,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     expect((await counter.count(key, 60_000)).current).toBe(207)
     expect((await redis.count(key, 60_000))!.current).toBe(7)
   })
-  test('a dead connection is replaced; a healthy idle one is kept', async () => {
+  test('replace a dead connection, and keep a healthy idle one', async () => {
     const { proxy, redis } = await flaky()
     await pause(4_000)
     expect(proxy.connections()).toBe(1)
@@ -321,7 +321,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
     expect(proxy.connections()).toBe(2)
   })
-  test('while Redis also hangs during connecting, no request waits, until it is back', async () => {
+  test('delay no request while Redis also hangs during connecting', async () => {
     const { proxy, redis } = await flaky()
     proxy.freeze()
     expect(await redis.count(newKey(), 60_000)).toBeUndefined()
@@ -333,7 +333,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     proxy.thaw()
     while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
   })
-  test('while Redis is down counts go on here; if it comes back empty, no count starts anew', async () => {
+  test('continue to count while Redis is down; no count restarts if Redis returns empty', async () => {
     const { proxy, redis } = await flaky()
     const counter = new RequestCounter(() => Date.now(), redis)
     const key = newKey()
@@ -348,7 +348,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     expect((await counter.count(key, hour)).current).toBe(7)
     expect((await redis.count(key, hour))!.current).toBe(2)
   })
-  test('counts of other copies count here, also while Redis is down; a window ends for all copies', async () => {
+  test('include counts of other API instances, also while Redis is down; a window ends for all of them', async () => {
     const { proxy, redis } = await flaky()
     let now = 0
     const [here, there] = [
@@ -366,7 +366,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     await forgetInRedis(key)
     expect([(await here.count(key, hour)).current, (await there.count(key, hour)).current]).toEqual([1, 1])
   })
-  test('a limit holds over HTTP while Redis is frozen, and no answer is late', async () => {
+  test('hold over HTTP while Redis is frozen, and delay no response', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     const api = await startApi({
       ...{ redisUrl: proxy.url, redisTimeoutMs: TIMEOUT_MS },
@@ -390,7 +390,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
         ).status,
       )
     expect(statuses).toEqual([...Array<number>(50).fill(400), ...Array<number>(10).fill(429)])
-    // If each request waited for an answer, these were sixty times the time-out.
+    // If each request had to time out, this would take sixty times the timeout.
     expect(performance.now() - started).toBeLessThan(30 * TIMEOUT_MS)
   })
 })

@@ -7,12 +7,12 @@ test.each([
   ['near', () => readPoint('-540,10', 'near'), '-180'],
   ['bbox', () => readBbox('-200,0,10,10'), '160'],
   ['bbox', () => readBbox('0,0,200.25,10'), '-159.75'],
-])('%s beyond the antimeridian is refused with the longitude that is right', (_, read, right) => {
+])('refuses %s beyond the antimeridian with the corrected longitude', (_, read, right) => {
   expect(read).toThrow(RecordsError)
   expect(read).toThrow(expect.objectContaining({ detail: expect.stringMatching(`gives ${right}$`) }))
 })
 
-test('positions beyond their range by rounding only are at its end', () => {
+test('moves positions out of range by rounding only to its limit', () => {
   expect(readPoint('180.00000000000023,-90.00000000001', 'near')).toEqual([180, -90])
   expect(readBbox('-180.0000000001,0,180.0000000001,10')).toEqual([-180, 0, 180, 10])
 })

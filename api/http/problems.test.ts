@@ -5,7 +5,7 @@ import { ComputeError, RecordsError } from './problems'
 
 const PAGE = 'docs/reference/errors.md'
 
-test(`${PAGE} has every error: with -u its tables are written`, async () => {
+test(`lists every error in ${PAGE}: -u writes its tables`, async () => {
   const retry = ({ retryable }: ErrorRow) =>
     retryable === true ? 'after `Retry-After`' : retryable ? 'with `Retry-After`' : 'no'
   const table = (head: string, rows: [string, ErrorRow, string][]) =>
@@ -37,7 +37,7 @@ test(`${PAGE} has every error: with -u its tables are written`, async () => {
   }
   await expect(page).toMatchFileSnapshot(`../../${PAGE}`)
 })
-test('an error is retryable by its kind, or by the time that it names', () => {
+test('marks an error as retryable by its kind, or by its retry time', () => {
   const of = (error: { retryable: boolean }) => error.retryable
   expect([
     of(new ComputeError('rate-limited', '')),

@@ -7,7 +7,7 @@ const never = () => new AbortController().signal
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 hunt(
-  'limits for all and each client hold, and accepted waiters are served',
+  'keeps the limits for all and for each client, and serves accepted waiters',
   300,
   async ({ random, cases }) => {
     const semaphore = new Semaphore({ all: 4, each: 2, waiting: 20, waitingEach: 6 })
@@ -43,7 +43,7 @@ hunt(
   },
 )
 
-test('an aborted waiter makes room; a client at its own limit does not block others', async () => {
+test('frees the place of an aborted waiter; a client at its own limit does not block others', async () => {
   const semaphore = new Semaphore({ all: 2, each: 1, waiting: 2, waitingEach: 1 })
   const endA = await semaphore.acquire('a', never())
   const abort = new AbortController()
@@ -61,7 +61,7 @@ test('an aborted waiter makes room; a client at its own limit does not block oth
   await expect(semaphore.acquire('e', AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
 })
 
-test('a signal that outlives many waits keeps no listeners', async () => {
+test('leaves no listeners on a signal that outlives many waits', async () => {
   const semaphore = new Semaphore({ all: 1, each: 1, waiting: 20, waitingEach: 20 })
   const abort = new AbortController()
   const listeners = () => getEventListeners(abort.signal, 'abort').length
@@ -79,7 +79,7 @@ test('a signal that outlives many waits keeps no listeners', async () => {
   ;(await semaphore.acquire('b', never()))()
 })
 
-test('waiting clients are served in turn, however many requests each has', async () => {
+test('serves waiting clients alternately, however many requests each has', async () => {
   const semaphore = new Semaphore({ all: 1, each: 1, waiting: 20, waitingEach: 10 })
   const order: string[] = []
   const visit = async (client: string) => {
@@ -92,7 +92,7 @@ test('waiting clients are served in turn, however many requests each has', async
   expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a'])
 })
 
-test('a client whose limit has grown gets all of it', async () => {
+test('gives a client all of its increased limit', async () => {
   let each = 1
   const semaphore = new Semaphore({ all: 4, each: () => each, waiting: 8, waitingEach: 8 })
   const first = await semaphore.acquire('a', never())
@@ -103,7 +103,7 @@ test('a client whose limit has grown gets all of it', async () => {
   expect(semaphore.load).toEqual({ running: 3, waiting: 1 })
 })
 
-test('work that waits too long learns whether its own client is the reason', async () => {
+test('reports to work that waited too long if its own client is the reason', async () => {
   const semaphore = new Semaphore({ all: 2, each: 1, waiting: 8, waitingEach: 8, waitMs: 1 })
   await semaphore.acquire('a', never())
   await expect(semaphore.acquire('a', never())).rejects.toMatchObject({ own: true })

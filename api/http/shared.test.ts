@@ -4,7 +4,7 @@ import { SharedRead } from './shared'
 
 afterEach(() => void vi.useRealTimers())
 
-test('a value is read once within its time, and again after it and after a failure', async () => {
+test('reads a value once within its time, and again after it and after a failure', async () => {
   let now = 1_000_000
   let reads = 0
   let broken = false
@@ -25,7 +25,7 @@ test('a value is read once within its time, and again after it and after a failu
   expect(await shared.get()).toBe(3)
 })
 
-test('a value ages though the clock of the system stands still', async () => {
+test('ages a value even if the system clock stands still', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   let reads = 0
   const shared = new SharedRead(async () => ++reads, 20)
@@ -48,7 +48,7 @@ function slowReads(milliseconds: number, clock = () => 0) {
 test.each([
   ['get with no time to share', 0, (shared: SharedRead<number>) => shared.get()],
   ['fresh', 250, (shared: SharedRead<number>) => shared.fresh()],
-])('%s: a read answers exactly the callers that came before it began', async (_, milliseconds, ask) => {
+])('answers with a read exactly the callers that came before its start: %s', async (_, milliseconds, ask) => {
   const { shared, underWay } = slowReads(milliseconds)
   const first = ask(shared)
   const others = [ask(shared), ask(shared), ask(shared)]
@@ -64,7 +64,7 @@ test.each([
   expect(await late).toBe(2)
 })
 
-test('a hanging read delays the next one for a limited time, a failed one not at all', async () => {
+test('delays a read by a limited time after a hanging read, and not at all after a failed one', async () => {
   let now = 0
   const { shared, underWay } = slowReads(0, () => now)
   void shared.get()

@@ -16,7 +16,7 @@ afterAll(() => removeFolder(folder))
 
 const workOf = (client: string, signal = OWN_WORK.signal): Work => ({ ...OWN_WORK, client, signal })
 
-test('a client has one thread of two, waits for itself only, and its task ends when it leaves', async () => {
+test('gives a client one of two threads, and ends its task when it disconnects', async () => {
   const workers = new Workers(file, {
     slots: { all: 2, each: 1, waiting: 8, waitingEach: 2, waitMs: 600_000 },
     taskMs: 600_000,
@@ -42,7 +42,7 @@ test('a client has one thread of two, waits for itself only, and its task ends w
   await workers.close()
 })
 
-test('a task that takes too long is ended', async () => {
+test('ends a task that takes too long', async () => {
   const workers = new Workers(file, {
     slots: { all: 1, each: 1, waiting: 1, waitingEach: 1, waitMs: 600_000 },
     taskMs: 50,
