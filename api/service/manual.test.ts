@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { anchorOf } from '../../test/documents'
 import { manualRoutes, readManual } from './manual'
 
-test('no link of a page is dead', async () => {
+test('has no dead link on any page', async () => {
   const pages = readManual('docs')
   expect(pages.length).toBeGreaterThan(20)
   const app = Fastify()
@@ -26,7 +26,7 @@ test('no link of a page is dead', async () => {
   expect(links).toBeGreaterThan(50)
 })
 
-test('a file that is not shown is named by its place in the repository', () => {
+test('names a file that is not shown by its path in the repository', () => {
   const { text } = readManual('docs').find(({ address }) => address.endsWith('/contracts.md'))!
   expect(text).toContain('(../reference/compute.md#answer)')
   expect(text).toContain('NearbyToken.sol (`packages/contracts/examples/NearbyToken.sol` in the repository)')

@@ -68,7 +68,7 @@ test.each<[string, object, object]>([
     { status: 'ready', withheld_attestations: 3 },
   ],
   [
-    'not checked for long',
+    'not checked for a long time',
     { checkedAge: 61, agreedAge: 61, hasIndexer: false },
     { status: 'indexer silent', lag_seconds: 61 },
   ],
@@ -83,7 +83,7 @@ test.each<[string, object, object]>([
   ],
   ['a fork that was left long ago', { agreedAge: 61 }, { status: 'in doubt', fresh: false, lag_seconds: 61 }],
   [
-    'a block that no look has found',
+    'a block that no check has found',
     { agreedAge: null },
     { status: 'in doubt', fresh: false, lag_seconds: null },
   ],
@@ -98,10 +98,10 @@ test.each<[string, object, object]>([
     { indexedBlock: null, indexedTime: null },
     { status: 'not started', head_block: 1000, indexed_block: null, lag_blocks: null, lag_seconds: null },
   ],
-])('%s', (_, changes, expected) => {
+])('reports readiness: %s', (_, changes, expected) => {
   expect(readinessOf(chain, { ...row, ...changes }, LIMITS)).toMatchObject(expected)
 })
-test('a chain that was never checked; a local chain without new blocks', () => {
+test('reports a chain that was never checked, and a local chain without new blocks', () => {
   expect(readinessOf(chain, undefined, LIMITS)).toEqual({
     status: 'not started',
     head_block: null,
@@ -124,7 +124,7 @@ test('a chain that was never checked; a local chain without new blocks', () => {
     ),
   ).toMatchObject({ status: 'ready', fresh: true, lag_seconds: 1 })
 })
-test('INDEX_MAX_AGE_SECONDS=0, with which compute always queries the chain, is no doubt', () => {
+test('does not report doubt for INDEX_MAX_AGE_SECONDS=0, with which compute always queries the chain', () => {
   expect(readinessOf(chain, row, { ...LIMITS, indexMaxAgeSeconds: 0 })).toMatchObject({
     status: 'ready',
     fresh: true,

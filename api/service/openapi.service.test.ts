@@ -44,7 +44,7 @@ import { WebhookStore, type WebhookAdminParts } from '../webhooks'
 /**
  * The OpenAPI document against the service: in this process, on a real chain, indexer and database, at a
  * fixed time, so that the examples are the same in each run. After an intended change of answers,
- * `npx vitest run api/service/openapi.service.test.ts -u` records them anew.
+ * `npx vitest run api/service/openapi.service.test.ts -u` records them again.
  */
 
 /**
@@ -738,7 +738,7 @@ const operations = () =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
   )
 
-test('the recorded examples are what the service answers', async () => {
+test('returns the recorded examples', async () => {
   // An internal error must not be recorded as an example.
   expect(
     examples.filter(
@@ -749,8 +749,8 @@ test('the recorded examples are what the service answers', async () => {
 })
 
 describe('the document', () => {
-  test('has the types that packages/client was built from', async () => {
-    // Of a deployment without an admin key: the client has no use for it.
+  test('has the types of packages/client', async () => {
+    // The document of a deployment without an admin key: the client has no use for /admin.
     const plain = await serve()
     const types = astToString(await openapiTS((await plain.inject(get('/openapi.json'))).json()))
     const built = readFileSync('packages/client/src/openapi.ts', 'utf8')
@@ -771,7 +771,7 @@ describe('the document', () => {
     for (const { operation } of operations())
       expect(operation.tags.every((tag: string) => names.has(tag))).toBe(true)
   })
-  test('every operation has a description and all its answers', () => {
+  test('has a description and all responses for every operation', () => {
     for (const { path, method, operation } of operations()) {
       const at = `${method} ${path}`
       expect(operation, at).toMatchObject({
@@ -806,7 +806,7 @@ describe('the document', () => {
     expect(ids).toEqual([...new Set(ids)])
     expect(ids).toEqual(expect.arrayContaining(Object.keys(OPERATIONS)))
   })
-  test('parameter names are unique, and path parameters match the braces of the path', () => {
+  test('has unique parameter names, and path parameters that match the braces of the path', () => {
     for (const { path, operation } of operations()) {
       const all = (operation.parameters ?? []) as {
         in: string
@@ -826,7 +826,7 @@ describe('the document', () => {
       expect(inPath.every(({ required }) => required)).toBe(true)
     }
   })
-  test('every schema is valid by strict JSON Schema 2020-12, and every reference has a target', () => {
+  test('has only valid schemas of strict JSON Schema 2020-12, and a target for every reference', () => {
     const components = Object.keys(checker.document.components.schemas)
     const references = [...JSON.stringify(checker.document).matchAll(/"\$ref":"([^"]+)"/g)].map(
       ([, to]) => to!,
@@ -868,7 +868,7 @@ describe('the document', () => {
 })
 
 describe('examples', () => {
-  test('exist for every request and answer', () => {
+  test('exist for every request and response', () => {
     for (const { path, method, operation } of operations()) {
       if (operation.operationId === 'getOpenapi') continue
       if (operation.requestBody)
@@ -925,7 +925,7 @@ describe('examples', () => {
 })
 
 describe('schemas and behaviour', () => {
-  test('requests that the schemas forbid get the errors of our own checks', async () => {
+  test('agree on requests that the schemas forbid', async () => {
     const answer = await app.inject(
       post('distance', { chainId: '84532', from: EIFFEL_TOWER, to: EIFFEL_TOWER }),
     )
@@ -934,7 +934,7 @@ describe('schemas and behaviour', () => {
       'Invalid limit parameter',
     )
   })
-  test('the checker finds a missing, a wrong and an unknown field', async () => {
+  test('are compared by a checker that finds a missing, an incorrect and an unknown field', async () => {
     const { body } = await app.inject(get('/health'))
     const check = (change: object) => () =>
       checker.check({
@@ -952,7 +952,7 @@ describe('schemas and behaviour', () => {
       checker.check({ method: 'GET', path: '/health', status: 418, type: 'application/json', response: {} }),
     ).toThrow('no application/json of status 418 is documented')
   })
-  test('rate-limit headers are the documented ones', async () => {
+  test('agree on rate-limit headers', async () => {
     const { headers } = await app.inject(post('area', { geometry: PARK }))
     const documented = Object.keys(checker.document.paths['/compute/v0/area'].post.responses[200].headers)
     expect(
@@ -967,7 +967,7 @@ describe('pages', () => {
   const page = (url: string, accept?: string) =>
     app.inject({ url, headers: accept === undefined ? {} : { accept } })
   test.each(Object.entries(COMPUTE_ERRORS))(
-    '%s leads to one, for a browser and for a program',
+    'exist at %s, for a browser and for a program',
     async (slug, { status, title }) => {
       const html = await page(
         `/errors/${slug}`,
@@ -995,7 +995,7 @@ describe('pages', () => {
     },
   )
   test.each(['nothing', 'constructor', '%3Cscript%3E', '..%2F..%2Fetc', ''])(
-    '/errors/%s is 404',
+    'do not exist at /errors/%s',
     async (slug) => {
       const answer = await page(`/errors/${slug}`)
       expect([answer.statusCode, answer.headers['content-type']]).toEqual([
@@ -1011,7 +1011,7 @@ describe('pages', () => {
       ])
     },
   )
-  test('/docs loads from our origin only, its CSP allows no other, and it does not count for the rate limit', async () => {
+  test("load from the service's origin only at /docs, enforced by its CSP, without counting for the rate limit", async () => {
     for (const url of ['/docs', '/docs/']) {
       const index = await page(url, 'text/html')
       expect(index.statusCode).toBe(200)
@@ -1036,12 +1036,12 @@ describe('pages', () => {
     '/docs/static/nothing.js',
     '/docs/static/../../package.json',
     '/docs/static/%2e%2e/package.json',
-  ])('%s is 404 in the form of the Records API', async (url) => {
+  ])('do not exist at %s: 404 in the form of the Records API', async (url) => {
     const answer = await page(url)
     expect(answer.statusCode).toBe(404)
     expect(answer.json()).toMatchObject({ status: 'error', message: 'Not found' })
   })
-  test('/llms.txt leads to pages that are there', async () => {
+  test('exist for each link of /llms.txt', async () => {
     const { headers, body } = await page('/llms.txt')
     expect(headers['content-type']).toBe('text/plain; charset=utf-8')
     // A title, a summary, what must be known, lists of links (llmstxt.org).
@@ -1060,7 +1060,7 @@ describe('pages', () => {
     const answer = await app.inject({ method: 'POST', url: url!, payload: JSON.parse(question!) })
     expect([answer.statusCode, answer.json().result]).toEqual([200, 881329.94])
   })
-  test('GET / names the deployment, its chains, their attesters, and why one cannot be signed for', async () => {
+  test('include GET / with the deployment, its chains, their attesters, and why one cannot be signed for', async () => {
     const attester = new Wallet(LOCAL_SIGNER_KEY).address
     const { body } = await page('/')
     expect(JSON.parse(body)).toMatchObject({
@@ -1093,7 +1093,7 @@ describe('pages', () => {
       { id: 84532, attester, ready: false, reason: 'its endpoint is on chain 1', abi: [] },
     ])
   })
-  test('every endpoint that GET / names exists', async () => {
+  test('include every endpoint that GET / names', async () => {
     const { endpoints } = (await page('/')).json()
     const all = Object.values<string | string[]>(endpoints).flat()
     expect(all.length).toBeGreaterThan(14)
