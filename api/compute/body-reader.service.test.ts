@@ -106,7 +106,7 @@ function bodyFor(endpoint: string, random: () => number): Buffer {
   return bytes
 }
 
-hunt('both readers of large bodies say the same of any bytes', 4_000, async ({ random, cases }) => {
+hunt('both readers of large bodies return the same for any bytes', 4_000, async ({ random, cases }) => {
   const found = { faults: 0, read: 0, refused: 0 }
   for (let round = 0; round < cases; round++) {
     const body = bodyFor(ENDPOINTS[round % ENDPOINTS.length]!, random)
@@ -119,7 +119,7 @@ hunt('both readers of large bodies say the same of any bytes', 4_000, async ({ r
   for (const count of Object.values(found)) expect(count).toBeGreaterThan(cases / 20)
 })
 
-describe('a large body', () => {
+describe('a large body with trailing spaces', () => {
   let chain: LocalChain
   let app: FastifyInstance
   let close: () => Promise<void>
@@ -140,7 +140,7 @@ describe('a large body', () => {
     // Where a text ends too early, spaces behind it are at fault.
     if (String(answer.detail).startsWith('The body is not valid JSON')) return { statusCode }
     if (statusCode !== 200) return { statusCode, ...answer }
-    // What differs between two equal questions: the time, and with it the signature.
+    // Parts that differ between two equal requests: the time, and with it the signature.
     const { result, results, units, operation, inputRefs, inputRef } = answer as Record<string, never>
     return {
       statusCode,
@@ -153,11 +153,11 @@ describe('a large body', () => {
     }
   }
 
-  test('is one that a worker reads', () => {
+  test('is read by a worker', () => {
     expect(LARGE).toBeGreaterThan(65_536)
   })
   test.each([0, LARGE])(
-    'with an attestation in GeoJSON has no reference, with %i spaces behind it',
+    'returns no reference for an attestation in GeoJSON, with %i trailing spaces',
     async (spaces) => {
       const geometry = { type: 'Point', coordinates: [1, 2], attestation: {} }
       const body = Buffer.from(JSON.stringify({ geometry }) + ' '.repeat(spaces))
@@ -165,7 +165,7 @@ describe('a large body', () => {
       expect({ statusCode, field: detail.split(':')[0] }).toEqual({ statusCode: 400, field: 'geometry' })
     },
   )
-  hunt('gets the answer of the same body without the spaces behind it', 400, async ({ random, cases }) => {
+  hunt('gets the answer of the same body without them', 400, async ({ random, cases }) => {
     const statuses = new Map<number, number>()
     for (let round = 0; round < cases; round++) {
       const endpoint = ENDPOINTS[round % ENDPOINTS.length]!

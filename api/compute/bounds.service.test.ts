@@ -94,7 +94,7 @@ test.each([
       ],
     },
   ],
-])('%s is refused on the event loop', async (operation, body) => {
+])('refuses %s on the event loop', async (operation, body) => {
   const before = await violations()
   const sound = await ask(operation, body)
   expect([sound.statusCode, signer.sign.mock.calls.length > 0, await violations()]).toEqual([
@@ -116,7 +116,7 @@ test.each([
 test.each([
   ['distance', { from: ring(2_000), to: ring(2_000) }],
   ['intersects', { geometry1: ring(2_000), geometry2: ring(1_000) }],
-])('%s is refused in a worker', async (operation, body) => {
+])('refuses %s in a worker', async (operation, body) => {
   const before = await violations()
   const refused = await ask(operation, body)
   expect([refused.statusCode, refused.headers['content-type'], refused.json()]).toMatchObject(REFUSAL)

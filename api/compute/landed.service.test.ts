@@ -58,7 +58,7 @@ const atMost =
       ? { error: { code: -32602, message: `up to a ${blocks} block range` } }
       : undefined
 
-test('an answer is found by its content alone, with other attestations before and after it', async () => {
+test('finds an answer by its content alone, among other attestations', async () => {
   await land()
   const { statement, uid, number, timestamp } = await land()
   await attest(chain, request(LOCATION_SCHEMA.uid, statement.data))
@@ -88,7 +88,7 @@ test('an answer is found by its content alone, with other attestations before an
     })
 })
 
-test('a range that a node refuses is made smaller, and the size is kept; a node that refuses every range gives unknown', async () => {
+test('shrinks a range that the RPC endpoint refuses and keeps its size; returns unknown if every range is refused', async () => {
   const { statement, uid, timestamp } = await land()
   await mine(300)
   proxy.misbehave(atMost(40))
@@ -108,7 +108,7 @@ test('a range that a node refuses is made smaller, and the size is kept; a node 
   expect(await findLanded(served(), statement, address, timestamp)).toMatchObject({ status: 'unknown' })
 })
 
-test('the time of a log without blockTimestamp comes from its block; a chain faster than its blockMs is searched further back', async () => {
+test('reads the time of a log without blockTimestamp from its block; searches further back on a chain faster than its blockMs', async () => {
   const { statement, uid, timestamp } = await land()
   await mine(200)
   proxy.misbehave(({ method, params }) =>

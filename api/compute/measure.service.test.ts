@@ -24,7 +24,7 @@ const ring = (vertices: number, radius: number, height?: number) => {
 const input = (value: unknown, path = 'geometry') => ({ reading: readGeometry(value, path) })
 
 describe('measuring', () => {
-  test('a worker and the main thread give the same answer and references', async () => {
+  test('returns the same result and references in a worker and in the main thread', async () => {
     const small = await measurers[0].measure(
       { operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] },
       WORK,
@@ -72,7 +72,7 @@ describe('measuring', () => {
     )
     expect(alone.refs[0]).not.toBe(both[1].refs[0])
   })
-  test('a refused polygon has the same error text in a worker', async () => {
+  test('returns the same error text for a refused polygon in a worker', async () => {
     const crossed = ring(3_000, 1)
     ;[crossed.coordinates[0]![100], crossed.coordinates[0]![102]] = [
       crossed.coordinates[0]![102]!,
@@ -84,7 +84,7 @@ describe('measuring', () => {
     expect(error).toBeInstanceOf(GeometryError)
     expect(error.message).toEqual(sentence())
   })
-  test('few positions that take long to measure go to a worker too', async () => {
+  test('moves few positions that take long to measure to a worker too', async () => {
     const parallel = (lat: number) =>
       input({
         type: 'LineString',
@@ -110,7 +110,7 @@ describe('measuring', () => {
     [0.4, undefined, /machine/],
     [0, 200, /machine/],
   ])(
-    'a measurement that takes too long at %d of a processor is ended with an error that names why, and the next one runs',
+    'ends a measurement that takes too long at %d of a processor with the reason, and runs the next one',
     async (share, budgetMs, names) => {
       let calls = 0
       // The second call is at the end.
@@ -142,7 +142,7 @@ describe('reading bodies in a worker', () => {
       WORK,
     )) as Record<string, unknown>
   const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
-  test("geometries of a body and of a batch's operations have the same reading and reference as in the main thread; the rest is unchanged", async () => {
+  test('reads geometries of a body and of a batch as in the main thread, and leaves other fields unchanged', async () => {
     const feature = { type: 'Feature', properties: { type: 'x' }, geometry: ring(50, 1) }
     const { from, to, rest, operations } = await read({
       from: feature,
@@ -161,7 +161,7 @@ describe('reading bodies in a worker', () => {
     ])
     expect(first.geometry.input.reading.path).toBe('geometry')
   })
-  test('a cached reference is never used for another geometry', async () => {
+  test('never uses a cached reference for another geometry', async () => {
     // References of smaller geometries are not kept.
     const tail = Array.from({ length: 1_000 }, (_, i) => [i / 100, 7])
     const low = [[1, 2], [3, 4], [5, 6], ...tail]
@@ -187,7 +187,7 @@ describe('reading bodies in a worker', () => {
         )
       }
   })
-  test('a body of its own memory moves to the worker, its geometries come back whole, and its time is spent', async () => {
+  test('moves the memory of a body to the worker, returns its geometries, and counts its time', async () => {
     let spent = 0
     const body = Buffer.from(JSON.stringify({ geometry: ring(5_000, 1) }))
     const { geometry } = (await measurers[0].read([body], {
@@ -224,12 +224,12 @@ describe('reading bodies in a worker', () => {
       '{"operations":[{"operation":"area","geometry":{"type":"MultiPoint","coordinates":[[1,2],[3,-0.0]]}},{"geometry":{"type":"Point","coordinates":[5,6.10]}}]}',
     ],
     ['no geometry', '{"from":"0x12","x":{"coordinates":[1,2]}}'],
-  ])('the fast path for plain coordinates gives the result of the general one: %s', async (_, text) => {
+  ])('returns the same result on the fast path for plain coordinates: %s', async (_, text) => {
     // Any escape makes the fast path give up.
     const usual = text.replace('{', '{"\\u0078":0,')
     expect({ x: 0, ...(await read(text)) }).toEqual(await read(usual))
   })
-  test('an invalid geometry throws when it is used; invalid JSON throws at once', async () => {
+  test('throws for an invalid geometry when it is used, and for invalid JSON immediately', async () => {
     const { from, to } = await read({
       from: { type: 'Point', coordinates: [200, 0] },
       to: { type: 'Circle' },
@@ -244,7 +244,7 @@ describe('reading bodies in a worker', () => {
       await read('[{"type":"Point","coordinates":[1,2]}]'),
     ]).toEqual([null, 5, [{ type: 'Point', coordinates: [1, 2] }]])
   })
-  test('a body with more than 40 geometries or 10,000 other values is refused in the worker', async () => {
+  test('refuses a body with more than 40 geometries or 10,000 other values', async () => {
     const points = (count: number) =>
       Array.from({ length: count }, () => ({ from: { type: 'Point', coordinates: [1, 2] } }))
     expect(((await read({ operations: points(40) })).operations as unknown[]).length).toBe(40)
@@ -257,7 +257,7 @@ describe('reading bodies in a worker', () => {
     await expect(read({ x: Array(10_001).fill([]) })).rejects.toThrow(sentence())
     await expect(read({ x: Array(100).fill(Array(100).fill(1)) })).rejects.toThrow(sentence())
   })
-  test('a geometry that comes twice is kept prepared, up to 20,000 positions, with the same result', async () => {
+  test('caches the prepared form of a geometry at its second use, up to 20,000 positions, with the same result', async () => {
     const { geometry } = (await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }
     const area = async () =>
       measurers[0].measure(
@@ -283,7 +283,7 @@ describe('reading bodies in a worker', () => {
   })
 })
 
-test('a geometry for which there is no room drives out none that is in use', async () => {
+test('a geometry that does not fit into the cache evicts none in use', async () => {
   const measurer = new Measurer()
   const readingOf = (i: number) => readGeometry(ring(19_000 + i, 1), 'geometry')
   let kept = 0
@@ -294,7 +294,7 @@ test('a geometry for which there is no room drives out none that is in use', asy
   await measurer.close()
 })
 
-describe('one client who floods the workers', () => {
+describe('one client that floods the workers', () => {
   // Work that lasts until the test releases it, and work that ends at once.
   const file = path.join(mkdtempSync(path.join(tmpdir(), 'workers-')), 'worker.cjs')
   writeFileSync(
@@ -306,7 +306,7 @@ describe('one client who floods the workers', () => {
     await flooded.close()
     rmSync(path.dirname(file), { recursive: true })
   })
-  test('cannot take every worker, gets 429 beyond its queue, and is served in the end', async () => {
+  test('cannot occupy every worker, gets 429 beyond its queue, and is served in the end', async () => {
     const gate = new Int32Array(new SharedArrayBuffer(4))
     const done: string[] = []
     const ask = (operation: string, client: string) =>
@@ -331,7 +331,7 @@ describe('one client who floods the workers', () => {
     await Promise.all(flood)
     expect(done.filter((client) => client === 'flood')).toHaveLength(18)
   })
-  test('and leaves, gives its workers back', async () => {
+  test('releases its workers when it disconnects', async () => {
     const gate = new Int32Array(new SharedArrayBuffer(4))
     const leave = new AbortController()
     let spent = 0

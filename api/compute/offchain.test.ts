@@ -88,17 +88,17 @@ describe('vectors', () => {
   test('are complete', () => expect(vectors).toHaveLength(105))
   test.each(
     vectors.filter(({ document, id }) => document !== undefined && id !== 'public-bad-requested-uid-differs'),
-  )('$id, inline', async (vector) => {
+  )('resolve inline as expected: $id', async (vector) => {
     expect(await outcome(resolve(vector, { attestation: vector.document }))).toEqual(expectation(vector))
   })
-  test.each(vectors)('$id, by its URI', async (vector) => {
+  test.each(vectors)('resolve by URI as expected: $id', async (vector) => {
     expect(await outcome(resolveText(vector, vector.raw ?? JSON.stringify(vector.document)))).toEqual(
       expectation(vector),
     )
   })
 })
 
-test('caches do not change outcomes: one resolver gets all vectors twice', async () => {
+test('one resolver returns the same outcomes for all vectors a second time, despite its caches', async () => {
   let text = ''
   const resolver = new Resolver({
     store,
@@ -129,7 +129,7 @@ const UID = base.requestedUid
 const rejects = (input: unknown, detail: string, fetcher?: DocumentFetcher) =>
   expect(resolve(base, input, fetcher)).rejects.toMatchObject({ slug: 'invalid-input', message: detail })
 
-describe('forms', () => {
+describe('forms of an input', () => {
   const mixed = (field: string, form: string) => sentence('from', field, form)
   test.each<[unknown, string]>([
     [{ attestation, uid: UID }, mixed('uid', 'attestation')],
@@ -145,21 +145,21 @@ describe('forms', () => {
     [{ uid: UID, uri: URI }, sentence('from.uri')],
     [{ attestation: null }, sentence('from')],
     [{ attestation: JSON.stringify(attestation) }, sentence('from')],
-  ])('%j', (input, detail) => rejects(input, detail))
-  test('GeoJSON may have foreign members of these names', async () => {
+  ])('reject mixed or incomplete fields: %j', (input, detail) => rejects(input, detail))
+  test('accept GeoJSON with foreign members of the same names', async () => {
     for (const member of [{ uri: URI }, { uid: 7 }, { uid: UID, uri: URI }, { sig: 1, signer: 2 }])
       expect(
         canonicalJson((await resolve(base, { type: 'Point', coordinates: [1, 2], ...member })).reading),
       ).toBe('{"coordinates":[1,2],"type":"Point"}')
   })
-  test('a UID in upper case is answered in lower case', async () => {
+  test('return a UID in lower case', async () => {
     const fetcher = { fetch: async () => JSON.stringify(attestation) }
     expect((await resolve(base, { uid: `0x${UID.slice(2).toUpperCase()}`, uri: URI }, fetcher)).ref).toBe(UID)
   })
 })
 
 describe('fetched documents', () => {
-  test('are fetched by URI and client; an error of the fetcher is passed on with the name of the input', async () => {
+  test('are fetched by URI and client; errors of the fetcher get the name of the input', async () => {
     const asked: string[][] = []
     const refusal = new ComputeError('rate-limited', 'uri: not now', 6)
     const fetcher: DocumentFetcher = {
@@ -178,14 +178,20 @@ describe('fetched documents', () => {
   const text = JSON.stringify(attestation)
   const unreadable = sentence('from.uri')
   test.each([
-    ['that are not JSON, which the error does not quote', 'secret words', unreadable],
-    ['that are empty', '', unreadable],
+    ['if they are not JSON, without a quote of them', 'secret words', unreadable],
+    ['if they are empty', '', unreadable],
     ['with a key twice, further in', text.replace('"chainId":', '"chainId":1,"ch\\u0061inId":'), unreadable],
     ['with an escaped __proto__', text.replace('"version":', '"_\\u005fproto__":{},"version":'), unreadable],
-    ['that nest deep', text.replace('{', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},`), unreadable],
-    ['of more than 256 Ki characters', text + ' '.repeat(262_145 - text.length), sentence('from.uri')],
-    ['that are other JSON', '{"secret":"words"}', sentence('from')],
-  ])('%s', (_, document, detail) => rejects({ uid: UID, uri: URI }, detail, { fetch: async () => document }))
+    [
+      'if they nest too deep',
+      text.replace('{', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},`),
+      unreadable,
+    ],
+    ['above 256 Ki characters', text + ' '.repeat(262_145 - text.length), sentence('from.uri')],
+    ['if they are other JSON', '{"secret":"words"}', sentence('from')],
+  ])('are rejected %s', (_, document, detail) =>
+    rejects({ uid: UID, uri: URI }, detail, { fetch: async () => document }),
+  )
   test('may have white space between tokens', async () => {
     expect(
       await outcome(resolveText(base, JSON.stringify(attestation, null, 2) + ' '.repeat(1_000))),
@@ -193,7 +199,7 @@ describe('fetched documents', () => {
   })
 })
 
-test('two signers of the same content share a UID, but each has its own revocation', async () => {
+test('two signers of the same content share a UID but have separate revocations', async () => {
   const other = vectors.find(({ id }) => id === 'public-valid-same-uid-other-signer')!
   const same = vectors.find(
     ({ id, requestedUid }) =>
@@ -212,7 +218,7 @@ test('two signers of the same content share a UID, but each has its own revocati
   )
 })
 
-test('validity can be checked later: expiry and revocation', async () => {
+test('checks expiry and revocation later', async () => {
   const vector = vectors.find(({ id }) => id === 'public-valid-not-yet-expired')!
   const { ref, source } = await resolve(vector, { attestation: vector.document })
   const [uid, offchain] = [ref!, validityOf(source)!]
@@ -248,58 +254,62 @@ test('validity can be checked later: expiry and revocation', async () => {
   })
 })
 
-hunt('mutated texts are refused with a ComputeError or resolve as before', 300, async ({ random, cases }) => {
-  const below = (count: number) => Math.floor(random() * count)
-  const texts = vectors
-    .filter(({ expected, raw }) => expected.ok && raw === undefined)
-    .map((vector) => ({ vector, text: JSON.stringify(vector.document) }))
-  const fragments = [
-    '"',
-    '{',
-    '}',
-    '[',
-    ']',
-    ',',
-    ':',
-    '\\',
-    '0',
-    'null',
-    '1e999',
-    '"__proto__":{},',
-    '"sig":null,',
-    '"signer":"0x0",',
-    '"uid":1,',
-    '[[[[',
-    '\ud800',
-    '\0',
-    'x'.repeat(300_000),
-    '['.repeat(20_000),
-  ]
-  let right = 0
-  for (let i = 0; i < cases; i++) {
-    const { vector, text } = texts[below(texts.length)]!
-    let mutated = text
-    for (let n = 1 + below(2); n > 0; n--) {
-      const at = below(mutated.length)
-      const kind = below(4)
-      // Delete, insert, repeat, or replace one hex digit.
-      if (kind === 0) mutated = mutated.slice(0, at) + mutated.slice(at + 1 + below(40))
-      else if (kind === 1)
-        mutated = mutated.slice(0, at) + fragments[below(fragments.length)]! + mutated.slice(at)
-      else if (kind === 2)
-        mutated = mutated.replace(/("[a-zA-Z]+":("[^"]*"|\d+|true))/g, (field) =>
-          random() < 0.1 ? `${field},${field}` : field,
-        )
-      else mutated = mutated.slice(0, at) + '0123456789abcdefABCDEF'[below(22)]! + mutated.slice(at + 1)
+hunt(
+  'refuses mutated texts with a ComputeError or resolves them as before',
+  300,
+  async ({ random, cases }) => {
+    const below = (count: number) => Math.floor(random() * count)
+    const texts = vectors
+      .filter(({ expected, raw }) => expected.ok && raw === undefined)
+      .map((vector) => ({ vector, text: JSON.stringify(vector.document) }))
+    const fragments = [
+      '"',
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '\\',
+      '0',
+      'null',
+      '1e999',
+      '"__proto__":{},',
+      '"sig":null,',
+      '"signer":"0x0",',
+      '"uid":1,',
+      '[[[[',
+      '\ud800',
+      '\0',
+      'x'.repeat(300_000),
+      '['.repeat(20_000),
+    ]
+    let right = 0
+    for (let i = 0; i < cases; i++) {
+      const { vector, text } = texts[below(texts.length)]!
+      let mutated = text
+      for (let n = 1 + below(2); n > 0; n--) {
+        const at = below(mutated.length)
+        const kind = below(4)
+        // Delete, insert, repeat, or replace one hex digit.
+        if (kind === 0) mutated = mutated.slice(0, at) + mutated.slice(at + 1 + below(40))
+        else if (kind === 1)
+          mutated = mutated.slice(0, at) + fragments[below(fragments.length)]! + mutated.slice(at)
+        else if (kind === 2)
+          mutated = mutated.replace(/("[a-zA-Z]+":("[^"]*"|\d+|true))/g, (field) =>
+            random() < 0.1 ? `${field},${field}` : field,
+          )
+        else mutated = mutated.slice(0, at) + '0123456789abcdefABCDEF'[below(22)]! + mutated.slice(at + 1)
+      }
+      const result = await outcome(resolveText(vector, mutated))
+      if (typeof result === 'string') expect(['invalid-input', 'verification-failed']).toContain(result)
+      else {
+        expect(result).toEqual(expectation(vector))
+        right++
+      }
     }
-    const result = await outcome(resolveText(vector, mutated))
-    if (typeof result === 'string') expect(['invalid-input', 'verification-failed']).toContain(result)
-    else {
-      expect(result).toEqual(expectation(vector))
-      right++
-    }
-  }
-  expect(right).toBeGreaterThan(cases / 300)
-})
+    expect(right).toBeGreaterThan(cases / 300)
+  },
+)
 
 testSentences()

@@ -71,7 +71,7 @@ async function resolve(given: {
   return [message.replace(uid, 'UID'), asked]
 }
 
-test('an up-to-date index is used without a call; else the chain is asked', async () => {
+test('uses an up-to-date index without an RPC call, and otherwise queries the chain', async () => {
   expect(await resolve({})).toEqual(['resolved', 0])
   expect(await resolve({ index: { agreedAge: 16 } })).toEqual(['resolved', 1])
   expect(await resolve({ index: { agreedAge: 16 }, onchain: { revocationTime: 5n } })).toEqual([
@@ -90,7 +90,7 @@ test('an up-to-date index is used without a call; else the chain is asked', asyn
   for (const index of ask) expect([index, await resolve({ index })]).toEqual([index, ['resolved', 1]])
 })
 
-test('a UID that another chain has names that chain, and never its own', async () => {
+test('names the other chain that has a UID, and never its own', async () => {
   const missing = { row: null, onchain: null }
   const [unknown] = await resolve(missing)
   const own = LOCAL_CHAIN.slug
@@ -103,7 +103,7 @@ test('a UID that another chain has names that chain, and never its own', async (
   expect(elsewhere).toContain(unknown)
 })
 
-test('an attestation without a geometry is refused with the reason, truncated and without invisible characters', async () => {
+test('refuses an attestation without a geometry with the reason, truncated and without invisible characters', async () => {
   const [none] = await resolve({ row: { geometry: null, problem: null } })
   expect(none).toEqual(sentence('from'))
   expect(await resolve({ row: { geometry: null, problem: "srs 'x' is not known" } })).toEqual([
@@ -120,13 +120,13 @@ test('an attestation without a geometry is refused with the reason, truncated an
   ]).toEqual([true, 302])
 })
 
-test('with a stuck node no attestation is accepted, unless the chain is local', async () => {
+test('accepts no attestation from a stuck RPC endpoint, unless the chain is local', async () => {
   expect(await resolve({ index: { headAge: 7_200 } })).toEqual([sentence(), 0])
   expect(await resolve({ index: { headAge: 7_200 }, local: true })).toEqual(['resolved', 0])
   expect(await resolve({ index: { agreedAge: 16 }, stuck: true })).toEqual(['stuck', 1])
 })
 
-test('attestations that the index has as revoked, expired or too recent are refused', async () => {
+test('refuses attestations that are revoked, expired or too recent in the index', async () => {
   expect(await resolve({ row: { revoked: true } })).toEqual([sentence('from'), 0])
   expect(await resolve({ row: { expirationTime: 1_700_000_000n } })).toEqual([sentence('from'), 0])
   expect(await resolve({ row: { expirationTime: 1_700_000_001n } })).toEqual(['resolved', 0])

@@ -40,7 +40,7 @@ function saltedAt(n: number): { document: unknown; path: string } | undefined {
 }
 
 describe('a salt in GeoJSON', () => {
-  test('is refused in any object of it, which the error names', () => {
+  test('is refused in any object, which the error names', () => {
     let n = 0
     for (let each = saltedAt(n); each; each = saltedAt(++n)) {
       const { document, path } = each
@@ -51,19 +51,19 @@ describe('a salt in GeoJSON', () => {
     expect(n).toBe(13)
     expect(isSalted(DOCUMENT, 'from')).toBe(false)
   })
-  test('is refused next to one in its place too', async () => {
+  test('is refused even next to a correctly placed salt', async () => {
     const salted = { geometry: saltedAt(5)!.document, salt: SALT }
     expect(isSalted(salted, 'from')).toBe(true)
     await expect(resolveSalted(salted, 'from', new Measurer())).rejects.toThrow(GeometryError)
   })
-  test('takes no time in coordinates', () => {
+  test('is not searched for in coordinates, however many there are', () => {
     const coordinates = Array.from({ length: 50_000 }, (_, i) => [i / 1e3, 0])
     expect(() => refuseSalts({ type: 'LineString', coordinates }, 'from')).not.toThrow()
   })
 })
 
 test.each(['0x5a', `0x${'0'.repeat(64)}`, 5, null, `0x${'5a'.repeat(33)}`])(
-  'the salt %j is refused',
+  'refuses the salt %j',
   async (salt) => {
     await expect(resolveSalted({ geometry: POINT, salt }, 'from', new Measurer())).rejects.toThrow(
       sentence('from.salt'),

@@ -60,7 +60,7 @@ async function tokenSigner(timeoutMs: number) {
   return { signer, sign, open }
 }
 
-test('a token that hangs: nothing waits for longer than the time-out, and it signs again once it is back', async () => {
+test('stops waiting for a hanging token at the timeout, and signs again once it recovers', async () => {
   const { signer, sign, open } = await tokenSigner(200)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
   const answers = await Promise.allSettled([sign(HANGS), ...Array.from({ length: 20 }, () => sign())])
@@ -73,12 +73,12 @@ test('a token that hangs: nothing waits for longer than the time-out, and it sig
   await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
   expect(signer.notReady()).toBeUndefined()
 })
-test('a thread that ends is started again', async () => {
+test('restarts a thread that ended', async () => {
   const { sign } = await tokenSigner(600_000)
   await expect(sign(DIES)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
 })
-test('a signature of another digest is not sent', async () => {
+test('does not return a signature of another digest', async () => {
   const { signer, sign } = await tokenSigner(600_000)
   await expect(sign(OF_ANOTHER_DIGEST)).rejects.toThrow(sentence())
   expect(signer.notReady()).toEqual(sentence())

@@ -79,7 +79,7 @@ const v4 =
   ({ method, params }: Call): Answer =>
     method === 'eth_signTypedData_v4' ? { result: sign(params[1]) } : UNKNOWN
 
-describe('of services that sign', () => {
+describe('a signing service', () => {
   test.each<[string, (call: Call) => Answer, number]>([
     ['eth_signTypedData_v4', v4(), 1],
     [
@@ -97,14 +97,14 @@ describe('of services that sign', () => {
       3,
     ],
     [
-      'a method that signs something else, and one that is right',
+      'a method that signs incorrectly, before a correct one',
       ({ method, params }) =>
         method === 'eth_signTypedData'
           ? { result: signed(JSON.parse(params[1])).serialized }
           : { result: signed(params[1], OTHER).serialized },
       2,
     ],
-  ])('%s', async (_, answer, tries) => {
+  ])('is supported: %s', async (_, answer, tries) => {
     const { url, calls } = await service(answer)
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
     expect(signer.notReady()).toBeUndefined()
@@ -117,7 +117,7 @@ describe('of services that sign', () => {
     expect(calls).toHaveLength(tries + 2)
     expect(calls.at(-1)!.params[0]).toBe(ADDRESS)
   })
-  test('a signature with the higher s, and v 0 or 1, becomes canonical', async () => {
+  test('has signatures with the higher s, and v 0 or 1, made canonical', async () => {
     const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
     const { url } = await service(
       v4((data) => {
@@ -131,7 +131,7 @@ describe('of services that sign', () => {
   })
 })
 
-describe('nothing uncertain is sent', () => {
+describe('a remote signer', () => {
   test.each<[string, (call: Call) => Answer, unknown]>([
     ['a signature of another key', v4((data) => signed(data, OTHER).serialized), sentence()],
     [
@@ -140,10 +140,10 @@ describe('nothing uncertain is sent', () => {
       sentence(),
     ],
     ['zeros', v4(() => `0x${'00'.repeat(65)}`), sentence()],
-    ['no signature at all', v4(() => ({ no: 'signature' })), sentence()],
-    ['an account that it does not have', () => UNKNOWN, sentence()],
+    ['a result that is not a signature', v4(() => ({ no: 'signature' })), sentence()],
+    ['an unknown account', () => UNKNOWN, sentence()],
     ['an HTTP error', () => ({ status: 502 }), sentence()],
-  ])('%s', async (_, answer, problem) => {
+  ])('refuses %s', async (_, answer, problem) => {
     const { url } = await service(answer)
     const told: (string | undefined)[] = []
     const signer = await remoteSigner(url, ADDRESS, {
@@ -156,7 +156,7 @@ describe('nothing uncertain is sent', () => {
     // Once, not with each request.
     expect(told).toEqual([problem, expect.any(String)])
   })
-  test('a kept connection that the service had closed is no failure', async () => {
+  test('tolerates an idle connection that the service closed', async () => {
     const drops = [false, true, false]
     const { url, calls } = await service((call) => (drops[calls.length - 1] ? 'drop' : v4()(call)))
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
@@ -164,7 +164,7 @@ describe('nothing uncertain is sent', () => {
     expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
     expect(calls).toHaveLength(3)
   })
-  test('one that is down is noticed, and one that is up again', async () => {
+  test('reports an outage, and its end', async () => {
     const up = await service(v4())
     const told: (string | undefined)[] = []
     const signer = await remoteSigner(up.url, ADDRESS, {
@@ -179,7 +179,7 @@ describe('nothing uncertain is sent', () => {
     expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
     expect([signer.notReady(), told]).toEqual([undefined, [sentence(), undefined]])
   })
-  test('one that does not answer is waited for so long, with the wait for a turn, and the rest is refused', async () => {
+  test('waits a limited time, including the wait for a slot, and refuses further signatures', async () => {
     const { url, calls } = await service(() => undefined)
     // It counts from the start: the trial takes it once.
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: 300 })
@@ -193,7 +193,7 @@ describe('nothing uncertain is sent', () => {
     expect(kinds).toEqual([sentence(), sentence()])
     const counts = kinds.map((kind) => reasons.filter((reason) => reason === kind).length)
     expect(counts.sort()).toEqual([400 - 32 - 256, 32 + 256])
-    // Those who waited until their time was over have asked nothing.
+    // Signatures that timed out in the queue made no call.
     expect(calls.length).toBeLessThan(1 + 32 + 256)
   })
 })
