@@ -83,7 +83,7 @@ describe('an account', () => {
         problem: sentence('', account.toLowerCase()),
       })
   })
-  test('that is not deployed yet is asked after its factory; once deployed, the factory is left out', async () => {
+  test('is called after its factory if it is not deployed yet, and without the factory once it is', async () => {
     const [owner, other] = [newKey(), newKey()]
     const { address, wrap } = counterfactual(owner.address)
     expect(await refusal(address, signed(owner))).toMatchObject({ isContract: false })
@@ -94,7 +94,7 @@ describe('an account', () => {
     const sender = await chain.provider.getSigner(0)
     await mined(chain, (await sender.sendTransaction({ to: factory, data: createCall(owner.address) })).hash)
     expect(await refusal(address, wrap(signed(owner)))).toBeUndefined()
-    // What is called in place of the factory gives the account to someone else, but is not called.
+    // The call that replaces the factory would give the account to someone else, but it is not made.
     const stealing = new Interface(Account.abi).encodeFunctionData('setOwner', [other.address])
     const stolen = counterfactual(owner.address, address, stealing)
     expect(await refusal(address, stolen.wrap(signed(owner)))).toBeUndefined()
@@ -104,7 +104,7 @@ describe('an account', () => {
     ['a key', () => newKey().address],
     ['a contract of the node itself (identity)', () => `0x${'4'.padStart(40, '0')}`],
     ['the zero address', () => `0x${'0'.repeat(40)}`],
-  ])('that is %s accepts nothing', async (_, address) => {
+  ])('accepts nothing if it is %s', async (_, address) => {
     expect(await refusal(address(), signed(newKey()))).toMatchObject({ isContract: false })
   })
 })
@@ -132,7 +132,7 @@ describe('a hostile account', () => {
     const { address, wrap } = counterfactual(owner.address, hostile)
     expect(await refusal(address, wrap(signed(owner)))).toMatchObject({ isContract: false })
   })
-  test('is refused when its signature ends as ERC-6492 says, but is nothing of it', async () => {
+  test('is refused when its signature has the ERC-6492 suffix but is malformed', async () => {
     expect(await refusal(await deploy(Hostile, 0), `0x01${MAGIC}`)).toEqual({
       isContract: true,
       problem: sentence(),
@@ -141,11 +141,11 @@ describe('a hostile account', () => {
 })
 
 describe('a chain that is not local', () => {
-  /** The same node by a name that is not of this machine. */
+  /** A reader of this node by a host name that does not count as local. */
   const remote = () => reader(chain.url.replace('127.0.0.1', '0.0.0.0'))
   const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
 
-  test('is asked at a final block and at the last one: both must accept', async () => {
+  test('is called at a final block and at the head: both must accept', async () => {
     const [owner, next] = [newKey(), newKey()]
     const account = await deploy(Account, owner.address)
     expect(await refusal(account, signed(owner), remote())).toMatchObject({
@@ -181,7 +181,7 @@ describe('a chain that is not local', () => {
           ? { error: { code: -32000, message: 'missing trie node' } }
           : undefined,
     ],
-  ])('whose node %s is asked at the block that the indexer counts as final', async (_, change) => {
+  ])('is called at the block that the indexer counts as final if its RPC endpoint %s', async (_, change) => {
     const owner = newKey()
     const account = await deploy(Account, owner.address)
     await mine(LOCAL_CHAIN.finality)
@@ -205,7 +205,7 @@ describe('a chain that is not local', () => {
     ['10 MB', { result: `0x${'01'.repeat(10_000_000)}` }],
     ['too little gas', { error: { code: 3, message: 'execution reverted', data: '0x' } }],
     ['nothing', { result: null }],
-  ])('whose node answers %s accepts nothing', async (_, answer) => {
+  ])('accepts nothing if its RPC endpoint returns %s', async (_, answer) => {
     const node = await proxy((method) => (method === 'eth_call' ? answer : undefined))
     try {
       await expect(refusal(factory, '0x00', reader(node.url))).rejects.toBeInstanceOf(UnavailableError)
@@ -213,12 +213,12 @@ describe('a chain that is not local', () => {
       node.close()
     }
   })
-  test('whose node is not there accepts nothing', async () => {
+  test('accepts nothing if its RPC endpoint is unreachable', async () => {
     await expect(refusal(factory, '0x00', reader('http://0.0.0.0:1'))).rejects.toBeInstanceOf(
       UnavailableError,
     )
   })
-  test('is asked at most 16 questions at a time: others wait', async () => {
+  test('gets at most 16 calls at once: others wait', async () => {
     const waiting: (() => void)[] = []
     const node = await proxy(() => undefined, waiting)
     try {
@@ -292,7 +292,7 @@ describe('an offchain attestation of an account', () => {
   test.each([
     ['one text', (signature: string) => signature],
     ['r, s and v', parts],
-  ])('with its signature as %s is computed with until the account changes its mind', async (_, form) => {
+  ])('is accepted with its signature as %s until the account rejects it', async (_, form) => {
     const owner = newKey()
     const account = await deploy(Account, owner.address)
     const attestation = await of(account, owner, form)
@@ -308,7 +308,7 @@ describe('an offchain attestation of an account', () => {
     await setOwner(account, owner.address)
     expect(await distance(attestation)).toMatchObject(answered)
   })
-  test('that is not deployed yet is computed with, and signed again', async () => {
+  test('is accepted before the account is deployed, and signed again', async () => {
     const owner = newKey()
     const { address, wrap } = counterfactual(owner.address)
     const answer = await distance(await of(address, owner, wrap))
@@ -316,7 +316,7 @@ describe('an offchain attestation of an account', () => {
     expect(await post('/compute/v0/resign', { chainId: 84532, ...answer.body })).toMatchObject(answered)
     expect(await distance(await of(address, newKey(), wrap))).toMatchObject({ status: 401 })
   })
-  test('with the largest signatures is signed again, from a batch of the largest size, too', async () => {
+  test('is signed again with the largest signatures, also in the largest batch', async () => {
     const account = await deploy(Hostile, 0)
     const made = (place: typeof EIFFEL_TOWER) =>
       offchain(place, { account: { address: account, sign: () => `0x${'51'.repeat(4_096)}` } })
@@ -329,7 +329,7 @@ describe('an offchain attestation of an account', () => {
     const { results } = batch.body
     expect(await post('/compute/v0/resign', { chainId: 84532, results })).toMatchObject({ status: 200 })
   })
-  test("that the account's owner signed in the owner's name is the owner's", async () => {
+  test("belongs to the owner if the owner signed it in the owner's name", async () => {
     const owner = newKey()
     expect(await distance(await of(owner.address, owner))).toMatchObject(answered)
     expect(await distance(await of(newKey().address, owner))).toMatchObject(
@@ -353,7 +353,7 @@ describe('an offchain attestation of an account', () => {
     expect(await distance(attestation)).toMatchObject(refused(sentence()))
   })
   test.each([['0x'], ['0xz1'], ['words'], [`0x${'00'.repeat(4_097)}`]])(
-    'whose signature is no bytes, or too many, is malformed',
+    'is malformed if its signature is not hex bytes, or too long',
     async (signature) => {
       expect(await distance(await of(factory, newKey(), () => signature))).toMatchObject({
         status: 400,
@@ -363,7 +363,7 @@ describe('an offchain attestation of an account', () => {
       })
     },
   )
-  test('is refused where only keys may sign', async () => {
+  test('is refused if only keys may sign', async () => {
     const keysOnly = await serve({ smartAccounts: false })
     try {
       const owner = newKey()
@@ -411,7 +411,7 @@ describe('a request of an account', () => {
     body: { type: 'https://x.example/errors/verification-failed', detail },
   })
 
-  test('is admitted until the account changes its mind, once for each nonce', async () => {
+  test('is admitted until the account rejects it, once for each nonce', async () => {
     const owner = newKey()
     const account = await deploy(Account, owner.address)
     const headers = await request(account, owner)
@@ -432,7 +432,7 @@ describe('a request of an account', () => {
     expect(await send(await request(address, owner, { wrap }))).toMatchObject(answered)
     expect(await send(await request(address, newKey(), { wrap }))).toMatchObject({ status: 401 })
   })
-  test('counts for the account on its chain; one of a key counts for the key, with a chain and without', async () => {
+  test('counts for the account on its chain; a request of a key counts for the key, with or without a chain', async () => {
     const limited = await serve({ wallet: { perHour: 1 } })
     try {
       const owner = newKey()
@@ -457,15 +457,15 @@ describe('a request of an account', () => {
     [{ 'x-wallet-chain': '' }, sentence('X-Wallet-Chain')],
     [{ 'x-signature': '0x' }, sentence('X-Signature')],
     [{ 'x-signature': `0x${'00'.repeat(4_097)}` }, sentence('X-Signature')],
-  ])('with %j is refused', async (headers, detail) => {
+  ])('is refused with %j', async (headers, detail) => {
     expect(await send(await request(factory, newKey(), { headers }))).toMatchObject(refused(detail))
   })
-  test('of an address without a contract is refused as one of a key', async () => {
+  test('is refused like a request of a key if its address has no contract', async () => {
     expect(await send(await request(newKey().address, newKey()))).toMatchObject(
       refused(sentence('X-Signature', /(?<=text is ").*/s)),
     )
   })
-  test('is refused where only keys may sign', async () => {
+  test('is refused if only keys may sign', async () => {
     const keysOnly = await serve({ smartAccounts: false })
     try {
       const owner = newKey()
@@ -476,7 +476,7 @@ describe('a request of an account', () => {
       await keysOnly.close()
     }
   })
-  test('is not admitted while the node is away', async () => {
+  test('is not admitted while the RPC endpoint is unreachable', async () => {
     const away = await startLocalChain({ port: await freePort(), startsAt: seconds() - 3600 })
     const lonely = await serve({ rpcUrl: away.url })
     try {

@@ -110,7 +110,7 @@ const RUN = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}`
 const client = (name: string) => `${RUN}:${name.slice(0, -1)}::${name.slice(-1)}`
 let clients = 0
 
-test('the signed text is the one in docs/reference/wallet.md', () => {
+test('signs the text in docs/reference/wallet.md', () => {
   const example = /## The text[^]*?```text\n([^]*?)\n```/.exec(
     readFileSync('docs/reference/wallet.md', 'utf8'),
   )![1]!
@@ -128,7 +128,7 @@ test('the signed text is the one in docs/reference/wallet.md', () => {
   ).toBe(example)
 })
 
-describe('one request', () => {
+describe('a signed request', () => {
   let api: TestApi
   const wallet = newWallet()
   const other = newWallet()
@@ -141,7 +141,7 @@ describe('one request', () => {
   })
   afterAll(() => api.close())
 
-  test('is admitted, and counts for its wallet; one without headers counts for its address', async () => {
+  test('is admitted, and counts for its wallet; a request without headers counts for its address', async () => {
     expect(await send(api, await sign(wallet))).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
     expect(await send(api, await sign(wallet))).toMatchObject({ ...LET_IN, limit: [1000, 998, RESET] })
     expect(await send(api, await sign(other))).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
@@ -154,7 +154,7 @@ describe('one request', () => {
       }),
     ).toMatchObject({ ...LET_IN, limit: [100, 99, RESET] })
   })
-  test('may have address and signature in any letter case, the signature in 64 bytes (EIP-2098), but no wrong checksum', async () => {
+  test('accepts any letter case and 64-byte signatures (EIP-2098), but no incorrect checksum', async () => {
     const request = async (address: string, change = (signature: string) => signature) => {
       const sent = await sign(wallet)
       return send(api, {
@@ -180,7 +180,7 @@ describe('one request', () => {
     )
     expect(await request(swapped)).toMatchObject(refused(sentence('X-Wallet-Address')))
   })
-  test('to an unknown endpoint, with a query, or without a body is signed in the same way', async () => {
+  test('is signed in the same way for an unknown endpoint, with a query, or without a body', async () => {
     const path = '/compute/v0/volume?a=%20b&c'
     expect(
       await send(api, await sign(wallet, { bodyHash: sha256('') }, { method: 'GET', path })),
@@ -201,7 +201,7 @@ describe('one request', () => {
       status: 401,
     })
   })
-  test('may have any Host header: the public address is signed', async () => {
+  test('accepts any Host header, because the public address is signed', async () => {
     const over = async (host: string, authority: string) => {
       const { headers } = await sign(wallet, { authority })
       const head = Object.entries({ ...headers, host, connection: 'close', 'content-length': 2 }).map(
@@ -258,7 +258,7 @@ describe('one request', () => {
       'r beyond the order',
       (w) => sign(w, {}, { headers: { 'x-signature': `0x${'ff'.repeat(32)}${'11'.repeat(32)}1b` } }),
     ],
-  ])('signed for %s is refused', async (_, make) => {
+  ])('is refused if it is signed for %s', async (_, make) => {
     expect(await send(api, await make(wallet))).toMatchObject({
       ...refused(NOT_THIS),
       limit: [2000, expect.any(Number), expect.any(Number)],
@@ -279,7 +279,7 @@ describe('one request', () => {
     ['no 0x', ({ serialized }) => serialized.slice(2)],
     ['nothing', () => ''],
     ['words', () => 'signed, me'],
-  ])('a signature with %s is refused', async (_, change) => {
+  ])('is refused if its signature has %s', async (_, change) => {
     const sent = await sign(wallet)
     expect(
       await send(api, {
@@ -288,7 +288,7 @@ describe('one request', () => {
       }),
     ).toMatchObject(refused(SIGNATURE_FORM))
   })
-  test('with the other parity in v recovers another address, and is refused', async () => {
+  test('is refused with the other parity in v, which recovers another address', async () => {
     const sent = await sign(wallet)
     const flipped = sent.headers['x-signature']!.replace(/1[bc]$/, (v) => (v === '1b' ? '1c' : '1b'))
     expect(await send(api, { ...sent, headers: { ...sent.headers, 'x-signature': flipped } })).toMatchObject(
@@ -310,13 +310,13 @@ describe('one request', () => {
       'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _',
     ],
     ['x-wallet-address', '0x12', sentence('X-Wallet-Address')],
-  ])('%s: %s is refused', async (name, value, detail) => {
+  ])('is refused with the header %s: %s', async (name, value, detail) => {
     expect(await send(api, await sign(wallet, {}, { headers: { [name]: value } }))).toMatchObject(
       refused(detail),
     )
   })
   test.each(['X-Wallet-Address', 'X-Signature', 'X-Wallet-Timestamp', 'X-Wallet-Nonce'])(
-    'is refused without %s, and with it alone',
+    'is refused without %s, and with only this header',
     async (name) => {
       const all = (await sign(wallet)).headers
       const { [name.toLowerCase()]: value, ...others } = all
@@ -327,7 +327,7 @@ describe('one request', () => {
       ).toMatchObject({ status: 401 })
     },
   )
-  test('with invalid headers is refused before its body arrives', async () => {
+  test('is refused for invalid headers before its body arrives', async () => {
     const { headers } = await sign(wallet, { timestamp: String(now() - 400) })
     const head = Object.entries({ ...headers, host: 'x', 'content-length': 1_000 }).map(
       ([name, value]) => `${name}: ${value}\r\n`,
@@ -336,13 +336,13 @@ describe('one request', () => {
       /^HTTP\/1\.1 401 [^]*seconds before the server's clock/,
     )
   })
-  test('to the Records API is not checked', async () => {
+  test('is not checked by the Records API', async () => {
     const response = await fetch(`${api.url}/api/v0/nowhere`, { headers: { 'x-signature': 'x' } })
     expect([response.status, response.headers.get('x-ratelimit-limit')]).toEqual([404, '100'])
   })
 })
 
-test('a service below a path: the whole path of the URL is signed', async () => {
+test('signs the whole path of the URL if the service is below a path', async () => {
   const api = await serve({ publicBaseUrl: 'https://x.example:8443/geo' })
   const wallet = newWallet()
   expect(
@@ -350,7 +350,7 @@ test('a service below a path: the whole path of the URL is signed', async () => 
   ).toMatchObject({ status: 400 })
   expect(await send(api, await sign(wallet, { authority: 'x.example:8443' }))).toMatchObject({ status: 401 })
 })
-test('switched off, the headers are ignored', async () => {
+test('ignores the headers if the setting is off', async () => {
   const api = await startApi({ rateLimitPerHour: 7 })
   closing.push(() => api.close())
   const sent = await sign(newWallet(), { authority: 'elsewhere' })
@@ -360,7 +360,7 @@ test('switched off, the headers are ignored', async () => {
     await send(api, { ...sent, headers: { 'content-type': 'application/json', 'x-signature': '' } }),
   ).toMatchObject({ ...LET_IN, limit: [7, 4, RESET] })
 })
-test('a nonce is remembered exactly as long as its timestamp is accepted', async () => {
+test('remembers a nonce exactly as long as its timestamp is accepted', async () => {
   let seconds = 1_800_000_000
   const clock = () => seconds * 1000
   const api = await serve({ clock, elapsed: clock })
@@ -385,7 +385,7 @@ test('a nonce is remembered exactly as long as its timestamp is accepted', async
     ),
   ).toMatchObject(LET_IN)
 })
-test('a nonce is remembered though the clock is set forward and back', async () => {
+test('remembers a nonce even if the clock is set forward and back', async () => {
   let seconds = 1_800_000_000
   const api = await serve({ clock: () => seconds * 1000 })
   const wallet = newWallet()
@@ -408,7 +408,7 @@ for (const [where, redisUrl] of [
       headers: { ...sent.headers, 'x-forwarded-for': address },
     })
 
-    test('a wallet has one limit for all its addresses; 429 has the usual form', async () => {
+    test('apply to a wallet at all its addresses; 429 has the usual form', async () => {
       const api = await serve({ ...options, wallet: { perHour: 2, perHourByAddress: 100 } })
       const wallet = newWallet()
       expect((await send(api, from(await sign(wallet), client('a1')))).limit.slice(0, 2)).toEqual([2, 1])
@@ -424,7 +424,7 @@ for (const [where, redisUrl] of [
       expect(Number(over.retryAfter)).toBeGreaterThan(3_000)
       expect(await send(api, from(await sign(newWallet()), client('a1')))).toMatchObject(LET_IN)
     })
-    test('an address has one limit for all its wallets, valid or not', async () => {
+    test('apply to an address for all its wallets, valid or not', async () => {
       const api = await serve({
         ...options,
         wallet: { perHour: 100, perHourByAddress: 4 },
@@ -456,7 +456,7 @@ for (const [where, redisUrl] of [
       }
       expect([(await send(api, plain)).status, (await send(api, plain)).status]).toEqual([400, 429])
     })
-    test('without the key nobody can use up the requests or nonces of a wallet', async () => {
+    test('cannot be used up for a wallet without its key', async () => {
       const api = await serve({ ...options, wallet: { perHour: 3, perHourByAddress: 100 } })
       const [victim, thief] = [newWallet(), newWallet()]
       const wanted = await sign(victim)
@@ -480,7 +480,7 @@ for (const [where, redisUrl] of [
       ).toMatchObject({ status: 400, detail: sentence() })
       expect(await send(api, wanted)).toMatchObject({ ...LET_IN, limit: [3, 2, expect.any(Number)] })
     })
-    test('a request is admitted once: no replay, from another address, or twenty at once', async () => {
+    test('admit a request once: not repeated, from another address, or twenty at once', async () => {
       const copies = redisUrl === undefined ? [await serve()] : [await serve(options), await serve(options)]
       const wallet = newWallet()
       const sent = await sign(wallet)
@@ -503,7 +503,7 @@ for (const [where, redisUrl] of [
   })
 
 describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => {
-  test('while Redis hangs or is down, signed requests are refused at once, unsigned ones served; used nonces stay used', async () => {
+  test('refuse signed requests at once and serve unsigned ones; used nonces stay used', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     closing.push(() => proxy.close())
     // The first request that Redis does not answer waits for this time-out, the others for nothing.
@@ -545,7 +545,7 @@ describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => 
     expect(await send(api, used)).toMatchObject({ status: 401 })
     expect(await send(api, await sign(wallet))).toMatchObject(LET_IN)
   })
-  test('a nonce expires', async () => {
+  test('let a nonce expire', async () => {
     const api = await serve({ redisUrl: TEST_REDIS_URL!, wallet: { maxSkewSeconds: 20 } })
     const wallet = newWallet()
     const sent = await sign(wallet)
