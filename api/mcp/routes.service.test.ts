@@ -59,8 +59,8 @@ async function post(body: unknown, headers: Record<string, string> = {}, url = a
   }
 }
 
-describe('answers', () => {
-  test('JSON to any client, of any revision, and nothing is kept', async () => {
+describe('the endpoint', () => {
+  test('answers JSON to any client, of any revision, and stores nothing', async () => {
     const clients: Record<string, string>[] = [
       {},
       { accept: 'application/json' },
@@ -82,10 +82,10 @@ describe('answers', () => {
     })
     expect((await post(AREA)).body!.result.structuredContent.result).toBe(6154854786.7214)
   })
-  test("pages of the service's own origin may ask, such as /docs", async () => {
+  test("answers pages of the service's own origin, such as /docs", async () => {
     expect((await post(LIST, { origin: 'https://x.example' })).status).toBe(200)
   })
-  test('no stream is opened', async () => {
+  test('opens no stream', async () => {
     const { status, headers, body } = await post(
       message('subscriptions/listen', { ...META, notifications: { toolsListChanged: true } }),
       { ...MODERN, 'mcp-method': 'subscriptions/listen', accept: 'text/event-stream' },
@@ -94,7 +94,7 @@ describe('answers', () => {
       ...[200, 'application/json; charset=utf-8', expect.stringMatching(/limit reached/)],
     ])
   })
-  test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s is not possible', async (method) => {
+  test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('does not support %s', async (method) => {
     const response = await fetch(`${api.url}/mcp`, { method })
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST'])
     expect(await response.json()).toMatchObject({
@@ -107,7 +107,7 @@ describe('answers', () => {
   })
 })
 
-describe('what is wrong is refused in words', () => {
+describe('an invalid message', () => {
   const nested = (levels: number) =>
     `{"jsonrpc":"2.0","id":1,"method":"x","params":${'{"a":'.repeat(levels)}1${'}'.repeat(levels + 1)}`
   test.each<[string, unknown, Record<string, string>, number, unknown]>([
@@ -137,7 +137,7 @@ describe('what is wrong is refused in words', () => {
     ['70 kB', message('tools/list', { x: 'x'.repeat(70_000) }), {}, 413, sentence()],
     ['a page of another origin', LIST, { origin: 'https://evil.example' }, 403, sentence()],
     ['a page without an origin', LIST, { origin: 'null' }, 403, sentence()],
-  ])('%s', async (_, body, headers, status, text) => {
+  ])('is refused with a reason: %s', async (_, body, headers, status, text) => {
     const answer = await post(body, headers)
     expect([answer.status, answer.body!.error.message]).toEqual([status, text])
     expect(answer.body).toMatchObject({ jsonrpc: '2.0', error: { code: expect.any(Number) } })
@@ -146,24 +146,24 @@ describe('what is wrong is refused in words', () => {
     ['initialize', undefined, sentence()],
     ['initialize', { protocolVersion: '2025-06-18' }, sentence()],
     ['tools/call', {}, sentence()],
-  ])('%s without the params that it needs', async (method, params, words) => {
+  ])('is refused if %s lacks its params', async (method, params, words) => {
     expect((await post(message(method, params))).body).toEqual({
       ...{ jsonrpc: '2.0', id: 1 },
       error: { code: -32602, message: words },
     })
   })
-  test('an argument that a tool does not have, with those that it has', async () => {
+  test('is refused for an unknown argument of a tool, with the known ones', async () => {
     const search = message('tools/call', { name: 'search_records', arguments: { country: 'FR' } })
     expect((await post(search)).body!.result).toMatchObject({
       isError: true,
       content: [{ text: sentence() }],
     })
   })
-  test('10 MB are refused before they are read', async () => {
+  test('is refused at 10 MB before it is read', async () => {
     const head = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${10 * 1024 ** 2}\r\n\r\n`
     expect(await exchange(api.url, `${head}{"jsonrpc"`)).toMatch(/^HTTP\/1\.1 413 [^]*at most 64 KiB/)
   })
-  test('clients that leave in the middle, and many at once, disturb nobody', async () => {
+  test('does not disturb other clients if it is cut off, even many at once', async () => {
     const logged: string[] = []
     const logger = pino({ level: 'warn' }, { write: (line) => void logged.push(line) })
     const { url, close } = await startApi({ databaseUrl: database.url, rpcUrl: chain.url, logger })
@@ -193,7 +193,7 @@ describe('what is wrong is refused in words', () => {
   })
 })
 
-test('what a client that has left was still asking ends, quietly', async () => {
+test('ends pending requests of a disconnected client silently', async () => {
   const logged: string[] = []
   const logger = pino({ level: 'info' }, { write: (line) => void logged.push(line) })
   const proxy = await startRpcProxy(chain.url, () => undefined)
@@ -219,7 +219,7 @@ test('what a client that has left was still asking ends, quietly', async () => {
 })
 
 describe('limits', () => {
-  test('messages count for their client, and what their tools ask as if the client had asked it', async () => {
+  test("count messages for their client, and requests of tools as the client's own", async () => {
     const { app, close } = await buildTestServer({
       ...{ databaseUrl: database.url, rpcUrl: chain.url, trustProxy: ['127.0.0.1'] },
       ...{ rateLimitPerHour: 2, recordsRateLimitPerHour: 5 },
@@ -261,7 +261,7 @@ describe('limits', () => {
       await close()
     }
   })
-  test('a client cannot name another one without a trusted proxy', async () => {
+  test('cannot be charged to another client without a trusted proxy', async () => {
     const { app, close } = await buildTestServer({
       ...{ databaseUrl: database.url, rpcUrl: chain.url, rateLimitPerHour: 1 },
     })
@@ -283,8 +283,8 @@ describe('limits', () => {
   })
 })
 
-describe('off', () => {
-  test('there is nothing at /mcp, and nobody speaks of it', async () => {
+describe('MCP', () => {
+  test('is absent and not mentioned anywhere if it is off', async () => {
     const { app, close } = await buildTestServer({ mcp: false })
     try {
       for (const method of ['POST', 'GET'] as const) {
@@ -311,7 +311,7 @@ describe('off', () => {
       await close()
     }
   })
-  test('and where it is on, they do', async () => {
+  test('is mentioned if it is on', async () => {
     for (const path of ['/', '/llms.txt', '/openapi.json'])
       expect(await (await fetch(api.url + path)).text(), path).toContain('/mcp')
   })
