@@ -41,7 +41,7 @@ test.each(COPIES)('%s names every chain of src/chains.ts', (file, pattern, expec
   expect(found, `${file} must have these lines:\n${expected.join('\n')}\n`).toEqual(expected)
 })
 
-test('commands.json has a command for the indexer of every chain', () => {
+test('lists a command for the indexer of every chain in commands.json', () => {
   const { commands } = JSON.parse(readFileSync('commands.json', 'utf8')) as { commands: object }
   const found = Object.fromEntries(Object.entries(commands).filter(([name]) => name.startsWith('process:')))
   const expected = Object.fromEntries(
@@ -58,7 +58,7 @@ test('commands.json has a command for the indexer of every chain', () => {
   expect(found, `commands.json must have these commands:\n${text}\n`).toEqual(expected)
 })
 
-test('no two chains share an id, a name or the settings of an endpoint', () => {
+test('gives no two chains the same id, name or endpoint setting', () => {
   for (const values of [
     CHAINS.map(({ id }) => String(id)),
     CHAINS.flatMap(({ slug, aliases }) => [slug, ...aliases]),

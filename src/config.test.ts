@@ -20,16 +20,16 @@ const TOKEN = {
   ...{ SIGNER_PKCS11_PIN: '1', SEAL_SECRET_FILE: '/seal' },
 }
 
-test('one error lists all missing and invalid settings', () => {
+test('reports all missing and invalid settings in one error', () => {
   expect(() => readSettings({}, ['database', 'chains', 'signer'])).toThrow(SettingsError)
   expect(() =>
     readSettings({ CHAINS: 'celo,base', PORT: 'x', TRUST_PROXY: '' }, ['database', 'chains', 'signer']),
   ).toThrow(sentence('PORT'))
 })
-test('the settings that are missing are named with none of CHAINS, too', () => {
+test('names the missing settings if CHAINS is not set either', () => {
   expect(() => readSettings({}, ['database', 'chains'])).toThrow(sentence('DATABASE_URL'))
 })
-test('what asks no endpoint needs none, and takes the chains of CHAINS or all', () => {
+test('requires no endpoint of a program that needs none, and returns the chains of CHAINS or all', () => {
   const [database, chains] = ['postgres://u:p@db/x', ['celo', 'base']]
   const slugs = (settings: NodeJS.ProcessEnv) =>
     readSettings({ DATABASE_URL: database, ...settings }, ['database']).namedChains.map(({ slug }) => slug)
@@ -57,10 +57,10 @@ test.each([
   [{ WEBHOOK_PRIVATE_HOSTS: 'a/b' }, 'WEBHOOK_PRIVATE_HOSTS'],
   [{ DATABASE_READ_URLS: 'postgres://a, b' }, 'DATABASE_READ_URLS'],
   [{ DEFAULT_NUMERIC_SCHEMA: '0x12' }, 'DEFAULT_NUMERIC_SCHEMA'],
-])('%j is refused', (changes, field) => {
+])('rejects %j', (changes, field) => {
   expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(sentence(field))
 })
-test('defaults and values of the environment', () => {
+test('reads values of the environment, and returns defaults for the others', () => {
   const settings = readSettings(
     { ...complete, REDIS_URL: '', TRUST_PROXY: '10.0.0.0/8, ::1', PUBLIC_BASE_URL: 'https://x.example/' },
     ['database', 'chains', 'signer'],
@@ -83,7 +83,7 @@ test('defaults and values of the environment', () => {
   })
   expect(Object.isFrozen(settings)).toBe(true)
 })
-test('nothing is fetched unless allowed, and then from these gateways', () => {
+test('allows no fetch by default, and only the configured gateways otherwise', () => {
   expect(readSettings(complete, [])).toMatchObject({ offchainUris: false, ipfsGateways: [] })
   expect(
     readSettings(
@@ -92,7 +92,7 @@ test('nothing is fetched unless allowed, and then from these gateways', () => {
     ),
   ).toMatchObject({ offchainUris: true, ipfsGateways: ['https://a.example', 'http://ipfs:8080'] })
 })
-test('signed requests are off unless asked for', () => {
+test('disables signed requests by default', () => {
   const wallet = (changes: NodeJS.ProcessEnv) => readSettings({ ...complete, ...changes }, []).wallet
   expect([wallet({}), wallet({ WALLET_AUTH: 'false' })]).toEqual([undefined, undefined])
   expect(wallet({ WALLET_AUTH: 'true' })).toEqual({
@@ -106,7 +106,7 @@ test('signed requests are off unless asked for', () => {
     perHourByAddress: 140,
   })
 })
-/** The signer's settings, and what is secret in them. */
+/** Settings of signers, with the secrets that they contain. */
 function signerOf(changes: NodeJS.ProcessEnv) {
   const settings = readSettings({ ...complete, ...changes }, ['signer'])
   const { signer } = settings
@@ -114,12 +114,12 @@ function signerOf(changes: NodeJS.ProcessEnv) {
     signer?.kind === 'key' ? signer.readKey() : signer?.kind === 'pkcs11' && signer.readPin()
   return { settings, signer, secret }
 }
-test('the settings as JSON do not contain the key', () => {
+test('does not contain the key as JSON', () => {
   const { settings, secret } = signerOf({})
   expect(secret()).toBe(`0x${'11'.repeat(32)}`)
   expect(JSON.stringify(settings)).not.toContain('1111')
 })
-test('a missing or invalid file of a secret gives a clear error', () => {
+test('names the file of a secret that is missing or invalid', () => {
   const key = (file: string) => signerOf({ SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }).secret
   expect(key('/nowhere/key')).toThrow(sentence('SIGNER_KEY_FILE'))
   expect(key('package.json')).toThrow(sentence('SIGNER_KEY_FILE'))
@@ -157,7 +157,7 @@ describe('a secret', () => {
       rpcUrls: complete.RPC_URL_CELO,
     },
   }
-  /** A setting's value; what a sealed one reads; of a family, that of the first chain. */
+  /** Returns a setting's value: for a sealed one the secret, for one per chain that of the first chain. */
   const valueOf = (environment: NodeJS.ProcessEnv, field: string): unknown => {
     const problems: string[] = []
     const value: unknown = parseSettings(environment, problems)[field as keyof Values]
@@ -165,7 +165,7 @@ describe('a secret', () => {
     return typeof value === 'function' ? (value as () => unknown)() : value
   }
 
-  test.each(secrets)('%s may be in a file, of which it is read', (field, { name, also }) => {
+  test.each(secrets)('reads %s from a file', (field, { name, also }) => {
     const text = GIVEN[field]!
     for (const each of also === undefined ? [name] : [name, also]) {
       const setting = each.replace('<CHAIN>', 'CELO')
@@ -177,19 +177,19 @@ describe('a secret', () => {
       )
     }
   })
-  test('a file that cannot be read is not reported as missing, too', () => {
+  test('does not also report an unreadable file as a missing setting', () => {
     const read = () => readSettings({ DATABASE_URL_FILE: '/nowhere' }, ['database'])
     expect(read).toThrow(sentence('DATABASE_URL_FILE'))
     expect(read).not.toThrow(sentence('DATABASE_URL'))
   })
-  test('DB_URL, which a process sets for Subsquid, comes after the others', () => {
+  test('reads DB_URL, which a process sets for Subsquid, after the other names', () => {
     const of = (environment: NodeJS.ProcessEnv) =>
       readSettings({ DB_URL: 'postgres://db', ...environment }, [])
     expect(of({}).databaseUrl).toBe('postgres://db')
     expect(of({ DATABASE_URL: 'postgres://x' }).databaseUrl).toBe('postgres://x')
     expect(of({ DATABASE_URL_FILE: file('postgres://y') }).databaseUrl).toBe('postgres://y')
   })
-  test('a file that is wrong is reported without its content', () => {
+  test('reports an invalid file without its content', () => {
     const [text, path] = ['too short', file('too short')]
     for (const [field, name] of [
       ['readAdminKey', 'ADMIN_KEY_FILE'],
@@ -203,14 +203,14 @@ describe('a secret', () => {
 })
 
 describe('a removed setting', () => {
-  test.each(Object.entries(REMOVED))('%s is named with what holds now', (name, { refused }) => {
+  test.each(Object.entries(REMOVED))('reports %s with its replacement', (name, { refused }) => {
     const read = () => readSettings({ ...complete, [name]: '1' }, [])
     if (refused) expect(read).toThrow(sentence(name))
     else expect(removedSettings({ [name]: '1', PORT: '80' })).toEqual([sentence('', name)])
     if (!refused) read()
     expect(removedSettings({ [name]: '' })).toEqual([])
   })
-  test('is not one of the table', () => {
+  test('is not in the table of settings', () => {
     expect(Object.values<Setting>(ROWS).filter(({ name }) => name in REMOVED)).toEqual([])
   })
 })
@@ -227,7 +227,7 @@ test.each<[string, object | undefined]>([
   ['pkcs11:token=geo;object=%zz?module-path=/p11.so', undefined],
   ['pkcs11:token=geo;object=a;pin-value=1?module-path=/p11.so', undefined],
   ['ftp://signer.example', undefined],
-])('SIGNER_URL %s', (text, expected) => {
+])('parses SIGNER_URL %s', (text, expected) => {
   const changes = { SIGNER_PRIVATE_KEY: '', SIGNER_URL: text, SEAL_SECRET_FILE: '/seal' }
   const read = () => signerOf({ ...changes, SIGNER_PKCS11_PIN: '1' }).signer
   if (expected) expect(read()).toMatchObject({ kind: 'pkcs11', module: '/p11.so', ...expected })
@@ -242,12 +242,12 @@ test.each([
   ['::1:80', undefined],
   ['host:', undefined],
   ['70000', undefined],
-])('GQL_PORT %s', (text, expected) => {
+])('parses GQL_PORT %s', (text, expected) => {
   const read = () => readSettings({ GQL_PORT: text }, []).squidGraphql
   if (expected) expect(read()).toEqual(expected)
   else expect(read).toThrow(sentence('GQL_PORT'))
 })
-test('location schemas: texts and UIDs are read, -UID and -* are not', () => {
+test('adds texts and UIDs of location schemas, and excludes -UID and -*', () => {
   const [uid, other] = [`0x${'1'.repeat(64)}`, `0x${'2'.repeat(64)}`]
   const text = 'string srs,string location_type,string location,string name'
   const { locationSchemas, schemaPolicy } = readSettings(
@@ -259,7 +259,7 @@ test('location schemas: texts and UIDs are read, -UID and -* are not', () => {
   expect(readSettings({}, []).schemaPolicy.found).toBe('all')
   expect(() => readSettings({ LOCATION_SCHEMAS: '-0x12' }, [])).toThrow(sentence('LOCATION_SCHEMAS'))
 })
-test('what follows from other settings', () => {
+test('derives values from other settings', () => {
   const of = (environment: NodeJS.ProcessEnv) => readSettings({ ...complete, ...environment }, [])
   expect(of({ ATTESTER_ADDRESS: `0x${'aB'.repeat(20)},0x${'12'.repeat(20)}` })).toMatchObject({
     attesterAddress: `0x${'ab'.repeat(20)}`,
@@ -276,8 +276,8 @@ test('what follows from other settings', () => {
   expect(of({ API_PROCESSES: '1' }).exportDiskBytes).toBeGreaterThan(0)
 })
 
-/** Both documents are written from the table: `npx vitest run src/config.test.ts -u`. */
-describe('the settings are documented', () => {
+/** Both documents are generated from the table by `npx vitest run src/config.test.ts -u`. */
+describe('documentation of the settings', () => {
   const PAGE = 'docs/reference/settings.md'
   const shownDefault = ({ default: value, shown }: Setting) => {
     const isNone = value === undefined || (Array.isArray(value) && value.length === 0)
@@ -290,7 +290,7 @@ describe('the settings are documented', () => {
       ...rows.map((row) => `| ${row.join(' | ')} |`),
     ].join('\n')
 
-  test('docs/reference/settings.md has every setting', async () => {
+  test('lists every setting in docs/reference/settings.md', async () => {
     let page = readFileSync(PAGE, 'utf8')
     const write = (heading: string, text: string) => {
       const section = new RegExp(`(?<=^## ${heading}\\n\\n)(?:\\|.*\\n)*`, 'm')
@@ -323,8 +323,8 @@ describe('the settings are documented', () => {
     )
     await expect(page).toMatchFileSnapshot(`../${PAGE}`)
   })
-  test('.env.example has every setting', async () => {
-    /** A text as comment lines, without Markdown. */
+  test('lists every setting in .env.example', async () => {
+    /** Formats a text as comment lines, without Markdown. */
     const comment = (text: string) =>
       text
         .replace(/\[([^\]]*)\]\(([^)]+)\)/g, (_, words: string, link: string) => {
@@ -356,22 +356,22 @@ describe('the settings are documented', () => {
     ]
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('../.env.example')
   })
-  test('there are at most 45', () => {
+  test('has at most 45 settings', () => {
     expect(Object.keys(ROWS).length).toBeLessThanOrEqual(45)
     const names = Object.values<Setting>(ROWS).map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
   })
 })
 
-describe('a settings file that is no JSON', () => {
+describe('a settings file that is not JSON', () => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
   test.each<[string, string]>([
-    ['cut', `[{"secret":"${secret}`],
-    ['a comma too many', `[\n  {"secret":"${secret}",}]`],
-    ['no quotes', `[{"secret":${secret}}]`],
-    ['empty', ''],
-    ['a key twice', `[{"secret":"${secret}","secret":"${secret}"}]`],
-  ])('%s: is told without its content', (_, text) => {
+    ['truncated JSON', `[{"secret":"${secret}`],
+    ['an extra comma', `[\n  {"secret":"${secret}",}]`],
+    ['missing quotes', `[{"secret":${secret}}]`],
+    ['an empty file', ''],
+    ['a repeated key', `[{"secret":"${secret}","secret":"${secret}"}]`],
+  ])('reports %s without quoting the content', (_, text) => {
     const error = (() => {
       try {
         return parseSettingsFile(text)
@@ -383,7 +383,7 @@ describe('a settings file that is no JSON', () => {
     expect(error.message).not.toMatch(/whsec|MfKQ/)
     expect(error.cause).toBeUndefined()
   })
-  test('says where, if the parser does', () => {
+  test('states the position if the parser does', () => {
     expect(() => parseSettingsFile('[\n  {"id": "a",}\n]')).toThrow(sentence())
   })
 })

@@ -10,7 +10,7 @@ import { fixedSelection, headerByHash, headerCall } from './logs'
 import { attestationFilter } from '../indexer/registrations'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Blocks of a real node, behind endpoints that lie. */
+/** Tests with blocks of a real node, read from endpoints that lie. */
 let chain: LocalChain
 let number: number
 let hash: string
@@ -30,7 +30,7 @@ afterEach(async () => {
 const minute = 60_000
 let now = 0
 const clock: Clock = { ...MONOTONIC, now: () => now }
-/** A reader with one endpoint for each list of faults. */
+/** Returns a reader with one endpoint per list of faults. */
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
   const doubt = new Doubt(clock)
@@ -55,7 +55,7 @@ const wrongBody: Fault = ({ method, params }) =>
     ? { ask: async (ask) => ({ ...((await ask(method, params)) as object), gasUsed: '0x1' }) }
     : undefined
 
-test('a header has the requested number or hash, or is null after other endpoints were asked', async () => {
+test('returns the header with the requested number or hash, or null once all endpoints are queried', async () => {
   const alone = await reader([previous])
   expect(
     await alone.blocks.headers([headerCall(number), headerByHash(hash), headerCall(number - 1)]),
@@ -72,7 +72,7 @@ test('a header has the requested number or hash, or is null after other endpoint
   expect(await both.blocks.headers([headerCall(number + 1)])).toEqual([null])
 })
 
-test('a header that does not hash to itself is rejected, until no header has done so for five minutes', async () => {
+test('rejects a header that does not hash to itself, until no header has done so for five minutes', async () => {
   const { blocks } = await reader([wrongBody])
   expect(await blocks.headers([headerCall(number)])).toEqual([null])
   expect(await blocks.headers([headerCall(number)], { anyForm: true })).toMatchObject([{ isValid: false }])
@@ -95,7 +95,7 @@ test.each<[string, Fault[][], object | null]>([
     [[noReceipts], [noReceipts, faults.logsEmpty]],
     null,
   ],
-])('logs with %s', async (_, behind, expected) => {
+])('reads logs of a block with %s', async (_, behind, expected) => {
   const { blocks } = await reader(...behind)
   const [header] = await blocks.headers([headerCall(number)])
   const found = await blocks.logs(header!)
@@ -106,7 +106,7 @@ test.each<[string, Fault[][], object | null]>([
 
 const LIES = ['logsEmpty', 'logsForged'] as const
 test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
-  'of three endpoints without receipts, number %i lies (%s): the others decide, and it is asked last',
+  'outvotes liar %i of three endpoints without receipts (%s), and queries it last',
   async (liar, lie) => {
     const behind = [0, 1, 2].map((each) => (each === liar ? [faults[lie], noReceipts] : [noReceipts]))
     for (const second of [false, true]) {
@@ -118,7 +118,7 @@ test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
       expect(found).toMatchObject({ evidence: 'agreed', logs: [{ logIndex: '0x0', blockHash: hash }] })
       expect(found!.logs).toHaveLength(1)
       expect(doubt.reason()).toBeUndefined()
-      // When the others agree, it is not asked again, whether or not it was asked the first time.
+      // Once the others agree, it is not queried again, whether or not it was queried the first time.
       const before = asked()
       expect(await blocks.logs(header!)).toMatchObject({ evidence: 'agreed' })
       expect(asked()).toBe(before)
@@ -127,7 +127,7 @@ test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
   },
 )
 
-test('when three endpoints without receipts give different logs, there is no answer', async () => {
+test('returns null if three endpoints without receipts return different logs', async () => {
   const behind = [[], [faults.logsEmpty], [faults.logsForged]].map((lies) => [...lies, noReceipts])
   const { blocks, doubt } = await reader(...behind)
   const [header] = await blocks.headers([headerCall(number)])
@@ -135,7 +135,7 @@ test('when three endpoints without receipts give different logs, there is no ans
   expect(doubt.reason()).toEqual(sentence())
 })
 
-/** Receipts of a type of transaction that this program does not know. */
+/** A fault: returns receipts of an unknown transaction type. */
 const ofUnknownForm: Fault = ({ method, params }) =>
   method === 'eth_getBlockReceipts'
     ? {
@@ -145,7 +145,7 @@ const ofUnknownForm: Fault = ({ method, params }) =>
     : undefined
 
 test.each([1, 2])(
-  'false receipts stay contradicted, though all %i endpoints agree, for however long',
+  'keeps contradicting false receipts on which all endpoints (%i) agree, however long',
   async (endpoints) => {
     const behind = Array.from({ length: endpoints }, () => [faults.logsCutEverywhere])
     const { blocks, doubt } = await reader(...behind)
@@ -158,7 +158,7 @@ test.each([1, 2])(
   },
 )
 
-test('receipts have an unknown form when none has matched its root for five minutes; missing receipts are waited for', async () => {
+test('treats receipts as of unknown form if none has matched its root for five minutes, and waits for missing ones', async () => {
   const { blocks, doubt } = await reader([ofUnknownForm])
   const [header] = await blocks.headers([headerCall(number)])
   expect(await blocks.logs(header!)).toMatchObject({ contradicted: true })
@@ -171,7 +171,7 @@ test('receipts have an unknown form when none has matched its root for five minu
   expect(await blocks.logs(header!)).toMatchObject({ evidence: 'single' })
 })
 
-test('single receipts are read when no endpoint gives those of a block; without any, the logs of a single endpoint are used', async () => {
+test('reads single receipts if no endpoint returns those of a block, and without any uses the logs of one endpoint', async () => {
   const whole: Fault = ({ method }) =>
     method === 'eth_getBlockReceipts'
       ? { error: { code: -32601, message: 'the method does not exist' } }
@@ -189,7 +189,7 @@ test('single receipts are read when no endpoint gives those of a block; without 
   })
 })
 
-test('an empty block costs no call', async () => {
+test('makes no call for an empty block', async () => {
   const { blocks } = await reader([])
   const [header] = await blocks.headers([headerCall(number - 1)])
   const before = proxies[0]!.calls.length

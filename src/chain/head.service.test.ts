@@ -13,7 +13,7 @@ import { HeadReader, type HeadUpdate } from './head'
 import { fixedSelection } from './logs'
 import { attestationFilter } from '../indexer/registrations'
 
-/** The head of a chain, behind nodes that stop, lie, or are on another fork. */
+/** Tests of the head of a chain, read from nodes that stop, lie, or are on another fork. */
 const AHEAD = 300
 let chain: LocalChain
 /** A chain with the same first blocks, whose branch is longer. */
@@ -37,7 +37,10 @@ afterEach(async () => {
   for (const proxy of proxies.splice(0)) await proxy.close()
 })
 
-/** Names the head of the other chain as the latest block this many times. Has its blocks by hash only. */
+/**
+ * A fault: reports the head of the other chain as the latest block this many times. Returns its blocks by
+ * hash only.
+ */
 function ofOther(times: number): Fault {
   const send = (method: string, params: unknown[]) => other.provider.send(method, params)
   return ({ method, params }) => {
@@ -46,9 +49,9 @@ function ofOther(times: number): Fault {
     return { ask: async (ask) => (await ask(method, params)) ?? send(method, params) }
   }
 }
-/** An endpoint of the other chain. */
+/** A fault: responds like an endpoint of the other chain. */
 const whollyOfOther: Fault = ({ method, params }) => ({ ask: () => other.provider.send(method, params) })
-/** A node that has no block above this one. */
+/** A fault: lacks all blocks above this one. */
 const stoppedAt =
   (number: number): Fault =>
   ({ method, params }) => {
@@ -63,8 +66,9 @@ const stoppedAt =
   }
 
 /**
- * A reader with one endpoint for each list of faults, which follows from the last final block. `look`
- * resolves with the height of what is written after one more look, and rejects with what ends the reader.
+ * Starts a reader with one endpoint per list of faults, which follows the chain from the last final block.
+ * `look` polls once and resolves with the height of the last written block. It rejects with the error that
+ * ends the reader.
  */
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
@@ -110,7 +114,7 @@ const block = async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   return headOf(chain)
 }
-/** Looks until what is written ends with this block. */
+/** Polls until this block is the last written one. */
 const reaches = async (look: () => Promise<number>, number: number) => {
   while ((await look()) !== number);
 }
@@ -138,7 +142,7 @@ test.each([
   ['the only endpoint', () => [[ofOther(1)]]],
   ['the first of two', () => [[ofOther(1)], []]],
   ['the second of two', () => [[], [ofOther(1)]]],
-])('a far head that %s names once is not followed', async (_, behind) => {
+])('does not follow a distant head that %s reports once', async (_, behind) => {
   const { look, updates } = await reader(...behind())
   const number = await block()
   await reaches(look, number)
@@ -147,7 +151,7 @@ test.each([
       expect(await chain.provider.send('eth_getBlockByHash', [header.hash, false])).not.toBeNull()
 })
 
-test('a longer branch is followed, and left when its endpoint is of the chain again', async () => {
+test('follows a longer branch, and abandons it once its endpoint returns to the chain', async () => {
   const { look, tip, agreementAge } = await reader([])
   const number = await block()
   expect(await look()).toBe(number)
@@ -163,7 +167,7 @@ test.each([
   ['shorter', 3, 1],
   ['equally long', 2, 2],
   ['longer', 2, 4],
-])('a fork that is %s is followed at once', async (_, dropped, blocks) => {
+])('immediately follows a fork that is %s', async (_, dropped, blocks) => {
   const { look, tip, updates, doubt } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])
   const base = await headOf(chain)
@@ -179,7 +183,7 @@ test.each([
   expect(doubt.reason(), 'once the fork is followed').toBeUndefined()
 })
 
-test('a fork that grows longer before it is confirmed leaves no doubt once it is followed', async () => {
+test('clears the doubt once it follows a fork that grew longer before its confirmation', async () => {
   const { look, tip, doubt } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])
   const base = await headOf(chain)
@@ -189,7 +193,7 @@ test('a fork that grows longer before it is confirmed leaves no doubt once it is
   await chain.provider.send('evm_revert', [before])
   await chain.provider.send('evm_increaseTime', [11])
   await mine(chain, 1)
-  // The endpoint names the fork, but still has the tip.
+  // The endpoint reports the fork, but still has the followed head.
   proxies[0]!.misbehave(({ method, params }) =>
     method === 'eth_getBlockByNumber' && Number(params[0]) === base + 2
       ? { result: { number: `0x${(base + 2).toString(16)}`, hash: left.hash } }
@@ -203,7 +207,7 @@ test('a fork that grows longer before it is confirmed leaves no doubt once it is
   expect(doubt.reason()).toBeUndefined()
 })
 
-test('a chain that goes back without a new block is not agreed with', async () => {
+test('does not agree with a chain that shrinks without a new block', async () => {
   const { look, agreementAge } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])
   const number = await block()
@@ -223,7 +227,7 @@ test.each([
   ['the second', [1], 2],
   ['the first and the last', [0, 2], 3],
 ])(
-  '%s of the endpoints (%j of %i) stays on a fork that the chain has left: it is not followed',
+  'does not follow a fork that the chain has abandoned while %s of the endpoints stays on it (%j of %i)',
   async (_, stuck, count) => {
     const before = await chain.provider.send('evm_snapshot', [])
     await mine(chain, 1)
@@ -252,7 +256,7 @@ test.each([
   },
 )
 
-test('a chain with another block instead of the last final one ends the reader, with a way out', async () => {
+test('ends with a remedy if the chain has another block instead of the last final one', async () => {
   const { look, doubt } = await reader([])
   await look()
   const fresh = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })
@@ -265,7 +269,7 @@ test('a chain with another block instead of the last final one ends the reader, 
   await fresh.stop()
 })
 
-test.each([0, 1])('the tip is kept while number %i of two endpoints is far behind', async (stopped) => {
+test.each([0, 1])('keeps the head while endpoint %i of two lags far behind', async (stopped) => {
   const { look } = await reader([], [])
   await mine(chain, 150)
   const tip = await headOf(chain)
@@ -276,7 +280,7 @@ test.each([0, 1])('the tip is kept while number %i of two endpoints is far behin
   expect(proxies[stopped]!.met).toBeGreaterThan(0)
 })
 
-test('the tip is kept while the only endpoint has it but names an old block as the latest; the age of the agreement grows', async () => {
+test('keeps the head while the only endpoint has it but reports an old block as the latest, and lets the agreement age', async () => {
   const { look, agreementAge } = await reader([])
   await block()
   const tip = await headOf(chain)
@@ -295,12 +299,15 @@ test.each([
   ['the second', 1, 3],
   ['the first', 0, 150],
   ['the second', 1, 150],
-])('%s of two endpoints stops (%i): the head follows the chain for %i blocks', async (_, stopped, blocks) => {
-  const { look } = await reader([], [])
-  proxies[stopped]!.misbehave(stoppedAt(await look()))
-  await mine(chain, blocks)
-  const number = await block()
-  await look()
-  later = 20_000
-  await reaches(look, number)
-})
+])(
+  'follows the chain while %s of two endpoints is stopped (%i), for %i blocks',
+  async (_, stopped, blocks) => {
+    const { look } = await reader([], [])
+    proxies[stopped]!.misbehave(stoppedAt(await look()))
+    await mine(chain, blocks)
+    const number = await block()
+    await look()
+    later = 20_000
+    await reaches(look, number)
+  },
+)

@@ -9,7 +9,7 @@ import { attestationFilter } from '../indexer/registrations'
 import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Headers and receipts of a real node are the reference. */
+/** Tests of proofs with headers and receipts of a real node as the reference. */
 let chain: LocalChain
 beforeAll(async () => {
   chain = await startTestChain({ port: await freePort() })
@@ -30,14 +30,14 @@ test.each([
   [2, true],
   [40, true],
 ])(
-  'receipts of a block with %d transactions (legacy: %s) hash to its root; one changed or missing does not',
+  'computes the receipts root of a block with %d transactions (legacy: %s), and another one for changed or missing receipts',
   async (count, legacy) => {
     await chain.provider.send('evm_setAutomine', [false])
     const from = await (await chain.provider.getSigner(1)).getAddress()
     const nonce = await chain.provider.getTransactionCount(from)
     const gasPrice = `0x${(2n * BigInt(await chain.provider.send('eth_gasPrice', []))).toString(16)}`
     for (let i = 0; i < count; i++)
-      // Some succeed, some fail.
+      // Some transactions succeed, others fail.
       await chain.provider.send('eth_sendTransaction', [
         {
           from,
@@ -65,7 +65,7 @@ test.each([
   },
 )
 
-test('a receipt without its log does not hash to the root', async () => {
+test('computes another root for a receipt without its log', async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   const header = await block('latest')
   const [receipt] = await receipts(header.number)
@@ -74,7 +74,7 @@ test('a receipt without its log does not hash to the root', async () => {
   expect(await receiptsRoot([{ ...receipt!, logs: [] }])).not.toBe(header.receiptsRoot)
 })
 
-test('a header hashes to itself, but not when a field is changed, missing or of another form', async () => {
+test('accepts the hash of a header, unless a field is changed, missing or of another form', async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
   const header = await block('latest')
   expect(await hashesToItself(header)).toBe(true)
@@ -95,7 +95,7 @@ test('a header hashes to itself, but not when a field is changed, missing or of 
     expect([field, await hashesToItself({ ...header, [field]: value })]).toEqual([field, false])
 })
 
-test("receipts in another notation than JSON-RPC's have no root; letters of any case are read as the same", async () => {
+test("rejects receipts in another notation than JSON-RPC's, and ignores the case of letters", async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [6, 7] }))
   const header = await block('latest')
   const list = await receipts(header.number)
@@ -125,7 +125,7 @@ test("receipts in another notation than JSON-RPC's have no root; letters of any 
   expect(logsOf(header, shouted)).toEqual(logsOf(header, list))
 })
 
-test('a log is numbered by its place among the receipts, not by the node (some number logs by transaction)', async () => {
+test('numbers a log by its position in the receipts, because some nodes number logs per transaction', async () => {
   const twin = locationRequest({ type: 'Point', coordinates: [7, 8] })
   const eas = await chain.eas()
   await inOneBlock(
@@ -155,20 +155,20 @@ test('a log is numbered by its place among the receipts, not by the node (some n
   expect(logsOf(header, lying).map(place)).toEqual(truth.map(place))
 })
 
-test('the bloom filter of a header passes the logs of its block, and few others', async () => {
+test('passes the logs of a block by its bloom filter, and few others', async () => {
   const filter = attestationFilter(chain.chain)
   const mayHold = bloomTest([filter])
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [3, 4] }))
   const { logsBloom } = await block('latest')
   expect(mayHold(logsBloom)).toBe(true)
-  // Each of the three places of the filter decides.
+  // Each of address and topics can exclude the block.
   expect(bloomTest([{ ...filter, address: [ZeroAddress] }])(logsBloom)).toBe(false)
   expect(bloomTest([{ ...filter, topic0: [uid] }])(logsBloom)).toBe(false)
   expect(bloomTest([{ ...filter, topic3: [zeroPadValue('0x01', 32)] }])(logsBloom)).toBe(false)
   expect(bloomTest([{ address: filter.address }])(logsBloom)).toBe(true)
   await mine(chain, 1)
   expect(mayHold((await block('latest')).logsBloom)).toBe(false)
-  // Without a bloom filter the answer is true.
+  // Without a bloom filter the test is true.
   expect([mayHold(undefined), mayHold('0x')]).toEqual([true, true])
 })
 

@@ -61,7 +61,7 @@ afterEach(async () => {
   await proxy.close()
 })
 
-/** All batches of history from this block on. */
+/** Reads all batches of history, beginning at this block. */
 async function batches(from = FROM): Promise<ChainBlock[][]> {
   const found: ChainBlock[][] = []
   for await (const batch of source.getFinalizedBlocks([{ range: { from }, request: undefined }], true))
@@ -71,7 +71,7 @@ async function batches(from = FROM): Promise<ChainBlock[][]> {
 const withLogs = (read: ChainBlock[][]) => read.flat().filter(({ logs }) => logs.length > 0)
 const numbers = (read: ChainBlock[][]) => withLogs(read).map(({ header }) => header.height)
 
-test('reads the blocks with logs and the last one of the range, in order, none younger than finality', async () => {
+test('reads the blocks with logs and the last one of the range, in order, and no block that is not final', async () => {
   await start()
   const last = head - finality
   expect(await source.getFinalizedHeight()).toBe(last)
@@ -112,7 +112,7 @@ test.each([
   expect(numbers(await batches())).toEqual(blocks.filter((number) => number <= head - finality))
 })
 
-test('adapts to a provider that refuses by HTTP 413 or 400', async () => {
+test('adapts to a provider that rejects a range with HTTP 413 or 400', async () => {
   await start(({ method, params }) => {
     const asked = method === 'eth_getLogs' ? Number(params[0].toBlock) - Number(params[0].fromBlock) + 1 : 0
     return asked > 60 ? { status: 413 } : asked > 25 ? { status: 400 } : undefined
@@ -120,7 +120,7 @@ test('adapts to a provider that refuses by HTTP 413 or 400', async () => {
   expect(numbers(await batches())).toEqual(blocks.filter((number) => number <= head - finality))
 })
 
-test('repeated logs are read once, in order', async () => {
+test('returns repeated logs once, in order', async () => {
   const logs = await chain.provider.send('eth_getLogs', [
     { address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] },
   ])
@@ -134,25 +134,28 @@ test('repeated logs are read once, in order', async () => {
 test.each([
   [2_000, 2],
   [6_000, 1],
-])('a batch ends before a block with which it has too many logs: %i a block', async (each, blocksAtOnce) => {
-  // As if each transaction had attested that many places.
-  await start(({ method, params }) =>
-    method === 'eth_getLogs'
-      ? {
-          ask: async (ask) =>
-            ((await ask(method, params)) as object[]).flatMap((log) =>
-              Array.from({ length: each }, (_, i) => ({ ...log, logIndex: `0x${i.toString(16)}` })),
-            ),
-        }
-      : undefined,
-  )
-  const read = await batches()
-  const all = Array.from({ length: each }, (_, i) => i)
-  expect(
-    withLogs(read).map(({ header, logs }) => [header.height, logs.map(({ logIndex }) => logIndex)]),
-  ).toEqual(blocks.filter((number) => number <= head - finality).map((number) => [number, all]))
-  expect(Math.max(...read.map((batch) => withLogs([batch]).length))).toBe(blocksAtOnce)
-})
+])(
+  'ends a batch before a block that would exceed the limit, with %i logs per block',
+  async (each, blocksAtOnce) => {
+    // Simulates transactions that attest this many places each.
+    await start(({ method, params }) =>
+      method === 'eth_getLogs'
+        ? {
+            ask: async (ask) =>
+              ((await ask(method, params)) as object[]).flatMap((log) =>
+                Array.from({ length: each }, (_, i) => ({ ...log, logIndex: `0x${i.toString(16)}` })),
+              ),
+          }
+        : undefined,
+    )
+    const read = await batches()
+    const all = Array.from({ length: each }, (_, i) => i)
+    expect(
+      withLogs(read).map(({ header, logs }) => [header.height, logs.map(({ logIndex }) => logIndex)]),
+    ).toEqual(blocks.filter((number) => number <= head - finality).map((number) => [number, all]))
+    expect(Math.max(...read.map((batch) => withLogs([batch]).length))).toBe(blocksAtOnce)
+  },
+)
 
 test.each<[string, Fault]>([
   ['a missing block', ({ method }) => (method === 'eth_getBlockByNumber' ? { result: null } : undefined)],
@@ -169,7 +172,7 @@ test.each<[string, Fault]>([
           }
         : undefined,
   ],
-])('%s: the range is not given but read again', async (_, fault) => {
+])('rereads a range after %s', async (_, fault) => {
   let faulty = 0
   await start((call) => {
     const answer = faulty < 3 ? fault(call) : undefined
@@ -180,7 +183,7 @@ test.each<[string, Fault]>([
   expect(faulty).toBe(3)
 })
 
-test('history follows the stored block by its hash; a replaced chain ends the run', async () => {
+test('follows the stored block by its hash, and ends if the chain was replaced', async () => {
   const height = blocks[1]!
   const { hash } = (await chain.provider.getBlock(height))!
   await start(undefined, { height, hash: hash! })
@@ -194,7 +197,7 @@ test('history follows the stored block by its hash; a replaced chain ends the ru
   expect(doubt.reason()).toBeDefined()
 })
 
-test('a gateway is believed as far as the endpoints have its blocks', async () => {
+test('trusts a gateway only for blocks that the endpoints have', async () => {
   await start()
   const header = async (height: number) => ({
     height,

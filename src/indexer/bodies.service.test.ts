@@ -29,7 +29,7 @@ async function reader(fault: Fault = () => undefined): Promise<BodyReader> {
 }
 const calls = () => proxy!.calls.filter((call) => call.method === 'eth_call').length
 
-test('each page of bodies is read in one call and proven', async () => {
+test('reads each page of bodies in one call and proves it', async () => {
   const bodies = await (await reader()).read(times)
   expect([...bodies.keys()]).toEqual([...times.keys()])
   expect(bodies.get([...times.keys()][3]!)).toMatchObject({
@@ -39,14 +39,14 @@ test('each page of bodies is read in one call and proven', async () => {
   })
   expect(calls()).toBe(2)
 })
-test('without Multicall3 bodies are read one by one', async () => {
+test('reads bodies one by one on a chain that lacks Multicall3', async () => {
   const bodies = await (
     await reader(({ method }) => (method === 'eth_getCode' ? { result: '0x' } : undefined))
   ).read(times)
   expect(bodies.size).toBe(105)
   expect(calls()).toBe(105)
 })
-test('a call that a node refuses is split, down to one body from EAS itself', async () => {
+test('splits a call that a node rejects, down to one body from EAS itself', async () => {
   const capped: Fault = ({ method, params }) =>
     method === 'eth_call' && params[0].data.length > 2_000
       ? { error: { code: -32000, message: 'EVM error MemoryOOG' } }
@@ -59,7 +59,7 @@ test('a call that a node refuses is split, down to one body from EAS itself', as
   await proxy!.close()
   expect((await (await reader(noMulticall)).read(new Map([...times].slice(0, 5)))).size).toBe(5)
 })
-test('an attestation that the node does not know yet is an error that evm-processor takes for an unfinished block', async () => {
+test('reports an attestation that the node does not know yet as an unfinished block to evm-processor', async () => {
   const unknown = new Map([...times].slice(0, 2)).set(`0x${'1'.repeat(64)}`, 1n)
   const error: unknown = await (await reader()).read(unknown).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(MissingBodyError)
@@ -67,7 +67,7 @@ test('an attestation that the node does not know yet is an error that evm-proces
 })
 
 type Results = { success: boolean; returnData: string }[]
-/** "Point" in hex, which occurs in the payload only. */
+/** "Point" in hex, which occurs only in the payload. */
 const POINT = '506f696e74'
 const RESULTS = ['tuple(bool success, bytes returnData)[]']
 
@@ -83,7 +83,7 @@ test.each<[string, (results: Results) => Results, string]>([
       })),
     'does not hash to its UID',
   ],
-])('%s: the batch fails', async (_, change, message) => {
+])('fails the batch for %s', async (_, change, message) => {
   const few = new Map([...times].slice(0, 3))
   const calls = [...few.keys()].map((uid) => ({
     target: EAS,
@@ -105,7 +105,7 @@ test.each<[string, (results: Results) => Results, string]>([
   expect(error).toBeInstanceOf(FalseBodyError)
   expect((error as Error).message).toContain(message)
 })
-test('a body with another time than its block fails the batch', async () => {
+test('fails the batch if a body has another time than its block', async () => {
   const [uid] = times.keys()
   await expect((await reader()).read(new Map([[uid!, 5n]]))).rejects.toThrow(FalseBodyError)
 })

@@ -21,7 +21,7 @@ const made = (bytes: number) => ({
   ...{ revocable: bytes % 2 === 0, data: bytes ? random(bytes) : '0x' },
 })
 
-test('calls are those of a general codec', () => {
+test('encodes calls like a general codec', () => {
   const address = random(20)
   for (const count of [0, 1, 2, 100]) {
     const uids = Array.from({ length: count }, () => random(32))
@@ -35,7 +35,7 @@ test('calls are those of a general codec', () => {
   }
 })
 
-test('answers are decoded as ethers encodes them', () => {
+test('decodes results that ethers encoded', () => {
   const all = [0, 1, 31, 32, 33, 1_000, 70_000].map(made)
   const answers = all.map((each) => abi.encode([STRUCT], [each]))
   const results = abi.encode(
@@ -47,7 +47,7 @@ test('answers are decoded as ethers encodes them', () => {
   expect(multicallAnswers(results, given.length).map(decodeAttestation)).toEqual(given)
 })
 
-test('an answer that is cut, or names places beyond its end, is refused', () => {
+test('rejects a result that is truncated, or has offsets beyond its end', () => {
   const answer = bytesOf(abi.encode([STRUCT], [made(100)]))
   const far = bytesOf(zeroPadValue('0xffffffff', 32))
   for (let end = 0; end < answer.length - 28; end++)
@@ -61,7 +61,7 @@ test('an answer that is cut, or names places beyond its end, is refused', () => 
   }
   for (const text of ['', '0x', '0x00', `0x${'f'.repeat(64)}`, 'nonsense'])
     expect(() => multicallAnswers(text, 1)).toThrow(RangeError)
-  // Of a million, all in one place, none is read.
+  // The response claims a million results at the same offset. It is rejected before any is read.
   const many = `0x${[32, 1_000_000].map((each) => each.toString(16).padStart(64, '0')).join('')}`
   expect(() => multicallAnswers(many + '0'.repeat(64 * 1_000_000), 100)).toThrow(CountError)
 })

@@ -9,12 +9,13 @@ import { Lease, LeaseLostError } from './lease'
 import { READING } from './project'
 
 /**
- * When a process may replace a writer whose lease is valid: only a process of the same place that is gone.
+ * Tests when a process may replace a writer whose lease is valid: only if it was a process of the same place
+ * that has ended.
  */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let database: Database
-/** The place of this process as in its lease: host name, boot id, process namespace. */
+/** Place of this process, as in its lease: host name, boot id, process namespace. */
 let place: string
 const alive: ChildProcess[] = []
 beforeAll(async () => {
@@ -35,14 +36,14 @@ afterAll(async () => {
 
 const query = <Row extends object>(sql: string, values?: unknown[]) => rows<Row>(shared.url, sql, values)
 const writer = async () => (await query<{ writer: string }>('SELECT writer FROM chain_writer'))[0]!.writer
-/** A lease of this process, and its first log line, which says that it waits. */
+/** Creates a lease of this process, and returns its first log line, which reports that it waits. */
 function lease() {
   let said = (_: string) => {}
   const waits = new Promise<string>((resolve) => (said = resolve))
   const log = new Logger((record) => said(`${record.msg}: ${(record as { writer?: string }).writer}`), 'test')
   return { lease: new Lease(database, chain, log), waits }
 }
-/** Another writer has the chain for an hour. */
+/** Gives another writer the chain for one hour. */
 const heldBy = (holder: string) =>
   query(`UPDATE chain_writer SET writer = $1, until = now() + interval '1 hour'`, [holder])
 const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid
@@ -55,7 +56,7 @@ function livingPid(): number {
 test.each<[string, () => string]>([
   ['an ended process of this place', () => `${place}/${deadPid()}/x`],
   ['an earlier process of this place with the same id', () => `${place}/${process.pid}/x`],
-])('%s is replaced at once', async (_, holder) => {
+])('replaces %s immediately', async (_, holder) => {
   await heldBy(holder())
   const { lease: own } = lease()
   await own.take(() => {})
@@ -63,7 +64,7 @@ test.each<[string, () => string]>([
   await own.release()
 })
 
-/** The place with one of its parts changed. */
+/** Returns the place with one of its parts changed. */
 const elsewhere = (part: number) => {
   const parts = place.split(' ')
   return parts.map((each, i) => (i === part ? `${each}0` : each)).join(' ')
@@ -75,7 +76,7 @@ test.each<[string, () => string]>([
   ['a process of this machine before its last boot', () => `${elsewhere(1)}/${deadPid()}/x`],
   ['a process of another container on this machine', () => `${elsewhere(2)}/${deadPid()}/x`],
   ['a process elsewhere with the same id', () => `${elsewhere(2)}/${process.pid}/x`],
-])('%s is waited for until its lease has expired', async (_, given) => {
+])('waits for %s until its lease has expired', async (_, given) => {
   const holder = given()
   await heldBy(holder)
   const { lease: own, waits } = lease()
@@ -89,7 +90,7 @@ test.each<[string, () => string]>([
   await own.release()
 })
 
-test('a process of this place that ends while it is waited for is replaced at once', async () => {
+test('immediately replaces a process of this place that ends during the wait', async () => {
   await heldBy(`${place}/${livingPid()}/x`)
   const { lease: own, waits } = lease()
   const taken = own.take(() => {})
@@ -101,7 +102,7 @@ test('a process of this place that ends while it is waited for is replaced at on
   await own.release()
 })
 
-test('a process that has lost its lease writes nothing', async () => {
+test('writes nothing once the lease is lost', async () => {
   await heldBy(`${place}/${deadPid()}/x`)
   const { lease: own } = lease()
   await own.take(() => {})
@@ -119,7 +120,7 @@ test.each([
   ['a newer version', `elsewhere/1/0a1b2c3d/reading-${READING + 1}`, 0],
   ['a version that names no projection', 'elsewhere/1/0a1b2c3d', 0],
   ['no version: a snapshot was restored', '', READING],
-])('notes which projection made the records after a writer of %s', async (_, last, reading) => {
+])('stores which projection produced the records after a writer of %s', async (_, last, reading) => {
   await query(
     `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)
      ON CONFLICT (chain) DO UPDATE SET reading = excluded.reading`,

@@ -6,7 +6,7 @@ import { LOCATION_TYPES, SRS_SPELLINGS, type LocationType } from '../location/na
 import { EventKind } from '../model'
 import { project, READING } from './project'
 
-/** Columns that show what was read of an attestation. */
+/** Projects one attestation and returns the columns that depend on its payload. */
 function projected(schema: string, types: string[], values: unknown[]) {
   const uid = `0x${'1'.repeat(64)}`
   const zero = `0x${'0'.repeat(40)}`
@@ -103,8 +103,8 @@ const SRS_WORDS = [
   ...['GPS', 'GCS', 'World Geodetic System', 'urn:ogc:def:crs', 'http://www.opengis.net/def/crs'],
 ]
 
-/** A change of this hash needs a new READING: else the records of existing databases stay as they are. */
-test('the number of the projection is that of what it reads', () => {
+/** A change of this hash requires a new READING. Otherwise existing databases keep their old records. */
+test('has the version of the projection that its output requires', () => {
   const rows = [
     ...Object.entries(LOCATION_TYPES).flatMap(([type, { spellings }]) =>
       spellings.flatMap((spelling) =>

@@ -12,7 +12,7 @@ import { READING } from './project'
 import { followReading } from './reading'
 import { Database, type Query } from './store'
 
-/** A database whose records an older version of the program made. */
+/** Tests with a database whose records an older version of the projection produced. */
 
 let world: TestWorld
 let database: Database
@@ -36,7 +36,7 @@ const ofType = (type: string, location: string, srs = 'EPSG:4326') =>
 const point = (lng: number) => ({ type: 'Point' as const, coordinates: [lng, 10] })
 const sql = <Row extends object>(text: string, values: unknown[] = []) =>
   rows<Row>(world.databaseUrl, text, values)
-/** Everything but times of writing. */
+/** Reads all columns except write times. */
 const content = () =>
   sql<{ uid: string }>(
     `SELECT to_jsonb(record) - ARRAY['created_at', 'updated_at'] AS row, geom::bytea AS geom, event.problem
@@ -45,7 +45,7 @@ const content = () =>
   )
 const reading = async () => (await sql<{ reading: number }>('SELECT reading FROM chain_status'))[0]!.reading
 
-/** Makes the rows those of a version that read no such type, and gave no record for such a time. */
+/** Changes rows to those of a version that cannot read the UIDs `unread` and rejects the UIDs `refused`. */
 async function age(unread: readonly string[], refused: readonly string[]): Promise<void> {
   await sql(
     `UPDATE location_record SET geometry = NULL, geom = NULL, longitude = NULL, latitude = NULL, problem = 'unknown'
@@ -62,7 +62,7 @@ const held = { holding: <T>(work: (query: Query) => Promise<T>) => database.tran
 const follow = (isEmpty = false, signal = new AbortController().signal) =>
   followReading(database, LOCAL_CHAIN, held, SILENT, isEmpty, signal, 20)
 
-test('a new database is of this version', async () => {
+test('treats a new database as one of this version', async () => {
   await world.caughtUp()
   while ((await reading().catch(() => 0)) !== READING) await pause(20)
   await sql('UPDATE chain_status SET reading = 0')
@@ -70,7 +70,7 @@ test('a new database is of this version', async () => {
   expect(await reading()).toBe(READING)
 })
 
-test('records of an older version become those of a new database, what is not final as soon as it is', async () => {
+test('replays records of an older version like those of a new database, and others once they are final', async () => {
   const { chain } = world
   const uids = [
     await attest(chain, ofType('DecimalDegrees<string>', '30.5, 60.25')),
@@ -109,14 +109,14 @@ test('records of an older version become those of a new database, what is not fi
   expect(await reading()).toBe(READING)
 })
 
-test('what this version made is left alone', async () => {
+test('does not touch records of this version', async () => {
   const times = () => sql('SELECT id, created_at, updated_at FROM location_record ORDER BY id')
   const before = await times()
   await follow()
   expect(await times()).toEqual(before)
 })
 
-test('a stop ends it, and the next start goes through all of it again', async () => {
+test('ends when stopped, and restarts at the first record', async () => {
   await age([], [])
   const stop = new AbortController()
   stop.abort()
@@ -126,7 +126,7 @@ test('a stop ends it, and the next start goes through all of it again', async ()
   expect(await reading()).toBe(READING)
 })
 
-test('a process without the lease replays nothing and notes nothing', async () => {
+test('replays and stores nothing if the process lacks the lease', async () => {
   const [record] = await sql<{ uid: string }>('SELECT uid FROM location_record LIMIT 1')
   await age([record!.uid], [])
   const aged = await content()

@@ -16,7 +16,7 @@ import { Rpc } from '../rpc'
 import { Registry } from './registry'
 import { Database } from './store'
 
-/** Places for schemas that people register on a real chain, in a room of 40: two for each account. */
+/** Tests with schemas registered on a real chain and a limit of 40 schemas, two per account. */
 const MOST = 40
 const SHARE = 2
 
@@ -43,7 +43,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** A process that starts knows what the database says. */
+/** Starts a registry, which loads its state from the database. */
 const forget = () => dropLocationSchemas(locationSchemaUids(chain.chain.slug), chain.chain.slug)
 async function load(isIndexer: boolean, policy = ALL_SCHEMAS, database = connection): Promise<Registry> {
   forget()
@@ -58,7 +58,7 @@ async function load(isIndexer: boolean, policy = ALL_SCHEMAS, database = connect
 
 let made = 0
 const REGISTRY = new Interface(['function register(string schema, address resolver, bool revocable)'])
-/** Registers location schemas by an account that nobody has the key of. */
+/** Registers location schemas by an impersonated account. */
 async function register(from: string, count = 1): Promise<string[]> {
   const { provider } = chain
   await provider.send('anvil_setBalance', [from, '0x8ac7230489e80000'])
@@ -85,7 +85,7 @@ const payload = AbiCoder.defaultAbiCoder().encode(
 )
 const attestBy = (schema: string, account = 0) => attest(chain, request(schema, payload), account)
 
-/** Reads what is new on the chain, as the indexer does; answers the schemas of the attestations. */
+/** Reads new blocks of the chain like the indexer. Returns the schemas of their attestations. */
 let next = 0
 async function read(by = registry): Promise<string[]> {
   const { finality, firstBlock, eas } = chain.chain
@@ -108,7 +108,7 @@ const stored = async () =>
       'SELECT uid FROM location_schema WHERE watched AND registerer IS NOT NULL ORDER BY uid',
     )
   ).map(({ uid }) => uid)
-/** UIDs of the registered schemas that a process reads, in order. */
+/** Returns the UIDs of the registered schemas that a process reads, in order. */
 const watchedBy = (by: Registry) => {
   const known = new Set(locationSchemaUids())
   return by.watched.filter((each) => each.length === 66 && !known.has(each)).sort()
@@ -119,7 +119,7 @@ const flood = async (accounts: number) => {
   return uids
 }
 
-test('registrations of many accounts close no place to those that come later, and take none that is used', async () => {
+test('keeps places free for later schemas despite many registrations, and replaces no used schema', async () => {
   const someone = testAccount(1).address.toLowerCase()
   const [used] = await register(someone)
   await attestBy(used!)
@@ -129,7 +129,7 @@ test('registrations of many accounts close no place to those that come later, an
   ])
   const [waiting] = await register(testAccount(2).address)
   await read()
-  // The account of the schema that waits has fewer than these.
+  // The account of the waiting schema has fewer schemas than these accounts.
   const spam = await flood(25)
   await read()
   expect(watchedBy(registry)).toHaveLength(MOST)
@@ -143,7 +143,7 @@ test('registrations of many accounts close no place to those that come later, an
   expect(watchedBy(registry)).toHaveLength(MOST)
 })
 
-test('what leaves is not read any more, in the database and in the filters', async () => {
+test('removes a replaced schema from the database and the filters', async () => {
   expect(await stored()).toEqual(watchedBy(registry))
   const [status] = await rows<{ schemas: string[] }>(database.url, 'SELECT schemas FROM chain_status')
   expect(status!.schemas.filter((uid) => (registry.watched.includes(uid) ? false : true))).toEqual([])
@@ -152,7 +152,7 @@ test('what leaves is not read any more, in the database and in the filters', asy
   expect(topics.length).toBe(MOST + locationSchemaUids().length)
 })
 
-test('a restart, and a command beside the indexer, read the same schemas', async () => {
+test('reads the same schemas after a restart, and in a command next to the indexer', async () => {
   const before = watchedBy(registry)
   expect(watchedBy(await load(false))).toEqual(before)
   registry = await load(true)
@@ -162,7 +162,7 @@ test('a restart, and a command beside the indexer, read the same schemas', async
 })
 
 let withRecords = ''
-test('a schema whose records are in the database keeps its place after a restart', async () => {
+test('keeps the place of a schema with stored records after a restart', async () => {
   const [used] = await register(testAccount(4).address)
   await read()
   await insertRecords(database.url, [{ chain: chain.chain.slug, schema: used!, geometry: null }])
@@ -174,7 +174,7 @@ test('a schema whose records are in the database keeps its place after a restart
   withRecords = used!
 })
 
-test('a command beside the indexer takes no place of what the indexer reads', async () => {
+test('replaces no schema of the indexer in a command next to it', async () => {
   const before = await stored()
   const command = await load(false)
   const [hidden] = await register(testAccount(5).address)
@@ -183,7 +183,7 @@ test('a command beside the indexer takes no place of what the indexer reads', as
   expect(watchedBy(command)).not.toContain(hidden)
 })
 
-test('a command beside the indexer catches up with a schema that left for another one', async () => {
+test('catches up with a replaced schema in a command next to the indexer', async () => {
   const command = await load(false)
   const [watched, version] = [command.watched, command.version]
   const before = new Set(await stored())
@@ -194,15 +194,15 @@ test('a command beside the indexer catches up with a schema that left for anothe
   await command.catchUp(watched)
   expect(command.watched).toContain(late)
   expect(command.watched).not.toContain(left[0])
-  // Blocks that were read with the filters before are read again.
+  // Blocks that were read with the earlier filters are read again.
   expect(command.version).toBeGreaterThan(version)
   await expect(command.catchUp(command.watched)).rejects.toThrow(sentence())
 })
 
-test('a schema with records that settings let in again takes the place of an unused one; the audit reads its history', async () => {
+test('replaces an unused schema by one with records that the settings permit again, and audits its history', async () => {
   const uid = withRecords
   await load(true, { ...ALL_SCHEMAS, excluded: new Set([uid]) })
-  // Another one has its place.
+  // Another schema has its place.
   expect(await stored()).not.toContain(uid)
   expect(await stored()).toHaveLength(MOST)
   const blockNumber = await chain.provider.getBlockNumber()
@@ -213,11 +213,11 @@ test('a schema with records that settings let in again takes the place of an unu
   const event = { schemaUid: uid, attester: ZeroAddress, blockNumber }
   expect(registry.isHistory(event)).toBe(true)
   expect(registry.isHistory({ ...event, blockNumber: blockNumber + 1 })).toBe(false)
-  // A restart knows it, too.
+  // It is also known after a restart.
   expect((await load(true)).isHistory(event)).toBe(true)
 })
 
-test('schemas that are used while another one takes the place of one of them stay', async () => {
+test('keeps schemas that are used while another one replaces one of them', async () => {
   let whileStored = () => Promise.resolve()
   const slow: Pick<Database, 'query' | 'transaction'> = {
     query: connection.query,

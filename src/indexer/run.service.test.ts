@@ -8,11 +8,11 @@ import { SettingsError } from '../config'
 import { ALL_SCHEMAS } from '../location'
 import { startIndexer, type Indexer } from './run'
 
-/** States of an indexer that reaches no block; test/indexer.system.test.ts has the others. */
+/** Tests of the states before an indexer reads a block. test/indexer.system.test.ts tests the others. */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let endpoint: Server
-/** Called before the endpoint of another chain answers. */
+/** Called before the endpoint of another chain responds. */
 let onCall = () => {}
 let indexer: Indexer | undefined
 beforeAll(async () => {
@@ -45,7 +45,7 @@ function start(databaseUrl = shared.url): Indexer {
   ))
 }
 
-test('an indexer that waits for the lease is stopped, and takes no lease', async () => {
+test('stops an indexer that waits for the lease, without taking the lease', async () => {
   await rows(
     shared.url,
     `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, 'elsewhere/1/x', now() + interval '1 hour')`,
@@ -62,7 +62,7 @@ test('an indexer that waits for the lease is stopped, and takes no lease', async
   expect(await rows(shared.url, 'SELECT writer FROM chain_writer')).toEqual([{ writer: 'elsewhere/1/x' }])
 })
 
-test('an indexer fails in the state in which it meets an error, and is stopped afterwards', async () => {
+test('fails in the state in which an error occurs, and stops afterwards', async () => {
   const states = new Set<string>()
   onCall = () => states.add(indexer!.state)
   const own = start()
@@ -70,11 +70,11 @@ test('an indexer fails in the state in which it meets an error, and is stopped a
   expect([own.state, [...states]]).toEqual(['failed', ['checking']])
   await own.stop()
   expect(own.state).toBe('stopped')
-  // The lease is free for the next process.
+  // The next process can take the lease.
   expect(await rows(shared.url, 'SELECT FROM chain_writer WHERE until > now()')).toEqual([])
 })
 
-test('an indexer without a database fails before it asks an endpoint', async () => {
+test('fails before it queries an endpoint if the database is unavailable', async () => {
   const states = new Set<string>()
   onCall = () => states.add(indexer!.state)
   const own = start('postgres://nobody@127.0.0.1:1,127.0.0.1:2/none')

@@ -11,7 +11,7 @@ const schema = (registerer: string | null, block = ++made): Tenant => ({
 const entered = { entered: true }
 
 describe('a room of schemas', () => {
-  test('takes everything while there is a place', () => {
+  test('accepts every schema while a place is free', () => {
     const room = new SchemaRoom(100)
     const some = Array.from({ length: 100 }, (_, i) => schema(`account ${i}`))
     expect(some.map((each) => room.enter(each))).toEqual(some.map(() => entered))
@@ -26,14 +26,14 @@ describe('a room of schemas', () => {
       expect(room.enter(schema(`spammer ${i % 40}`)).entered).toBe(true)
       expect(room.uids.length).toBeLessThanOrEqual(100)
     }
-    // The account that has the most gives way, so the one that has one schema keeps it.
+    // A schema of the account that has the most is replaced, so an account with one schema keeps it.
     expect(room.has(first.uid)).toBe(true)
     const last = schema('newcomer')
     expect(room.enter(last)).toMatchObject(entered)
     expect(room.has(last.uid)).toBe(true)
   })
 
-  test('keeps a schema that anyone has attested by, and refuses a new one when all are such', () => {
+  test('keeps a schema with attestations, and rejects a new one if all schemas have attestations', () => {
     const room = new SchemaRoom(20)
     const used = Array.from({ length: 20 }, (_, i) => schema(`account ${i}`))
     for (const each of used) {
@@ -50,7 +50,7 @@ describe('a room of schemas', () => {
     const room = new SchemaRoom(100)
     const own = Array.from({ length: 5 }, () => schema('account'))
     for (const each of own) expect(room.enter(each)).toEqual(entered)
-    // Its oldest unused one leaves for the sixth.
+    // The sixth schema replaces the account's oldest unused one.
     const sixth = schema('account')
     expect(room.enter(sixth)).toEqual({ entered: true, left: own[0] })
     for (const each of [...own.slice(1), sixth]) room.use(each.uid, 'itself')
@@ -60,18 +60,18 @@ describe('a room of schemas', () => {
     expect(room.enter(seventh)).toEqual({ entered: false })
     room.use(sixth.uid, 'another')
     expect(room.enter(seventh)).toEqual(entered)
-    // Accounts that are not known have no share.
+    // Unknown accounts have no share.
     for (let i = 0; i < 20; i++) expect(room.enter(schema(null))).toEqual(entered)
   })
 
-  test('changes nothing when places are given away in a copy', () => {
+  test('does not change when places change in a copy', () => {
     const room = new SchemaRoom(20)
     for (let i = 0; i < 20; i++) room.enter(schema(`account ${i}`))
     const before = room.uids
     const copy = room.copy()
     expect(copy.enter(schema('another')).left).toBeDefined()
     expect(room.uids).toEqual(before)
-    // Attestations that are read meanwhile count in both.
+    // Attestations that are read in the meantime count in both.
     for (const uid of before) room.use(uid, 'attester')
     expect(before.map((uid) => copy.usersOf(uid))).toEqual(before.map(() => 1))
   })
@@ -97,7 +97,7 @@ hunt(
   },
 )
 
-hunt('a used schema never leaves a room, and a room is never overfull', 200, ({ random, cases }) => {
+hunt('never replaces a used schema, and never exceeds the limit', 200, ({ random, cases }) => {
   for (let i = 0; i < cases; i++) {
     const most = 1 + Math.floor(random() * 30)
     const room = new SchemaRoom(most)

@@ -4,7 +4,7 @@ import { hunt } from '../../test/seed'
 import { GeometryError, prepareGeometry, readGeometry } from '../geodesy'
 import { OPERATION_ROWS, OPERATIONS, readLabel, UNITS, writeLabel, type OperationName } from '.'
 
-test('a label gives back the operation and its numbers', () => {
+test('reads the operation and its numbers from a label', () => {
   for (const name of Object.keys(OPERATIONS) as OperationName[])
     for (const radius of [0.01, 0.29, 1, 4.35, 500, 1234.56, 99_999_999.99, 100_000_000]) {
       const label = writeLabel(name, [radius])
@@ -28,12 +28,12 @@ test.each([
   [12, 1200],
   [99_999_999.995, 10_000_000_000],
   [100_000_000, 10_000_000_000],
-])('a radius of %d m is %d cm', (radius, centimeters) =>
+])('writes a radius of %d m as %d cm', (radius, centimeters) =>
   expect(writeLabel('within', [radius])).toBe(`within:${centimeters}`),
 )
-hunt('a radius is rounded half up as the decimal that was sent', 10_000, ({ cases, random }) => {
+hunt('rounds a radius half up, as the decimal number that was sent', 10_000, ({ cases, random }) => {
   for (let i = 0; i < cases; i++) {
-    // Whole thousandths of a centimetre, often in the middle between two centimetres.
+    // Integer thousandths of a centimetre, often halfway between two centimetres.
     const decimals = BigInt(Math.floor(10 ** (1 + 9 * random())))
     const thousandths = random() < 0.5 ? 1000n * decimals + 500n : decimals
     const text = `${thousandths / 100_000n}.${String(thousandths % 100_000n).padStart(5, '0')}`
@@ -51,8 +51,8 @@ test.each([
   'within:1.5',
   'within:1e3',
   'within:05',
-])('%j is no label', (text) => expect(readLabel(text)).toBeUndefined())
-test.each(['toString', 'constructor:1', '__proto__'])('%j is no operation', (text) =>
+])('rejects the label %j', (text) => expect(readLabel(text)).toBeUndefined())
+test.each(['toString', 'constructor:1', '__proto__'])('does not treat %j as an operation', (text) =>
   expect(readLabel(text)).toBeUndefined(),
 )
 
@@ -71,20 +71,17 @@ const GEOMETRIES = [
   { type: 'MultiPolygon', coordinates: [[RING]] },
   { type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [RING] }] },
 ]
-test.each(OPERATION_ROWS)(
-  '%s takes the types of geometries that its row names, and no other',
-  (name, row) => {
-    const given = ({ inputs }: typeof row, chosen: number, geometry: object) =>
-      inputs.map((_, i) => prepareGeometry(readGeometry(i === chosen ? geometry : GEOMETRIES[4]!, 'g')))
-    for (const [i, { accepts }] of row.inputs.entries())
-      for (const geometry of GEOMETRIES) {
-        const compute = () => OPERATIONS[name].compute(given(row, i, geometry), [1])
-        if (accepts?.includes(geometry.type) ?? true) expect(compute()).toBeDefined()
-        else expect(compute, geometry.type).toThrow(GeometryError)
-      }
-  },
-)
-test.each(OPERATION_ROWS)('%s names its arguments, inputs and numbers once each', (_, row) => {
+test.each(OPERATION_ROWS)('accepts for %s only the geometry types of its row', (name, row) => {
+  const given = ({ inputs }: typeof row, chosen: number, geometry: object) =>
+    inputs.map((_, i) => prepareGeometry(readGeometry(i === chosen ? geometry : GEOMETRIES[4]!, 'g')))
+  for (const [i, { accepts }] of row.inputs.entries())
+    for (const geometry of GEOMETRIES) {
+      const compute = () => OPERATIONS[name].compute(given(row, i, geometry), [1])
+      if (accepts?.includes(geometry.type) ?? true) expect(compute()).toBeDefined()
+      else expect(compute, geometry.type).toThrow(GeometryError)
+    }
+})
+test.each(OPERATION_ROWS)('gives the arguments, inputs and numbers of %s unique names', (_, row) => {
   const fields = [
     ...row.inputs.flatMap(({ name, aliases = [] }) => [name, ...aliases]),
     ...(row.parameters ?? []),
@@ -94,7 +91,7 @@ test.each(OPERATION_ROWS)('%s names its arguments, inputs and numbers once each'
 })
 
 test.each(OPERATION_ROWS)(
-  'docs/reference/compute.md has the row of %s',
+  'lists %s in docs/reference/compute.md',
   (name, { inputs, parameters = [], units }) => {
     const cells = [
       `\`${name}\``,

@@ -118,7 +118,10 @@ interface OperationTexts {
   /** Functions of the Solidity kit that require a result; for booleans one for true and one for false. */
   requires?: readonly [string] | readonly [yes: string, no: string]
 }
-/** Texts of the operations, and functions of the kit: apart, so that clients need not load them. */
+/**
+ * Texts about the operations, and functions of the Solidity kit. They are separate, so that clients need not
+ * load them.
+ */
 export const TEXTS: Readonly<Record<OperationName, OperationTexts>> = {
   distance: {
     summary: 'How far two geometries are apart',

@@ -26,8 +26,9 @@ import { ChainDatabase, Database, finalBlock, replayPage, rewindFinal, type Batc
 import { insertSql } from './log'
 
 /**
- * The database of evm-processor's runner, on a real one: after any reorg it holds what a database holds that
- * indexed only the branch that won; also one that the version before it wrote, with typeorm-store.
+ * Tests of ChainDatabase with a real database: after any reorg it holds the same rows as a database that
+ * indexed only the final branch. The same applies to a database that the previous version wrote with
+ * typeorm-store.
  */
 const CHAIN = CHAINS[3]!
 const SILENT = new Logger(() => {}, 'test')
@@ -41,7 +42,7 @@ interface Block {
   events: ChainEvent[]
 }
 
-/** Makes blocks with new attestations, and with revocations of those on a branch. */
+/** Creates blocks with new attestations, and with revocations of attestations on a branch. */
 class Blocks {
   readonly bodies = new Map<string, Attested['body']>()
   private made = 0
@@ -99,14 +100,14 @@ const opened = (own: TestDatabase) => {
 }
 const fresh = async () => opened(await createMigratedDatabase())
 
-/** Something that takes updates as evm-processor's runner gives them. */
+/** A target of updates in the form of evm-processor's runner. */
 type Target = Pick<ChainDatabase, 'transact' | 'transactHot2'>
 const FIRST = { height: -1, hash: '0x' }
 
-/** A branch, and its database, which is told of each change of it. */
+/** A branch and its database, which receives each change of the branch. */
 class Followed {
   branch: Block[] = []
-  /** Number of blocks that are final. */
+  /** Number of final blocks. */
   final = 0
 
   constructor(
@@ -118,7 +119,7 @@ class Followed {
     return this.branch[this.final - 1] ?? FIRST
   }
 
-  /** Writes `count` more blocks in place of those above `kept` ones. */
+  /** Replaces the blocks above the first `kept` ones by `count` new blocks. */
   async hot(kept: number, count: number): Promise<void> {
     const branch = this.branch.slice(0, kept)
     for (let i = 0; i < count; i++) branch.push(this.blocks.next(branch))
@@ -131,7 +132,7 @@ class Followed {
     ;[this.branch, this.final] = [branch, final]
   }
 
-  /** Writes `count` final blocks in place of the hot ones. */
+  /** Replaces the hot blocks by `count` final blocks. */
   async history(count: number): Promise<void> {
     const branch = this.branch.slice(0, this.final)
     for (let i = 0; i < count; i++) branch.push(this.blocks.next(branch))
@@ -151,7 +152,7 @@ class Followed {
     await writer.finish({ height, hash, timestamp: height * 12_000, agreementAgeMs: 0 })
   }
 
-  /** The database holds this branch, and has told clients of it and of nothing else. */
+  /** Expects that the database holds exactly this branch, and has published exactly its changes. */
   async expectStored({ url, database }: { url: string; database: Database }): Promise<void> {
     const { slug } = CHAIN
     expect(
@@ -198,13 +199,13 @@ const updatedAt = async (url: string) =>
       .map(({ id, at }) => [id, at.getTime()]),
   )
 
-hunt('after reorgs and history the database is that of the branch', 60, async ({ random, cases }) => {
+hunt('holds exactly the rows of the branch after reorgs and history', 60, async ({ random, cases }) => {
   const world = await fresh()
   const blocks = new Blocks(random)
   const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
   const followed = new Followed(() => store, blocks)
   await followed.history(3)
-  /** By the hash of the last block, when each row was updated. */
+  /** Update times of each row, by the hash of the last block. */
   const times = new Map<string, Map<string, number>>()
   for (let i = 0; i < cases; i++) {
     const { branch, final } = followed
@@ -212,7 +213,7 @@ hunt('after reorgs and history the database is that of the branch', 60, async ({
     if (random() < 0.15) await followed.history(1 + Math.floor(random() * (branch.length - final + 6)))
     else {
       await followed.hot(kept, 1 + Math.floor(random() * 7))
-      // Rows that the new blocks do not touch are as they were before the old ones.
+      // Rows that the new blocks do not change are in their state before the old blocks.
       const touched = new Set(
         followed.branch.slice(kept).flatMap(({ events }) => events.map(({ uid }) => uid)),
       )
@@ -229,7 +230,7 @@ hunt('after reorgs and history the database is that of the branch', 60, async ({
   }
 })
 
-test('an update that does not fit the stored blocks is refused, and one that fails writes nothing', async () => {
+test('rejects an update that does not fit the stored blocks, and writes nothing if an update fails', async () => {
   const world = await fresh()
   const blocks = new Blocks(seededRandom(1))
   const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
@@ -240,7 +241,7 @@ test('an update that does not fit the stored blocks is refused, and one that fai
   const next = blocks.next(followed.branch)
   const none = () => Promise.reject(new Error('nothing is to be written'))
   for (const update of [
-    // Another block than the stored one, a gap, a final block that is not on the branch, one below the last.
+    // A block other than the stored one, a gap, a final block outside the branch, and one below the last.
     { baseHead: { ...last, hash: word(1) }, newBlocks: [next], finalizedHead: third },
     { baseHead: last, newBlocks: [{ ...next, height: next.height + 1 }], finalizedHead: third },
     { baseHead: last, newBlocks: [next], finalizedHead: { ...third, hash: word(1) } },
@@ -264,7 +265,7 @@ test('an update that does not fit the stored blocks is refused, and one that fai
   await followed.expectStored(world)
 })
 
-/** Private parts of typeorm-store 1.5.1 that the version before this database wrote with. */
+/** Private parts of typeorm-store 1.5.1, with which the previous version wrote. */
 interface OldStore {
   em(): { query(sql: string, values?: unknown[]): Promise<unknown> }
   changes?: {
@@ -274,7 +275,7 @@ interface OldStore {
 }
 const ENTITIES: Record<ProjectedTable, string> = { location_record: 'LocationRecord', answer: 'Answer' }
 
-/** Writes events as that version did. */
+/** Writes events like the previous version. */
 async function writeOld(
   store: Store,
   events: readonly ChainEvent[],
@@ -309,7 +310,7 @@ async function writeOld(
   }
 }
 
-/** The migrations, all or those before ChainState. */
+/** Loads all migrations, or those before ChainState. */
 async function migrationTool(url: string, before: boolean): Promise<DataSource> {
   process.env.DB_URL = url
   type Migrations = Extract<MixedList<new () => { name: string }>, unknown[]>
@@ -319,14 +320,14 @@ async function migrationTool(url: string, before: boolean): Promise<DataSource> 
   return new DataSource({ ...createOrmConfig(), migrations }).initialize()
 }
 
-/** A database as the version before wrote it, open for it. */
+/** Opens a database with the store of the previous version. */
 function oldStore(url: string) {
   process.env.DB_URL = url
   const store = new TypeormDatabase({
     ...{ supportHotBlocks: true, stateSchema: 'squid_celo', isolationLevel: 'READ COMMITTED' },
   })
   closing.push(() => store.disconnect())
-  /** The ChainDatabase's interface, with a store that has the methods of a BatchWriter that are used here. */
+  /** ChainDatabase's interface, with a store that has the BatchWriter methods that these tests use. */
   const target = (bodies: Blocks['bodies']) => {
     const writer = (each: Store) =>
       ({
@@ -348,7 +349,7 @@ function oldStore(url: string) {
   return { store, target }
 }
 
-/** Moves a model to another database of the same content. */
+/** Moves a model to another database with the same content. */
 function movedTo(
   followed: Followed,
   target: ConstructorParameters<typeof Followed>[0],
@@ -358,13 +359,13 @@ function movedTo(
 }
 
 test.each([1, 2, 3])(
-  'a database of the version before, with hot blocks, is taken over, and reorgs take them back; and the other way (%i)',
+  'takes over a database of the previous version with hot blocks, rolls them back in reorgs, and vice versa (%i)',
   async (seed) => {
     const own = await createDatabase()
     const before = await migrationTool(own.url, true)
     await before.runMigrations({ transaction: 'all' })
     await before.destroy()
-    // Another squid in the same database.
+    // A schema of another squid in the same database.
     await rows(own.url, `CREATE SCHEMA squid_processor; CREATE TABLE squid_processor.status (id int)`)
     const blocks = new Blocks(seededRandom(seed))
     const old = oldStore(own.url)
@@ -390,7 +391,7 @@ test.each([1, 2, 3])(
       height: state.final - 1,
       hash: state.branch[state.final - 1]!.hash,
     })
-    // The version before has sent no final changes here: all are expected as if it had.
+    // The previous version did not publish final changes. All are expected as if it had.
     await rows(
       own.url,
       `UPDATE record_change SET finality = 'both' WHERE id <= (SELECT max(id) FROM record_change)`,
@@ -398,7 +399,7 @@ test.each([1, 2, 3])(
     await followed.hot(followed.final, 3)
     await followed.hot(followed.final + 1, 3)
 
-    // And back.
+    // Back to the previous version.
     const tool = await migrationTool(own.url, false)
     await tool.undoLastMigration({ transaction: 'all' })
     await tool.destroy()

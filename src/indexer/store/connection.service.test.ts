@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-test('what a transaction leaves under way when it fails is not written', async () => {
+test('does not write statements that a failed transaction leaves pending', async () => {
   const connections = new Database(database.url, () => {})
   const insert = `INSERT INTO chain_status (chain) VALUES ('celo')`
   let left: Promise<unknown> = Promise.resolve()

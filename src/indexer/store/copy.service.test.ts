@@ -19,7 +19,7 @@ afterAll(async () => {
 })
 
 const COLUMNS = ['t', 'n', 'i', 'b', 'at', 'bytes', 'list', 'json']
-/** Any text that Postgres can store, with those that COPY reads as something else. */
+/** Returns any text that Postgres can store, including texts that COPY must escape. */
 const text = fc.oneof(
   fc.string({ unit: 'binary' }).map((value) => value.replaceAll('\0', '')),
   fc.constantFrom(
@@ -50,7 +50,7 @@ const row = fc.record({
   json: fc.option(fc.dictionary(text, fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null)))),
 })
 
-hunt('values of every type come back as they went', 20, async ({ seed, cases }) => {
+hunt('returns values of every type unchanged', 20, async ({ seed, cases }) => {
   await client.query(
     'CREATE TABLE kinds (at_row serial, t text, n float8, i int, b boolean, at timestamptz, bytes bytea, list text[], json jsonb)',
   )
@@ -66,7 +66,7 @@ hunt('values of every type come back as they went', 20, async ({ seed, cases }) 
   )
 })
 
-test('what Postgres cannot store is refused with its reason, and the next rows are taken', async () => {
+test('rejects rows that Postgres cannot store with its reason, and accepts the next rows', async () => {
   const copy = copyOver(client)
   await client.query('CREATE TABLE texts (t text)')
   await expect(copy('texts', ['t'], copyTexts([{ t: 'a\0b' }], ['t']))).rejects.toMatchObject({
@@ -76,7 +76,7 @@ test('what Postgres cannot store is refused with its reason, and the next rows a
   expect((await client.query('SELECT t FROM texts')).rows).toEqual([{ t: 'next' }])
 })
 
-test('rows are cut into texts of whole lines', () => {
+test('splits rows into texts of whole lines', () => {
   const rows = Array.from({ length: 30 }, (_, i) => ({ t: `${i}${'x'.repeat(100_000)}` }))
   const texts = copyTexts(rows, ['t'])
   expect(texts.length).toBeGreaterThan(1)

@@ -36,7 +36,7 @@ const named = (number: number, tipHeight: number) =>
     contradictions: 0,
   })
 
-test('the head is the newest block that is known, and an older one once an endpoint has gone back', async () => {
+test('returns the newest known block as the head, and an older one after an endpoint went back', async () => {
   const head = async () =>
     (
       await database.query<{ height: number; seconds: number }>(
@@ -57,7 +57,7 @@ test('the head is the newest block that is known, and an older one once an endpo
   expect(await head(), 'a look after it').toEqual(block(35))
 })
 
-test('records are replayed once a schema is watched again that was left out meanwhile', async () => {
+test('replays records once a schema is watched again after an exclusion', async () => {
   const reading = async (schemas: string[]) => {
     await noteSchemas(database.query, CHAIN, schemas, false)
     return readingOf(database.query, CHAIN)
