@@ -200,17 +200,17 @@ export class BlockReader {
       for (const { distrust } of wrong) distrust(reason)
       this.doubt?.contradicted(reason)
     }
-    const told = await this.toldLogs(header)
-    const calls = receipts.calls + told.calls
-    if (told.agreed) return { logs: told.agreed, evidence: 'agreed', contradicted, calls }
-    if (told.answers.length > 1) {
+    const filtered = await this.logsByFilter(header)
+    const calls = receipts.calls + filtered.calls
+    if (filtered.agreed) return { logs: filtered.agreed, evidence: 'agreed', contradicted, calls }
+    if (filtered.answers.length > 1) {
       this.doubt?.contradicted(`endpoints give different logs of block ${Number(header.number)}`)
       return null
     }
     // The other endpoint may only be in a pause after an error.
     if (this.rpc.size > 1 && this.mayStillCome(`${header.hash} twice`)) return null
     const list = proven ?? wrong[0]?.answer[0]
-    const logs = told.answers[0]?.answer ?? (list && this.ours(header, list))
+    const logs = filtered.answers[0]?.answer ?? (list && this.ours(header, list))
     return logs ? { logs, evidence: 'single', contradicted, calls } : null
   }
 
@@ -218,7 +218,7 @@ export class BlockReader {
    * Reads the logs by eth_getLogs. Returns those on which two endpoints agree, or else all different
    * responses.
    */
-  private async toldLogs(header: FullHeader) {
+  private async logsByFilter(header: FullHeader) {
     const answers: Answered<RpcLog[]>[] = []
     let calls = 0
     const questions = this.selection.filters.map((filter) => ({

@@ -60,7 +60,7 @@ const FIRST_PAUSE_MS = 200
 export class HistoryReader {
   private readonly route: Route
   private readonly range = new LogRange()
-  /** Pending answers in block order, after the last returned one, which may be requested again. */
+  /** The last returned answer, which may be requested again, and pending answers, in block order. */
   private ahead: { from: number; to: number; answer: Promise<LogsAnswer> }[] = []
   /** Logs that were read but did not fit into the last answer. */
   private left: (Omit<RangeLogs, 'parentHash'> & { from: number }) | undefined

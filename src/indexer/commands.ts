@@ -41,7 +41,7 @@ node lib/indexer/commands.js restore <folder>
   Restores a snapshot into an empty, migrated database. Nothing of it counts as audited.`
 
 const UIDS_PER_PAGE = 500
-const SAID_EVERY_MS = 5_000
+const SHOW_EVERY_MS = 5_000
 const DIFFERENCES_SHOWN = 20
 
 /**
@@ -276,11 +276,11 @@ function blockNumber(option: string, text: string | undefined, otherwise: number
 
 /** Shows progress: on a terminal as one line that changes, elsewhere as one line every few seconds. */
 const progress = {
-  saidAt: -Infinity,
+  shownAt: -Infinity,
   show(line: string): void {
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`)
-    else if (performance.now() - this.saidAt > SAID_EVERY_MS) {
-      this.saidAt = performance.now()
+    else if (performance.now() - this.shownAt > SHOW_EVERY_MS) {
+      this.shownAt = performance.now()
       console.log(line)
     }
   },

@@ -62,14 +62,14 @@ export class Lease {
    * Rejects if the signal aborts first.
    */
   async take(onLost: (error: LeaseLostError) => void, signal?: AbortSignal): Promise<void> {
-    for (let said = -Infinity; ;) {
+    for (let loggedAt = -Infinity; ;) {
       const other = await takeWriter(this.database, this.chain, this.writer, LEASE_SECONDS, (writer) =>
         this.isGone(writer),
       )
       if (other === undefined) break
       signal?.throwIfAborted()
-      if (performance.now() - said > SAY_EVERY_MS) {
-        said = performance.now()
+      if (performance.now() - loggedAt > SAY_EVERY_MS) {
+        loggedAt = performance.now()
         this.log.info(
           { chain: this.chain.slug, writer: other },
           `another indexer of ${this.chain.slug} is at work: waiting to take over when it ends`,

@@ -19,7 +19,7 @@ export function parseSettingsFile(marked: string): unknown {
 }
 
 /** Maximum number of problems reported per file. */
-const PROBLEMS_TOLD = 10
+const MOST_PROBLEMS = 10
 /**
  * Returns the problems of a settings file: each path, and the value that its schema expects. The actual value
  * is not shown, because it may be a secret.
@@ -33,10 +33,10 @@ export function schemaProblems(schema: TSchema, value: unknown): string {
     if (found !== undefined && problems.has(path)) continue
     const wanted = expectation(part) ?? message.toLowerCase()
     problems.set(path, found === undefined ? `missing; ${wanted}` : wanted)
-    if (problems.size > PROBLEMS_TOLD) break
+    if (problems.size > MOST_PROBLEMS) break
   }
   return [...problems]
-    .slice(0, PROBLEMS_TOLD)
+    .slice(0, MOST_PROBLEMS)
     .map(([path, problem]) => `${path || 'the file'}: ${problem}`)
     .join('; ')
 }
