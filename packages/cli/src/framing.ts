@@ -79,22 +79,22 @@ export async function* fileOf(
   const ends = recordEnds(format)
   let records = 0
   // The last byte is held back: in GeoJSON it may be the comma after the last feature.
-  let held: Uint8Array = new Uint8Array()
+  let lastByte: Uint8Array = new Uint8Array()
   for await (const chunk of body) {
     const found = ends(chunk)
     const left = limit === undefined ? Infinity : limit - records
     const cut = found.length >= left
-    const bytes = Buffer.concat([held, cut ? chunk.subarray(0, found[left - 1]) : chunk])
+    const bytes = Buffer.concat([lastByte, cut ? chunk.subarray(0, found[left - 1]) : chunk])
     const written = cut ? ended(bytes, format) : bytes.subarray(0, -1)
     records += Math.min(found.length, left)
     onMore(Math.min(found.length, left), written.length)
     yield written
     if (cut) return
-    held = bytes.subarray(-1)
+    lastByte = bytes.subarray(-1)
   }
   if (isNearest && records < limit!) await refuseShort(geo, filters, records, limit!, signal)
-  onMore(0, held.length)
-  yield held
+  onMore(0, lastByte.length)
+  yield lastByte
 }
 
 /**

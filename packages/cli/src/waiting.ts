@@ -34,18 +34,18 @@ export function startWaiting(tell: ((what: string | undefined) => void) | undefi
   return {
     fetchOf: (name) => async (input, init) => {
       last = name
-      let told = false
+      let isShown = false
       const timer =
         tell &&
         setTimeout(() => {
-          told = true
+          isShown = true
           tell(name)
         }, TELL_AFTER_MS).unref()
       try {
         return await fetch(input, init)
       } finally {
         clearTimeout(timer)
-        if (told) tell!(undefined)
+        if (isShown) tell!(undefined)
       }
     },
     sent: (transactionHash) => (transaction = transactionHash),

@@ -20,7 +20,7 @@ import type {
  */
 
 export interface GeoOptions extends HttpOptions {
-  /** chain of questions that name none: its id or slug */
+  /** default chain of questions: its id or slug */
   chain?: number | string
   /** RPC endpoints of chains by chain id: URLs, or providers of ethers, viem or EIP-1193 */
   providers?: Readonly<Record<number, Provider>>

@@ -163,10 +163,10 @@ async function mendable(
     if (next < nonce!) return 'answers with lower nonces have not landed'
   }
   // The nonce matches and the signature is authentic (checked before), so the contract must be another one.
-  const told = (await import('./refused')).refusedWith(refused)
+  const revert = (await import('./refused')).refusedWith(refused)
   throw new LandingError(
-    `The answer did not land: the contract refuses it with ${told.text}. ${sentOf({ transactionHash })}`,
-    told.name,
+    `The answer did not land: the contract refuses it with ${revert.text}. ${sentOf({ transactionHash })}`,
+    revert.name,
     transactionHash,
     refused.data,
   )

@@ -90,10 +90,10 @@ export async function landedOutOfTurn(
   // reports it.
   if (next === undefined || next !== answer!.delegatedAttestation.nonce) return undefined
   for (let asked = 1; ; asked++) {
-    const said = await askLanded(context, reader, submission, answer!, signal).catch(() => undefined)
+    const seen = await askLanded(context, reader, submission, answer!, signal).catch(() => undefined)
     signal?.throwIfAborted()
-    if (said?.found) return said.found
-    if (said?.status !== 'not landed' || said.nonce! >= next) return undefined
+    if (seen?.found) return seen.found
+    if (seen?.status !== 'not landed' || seen.nonce! >= next) return undefined
     if (asked >= ASKED) throw uncertain()
     await pause(ASKED_MS, signal)
   }

@@ -78,7 +78,7 @@ export async function landParts(
   const parts = answersInParts(answer)
   const landed: Landed[] = []
   for (const [i, part] of [...parts].entries()) {
-    const told = (step: LandingStep) => {
+    const onPartStep = (step: LandingStep) => {
       if (step.step !== 'signed anew') return onStep(step)
       parts[i] = step.answer as BatchAnswer
       const whole = parts.map(
@@ -86,7 +86,7 @@ export async function landParts(
       )
       return onStep({ ...step, answer: joined(whole) })
     }
-    landed.push(...((await land(part, { ...options, onStep: told })) as Landed[]))
+    landed.push(...((await land(part, { ...options, onStep: onPartStep })) as Landed[]))
   }
   return landed
 }

@@ -70,9 +70,9 @@ function textOf(error: RevertedError, known: string | undefined): string {
   if (!data || data.length < 10) return message
   try {
     const values = decodeAbiParameters(parameters ?? [], `0x${data.slice(10)}`)
-    const told = (parameters ?? []).map(({ name }, i) => `${name}: ${shown(values[i])}`).join(', ')
-    if (known !== undefined) return told ? `${known} (${told})` : known
-    if (told) return told
+    const fields = (parameters ?? []).map(({ name }, i) => `${name}: ${shown(values[i])}`).join(', ')
+    if (known !== undefined) return fields ? `${known} (${fields})` : known
+    if (fields) return fields
   } catch {
     if (known !== undefined) return known
   }
