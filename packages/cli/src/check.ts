@@ -115,7 +115,7 @@ export async function recompute(
     throw new UsageError('One answer is recomputed at a time: give one of the results of the batch.')
   const chain =
     typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId, { signal })
-  // Attestations are read from the chain, both named and omitted ones.
+  // Attestations are read from the chain, whether they are named or omitted.
   const fromChain =
     typeof answer === 'string' ||
     inputs.length < answer.inputRefs.length ||

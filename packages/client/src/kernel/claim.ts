@@ -39,7 +39,7 @@ interface ReadClaim {
   refs: string[]
   claimed: Claimed
 }
-/** A boolean, or a whole number of payload units with the number that the answer shows. */
+/** A boolean, or a whole number of payload units. `shown` is the result in an answer's own units. */
 type Claimed = boolean | { whole: bigint; shown?: number }
 
 /** Parses a claim. Throws an InvalidInputError for a claim that no operation can make. */
