@@ -212,7 +212,7 @@ describe('filters', () => {
   })
 })
 
-describe('for people', () => {
+describe('the terminal output', () => {
   test('prints a table of the newest records without control characters', async () => {
     const { code, stdout, stderr } = await shell.geo(['records'])
     expect(code).toBe(0)

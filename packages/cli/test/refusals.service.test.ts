@@ -195,7 +195,7 @@ describe('the key', () => {
   })
 })
 
-describe('the world', () => {
+describe('a failure of the service or an RPC endpoint', () => {
   const NOWHERE = 'http://127.0.0.1:9'
 
   test('reports that the service is unreachable', async () => {
