@@ -1,5 +1,5 @@
-// An MCP server over stdio, like that of `geo mcp`. Arguments: the URLs of the service and of an RPC endpoint,
-// and optionally a key file.
+// An MCP server over stdio, like that of `geo mcp`. Arguments: the URLs of the service and of an RPC
+// endpoint, and optionally a key file.
 import { readFileSync } from 'node:fs'
 import { createGeo } from '@geospatial-attestation/client'
 import { serveStdio } from '@geospatial-attestation/mcp'
