@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // `node packages/build.mjs client mcp cli` builds packages in the given order. It replaces rolldown's own
 // command, which prints every file, also during `npm start`.
 import path from 'node:path'

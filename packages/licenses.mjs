@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Errors of the service, as two tables: responses to clients, and texts of the documents. It also runs in
  * browsers, because the client derives its classes from it.

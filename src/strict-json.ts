@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Maximum nesting depth. Real documents and geometries need a fifth of it. */
 const MAX_DEPTH = 64
 

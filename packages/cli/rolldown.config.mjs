@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { licenses } from '../licenses.mjs'

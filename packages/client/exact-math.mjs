@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readFileSync } from 'node:fs'
 
 /** Members of Math whose results ECMAScript defines exactly, so that all engines agree. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import path from 'node:path'
 import { exactMath } from './exact-math.mjs'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import path from 'node:path'
 import { library } from '../library.mjs'
 import { bundledPackages, kernelPlugins } from './kernel-plugins.mjs'

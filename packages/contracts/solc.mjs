@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+// SPDX-License-Identifier: MIT
 // Compiler that forge runs (foundry.toml): npm's solc, with those options of a native build that forge uses.
 // So nothing is downloaded, and the version is the one in package-lock.json.
 import { existsSync, readFileSync } from 'node:fs'

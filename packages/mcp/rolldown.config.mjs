@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { library } from '../library.mjs'
 
 export default library({ input: { index: 'src/index.ts' } })

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Expands a compact signature (EIP-2098: 64 bytes, the second half is s with the parity of y in its first
  * bit) to 65 bytes r + s + v in hex. Returns any other text unchanged.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Error for a payload that does not match its schema. */
 export class PayloadError extends Error {
   override readonly name = 'PayloadError'

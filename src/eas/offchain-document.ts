@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Form of offchain attestations: parses the documents that EAS's explorer and library write into typed
  * fields. offchain-hash.ts computes their UID and digest, and offchain.ts verifies them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { FIELDS, type Document, type Message } from './offchain-document'
 import { uint } from './words'
 

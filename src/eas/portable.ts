@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * The part of this room that runs in every JavaScript engine: forms and encodings, without hashing, signing
  * or Node's modules. packages/client is built from it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { hex, uint } from './words'
 
 /** Fields that an attestation's UID commits to. Hex in any letter case; times in Unix seconds. */

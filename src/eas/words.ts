@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Digits of a hex text without its 0x. Throws a TypeError if the text is not hex, or does not have `bytes`
  * bytes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Length in whole centimetres, rounded half up, of a number of metres from 0. It rounds the number as
  * written: the shortest decimal that reads as this double. 1.005 is 101, although the double is less than

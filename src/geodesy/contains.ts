@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { assertBound } from './bounds'
 import { nearestOnEdge, pointToEdge, walkEdge } from './edge'
 import { spend } from './effort'

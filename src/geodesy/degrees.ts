@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Ranges of coordinates. This file has no imports, so that programs without the kernel read positions in the
  * same way.

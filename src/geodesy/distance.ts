@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { Kind } from './geojson'
 import { spend } from './effort'
 import { TOUCH, chordGap, crosses, crossingOf, edgeBound, nearestOnEdge, pointToEdge, walkEdge } from './edge'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Numbers of twice the precision of a double, as unevaluated sums of two doubles (T. J. Dekker, "A
  * floating-point technique for extending the available precision", 1971; D. E. Knuth, "The Art of Computer

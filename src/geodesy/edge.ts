@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { assertBound } from './bounds'
 import { spend } from './effort'
 import {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Error thrown when a measurement exceeds its limit of work. The input is valid: a higher limit would allow
  * it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { Geodesic } from 'geographiclib-geodesic'
 import { spend } from './effort'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Error for a geometry that is not accepted. The message names the position in the input and the rule that it
  * breaks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Position } from 'geojson'
 import { inRange, longitudeProblem } from './degrees'
 import { GeometryError } from './error'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Position } from 'geojson'
 import { lineLength, polygonArea } from './area'
 import { assertBound } from './bounds'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { TOUCH, chordGap, crosses } from './edge'
 import { spend } from './effort'
 import { certainOffset, clearance } from './orientation'

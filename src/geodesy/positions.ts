@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Position } from 'geojson'
 
 /** Coordinates of positions in flat arrays, by index. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Reading } from './geojson'
 
 /** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { spend } from './effort'
 import { areaBelow, TOTAL_AREA } from './ellipsoid'
 import { edgeBound, passesNorthOf } from './edge'

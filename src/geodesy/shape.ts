@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { spend } from './effort'
 import { GeometryError } from './error'
 import { Kind, type Reading, type SourceChain } from './geojson'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { assertBound } from './bounds'
 import { crosses, crossingOf, edgeBound, nearestOnEdge, walkEdge, type Walk } from './edge'
 import { spend } from './effort'

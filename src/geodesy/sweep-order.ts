@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Order of edges along a sweep line: a treap whose nodes are also a linked list, so that finding neighbours
  * and removing edges needs no comparison. Items are whole numbers below `capacity`.

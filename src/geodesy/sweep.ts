@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { spend } from './effort'
 import { sideNorth } from './edge'
 import { holdsSouth, type Rings } from './region'

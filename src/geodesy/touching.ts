@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { polygonArea } from './area'
 import { directionsOf, loopsOf, nodesBetween, ringsOf, settle, type Arranged } from './arrangement'
 import { chordGap, nearestOnEdge } from './edge'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { bulgeOf, leastGap } from './edge'
 import { spend } from './effort'
 import { longestArc, sagitta } from './ellipsoid'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { crossingOf } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'

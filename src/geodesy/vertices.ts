@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { A, E2, sinCosDegrees } from './ellipsoid'
 
 /** Positions on the ellipsoid in flat arrays: degrees, and earth-centred metres. */

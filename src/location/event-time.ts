@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Attested time of an event, and the time's part of a record's `problem`. This file has no imports, so that
  * pages can load it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Names of location types and reference systems in one table, which reading uses and whose spellings the
  * documentation (docs/reference/location-types.md) and OpenAPI list. This file has no imports, so that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { cellToBoundary, isValidCell } from 'h3-js'
 import { GeometryError, inRange, longitudeProblem } from '../geodesy'
 import { locationTypeOf, saysLatitudeFirst, type LocationType } from './names'

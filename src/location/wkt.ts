@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Geometry, Position } from 'geojson'
 import { GeometryError } from '../geodesy'
 

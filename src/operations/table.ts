@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * The operations (docs/spec/interface.md 6), one row each. Routes, validation, OpenAPI, the client's methods,
  * commands, tools, forms, sentences and the tables in the docs derive from these rows. index.ts has the calls

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { AnswerFilters, LandedAnswer } from '@geospatial-attestation/client'
 import { UNITS, type UnitName } from '../../../src/operations/table'
 import { grouped, table, time } from './output'

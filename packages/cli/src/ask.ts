@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Answer, Chain, Input, Question, Submission } from '@geospatial-attestation/client'
 import { rowOf, UNITS, type OperationName, type UnitName } from '../../../src/operations/table'
 import { readInput } from './inputs'

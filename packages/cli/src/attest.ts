@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import type { AttestOptions, Place } from '@geospatial-attestation/client'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { once } from 'node:events'
 import { open, type FileHandle } from 'node:fs/promises'
 import {

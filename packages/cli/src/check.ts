@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Answer, Chain, Checked, Input, Verification } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, UsageError } from './exit'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { Argument, Option } from 'commander'
 import { OPERATION_ROWS, TEXTS } from '../../../src/operations/table'
 import * as read from './readers'

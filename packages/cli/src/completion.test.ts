@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import path from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { ReadStream, WriteStream } from 'node:tty'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { OPERATION_ROWS, TEXTS } from '../../../src/operations/table'
 
 /**

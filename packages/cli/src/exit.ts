@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { TimeoutError } from './waiting'
 
 /** Exit codes of `geo`, its own error classes, and the exit code of any error. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import { offchainInput, type Input, type OffchainSource } from '@geospatial-attestation/client'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { createReadStream } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
 import type { BatchAnswer } from '@geospatial-attestation/client'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Answer, BatchAnswer, Landed, LandingStep, Signer } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { UsageError } from './exit'

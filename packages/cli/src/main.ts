@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { EXIT } from './exit'
 import { run } from './run'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { messageOf } from '@geospatial-attestation/client'
 import { EXIT } from './exit'
 import type { Session } from './session'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { expect, test } from 'vitest'
 import { bytes, distanceInTime, fields, grouped, jsonLine, paintOf, table, time, visible } from './output'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { styleText } from 'node:util'
 import type { Output } from './context'
 

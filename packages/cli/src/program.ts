@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { EventEmitter } from 'node:events'
 import { Argument, Command, Option } from 'commander'
 import { commandRows, type Work } from './commands'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Output } from './context'
 import { bytes, grouped } from './output'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { createHash } from 'node:crypto'
 import { InvalidInputError, type Geo, type Question, type Submission } from '@geospatial-attestation/client'
 import { OPERATION_ROWS } from '../../../src/operations/table'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { expect, test } from 'vitest'
 import { buildProgram } from './program'
 

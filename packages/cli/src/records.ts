@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { createWriteStream } from 'node:fs'
 import { rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'

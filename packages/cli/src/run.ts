@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { CommanderError } from 'commander'
 import { version } from '../package.json'
 import { filesIn, type Context, type Files } from './context'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { duration, table } from './output'
 import { filtersOf } from './records'
 import type { Session } from './session'

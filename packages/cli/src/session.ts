@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { createGeo, type Chain, type Geo } from '@geospatial-attestation/client'
 import type { Account, HttpTransport, PublicClient, WalletClient } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Tracks what a command waits for. It is shown on a terminal after a while, and named in the error of a
  * timeout.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { RecordEvent, StreamOptions } from '@geospatial-attestation/client'
 import { EXIT } from './exit'
 import { time, visible } from './output'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { id, zeroPadValue } from 'ethers'

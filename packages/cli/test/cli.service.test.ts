@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { encryptKeystoreJsonSync } from 'ethers'

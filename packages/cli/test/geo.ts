@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Send } from './http'
 import { listOf } from './records'
 import type { AnswerFilters, LandedAnswer, LandedAnswerPage } from './types'

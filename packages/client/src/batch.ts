@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Answer, BatchAnswer } from './types'
 
 /** Maximum number of questions in one request, and of answers in one transaction. */

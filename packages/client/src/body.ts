@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Attested, AttestedOffchain } from './attest'
 import { invalidInput, messageOf } from './errors'
 import { positionAsPoint } from './position'

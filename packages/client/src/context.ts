@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { OnchainAttestation } from './eas'
 import type { HttpOptions } from './http'
 import type { Arguments } from './openapi'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { COMPUTE_ERRORS, UNAVAILABLE_STATUS, type ComputeErrorKind } from '../../../src/errors'
 import type { BatchAnswer } from './types'
 

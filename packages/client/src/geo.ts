@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { answersOf, type Answers } from './answers'
 import type { Attested, AttestedOffchain, AttestOptions } from './attest'
 import type { Checked, CheckOptions } from './check'

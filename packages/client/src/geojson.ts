@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Geometry } from 'geojson'
 import { inRange, longitudeProblem } from '../../../src/geodesy/degrees'
 import { InvalidInputError } from './errors'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { ApiError, ConnectionError, ServiceVersionError, SignerError, apiError, messageOf } from './errors'
 import { walletOf, type Signer } from './signer'
 import { pause } from './waiting'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Typed client of the Geospatial Attestation Service. It asks questions about places, lands the signed
  * answers on their chain, checks them there, and recomputes them. Start with `createGeo`.

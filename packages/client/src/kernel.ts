@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { GeometryError, prepareGeometry } from '../../../src/geodesy'
 import { OPERATIONS } from '../../../src/operations'
 import { judge, readClaim, type Claim, type Computed } from './kernel/claim'

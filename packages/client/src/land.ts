@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { isLong } from './batch'
 import type { Context, Landed, LandOptions } from './context'
 import { contractError, getNonce } from './eas'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Context, Landed } from './context'
 import { decodeClaims, getAttestation, getNonce, getProxiedAttester, type OnchainAttestation } from './eas'
 import { LandingError } from './errors'

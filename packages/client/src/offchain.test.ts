@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { Signature } from 'ethers'
 import { expect, test } from 'vitest'
 import vectors from '../../../test/vectors/offchain-vectors.json'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { hashTypedData, recoverAddress } from 'viem'
 import { DOMAIN_NAME, FIELDS, expandSignature, offchainUid } from '../../../src/eas/portable'
 import { ZERO_ADDRESS, ZERO_HASH, keccakDigits, type AttestationData } from './eas'

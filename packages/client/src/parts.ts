@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { BATCH_SIZE } from './batch'
 import { ApiError } from './errors'
 import type { Landed, LandingStep, LandOptions } from './context'

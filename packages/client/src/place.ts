@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { encodeAbiParameters, isAddress, isHex, toHex } from 'viem'
 import { locationTypeOf } from '../../../src/location/names'
 import { ZERO_ADDRESS, ZERO_HASH, schemaUid, type AttestationData, type Schema } from './eas'

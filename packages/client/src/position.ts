@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Feature, FeatureCollection, Geometry, Point } from 'geojson'
 
 /** [longitude, latitude] in degrees. A height may follow; it is part of the reference but is not measured. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { toHex, type Hex } from 'viem'
 import { positionAsPoint, type GeoJson, type Position } from './position'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Geo } from './geo'
 import { methodsOf } from './questions'
 import type { PageOptions } from './records'

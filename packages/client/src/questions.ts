@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { OPERATION_ROWS, type OperationName } from '../../../src/operations/table'
 
 /**

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { ZERO_HASH, type AttestationData } from './eas'
 import { InvalidInputError, UncheckedError, messageOf } from './errors'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { UNITS } from '../../../src/operations/table'
 import { decodeClaims, getAttestation, getSchema, type OnchainAttestation } from './eas'
 import { AttestationNotFoundError, GeoError, invalidInput, refuseUnknown, SignerError } from './errors'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { ConnectionError, InvalidInputError, ServiceVersionError } from './errors'
 import { requireJson, type Send } from './http'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readFileSync, readdirSync } from 'node:fs'
 import { AbiCoder, id } from 'ethers'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { decodeAbiParameters } from 'viem'
 import { contractError, field, selector, selectorOf } from './eas'
 import type { RevertedError } from './signer'

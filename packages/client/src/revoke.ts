@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Attested } from './attest'
 import { getAttestation, getRevokeOffchain, revokeCall, revokeOffchainCall } from './eas'
 import { same } from './says'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { claimOf, isOperation, UNITS, type UnitName } from '../../../src/operations/table'
 import type { Claims } from './types'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { ATTESTED } from './eas'
 import { same } from './says'
 import {

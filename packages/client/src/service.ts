@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import createClient from 'openapi-fetch'
 import { BATCH_SIZE, isLong } from './batch'
 import { plain, withPoints } from './body'

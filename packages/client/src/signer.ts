@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { GeoError, SignerError, messageOf } from './errors'
 import { pause } from './waiting'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Context } from './context'
 import { attestCall, checkSigned, expectedAttester, multiAttestCall, type Domain } from './eas'
 import { GeoError, LandingError, ServiceVersionError } from './errors'

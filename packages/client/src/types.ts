@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { components, Fields, operations } from './openapi'
 import type { GeoJson, Position } from './position'
 import type { PrivatePlace } from './private'

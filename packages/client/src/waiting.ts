@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Waiting that an AbortSignal can end. */
 
 /**

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { cellToBoundary } from 'h3-js'
 import {
   areaSquareMeters,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { createGeo, type Answer, type Geo } from '@geospatial-attestation/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mined, testAccount } from '../../../dev/chain'

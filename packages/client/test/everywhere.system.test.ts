@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'

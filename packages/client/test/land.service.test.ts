@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { expect, test } from 'vitest'
 import { hunt, type Hunt } from '../../../test/seed'
 import * as ours from '../src/kernel/math'

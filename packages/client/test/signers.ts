@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Eip1193Provider, Signer } from '@geospatial-attestation/client'
 import { JsonRpcProvider, Wallet } from 'ethers'
 import { createWalletClient, http } from 'viem'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { AbiCoder, Signature, TypedDataEncoder, ZeroAddress, dataSlice, getAddress, keccak256 } from 'ethers'
 import {
   LOCAL_PROXY_NAME,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { Wallet, type TypedDataDomain } from 'ethers'
 import { LOCAL_PROXY_NAME, LOCAL_SIGNER_KEY } from '../../../dev/chain'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Geometry, Polygon, Position } from 'geojson'
 
 /** A box as a polygon, from its south-west to its north-east corner. */

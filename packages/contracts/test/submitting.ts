@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readFileSync } from 'node:fs'
 import { Contract, ContractFactory, Interface, type InterfaceAbi, type TransactionReceipt } from 'ethers'
 import { expect } from 'vitest'

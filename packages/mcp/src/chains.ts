@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { z } from 'zod'
 import { addTool, READS, type Tools } from './tool'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Geo, Input } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { ToolInputError } from './errors'

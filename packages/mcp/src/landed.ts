@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { sentenceOf, type AnswerPageOptions, type Claims } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { chain, pageSize } from './inputs'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { z } from 'zod'
 
 /** Rejects messages with a readable error, for which the SDK would return raw validator output. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { LocationRecord, PageOptions } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { chain, metres, numbers, pageSize, position } from './inputs'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Geo } from '@geospatial-attestation/client'
 import { McpServer } from '@modelcontextprotocol/server'
 import { version } from '../package.json'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { serveStdio as serve, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { lackingParams } from './params'
 import { createMcpServer, type McpOptions } from './server'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Geo } from '@geospatial-attestation/client'
 import type { McpServer, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An MCP server over stdio, like that of `geo mcp`. Arguments: the URLs of the service and of an RPC
 // endpoint, and optionally a key file.
 import { readFileSync } from 'node:fs'

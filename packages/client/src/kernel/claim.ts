@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { readLabel, type Outcome } from '../../../../src/operations'
 import {
   OPERATIONS,

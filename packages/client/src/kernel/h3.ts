@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Replaces h3-js in the module that reads locations (rolldown.config.mjs), so that its 200 kB are loaded only
  * for a location that is an H3 cell.

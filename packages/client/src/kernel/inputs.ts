@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import type { Geometry } from 'geojson'
 import { getAddress, hexToBytes, keccak256, recoverAddress, stringToBytes, toHex } from 'viem'
 import {

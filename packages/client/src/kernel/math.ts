@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import { reducePiHalves, remainder } from './pi-halves'
 import { highWord, ofHighWord, roundedTo23, withHighWord, withoutLowWord } from './words'
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Splits a double into its two 32-bit words, on which fdlibm operates. */
 const double = new Float64Array(1)
 const words = new Uint32Array(double.buffer)
