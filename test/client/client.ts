@@ -175,7 +175,8 @@ export async function askEverything(
   const told: string | undefined = llms
   const { data: document } = await client.GET('/openapi.json')
 
-  const { error } = await client.POST('/compute/v0/area', { body: { chainId, geometry: berlin } })
+  const unclosed = { type: 'Polygon' as const, coordinates: [park.coordinates[0]!.slice(1)] }
+  const { error } = await client.POST('/compute/v0/area', { body: { chainId, geometry: unclosed } })
   const problem: Problem | undefined = error
   const positions: Position[] = [berlin.coordinates]
   return {
