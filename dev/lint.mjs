@@ -15,6 +15,7 @@ runParts(
       ),
     },
     { name: 'types (tsc)', program: bin('@typescript/native/bin/tsc', '-b', ...TYPES) },
+    { name: 'language and commit subjects', program: ['dev/language.mjs'] },
     {
       name: 'unused code and packages (knip)',
       program: bin(

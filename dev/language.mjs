@@ -1,0 +1,224 @@
+// Checks of language (CONTRIBUTING.md, Work): phrases in the files of the repository, and subjects of new commits.
+// Exits with status 1 if there is a hit.
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+
+/** Phrases that readers stumble over, and what to write instead. */
+const PHRASES = [
+  [/\banew\b/, 'again; a verb with re-'],
+  [/\bamid\b/, 'during, among'],
+  [/\bby turns\b/, 'alternately'],
+  [/\bso many (?!that\b)\w/, 'a number; up to N'],
+  [/\b(?:is|are|was|were|be|been) told\b(?! apart)/, 'is reported, logged, sent'],
+  [/\btells? (?:of|that)\b/, 'reports, indicates'],
+  [/\bsays? of\b/, 'reports about'],
+  [/\b(?:is|was) said (?:in|to|of|below|once|so|what|that)\b/, 'is stated, documented'],
+  [
+    /(?<![Tt]here )\b(?:is|are|was|were) no (?:[a-z]+ )?(?:JSON|UID|UTF-8|URL|number|integer|hex|address|schema|geometry|position|polygon|ring|date|slug|key)\b/,
+    'is not a ...',
+  ],
+  [/(?<![Tt]here )\b(?:is|are) none(?= ?[.,;:)]|$)/, 'is not one; name it'],
+  [/\b(?:is|are) none of\b/, 'is not one of'],
+  [/\bbeside (?:the|a|an|it|its|each|other|them|that|this|what|one)\b/, 'next to, in addition to, with'],
+  [/\b[Ff]or who\b/, 'for clients that; for anyone who'],
+  [/\b[Ww]ho (?:copied|asks|wants|reads|accepts|looks)\b/, 'anyone who; the client'],
+  [/\bwhoever (?:runs|owns|reads|started)\b/, 'the operator; anyone who'],
+  [/\bheld against\b/, 'checked against'],
+  [/\b(?:goes|went|gone) on\b(?! (?:a|the) )/, 'continues, resumes'],
+  [/\b(?:out of reach|(?:is|are|was|were) away)\b/, 'unreachable, unavailable'],
+  [/\bin place of\b/, 'instead of'],
+  [/\bends? with [0-9]\b/, 'exits with status N'],
+  [/\bin words\b/, 'with a clear message'],
+  [/\bfor (?:ever|good)\b/, 'permanently, indefinitely'],
+  [/\btime to come\b/, 'time in the future'],
+  [/\b(?:is|are|was|were|be) given up\b/, 'is abandoned, times out'],
+  [/\bwaited for\b/, 'pending, queued, awaited'],
+  [/\bwithout a word\b/, 'silently'],
+  [/\b(?:can|to) be had\b/, 'available'],
+  [/\b[Ww]here (?:no|none|nothing|there (?:is|are|was|were) no(?:ne)?)\b/, 'if no'],
+  [/\bround (?:the )?(?:earth|poles?|world|globe|antimeridian)\b/, 'around'],
+  [/\ba wrong (?!answer|signature|key)\w+/, 'an invalid, an incorrect'],
+  [/\bthe same of\b/, 'the same for; name the noun'],
+  [/^\s*(?:\/\/|\/\*\*|\*) What\b/, 'a noun first: "Options that ..."'],
+  [/^\s*(?:\/\/|\/\*\*|\*) (?:Of|Those|None|As below|As above|The same)\b/, 'a noun first'],
+  [
+    /\b(?:test|it)\(\s*["'`](?:that|who|whose|of|by|none|they|as|and|nothing|it|with|without)\b/,
+    'a verb first: "rejects ..."',
+  ],
+]
+const CHECKED = /\.(ts|tsx|mts|mjs|md|sql|sol|sh|ya?ml)$|^\.env\.example$/
+/** Files that are generated, frozen, or whose words others chose. */
+const EXEMPT = [
+  'dev/language.mjs',
+  'docs/spec/interface.md', // the specification
+  'packages/client/src/openapi.ts',
+  'src/abi/',
+  'src/model/',
+  'db/migrations/', // frozen by SHA256SUMS
+  'test/vectors/',
+]
+/**
+ * Lines that remain, by file: quoted words, and texts that tests or programs compare. The numbers may only
+ * shrink.
+ */
+const LEFT = {
+  'CONTRIBUTING.md': 1,
+  'api/compute/body-reader.ts': 1,
+  'api/compute/earlier.ts': 2,
+  'api/compute/offchain.ts': 2,
+  'api/compute/resolve.ts': 1,
+  'api/compute/salted.ts': 1,
+  'api/compute/schemas/answers.ts': 1,
+  'api/compute/schemas/index.ts': 2,
+  'api/contracts/account.ts': 1,
+  'api/contracts/chain-node.ts': 6,
+  'api/contracts/chain-reader.ts': 2,
+  'api/formats/exports.ts': 1,
+  'api/graphql/openapi.ts': 3,
+  'api/graphql/sql-pages.ts': 3,
+  'api/http/error-pages.ts': 4,
+  'api/http/nonces.ts': 1,
+  'api/http/openapi-components.ts': 1,
+  'api/http/problem-page.ts': 1,
+  'api/http/redis.ts': 1,
+  'api/mcp/openapi.ts': 1,
+  'api/ogc/openapi.ts': 1,
+  'api/process.ts': 1,
+  'api/query/parameters.ts': 1,
+  'api/query/sieve.ts': 1,
+  'api/records/openapi.ts': 2,
+  'api/records/routes.ts': 2,
+  'api/service/about.ts': 1,
+  'api/service/metrics.ts': 2,
+  'api/store/readiness.ts': 2,
+  'api/stream/changes.ts': 2,
+  'api/stream/live.ts': 1,
+  'api/webhooks/figures.ts': 1,
+  'api/webhooks/routes.ts': 3,
+  'bench/ingest.ts': 1,
+  'dev/lock.ts': 1,
+  'dev/world.ts': 1,
+  'docs/guide/cli.md': 1,
+  'packages/cli/README.md': 1,
+  'packages/cli/src/batch.ts': 1,
+  'packages/cli/src/commands.ts': 3,
+  'packages/cli/src/exit.ts': 1,
+  'packages/cli/src/inputs.ts': 4,
+  'packages/cli/src/journal.ts': 1,
+  'packages/cli/src/key.ts': 1,
+  'packages/cli/src/land.ts': 1,
+  'packages/cli/src/session.ts': 1,
+  'packages/cli/test/cli.service.test.ts': 1,
+  'packages/cli/test/process.system.test.ts': 1,
+  'packages/cli/test/refusals.service.test.ts': 13,
+  'packages/client/src/check.ts': 1,
+  'packages/client/src/context.ts': 1,
+  'packages/client/src/kernel/claim.ts': 1,
+  'packages/client/src/kernel/inputs.ts': 2,
+  'packages/client/src/land.ts': 4,
+  'packages/client/src/parts.ts': 1,
+  'packages/client/src/place.ts': 2,
+  'packages/client/src/recompute.ts': 1,
+  'packages/client/src/revoke.ts': 1,
+  'packages/client/src/service.ts': 1,
+  'packages/client/test/certain.service.test.ts': 2,
+  'packages/client/test/client.service.test.ts': 1,
+  'packages/client/test/land.service.test.ts': 3,
+  'packages/client/test/recompute.service.test.ts': 4,
+  'packages/mcp/src/errors.ts': 1,
+  'packages/mcp/src/inputs.ts': 1,
+  'packages/mcp/src/operations.ts': 1,
+  'packages/mcp/test/mcp.service.test.ts': 2,
+  'src/geodesy/union.test.ts': 1,
+  'src/indexer/commands.ts': 2,
+  'src/indexer/range-auditor.ts': 1,
+  'src/indexer/snapshot-files.ts': 1,
+  'src/indexer/snapshot.ts': 1,
+  'src/indexer/store/batch.ts': 1,
+  'src/settings/files.ts': 1,
+  'test/attest-page.system.test.ts': 1,
+  'test/snapshot.system.test.ts': 2,
+  'web/build/basemap.mjs': 1,
+  'web/map/shapes.ts': 1,
+  'web/playground/answer.tsx': 1,
+  'web/playground/landing.tsx': 1,
+}
+
+/** An area of a commit's subject: a room, a package or a top-level folder. */
+const AREAS = new Set([
+  ...['src', 'api', 'packages', '.'].flatMap((folder) =>
+    readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && /^\w/.test(entry.name))
+      .map(({ name }) => name),
+  ),
+  ...['ci', 'config', 'build', 'release'],
+])
+/** First words that look like another form of the verb and are not. */
+const IMPERATIVES =
+  /^(?:bypass|compress|discuss|dismiss|express|focus|pass|press|process|address|access|embed|feed|need|seed|shed|bring|string|ping)$/
+
+const git = (...options) =>
+  execFileSync('git', options, {
+    encoding: 'utf8',
+    maxBuffer: 1e8,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).trim()
+
+function phraseHits() {
+  return git('ls-files')
+    .split('\n')
+    .filter((file) => CHECKED.test(file) && !EXEMPT.some((exempt) => file.startsWith(exempt)))
+    .filter((file) => existsSync(file))
+    .flatMap((file) => {
+      const hits = readFileSync(file, 'utf8')
+        .split('\n')
+        .flatMap((line, index) =>
+          PHRASES.filter(([phrase]) => phrase.test(line)).map(
+            ([phrase, instead]) =>
+              `${file}:${index + 1}: '${phrase.exec(line)[0].trim()}'. Write: ${instead}.`,
+          ),
+        )
+      const left = LEFT[file] ?? 0
+      if (hits.length < left) return [`${file}: ${hits.length} hits are left. Write that number into LEFT.`]
+      return hits.length > left ? hits : []
+    })
+}
+
+/** The problem of a subject, or undefined. */
+function subjectProblem(subject) {
+  const [, area, verb, rest] = /^([\w-]+(?:, [\w-]+)*): ([\w-]+)(.*)$/.exec(subject) ?? []
+  if (!area) return 'expected `area: imperative verb object`'
+  const unknown = area.split(', ').find((name) => !AREAS.has(name))
+  if (unknown) return `unknown area '${unknown}'. Areas: ${[...AREAS].sort().join(', ')}`
+  if (!/^[a-z]/.test(verb)) return 'the verb starts with a small letter'
+  if (/(?:ed|ing|[^s]s)$/.test(verb) && !IMPERATIVES.test(verb)) return `'${verb}' is not an imperative`
+  if (!rest) return 'the object is missing'
+  if (subject.endsWith('.')) return 'no full stop at the end'
+  if (subject.length > 72) return `${subject.length} characters. The limit is 72`
+  return undefined
+}
+
+/** Subjects of all commits after the one that added this file. In a shallow clone: of those that it has. */
+function subjectHits() {
+  let since
+  try {
+    since = git('log', '--diff-filter=A', '--format=%H', '--', 'dev/language.mjs').split('\n').at(-1)
+  } catch {
+    return [] // an archive without its history
+  }
+  if (!since) return []
+  return git('log', '--no-merges', '--format=%h %s', `${since}..HEAD`)
+    .split('\n')
+    .filter(Boolean)
+    .flatMap((line) => {
+      const [commit, ...words] = line.split(' ')
+      const problem = subjectProblem(words.join(' '))
+      return problem ? [`commit ${commit} '${words.join(' ')}': ${problem}.`] : []
+    })
+}
+
+process.chdir(path.join(import.meta.dirname, '..'))
+const hits = [...phraseHits(), ...subjectHits()]
+for (const hit of hits) console.log(hit)
+if (hits.length) process.exitCode = 1
