@@ -1,5 +1,5 @@
-// Checks of language (CONTRIBUTING.md, Work): phrases in the files of the repository, and subjects of new commits.
-// Exits with status 1 if there is a hit.
+// Checks of language (CONTRIBUTING.md, Work): phrases in the files of the repository, and subjects of new
+// commits. Exits with status 1 if there is a hit.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
