@@ -7,10 +7,7 @@ import type { Statement } from './model'
 import { cancelStatement, isLost, openPool, type DatabaseError, beginReading, StandbyError } from './pool'
 import { reaches, furthest, type Marks, MARKS, MARKS_POOL } from './marks'
 
-/**
- * Milliseconds that a read waits for its replica to reach the required state. After that, the primary runs
- * it.
- */
+/** Milliseconds that a read waits for its replica to reach the required state, before the primary runs it. */
 const CATCH_UP_MS = 500
 const LOOK_EVERY_MS = 10
 /** Milliseconds between two checks of a server that is left out. */
@@ -299,10 +296,7 @@ export class DatabaseServers {
     return best
   }
 
-  /**
-   * True if the primary has reached the state that a replica shows. Without a primary, the replica's state
-   * counts.
-   */
+  /** True if the primary has reached the state that a replica shows, or if there is no primary. */
   private async isKnown(marks: Marks, newest: Newest, until: number): Promise<boolean> {
     for (let known = newest; known.ofPrimary; known = await this.newest.fresh())
       if (reaches(known.marks, marks)) return true

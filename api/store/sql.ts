@@ -36,10 +36,7 @@ export const RECORD_COLUMNS = `uid, chain, row_to_json((SELECT fields FROM (SELE
 export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => string): string {
   return typeof wanted === 'string' ? `${column} = ${value(wanted)}` : `${column} = ANY(${value(wanted)})`
 }
-/**
- * Characters of a location type in its index: a type may be as long as a transaction allows, an index entry
- * may not.
- */
+/** Characters of a location type in its index: index entries are limited, types only by the transaction. */
 export const TYPE_INDEXED = 100
 /** SQL that is true if a location type has one of the names, in any letter case. */
 function isType(column: string, names: OneOrMore, value: (v: unknown) => string): string {
@@ -53,10 +50,7 @@ function isType(column: string, names: OneOrMore, value: (v: unknown) => string)
     .join(' OR ')})`
 }
 
-/**
- * SQL of a record's position and time as the index location_record_place_time stores them; time in Unix
- * seconds.
- */
+/** SQL of a record's position and Unix seconds as the index location_record_place_time stores them. */
 const PLACE_TIME = `ST_Force3DZ(geom, date_part('epoch', timestamp AT TIME ZONE 'UTC'))`
 /** Unix seconds later than all times. (An infinite coordinate would match everything.) */
 const ENDLESS = 1e11
@@ -106,9 +100,7 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   return { text, values }
 }
 
-/**
- * SQL of a record's line, for a row with ROW_FIELDS: its JSON and the requested additions, separated by tabs.
- */
+/** SQL of a record's line, for a row with ROW_FIELDS: its JSON and requested additions, tab-separated. */
 export function lineOf({ withGeometry, withProvenance }: RecordParts): string {
   return [
     FIELDS_TEXT,
@@ -380,10 +372,7 @@ function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) =>
   return `${column}${collation} ${compare} ${value(to)}`
 }
 
-/**
- * SQL of a condition on an attribute. Uses containment where possible, because it has an index. JSON null
- * counts as null.
- */
+/** SQL of a condition on an attribute, by containment where possible (it has an index). JSON null is null. */
 function attributeSql(
   condition: Extract<Condition<DecidedPlace>, { attribute: readonly string[] }>,
   value: (v: unknown) => string,

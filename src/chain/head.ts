@@ -8,9 +8,7 @@ import { FollowedChain, type BlockRef, type HeadBlock } from './followed'
 import { LATEST, headerByHash, headerCall } from './logs'
 import { StoredBlockCheck, otherChain } from './replaced'
 
-/**
- * Maximum number of blocks read per poll, and of headers per request. Some endpoints fail on large batches.
- */
+/** Maximum number of blocks per poll and of headers per request: some endpoints fail on large batches. */
 const LONGEST_STEP = 100
 const HEADERS_AT_ONCE = 10
 /**
@@ -319,9 +317,7 @@ export class HeadReader {
     return again != null && refOf(again).height <= tip.height && !chain.has(refOf(again))
   }
 
-  /**
-   * Compares a block below the last final one with the block that the database holds at or below that height.
-   */
+  /** Compares a block below the last final one with the database's block at or below that height. */
   private async checkFarBelow(chain: FollowedChain, named: BlockRef): Promise<void> {
     const { storedAtOrBelow, doubt } = this.options
     const reason = `the latest block that an endpoint names is ${named.height}, below the final block ${this.final.height}`
