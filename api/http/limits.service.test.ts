@@ -99,6 +99,17 @@ describe('long work', () => {
   })
 })
 
+test('estimates of one request at the same moment share a reservation, and none remains', async () => {
+  const counter = new RequestCounter(() => 0)
+  const { get, works } = await serveWork(counter, 100, async () => {
+    const foresee = () => works.at(-1)!.foresee(5000)
+    await Promise.all([foresee(), foresee()])
+  })
+  expect(await get()).toEqual([200, 99])
+  expect(await get('?foreseen=5000')).toEqual([200, 98])
+  expect(await get()).toEqual([200, 97])
+})
+
 describe('Retry-After and the error text', () => {
   const perHour = 5
   test.each([

@@ -157,6 +157,8 @@ class Bill implements Budget {
   private spentMs = 0
   private charged = 0
   private release: (() => void) | undefined
+  /** Reservation of this request, which concurrent estimates share. */
+  private foreseen: Promise<void> | undefined
 
   /** @param tooMany the refusal if the client has fewer requests left than estimated */
   constructor(
@@ -167,9 +169,13 @@ class Bill implements Budget {
     private readonly tooMany: (perHour: number, retryAfter: string) => Error,
   ) {}
 
-  readonly foresee = async (ms: number): Promise<void> => {
+  readonly foresee = (ms: number): Promise<void> => {
     const units = unitsOf(ms)
-    if (units === 0 || this.release || this.isAnswered) return
+    if (units === 0 || this.isAnswered) return Promise.resolve()
+    return (this.foreseen ??= this.reserve(units))
+  }
+
+  private async reserve(units: number): Promise<void> {
     const release = () => void this.counter.reserve(this.key, -units)
     await this.counter.reserve(this.key, units)
     const { current, ttl } = await this.counter.count(this.key, HOUR_MS, 0)
