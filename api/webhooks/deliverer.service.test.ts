@@ -581,6 +581,9 @@ describe('a changed subscription', () => {
     await deliver([subscription(target.url)], KEPT)
     await client.query('TRUNCATE location_record')
     await target.until(() => target.received.length === 1)
+    // Otherwise the next deliverer would send it again.
+    const pending = () => client.query('SELECT FROM webhook_subscription WHERE reset_reason IS NOT NULL')
+    await expect.poll(async () => (await pending()).rowCount, { timeout: 30_000 }).toBe(0)
     await insert(7)
     await target.until(() => target.received.length === 2)
     expect(told(target.received)).toEqual(['reset', 'record.new 7'])

@@ -227,11 +227,17 @@ export class Deliverer {
 
   /** Applies an event, and performs its consequences. */
   private apply(held: Held, event: DeliveryEvent): void {
-    const { position, trouble } = held.state
+    const { position, trouble, items } = held.state
     held.state = step(held.state, event)
     if (held.state.phase === 'dropped') {
       if (this.held.get(held.row.id) === held) this.held.delete(held.row.id)
-    } else if (held.state.position !== position || held.state.trouble !== trouble) this.keeper.note(held)
+    } else if (
+      held.state.position !== position ||
+      held.state.trouble !== trouble ||
+      // A reset leaves the position as it is.
+      held.state.items.length < items.length
+    )
+      this.keeper.note(held)
     if (event.type === 'read') void this.deliver(held)
   }
 
