@@ -1,22 +1,40 @@
 // SPDX-License-Identifier: MIT
-import { claimOf, isOperation, UNITS, type UnitName } from '../../../src/operations/table'
+import {
+  claimOf,
+  isOperation,
+  rowOf,
+  UNITS,
+  type OperationName,
+  type UnitName,
+} from '../../../src/operations/table'
 import type { Claims } from './types'
 
 /** Describes the claims of an answer in a sentence. */
 export function sentenceOf({ result, units, operation, timestamp, inputRefs }: Claims): string {
   const [name = '', ...centimeters] = operation.split(':')
-  const claim = isOperation(name)
-    ? claimOf(
-        name,
-        {
-          result,
-          inputs: inputRefs.map((ref) => `${ref.slice(0, 10)}...`),
-          numbers: centimeters.map((each) => Number(each) / 100),
-        },
-        numberText,
-      )
+  const numbers = centimeters.map((text) => (/^\d+$/.test(text) ? Number(text) / 100 : NaN))
+  const inputs = inputRefs.map((ref) => `${ref.slice(0, 10)}...`)
+  const claim = isClaim(name, result, inputs, numbers)
+    ? claimOf(name, { result, inputs, numbers }, numberText)
     : `${operation}: ${String(result)} ${units ?? ''}`.trimEnd()
   return `${claim}, computed at ${timeOf(timestamp)}.`
+}
+
+/** True if an answer of this operation has such a result, inputs and numbers. Anyone can attest others. */
+function isClaim(
+  name: string,
+  result: Claims['result'],
+  inputs: readonly string[],
+  numbers: readonly number[],
+): name is OperationName {
+  if (!isOperation(name)) return false
+  const row = rowOf(name)
+  return (
+    (typeof result === 'number') === (row.units !== undefined) &&
+    inputs.length === row.inputs.length &&
+    numbers.length === (row.parameters ?? []).length &&
+    numbers.every(Number.isFinite)
+  )
 }
 
 /**
