@@ -1,4 +1,5 @@
 import { stopTracing } from '../src/tracing'
+import '../src/chains-file'
 import cluster from 'node:cluster'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'

@@ -38,7 +38,11 @@ const { FILE, ROW } = vi.hoisted(() => {
 
 let world: TestWorld
 beforeAll(async () => {
-  world = await startTestWorld({ CHAINS: 'far-chain', CHAINS_FILE: FILE }, { processes: true })
+  world = await startTestWorld(
+    // Two, so that the API's workers must read the file too.
+    { CHAINS: 'far-chain', CHAINS_FILE: FILE, API_PROCESSES: '2' },
+    { processes: true },
+  )
 })
 afterAll(async () => {
   await world.stop()
