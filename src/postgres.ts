@@ -67,10 +67,10 @@ export async function primaryUrl(url: string): Promise<string> {
   return found
 }
 
-/** True if an error of pg or TypeORM means that the tables do not exist yet. */
+/** True if an error of pg or TypeORM means that tables or columns do not exist yet. */
 export function isUnmigrated(error: unknown): boolean {
   const { code, driverError } = (error ?? {}) as { code?: string; driverError?: { code?: string } }
-  return (code ?? driverError?.code) === '42P01'
+  return ['42P01', '42703'].includes(code ?? driverError?.code ?? '')
 }
 
 /** Returns the message of a program for an unmigrated database; undefined for other errors. */

@@ -7,6 +7,8 @@ DO $$
     FOR slug IN SELECT chain FROM chain_status WHERE final_height IS NOT NULL LOOP
       state := 'squid_' || replace(slug, '-', '_');
       EXECUTE format('CREATE SCHEMA IF NOT EXISTS %I', state);
+      -- An indexer of an earlier version that was started after the migration has made them again.
+      EXECUTE format('DROP TABLE IF EXISTS %1$I.hot_change_log, %1$I.hot_block, %1$I.status', state);
       EXECUTE format('CREATE TABLE %I.status (id int4 PRIMARY KEY, height int4 NOT NULL, hash text DEFAULT ''0x'', nonce int4 DEFAULT 0)', state);
       EXECUTE format('CREATE TABLE %I.hot_block (height int4 PRIMARY KEY, hash text NOT NULL)', state);
       EXECUTE format('CREATE TABLE %1$I.hot_change_log (block_height int4 NOT NULL REFERENCES %1$I.hot_block ON DELETE CASCADE,

@@ -1,3 +1,20 @@
+-- Waits for a transaction of an indexer that still runs, before any lock that it needs: its next one fails, as there is no
+-- table.
+DO $$
+  DECLARE
+    state text;
+  BEGIN
+    FOR state IN SELECT nspname FROM pg_namespace WHERE nspname LIKE 'squid\_%'
+      AND to_regclass(format('%I.status', nspname)) IS NOT NULL
+      AND to_regclass(format('%I.hot_block', nspname)) IS NOT NULL
+      AND to_regclass(format('%I.hot_change_log', nspname)) IS NOT NULL
+      AND (EXISTS (SELECT FROM chain_status WHERE chain = replace(substr(nspname, 7), '_', '-'))
+        OR EXISTS (SELECT FROM attestation_event WHERE chain = replace(substr(nspname, 7), '_', '-')))
+    LOOP
+      EXECUTE format('LOCK TABLE %1$I.status, %1$I.hot_block, %1$I.hot_change_log', state);
+    END LOOP;
+  END $$;
+
 -- The last final block of each chain's copy and its hot blocks, which a reorg may take back: until now in tables of
 -- typeorm-store, a schema squid_<chain> for each chain, and from here on in ours (src/indexer/store/hot.ts).
 -- final_height and final_hash are null before the first final block.
@@ -24,8 +41,6 @@ DO $$
       -- Another squid may share the database.
       CONTINUE WHEN NOT EXISTS (SELECT FROM chain_status WHERE chain = slug)
         AND NOT EXISTS (SELECT FROM attestation_event WHERE chain = slug);
-      -- Waits for a transaction of an indexer that still runs. Its next one fails, as there is no table.
-      EXECUTE format('LOCK TABLE %1$I.status, %1$I.hot_block, %1$I.hot_change_log', state);
       EXECUTE format('INSERT INTO chain_status (chain, final_height, final_hash)
         SELECT $1, height, hash FROM %I.status WHERE id = 0 AND height >= 0
         ON CONFLICT (chain) DO UPDATE SET final_height = excluded.final_height, final_hash = excluded.final_hash', state) USING slug;

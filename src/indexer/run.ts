@@ -24,6 +24,7 @@ import {
   lastEventBlock,
   noteHead,
   rewindFinal,
+  type Query,
 } from './store'
 import { Lease } from './lease'
 import { IndexerMetrics } from './metrics'
@@ -236,7 +237,7 @@ class ChainIndexer implements Indexer {
    */
   private async checkSameChain(
     stored: BlockRef,
-    { database, blocks, storedAtOrBelow }: Parts,
+    { lease, blocks, storedAtOrBelow }: Parts,
   ): Promise<BlockRef | undefined> {
     const { chain, signal } = this
     const { height, hash } = stored
@@ -244,7 +245,8 @@ class ChainIndexer implements Indexer {
     if (other === undefined) return stored
     const last = await storedAtOrBelow(height)
     const isTrue = !last || (last.height < height && (await blocks.hashesAt(last.height)).includes(last.hash))
-    if (!isTrue || !(await rewindFinal(database, chain, last))) throw otherChain(chain.finality, other)
+    const leased = { transaction: <T>(work: (query: Query) => Promise<T>) => lease.holding(work) }
+    if (!isTrue || !(await rewindFinal(leased, chain, last))) throw otherChain(chain.finality, other)
     log.error(
       {
         ...{ chain: chain.slug, height, stored: hash, node: other.hash },

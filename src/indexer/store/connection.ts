@@ -85,7 +85,7 @@ export class Database {
       await copyOver(client)(...given)
     }
     try {
-      await client.query('BEGIN')
+      await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
       const result = await work(query, copy)
       isOver = true
       await client.query('COMMIT')

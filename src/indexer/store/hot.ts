@@ -2,7 +2,7 @@ import type { HashAndHeight, HotDatabaseState } from '@subsquid/util-internal-pr
 import type { BlockRef } from '../../chain'
 import type { Chain } from '../../chains'
 import { eventId, PROJECTED_TABLES, type ProjectedTable } from '../project'
-import { lockChain, type Database, type Query } from './connection'
+import { lockChain, type Query, type Transactions } from './connection'
 
 /**
  * The last final block of a chain (chain_status) and the hot blocks above it, which a reorg may replace
@@ -118,7 +118,7 @@ export async function settleHotBlocks(query: Query, chain: Chain, height: number
  * resumes. Returns false, and changes nothing, if the database holds hot blocks: they build on the current
  * final block.
  */
-export function rewindFinal(database: Database, chain: Chain, block: BlockRef | undefined): Promise<boolean> {
+export function rewindFinal(database: Transactions, chain: Chain, block: BlockRef | undefined): Promise<boolean> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     if ((await chainState(query, chain)).top.length > 0) return false
