@@ -95,6 +95,9 @@ export function readChains(text: string): ChainRows {
   return { added, changed: rows.filter(isChange) }
 }
 
+const given = ({ headPollMs }: { headPollMs?: number }) =>
+  headPollMs === undefined ? {} : { givenHeadPollMs: headPollMs }
+
 function chainOf({ eas, schemaRegistry, blockMs, ...row }: Added): Chain {
   return {
     aliases: [],
@@ -103,6 +106,7 @@ function chainOf({ eas, schemaRegistry, blockMs, ...row }: Added): Chain {
     explorer: '',
     attestations: '',
     ...row,
+    ...given(row),
     blockMs,
     eas: eas.toLowerCase(),
     schemaRegistry: schemaRegistry.toLowerCase(),
@@ -114,7 +118,7 @@ if (CHAINS_FILE)
   try {
     const { added, changed } = readChains(readFileSync(CHAINS_FILE, 'utf8'))
     addChains(added)
-    for (const { slug, ...values } of changed) Object.assign(chainBySlug(slug)!, values)
+    for (const { slug, ...values } of changed) Object.assign(chainBySlug(slug)!, values, given(values))
   } catch (error) {
     process.stderr.write(`CHAINS_FILE ${CHAINS_FILE}: ${(error as Error).message}\n`)
     process.exit(2)

@@ -21,6 +21,8 @@ export interface Chain {
   readonly finality: number
   /** Milliseconds between two polls of the head: about one block time. */
   readonly headPollMs: number
+  /** that time if CHAINS_FILE gives it: then it also holds for endpoints on this machine */
+  readonly givenHeadPollMs?: number
   /** Block time in milliseconds. */
   readonly blockMs: number
   /** URLs of the explorers of its transactions and of its attestations, without a trailing slash. */

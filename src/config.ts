@@ -206,7 +206,8 @@ function connectedChains(
           chain,
           rpcUrls: urls,
           gatewayUrl: gatewayUrls.get(chain.slug),
-          headPollMs: urls.every(isLoopback) ? LOCAL_HEAD_POLL_MS : chain.headPollMs,
+          headPollMs:
+            chain.givenHeadPollMs ?? (urls.every(isLoopback) ? LOCAL_HEAD_POLL_MS : chain.headPollMs),
           proxy: proxies.get(chain.slug),
         },
       ]

@@ -21,6 +21,8 @@ const isProgram = (path: string) =>
 /** Settings with a secret of the API itself; others name a file. */
 const SECRETS = [
   ...['SIGNER_PRIVATE_KEY', 'SIGNER_KEY', 'SIGNER_URL', 'SIGNER_PKCS11_PIN', 'SEAL_SECRET', 'ADMIN_KEY'],
+  // Other processes cannot read the API's files.
+  ...['SIGNER_URL_FILE', 'REDIS_URL_FILE', 'GRAPHQL_DATABASE_URL_FILE'],
 ]
 const slugs = CHAINS.map(({ slug }) => slug)
 

@@ -375,5 +375,5 @@ export const REMOVED: Readonly<Record<string, { readonly now: string; readonly r
   SIGNER_PKCS11_KEY: { now: 'it is object or id of a pkcs11 URL in SIGNER_URL', refused: true },
   SIGNER_TIMEOUT_MS: { now: 'it is 5000' },
   OTHER_ATTESTERS: { now: 'ATTESTER_ADDRESS takes them, after the own address', refused: true },
-  RESIGN_MAX_AGE_SECONDS: { now: 'it is DEADLINE_SECONDS, but at least 3600' },
+  RESIGN_MAX_AGE_SECONDS: { now: 'it is DEADLINE_SECONDS, but at least 3600', refused: true },
 }

@@ -111,7 +111,11 @@ export const REDIS_URL = matching('redis URL', /^rediss?:\/\/\S+$/, 'a URL such 
 const HEX_32 = matching('32 bytes in hex', /^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
 export const PRIVATE_KEY = type(HEX_32.name, (text) => withPrefix(HEX_32.parse(text)))
 /** One or more secrets, each on its own line. */
-export const SEALS = type('lines of 32 bytes in hex', (text) => listOf(PRIVATE_KEY, /\s+/).parse(text))
+export const SEALS = type('lines of 32 bytes in hex', (text) => {
+  const seals = listOf(PRIVATE_KEY, /\s+/).parse(text)
+  if (seals.length === 0) throw new Error('expected one or more lines of 32 bytes in hex')
+  return seals
+})
 export const ADMIN_KEY = matching(
   '32+ characters',
   /^[\x21-\x7e]{32,}$/,
