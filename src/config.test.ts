@@ -131,9 +131,8 @@ test('names the file of a secret that is missing or invalid', () => {
   })
   expect(pin.secret).toThrow(sentence('SIGNER_PKCS11_PIN_FILE'))
   expect(pin.settings.readSealSecrets).toThrow(sentence('SEAL_SECRET_FILE'))
-  expect(signerOf({ SEAL_SECRET_FILE: 'package.json' }).settings.readSealSecrets).toThrow(
-    sentence('SEAL_SECRET_FILE'),
-  )
+  for (const SEAL_SECRET_FILE of ['package.json', '/dev/null'])
+    expect(signerOf({ SEAL_SECRET_FILE }).settings.readSealSecrets).toThrow(sentence('SEAL_SECRET_FILE'))
 })
 describe('a secret', () => {
   const file = (text: string) => {
