@@ -249,7 +249,14 @@ test('signs nothing after a revocation or reorg that the index has not read yet'
   const dropped = await attest(chain, locationRequest(BRANDENBURG_GATE), 2)
   await world.caughtUp()
   const indexer = world.services.get('indexer-base-sepolia')!
-  process.kill(indexer.pid, 'SIGSTOP')
+  // An indexer that stops during a transaction would hold the one session of an embedded database.
+  const stopped = async () => {
+    process.kill(indexer.pid, 'SIGSTOP')
+    const { status } = await world.get(`/api/v0/location-records/${kept}`)
+    if (status !== 200) process.kill(indexer.pid, 'SIGCONT')
+    return status
+  }
+  await expect.poll(stopped, { timeout: 30_000 }).toBe(200)
   try {
     await chain.provider.send('evm_revert', [before])
     await revoke(chain, kept, 2)
