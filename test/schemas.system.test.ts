@@ -170,7 +170,9 @@ test('hostile registrations cost bounded work, and delay nothing', async () => {
   expect(location_schemas).toBeGreaterThan(before)
   expect(location_schemas).toBeLessThanOrEqual(before + 50)
   const leftOut = (await found()).filter(({ indexed }) => !indexed)
-  expect(leftOut).toHaveLength(before + 1_100 - location_schemas)
+  // Of those left out, the newest.
+  expect(before + 1_100 - location_schemas).toBeGreaterThan(100)
+  expect(leftOut).toHaveLength(100)
   // History too, after all of it is final.
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
