@@ -214,7 +214,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       await page.getByRole('button', { name }).click()
       await page.locator('.maplibregl-map[data-drawing]').waitFor()
       await page
-        .getByText(/on the map/)
+        .getByText(/Click (the map|to add)/)
         .last()
         .waitFor()
       for (const [x, y] of places) await canvas.click({ position: { x, y } })
