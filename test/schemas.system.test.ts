@@ -170,7 +170,7 @@ test('hostile registrations cost bounded work, and delay nothing', async () => {
   expect(location_schemas).toBeGreaterThan(before)
   expect(location_schemas).toBeLessThanOrEqual(before + 50)
   const leftOut = (await found()).filter(({ indexed }) => !indexed)
-  // Of those left out, the newest.
+  // The newest of those left out.
   expect(before + 1_100 - location_schemas).toBeGreaterThan(100)
   expect(leftOut).toHaveLength(100)
   // History too, after all of it is final.

@@ -118,7 +118,11 @@ export async function settleHotBlocks(query: Query, chain: Chain, height: number
  * resumes. Returns false, and changes nothing, if the database holds hot blocks: they build on the current
  * final block.
  */
-export function rewindFinal(database: Transactions, chain: Chain, block: BlockRef | undefined): Promise<boolean> {
+export function rewindFinal(
+  database: Transactions,
+  chain: Chain,
+  block: BlockRef | undefined,
+): Promise<boolean> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     if ((await chainState(query, chain)).top.length > 0) return false
