@@ -67,15 +67,25 @@ export async function primaryUrl(url: string): Promise<string> {
   return found
 }
 
-/** True if an error of pg or TypeORM means that tables or columns do not exist yet. */
-export function isUnmigrated(error: unknown): boolean {
+function codeOf(error: unknown): string | undefined {
   const { code, driverError } = (error ?? {}) as { code?: string; driverError?: { code?: string } }
-  return ['42P01', '42703'].includes(code ?? driverError?.code ?? '')
+  return code ?? driverError?.code
 }
 
-/** Returns the message of a program for an unmigrated database; undefined for other errors. */
+/**
+ * True if an error of pg or TypeORM means that tables do not exist yet. A missing column does not count: a
+ * statement that names one is a fault of ours.
+ */
+export function isUnmigrated(error: unknown): boolean {
+  return codeOf(error) === '42P01'
+}
+
+/**
+ * Returns the message of a program whose database lacks tables or columns at its start; undefined for other
+ * errors.
+ */
 export function unmigrated(error: unknown): string | undefined {
-  return isUnmigrated(error)
+  return ['42P01', '42703'].includes(codeOf(error) ?? '')
     ? 'The database is not migrated: run npm run migrate (node lib/migrate.js) first'
     : undefined
 }
