@@ -78,15 +78,15 @@ export function answersRoutes(parts: {
         const own = store.of(workOf(request))
         const on = async (slugs: readonly string[]) => {
           const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
-          return (await own.run<AnswerResult>(answersQuery({ ids, limit: 1 }), true))[0]
+          return own.run<AnswerResult>(answersQuery({ ids, limit: ids.length }), true)
         }
         const all = CHAINS.map(({ slug }) => slug)
-        const found = await on(chain === undefined ? all : [chain])
+        const [found] = await on(chain === undefined ? all : [chain])
         if (found) return found
-        const elsewhere = chain === undefined ? undefined : await on(all)
+        const elsewhere = chain === undefined ? [] : (await on(all)).map((answer) => answer.chain)
         throw new RecordsError(
           'answer-not-found',
-          `No answer of this service with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}${itIsOn(elsewhere ? [elsewhere.chain] : [])}`,
+          `No answer of this service with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}${itIsOn(elsewhere)}`,
         )
       }
       const row = await freshness.find(request, reply, find, format)

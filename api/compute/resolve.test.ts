@@ -44,7 +44,8 @@ async function resolve(given: {
   const resolver = new Resolver({
     store: {
       inputByUid: async () => (given.row === null ? undefined : { ...ROW, ...given.row }),
-      chainsOf: async () => given.copies ?? [],
+      otherChainsOf: async (_uid: string, chain: string) =>
+        (given.copies ?? []).filter((slug) => slug !== chain),
       indexState: async () => ({ ...INDEX, ...given.index }),
     } as unknown as Store,
     measurer: new Measurer(),

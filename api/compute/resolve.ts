@@ -144,9 +144,9 @@ export class Resolver {
 
     const attestation = queried ?? (isDoubted || row ? undefined : await ask())
     if (!attestation && (isDoubted || !row)) {
-      const elsewhere = (await store.chainsOf(uid))
-        .filter((slug) => slug !== chain.slug)
-        .map((slug) => `${slug} (chain ${chainBySlug(slug)!.id})`)
+      const elsewhere = (await store.otherChainsOf(uid, chain.slug)).map(
+        (slug) => `${slug} (chain ${chainBySlug(slug)!.id})`,
+      )
       throw new ComputeError(
         'attestation-not-found',
         `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})${itIsOn(elsewhere)}`,

@@ -151,10 +151,9 @@ function recordRoute(
       const unreadable = await own.unreadable(uid, chain)
       if (unreadable !== undefined || chain === undefined)
         throw new RecordsError('record-not-found', unreadable ?? `No attestation with UID ${uid} found`)
-      const elsewhere = await own.recordByUid(uid.toLowerCase())
       throw new RecordsError(
         'record-not-found',
-        `No attestation with UID ${uid} found on ${given.chain}${itIsOn(elsewhere ? [elsewhere.chain] : [])}`,
+        `No attestation with UID ${uid} found on ${given.chain}${itIsOn(await own.otherChainsOf(uid, chain))}`,
       )
     }
     const row = await freshness.find(request, reply, find, format)

@@ -227,11 +227,11 @@ export class Store {
   }
 
   /**
-   * Returns the slugs of the chains on which an attestation with this UID was indexed, in the order of the
-   * table.
+   * Returns the slugs of the other chains on which an attestation with this UID was indexed, in the order of
+   * the table.
    */
-  async chainsOf(uid: string): Promise<string[]> {
-    const slugs = CHAINS.map(({ slug }) => slug)
+  async otherChainsOf(uid: string, chain: string): Promise<string[]> {
+    const slugs = CHAINS.map(({ slug }) => slug).filter((slug) => slug !== chain)
     const rows = await this.query<{ chain: string }>(
       `SELECT DISTINCT chain FROM attestation_event WHERE chain = ANY($1) AND uid = $2 AND kind = 'ATTESTED'`,
       [slugs, uid.toLowerCase()],
