@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import secureJson from 'secure-json-parse'
+import { readMeters } from '../../src/geodesy'
+import { OPERATION_ROWS } from '../../src/operations'
 import { faultPosition, withoutMark } from '../../src/strict-json'
 import { RequestError } from './problems'
 
@@ -9,9 +11,28 @@ import { RequestError } from './problems'
  */
 const MAX_NESTING = 64
 
+/** Names of the numbers in metres of all operations. */
+const LENGTH_NAMES = OPERATION_ROWS.flatMap(([, { parameters = [] }]) => parameters.map(({ name }) => name))
 /**
- * Parses a JSON body. Throws a RequestError if it is empty, not UTF-8, not JSON, too deep or contains
- * `__proto__`.
+ * Members with these names. Letters of a name may be escaped. Within a string no such text exists, because
+ * its quotes would be escaped.
+ */
+const LENGTHS = new RegExp(
+  `("(?:${LENGTH_NAMES.map(spellingsOf).join('|')})"\\s*:\\s*)((?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)`,
+  'g',
+)
+
+/** Returns the pattern of a key in JSON. */
+function spellingsOf(name: string): string {
+  return name.replace(/./g, (letter) => {
+    const code = letter.charCodeAt(0).toString(16).padStart(4, '0')
+    return `(?:${letter}|\\\\u${code.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)})`
+  })
+}
+
+/**
+ * Parses a JSON body. Its lengths round to centimetres as their decimal texts do (`readMeters`). Throws a
+ * RequestError if it is empty, not UTF-8, not JSON, too deep or contains `__proto__`.
  */
 export function parseBody(body: Buffer): unknown {
   if (body.length === 0) throw new RequestError('The body is empty; send a JSON object.')
@@ -20,7 +41,7 @@ export function parseBody(body: Buffer): unknown {
     throw new RequestError(`The body is nested deeper than ${MAX_NESTING} levels.`)
   const text = body.toString()
   try {
-    return secureJson.parse(text, { protoAction: 'error', constructorAction: 'error' })
+    return secureJson.parse(withRoundableLengths(text), { protoAction: 'error', constructorAction: 'error' })
   } catch {
     const fault = jsonFault(withoutMark(text))
     throw new RequestError(
@@ -29,6 +50,14 @@ export function parseBody(body: Buffer): unknown {
         : `The body is not valid JSON${fault}.`,
     )
   }
+}
+
+/** Replaces each length whose double rounds to another centimetre than its text. */
+function withRoundableLengths(json: string): string {
+  return json.replace(LENGTHS, (whole, key: string, number: string) => {
+    const meters = readMeters(number)
+    return meters === Number(number) ? whole : `${key}${meters}`
+  })
 }
 
 /** Counts brackets before the recursive parser reads the text. 5 MiB take 15 ms. */

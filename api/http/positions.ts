@@ -12,10 +12,10 @@ const MAX_NUMBER_LENGTH = 40
 const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
 
 /** Reads at most eight comma-separated numbers; NaN for a text that is not a number. */
-export function numbersOf(text: string): number[] {
+export function numbersOf(text: string, read: (text: string) => number = Number): number[] {
   return text
     .split(',', 8)
-    .map((part) => (part.length <= MAX_NUMBER_LENGTH && NUMBER.test(part) ? Number(part) : NaN))
+    .map((part) => (part.length <= MAX_NUMBER_LENGTH && NUMBER.test(part) ? read(part) : NaN))
 }
 
 function positionFrom(lng: number, lat: number): [number, number] {

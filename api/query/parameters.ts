@@ -18,7 +18,7 @@ import {
 } from '../http/parameters'
 import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
-import { EffortError, GeometryError } from '../../src/geodesy'
+import { EffortError, GeometryError, readMeters } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
 import { isPortableJson, parseStrictJson } from '../../src/strict-json'
 import { instantOf } from '../http/iso-8601'
@@ -141,7 +141,7 @@ export function readSort(text: string, name: string): Sort {
 }
 
 function readRadius(text: string, name: string): number {
-  const [meters, ...others] = numbersOf(text) as [number, ...number[]]
+  const [meters, ...others] = numbersOf(text, readMeters) as [number, ...number[]]
   if (others.length > 0 || !(meters > 0 && meters <= MAX_RADIUS))
     throw invalid(name, `Expected metres above 0, at most ${MAX_RADIUS}`)
   return meters

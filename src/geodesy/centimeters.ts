@@ -11,3 +11,25 @@ export function toCentimeters(meters: number): number {
   if (whole < 0) return 0
   return Number(digits.slice(0, whole).padEnd(whole, '0')) + Number(Number(digits[whole] ?? 0) >= 5)
 }
+
+/** Minimum number of digits of a decimal that reads as the double of a shorter one. */
+const MORE_THAN_A_DOUBLE = 16
+
+/**
+ * Number of metres for a decimal text, so that `toCentimeters` rounds the text and not its double:
+ * 1.00499999999999999 has the same double as 1.005, so it becomes the double before, which rounds to 100.
+ * Returns what `Number` returns for all other texts.
+ */
+export function readMeters(text: string): number {
+  const meters = Number(text)
+  if (text.length < MORE_THAN_A_DOUBLE || !Number.isFinite(meters) || meters <= 0) return meters
+  const before = meters * (1 - Number.EPSILON / 2)
+  if (toCentimeters(before) === toCentimeters(meters)) return meters
+  // The double is that of half a centimetre, and a text that reads as it has as many digits before the point.
+  return digitsOf(text) < digitsOf(meters.toExponential()) ? before : meters
+}
+
+/** Significant digits of a decimal text that is not 0. */
+function digitsOf(text: string): string {
+  return /^\D*0*(\d+)/.exec(text.replace(/e.*/i, '').replace('.', ''))![1]!
+}

@@ -23,7 +23,7 @@ import { normalLongitude } from './vertices'
  * results and their accuracy. Start at `prepareGeometry`.
  */
 export { BoundError, boundViolations, checkBoundsEvery } from './bounds'
-export { toCentimeters } from './centimeters'
+export { readMeters, toCentimeters } from './centimeters'
 export { EffortError, withEffort } from './effort'
 export { GeometryError } from './error'
 export { inRange, longitudeProblem } from './degrees'

@@ -1,6 +1,7 @@
 import type { Answer } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { readMeters } from '../../src/geodesy/centimeters'
 import { isOperation, OPERATION_ROWS, rowOf, TEXTS, type OperationName } from '../../src/operations/table'
 import { here, setParameters } from '../location'
 import { frame, positionsOf, show } from '../map/layers'
@@ -139,7 +140,7 @@ export default function Playground() {
     const question: Question = {
       ...{ operation, chainId: chain.id },
       inputs: parsed.flatMap((each) => ('input' in each ? [each.input] : [])),
-      numbers: values.map(([, text]) => Number(text)),
+      numbers: values.map(([, text]) => readMeters(text)),
     }
     const controller = new AbortController()
     asking.current = controller

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { InvalidArgumentError } from 'commander'
+import { readMeters } from '../../../src/geodesy/centimeters'
 
 /**
  * Parsers of options and arguments. They convert a value of the command line, or reject it before any request
@@ -51,7 +52,7 @@ export const timeout = reader(`seconds, from 0 (no limit) to ${LONGEST_SECONDS}`
   return value !== undefined && value <= LONGEST_SECONDS ? value : undefined
 })
 /** Parses a length in metres, at least 0. */
-export const metres = reader('metres, such as 500', (text) => atLeastZero(text))
+export const metres = reader('metres, such as 500', (text) => atLeastZero(text, readMeters))
 /** Parses a count, at least 1. */
 export const count = reader('a whole number, at least 1', (text) => {
   const value = atLeastZero(text)
@@ -69,8 +70,8 @@ export const date = reader('ISO 8601, such as 2026-11-22 or 2026-11-22T10:00Z', 
  * Parses decimal digits with an optional exponent. It rejects '', 0x10 and Infinity, which Number would
  * accept.
  */
-function atLeastZero(text: string): number | undefined {
-  const value = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : NaN
+function atLeastZero(text: string, read: (text: string) => number = Number): number | undefined {
+  const value = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? read(text) : NaN
   return Number.isFinite(value) ? value : undefined
 }
 
