@@ -24,6 +24,7 @@ import {
   SimulatedChain,
   SimulatedEndpoint,
   VirtualClock,
+  WELL,
   ancestor,
   topic,
   type SimulatedBlock,
@@ -38,6 +39,8 @@ import {
 
 const FINALITY = 8
 const INDEX_MAX_AGE_SECONDS = 15
+/** Time in which a poll and a report certainly begin and end: each waits for responses of up to 3 seconds. */
+const POLLED_MS = 10_000
 /** Unix seconds at the start of the simulation. */
 const EPOCH = 1_700_000_000
 const CHAIN: Chain = { ...CHAINS[0]!, finality: FINALITY, firstBlock: 1 }
@@ -299,6 +302,15 @@ async function simulate(random: () => number): Promise<number> {
       shown.some(({ at, head }) => at >= since && ancestor(head, block.height) === block),
     )
     expect({ script, at: clock.now(), tip, isShown }).toMatchObject({ isShown: true })
+    // A rollback without another block is doubted once a poll has seen it.
+    const lately = endpoints.flatMap(({ shown }) => shown).filter(({ at }) => at >= clock.now() - POLLED_MS)
+    const wasPolled = lately.some(({ at }) => at < clock.now() - 0.7 * POLLED_MS)
+    const isPolled = lately.some(({ at }) => at > clock.now() - 0.3 * POLLED_MS)
+    const isGone =
+      wasPolled &&
+      isPolled &&
+      lately.every(({ head }) => head.height < block.height && ancestor(block, head.height) === head)
+    expect({ script, at: clock.now(), tip, isGone }).toMatchObject({ isGone: false })
   }
 
   const indexer = new SimulatedIndexer(database, endpoints, clock, random)
@@ -310,7 +322,7 @@ async function simulate(random: () => number): Promise<number> {
   for (let step = 0; step < 40 && !indexer.refused; step++) {
     const endpoint = endpoints[below(endpoints.length)]!
     const { behaviour } = endpoint
-    const kind = step === 0 && chance(0.1) ? 21 : below(22)
+    const kind = step === 0 && chance(0.1) ? 23 : below(24)
     if (kind < 7) {
       script.push('mine')
       await mine(1 + below(4))
@@ -322,7 +334,7 @@ async function simulate(random: () => number): Promise<number> {
       await mine(blocks)
     } else if (kind < 12) {
       script.push('lag')
-      behaviour.lag = below(4)
+      Object.assign(behaviour, { lag: below(4), omitsLogs: false })
     } else if (kind < 13) {
       script.push('freeze')
       behaviour.frozenAt = endpoint.head
@@ -331,10 +343,11 @@ async function simulate(random: () => number): Promise<number> {
       behaviour.isDown = true
     } else if (kind < 15) {
       script.push('omit logs')
-      behaviour.omitsLogs = true
+      // Without receipts, logs that its only endpoint omits are missing until the audit.
+      Object.assign(behaviour, WELL, { omitsLogs: true })
     } else if (kind < 17) {
       script.push('well')
-      Object.assign(behaviour, { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false })
+      Object.assign(behaviour, WELL)
     } else if (kind < 18) {
       script.push('restart')
       indexer.restart()
@@ -344,15 +357,21 @@ async function simulate(random: () => number): Promise<number> {
     } else if (kind < 21) {
       script.push('clock step')
       vi.setSystemTime(below(2 * EPOCH) * 1000)
+    } else if (kind < 22) {
+      script.push('stale cache')
+      behaviour.cachedAt = endpoint.head
+    } else if (kind < 23) {
+      script.push('several nodes')
+      Object.assign(behaviour, { spread: below(11), omitsLogs: false })
     } else if (chance(0.15) || step === 0) {
       script.push('replaced chain')
       mayRefuse = true
-      chain = new SimulatedChain(CHAIN.eas)
+      chain = new SimulatedChain(CHAIN.eas, 1_000_000 * chains.length)
       chains.push(chain)
       await mine(2 + below(80))
       for (const each of endpoints) {
         each.chain = chain
-        each.behaviour.frozenAt = undefined
+        each.behaviour.frozenAt = each.behaviour.cachedAt = undefined
       }
     }
     // Reverts in a row, and branches of which a frozen endpoint is the only witness.
@@ -362,8 +381,7 @@ async function simulate(random: () => number): Promise<number> {
       mayRefuse = true
     await pass(below(6_000))
   }
-  for (const { behaviour } of endpoints)
-    Object.assign(behaviour, { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false })
+  for (const { behaviour } of endpoints) Object.assign(behaviour, WELL)
   // Beyond every block that it has left: announced history is awaited, and no real chain stays shorter.
   const longest = Math.max(...[...chain.blocks.values()].map(({ height }) => height))
   await mine(2 + longest - chain.head!.height)

@@ -79,9 +79,12 @@ const FIELDS = [
 export class SimulatedChain {
   readonly blocks = new Map<string, SimulatedBlock>()
   head: SimulatedBlock | undefined
-  private salt = 0
 
-  constructor(private readonly address: string) {}
+  /** @param salt makes the blocks differ from those of a chain with another salt */
+  constructor(
+    private readonly address: string,
+    private salt = 0,
+  ) {}
 
   /** Appends a block whose logs have these topics. `timestamp` in Unix seconds. */
   async mine(timestamp: number, topics: readonly string[][]): Promise<SimulatedBlock> {
@@ -136,16 +139,27 @@ export function ancestor(head: SimulatedBlock | undefined, height: number): Simu
 export interface Behaviour {
   lag: number
   frozenAt: SimulatedBlock | undefined
+  /** head that it repeats as the latest one, while it has later blocks by number and hash */
+  cachedAt: SimulatedBlock | undefined
+  /** maximum number of further blocks that one of the nodes behind it lags; each request reaches another one */
+  spread: number
   isDown: boolean
   /** omits the last log from receipts, and from eth_getLogs of one block */
   omitsLogs: boolean
 }
 
+export const WELL: Behaviour = {
+  ...{ lag: 0, frozenAt: undefined, cachedAt: undefined, spread: 0 },
+  ...{ isDown: false, omitsLogs: false },
+}
+
 /** A JSON-RPC endpoint of a simulated chain. Each request takes some time. */
 export class SimulatedEndpoint {
-  readonly behaviour: Behaviour = { lag: 0, frozenAt: undefined, isDown: false, omitsLogs: false }
+  readonly behaviour: Behaviour = { ...WELL }
   /** heads that it has shown, with the time */
   readonly shown: { at: number; head: SimulatedBlock }[] = []
+  /** number of blocks that the node of the current request lags behind the others */
+  private nodeLag = 0
 
   constructor(
     public chain: SimulatedChain,
@@ -158,12 +172,16 @@ export class SimulatedEndpoint {
 
   /** client that an Rpc uses instead of one over HTTP */
   get client(): RpcClient {
-    const call = async (method: string, params: unknown[] = []) => {
+    const reach = async () => {
       await this.clock.pause(this.latencyMs())
+      this.nodeLag = this.behaviour.spread && (this.latencyMs() * 7) % (this.behaviour.spread + 1)
+    }
+    const call = async (method: string, params: unknown[] = []) => {
+      await reach()
       return this.answer(method, params)
     }
     const batchCall = async (calls: { method: string; params?: unknown[] }[]) => {
-      await this.clock.pause(this.latencyMs())
+      await reach()
       return calls.map(({ method, params }) => this.answer(method, params ?? []))
     }
     return { call, batchCall, close: () => {} } as unknown as RpcClient
@@ -173,29 +191,27 @@ export class SimulatedEndpoint {
   get head(): SimulatedBlock {
     const { frozenAt, lag } = this.behaviour
     const head = frozenAt ?? this.chain.head!
-    return ancestor(head, Math.max(0, head.height - lag))!
+    return ancestor(head, Math.max(0, head.height - lag - this.nodeLag))!
   }
 
   private answer(method: string, params: readonly unknown[]): unknown {
     if (this.behaviour.isDown) throw new Error('connection refused')
     if (method === 'eth_chainId') return quantity(this.chainId)
-    const { head } = this
+    const isLatest = method === 'eth_blockNumber' || params[0] === 'latest'
+    const head = (isLatest && this.behaviour.cachedAt) || this.head
     this.shown.push({ at: this.clock.now(), head })
     if (method === 'eth_blockNumber') return quantity(head.height)
-    if (method === 'eth_getBlockByNumber') return this.block(params[0] as string)?.header ?? null
+    if (isLatest) return head.header
+    if (method === 'eth_getBlockByNumber') return ancestor(head, Number(params[0]))?.header ?? null
     if (method === 'eth_getBlockByHash') return this.chain.blocks.get(params[0] as string)?.header ?? null
     if (method === 'eth_getBlockReceipts') {
-      const receipts = this.block(params[0] as string)?.receipts ?? null
+      const receipts = ancestor(head, Number(params[0]))?.receipts ?? null
       return receipts && this.behaviour.omitsLogs
         ? receipts.map((receipt, i) => (i === receipts.length - 1 ? { ...receipt, logs: [] } : receipt))
         : receipts
     }
     if (method === 'eth_getLogs') return this.logs(params[0] as LogQuery)
     throw new Error(`${method} is not simulated`)
-  }
-
-  private block(number: string): SimulatedBlock | undefined {
-    return number === 'latest' ? this.head : ancestor(this.head, Number(number))
   }
 
   private logs({ blockHash, fromBlock, toBlock, topics }: LogQuery): RpcLog[] {

@@ -66,6 +66,26 @@ test('undoes dropped attestations and revocations on a shorter branch without an
   expect([(await ask(kept)).status, (await ask(added)).status]).toEqual([200, 200])
 })
 
+test('queries the chain about attestations as soon as it is rolled back without another block', async () => {
+  world = await startTestWorld()
+  const { chain, caughtUp } = world
+  const kept = await attest(chain, place())
+  const before = await chain.provider.send('evm_snapshot', [])
+  const dropped = await attest(chain, place())
+  await caughtUp()
+  expect([await readiness(), (await ask(dropped)).status]).toMatchObject([{ fresh: true }, 200])
+  const tip = await chain.provider.getBlockNumber()
+  await chain.provider.send('evm_revert', [before])
+  await until(async () => !(await readiness()).fresh)
+  // The reason is the lower head, and not the age of the last agreement.
+  const { status, doubt } = await readiness()
+  expect([status, doubt]).toEqual(['ready', expect.stringContaining(`${tip - 1}, below ${tip}`)])
+  expect([(await ask(dropped)).status, (await ask(kept)).status]).toEqual([404, 200])
+  await mine(chain, 2)
+  await until(async () => (await readiness()).fresh && (await record(dropped)) === 404)
+  expect((await ask(kept)).status).toBe(200)
+})
+
 test('writes no block and signs nothing if two endpoints omit a revocation from logs and receipts', async () => {
   await behind(2)
   const { chain, caughtUp } = world

@@ -84,6 +84,21 @@ export function doubtAbout(
   maxSeconds: number,
   isLocal: boolean,
 ): string | undefined {
+  return staleness(state, maxSeconds, isLocal) ?? (state && shorterHead(state))
+}
+
+/**
+ * Reports that no RPC endpoint has the last indexed block any more: all of them lag, or the chain was rolled
+ * back. Nothing tells these apart before another block, and agreement is a matter of seconds.
+ */
+function shorterHead({ headBlock, indexedBlock }: IndexState): string | undefined {
+  return headBlock !== null && indexedBlock !== null && headBlock < indexedBlock
+    ? `the newest block that an endpoint has is ${headBlock}, below ${indexedBlock}, the last indexed`
+    : undefined
+}
+
+/** Like `doubtAbout`, without the time between a rollback and the next block, or while all endpoints lag. */
+function staleness(state: IndexState | undefined, maxSeconds: number, isLocal: boolean): string | undefined {
   if (!state || state.indexedBlock === null) return 'nothing is indexed yet'
   if (state.doubt !== null) return state.doubt
   const { headAge, indexedBlock } = state
@@ -148,7 +163,7 @@ export function readinessOf(
           ? 'lagging'
           : !isLocal && row.headAge + row.checkedAge > maxLagSeconds
             ? 'node behind'
-            : doubtAbout(row, maxLagSeconds, isLocal) !== undefined
+            : staleness(row, maxLagSeconds, isLocal) !== undefined
               ? 'in doubt'
               : 'ready'
   // An RPC endpoint that reports an older block may have followed a reorg, or may only lag.

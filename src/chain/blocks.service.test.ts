@@ -104,6 +104,19 @@ test.each<[string, Fault[][], object | null]>([
   if (found && !found.contradicted) expect(found.logs).toMatchObject([{ logIndex: '0x0', blockHash: hash }])
 })
 
+test('accepts only true receipts of a block after false ones, as from several nodes behind one URL', async () => {
+  const { blocks, doubt } = await reader([faults.logsForged])
+  const [header] = await blocks.headers([headerCall(number)])
+  expect(await blocks.logs(header!)).toMatchObject({ contradicted: true })
+  proxies[0]!.misbehave(faults.logsEmpty, noReceipts)
+  expect(await blocks.logs(header!)).toMatchObject({ contradicted: true })
+  expect(doubt.reason()).toBeDefined()
+  proxies[0]!.misbehave()
+  expect(await blocks.logs(header!)).toMatchObject({ evidence: 'proven', contradicted: false })
+  proxies[0]!.misbehave(noReceipts)
+  expect(await blocks.logs(header!)).toMatchObject({ evidence: 'single', contradicted: false })
+})
+
 const LIES = ['logsEmpty', 'logsForged'] as const
 test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
   'outvotes liar %i of three endpoints without receipts (%s), and queries it last',

@@ -60,6 +60,11 @@ export class BlockReader {
   private readonly receiptsForm: Form
   /** Time since when the receipts of a block, or the responses of two endpoints about it, are missing. */
   private readonly awaited = new Map<string, number>()
+  /**
+   * Hashes of blocks for which an endpoint returned false receipts. Only true receipts are accepted for them:
+   * of several nodes behind one URL, the next one may have none.
+   */
+  private readonly falsified = new Set<string>()
 
   constructor(
     private readonly rpc: Rpc,
@@ -185,6 +190,7 @@ export class BlockReader {
     const { proven, wrong } = receipts
     if (proven && isValid) {
       this.awaited.delete(header.hash)
+      this.falsified.delete(header.hash)
       return {
         logs: this.ours(header, proven),
         evidence: 'proven',
@@ -194,7 +200,8 @@ export class BlockReader {
     }
     if (!proven && !wrong.length && !receipts.refused && this.mayStillCome(header.hash)) return null
 
-    const contradicted = wrong.length > 0 && this.isFormKnown(isValid, wrong)
+    if (wrong.length > 0) this.note(header.hash, this.isFormKnown(isValid, wrong))
+    const contradicted = this.falsified.has(header.hash)
     if (contradicted) {
       const reason = `the receipts of block ${Number(header.number)} do not hash to its receiptsRoot`
       for (const { distrust } of wrong) distrust(reason)
@@ -301,6 +308,13 @@ export class BlockReader {
   private isFormKnown(isValid: boolean, wrong: readonly Answered<RpcReceipt[][]>[]): boolean {
     const unknown = wrong.some(({ answer }) => !answer[0]!.every(hasKnownType))
     return (isValid && !unknown) || this.receiptsForm.isKnown()
+  }
+
+  /** Records that receipts of this block are false, or of an unknown form. */
+  private note(hash: string, areFalse: boolean): void {
+    this.falsified.delete(hash)
+    if (areFalse) this.falsified.add(hash)
+    if (this.falsified.size > BLOCKS_AWAITED) this.falsified.delete(this.falsified.values().next().value!)
   }
 
   private ours(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {

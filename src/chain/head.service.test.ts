@@ -107,6 +107,7 @@ async function reader(...behind: Fault[][]) {
     ...{ doubt, updates, look },
     tip: () => tip,
     agreementAge: () => head.agreementAge(tip),
+    reported: async () => (await head.report(() => Promise.resolve(tip))).number,
   }
 }
 const headOf = ({ provider }: LocalChain) => provider.getBlockNumber()
@@ -207,18 +208,20 @@ test('clears the doubt once it follows a fork that grew longer before its confir
   expect(doubt.reason()).toBeUndefined()
 })
 
-test('does not agree with a chain that shrinks without a new block', async () => {
-  const { look, agreementAge } = await reader([])
+test('reports the lower head of a chain that shrinks without a new block, and does not agree with it', async () => {
+  const { look, agreementAge, reported } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])
   const number = await block()
   expect(await look()).toBe(number)
   await chain.provider.send('evm_revert', [before])
   later = 100_000
   expect(await look()).toBe(number)
+  expect(await reported()).toBe(number - 1)
   expect(agreementAge()).toBeGreaterThan(90_000)
   await chain.provider.send('evm_increaseTime', [9])
   await mine(chain, 1)
   expect(await look()).toBe(number)
+  expect(await reported()).toBe(number)
   expect(agreementAge()).toBeLessThan(60_000)
 })
 
@@ -270,18 +273,21 @@ test('ends with a remedy if the chain has another block instead of the last fina
 })
 
 test.each([0, 1])('keeps the head while endpoint %i of two lags far behind', async (stopped) => {
-  const { look } = await reader([], [])
+  const { look, reported } = await reader([], [])
   await mine(chain, 150)
   const tip = await headOf(chain)
   await reaches(look, tip)
   proxies[stopped]!.misbehave(stoppedAt(tip - 60))
   later = 20_000
-  for (let i = 0; i < 12; i++) expect(await look()).toBe(tip)
+  for (let i = 0; i < 12; i++) {
+    expect(await look()).toBe(tip)
+    expect(await reported()).toBe(tip)
+  }
   expect(proxies[stopped]!.met).toBeGreaterThan(0)
 })
 
 test('keeps the head while the only endpoint has it but reports an old block as the latest, and lets the agreement age', async () => {
-  const { look, agreementAge } = await reader([])
+  const { look, agreementAge, reported } = await reader([])
   await block()
   const tip = await headOf(chain)
   await reaches(look, tip)
@@ -290,7 +296,10 @@ test('keeps the head while the only endpoint has it but reports an old block as 
     params[0] === 'latest' ? { ask: (ask) => ask(method, [old, false]) } : undefined,
   )
   later = 100_000
-  for (let i = 0; i < 12; i++) expect(await look()).toBe(tip)
+  for (let i = 0; i < 12; i++) {
+    expect(await look()).toBe(tip)
+    expect(await reported()).toBe(tip)
+  }
   expect(agreementAge()).toBeGreaterThan(90_000)
 })
 

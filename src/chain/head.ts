@@ -68,7 +68,9 @@ export interface HeadOptions {
  * compares it with the followed chain at that height:
  *
  * - The same block at the head: the database agrees with the chain.
- * - The same block below the head: the endpoint lags. This proves nothing about the head.
+ * - The same block below the head: the endpoint lags, or the chain was rolled back. If an endpoint still has
+ *   the followed head, the first lags. Otherwise the report names the lower block as the head, until a poll
+ *   finds the followed head or follows another one.
  * - A block above the head: the blocks between are read and linked by their parents' hashes, back to the
  *   block that both chains share. Each is followed once its logs are known (blocks.ts).
  * - Another block at or below the head: a fork. It is followed, whatever its length, as soon as a second poll
@@ -91,6 +93,8 @@ export class HeadReader {
   private movedAt = -Infinity
   /** Time since when polls have reported a fork that is not confirmed. */
   private forkedAt: number | undefined
+  /** True if the last poll found a lower head, and no endpoint that has the followed one. */
+  private isShorter = false
   /** Block of the followed chain that an unconfirmed fork replaces. */
   private disputed: BlockRef | undefined
   private readonly finalCheck: StoredBlockCheck
@@ -166,7 +170,8 @@ export class HeadReader {
     const { number, timestamp, askedAt } = this.seen
     // A block that is known but not written yet counts as the head, even if a lagging endpoint reports an
     // older one.
-    const known = this.chain && number >= this.final.height ? this.chain.tip.block?.header : undefined
+    const counts = number >= this.final.height && !this.isShorter
+    const known = counts ? this.chain?.tip.block?.header : undefined
     const isKnown = known !== undefined && Number(known.number) > number
     return {
       number: isKnown ? Number(known.number) : number,
@@ -229,7 +234,10 @@ export class HeadReader {
     if (isStalled || ref.height <= tip.height - LONGEST_STEP) blocks.turn()
     if (ref.height < this.final.height) return this.checkFarBelow(chain, ref)
     if (ref.hash === tip.hash) this.agreed(askedAt)
-    if (chain.has(ref)) return this.finalCheck.forget()
+    if (chain.has(ref)) {
+      this.isShorter = ref.hash !== tip.hash && !(await blocks.hashesAt(tip.height)).includes(tip.hash)
+      return this.finalCheck.forget()
+    }
     if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
   }
 
@@ -258,6 +266,7 @@ export class HeadReader {
     const complete = path.length > 0 ? await this.completeAll(path) : []
     if (complete.length < path.length || broken >= 0 || path.length === 0) blocks.turn()
     if (complete.length > 0) {
+      this.isShorter = false
       const base = Number(complete[0]!.header.number) - 1
       chain.replaceAbove(base, complete, this.final.height)
       this.movedAt = this.clock.now()
@@ -376,6 +385,7 @@ export class HeadReader {
 
   private agreed(askedAt: number): void {
     this.agreedAt = askedAt
+    this.isShorter = false
     this.forkedAt = undefined
     this.finalCheck.forget()
     // The fork is followed, immediately or after it has become longer.
