@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import secureJson from 'secure-json-parse'
 import { readMeters } from '../../src/geodesy'
-import { OPERATION_ROWS } from '../../src/operations'
+import { OPERATION_ROWS } from '../../src/operations/table'
 import { faultPosition, withoutMark } from '../../src/strict-json'
 import { RequestError } from './problems'
 

@@ -1,4 +1,4 @@
-import type { Evidence } from './blocks'
+import type { CheckedHeader, Evidence } from './blocks'
 import type { RpcHeader, RpcLog } from './logs'
 
 /**
@@ -80,4 +80,14 @@ export class FollowedChain {
 
 function followed(block: HeadBlock): Followed {
   return { height: Number(block.header.number), hash: block.header.hash, block }
+}
+
+/** Number and hash of a block that was read. */
+export function refOf({ header }: CheckedHeader): BlockRef {
+  return { height: Number(header.number), hash: header.hash }
+}
+
+/** Hash of the parent of a block that was read. */
+export function parentOf({ header }: CheckedHeader): string {
+  return header.parentHash
 }

@@ -4,7 +4,7 @@ import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import type { BlockReader, CheckedHeader } from './blocks'
 import type { Doubt } from './doubt'
-import { FollowedChain, type BlockRef, type HeadBlock } from './followed'
+import { FollowedChain, parentOf, refOf, type BlockRef, type HeadBlock } from './followed'
 import { LATEST, headerByHash, headerCall } from './logs'
 import { StoredBlockCheck, otherChain } from './replaced'
 
@@ -397,12 +397,4 @@ export class HeadReader {
   private countUnproven(): void {
     this.options.doubt.unprovenAtHead = this.chain?.unproven ?? 0
   }
-}
-
-function refOf({ header }: CheckedHeader): BlockRef {
-  return { height: Number(header.number), hash: header.hash }
-}
-
-function parentOf({ header }: CheckedHeader): string {
-  return header.parentHash
 }
