@@ -141,7 +141,7 @@ export interface Behaviour {
   frozenAt: SimulatedBlock | undefined
   /** head that it repeats as the latest one, while it has later blocks by number and hash */
   cachedAt: SimulatedBlock | undefined
-  /** maximum number of further blocks that one of the nodes behind it lags; each request reaches another one */
+  /** maximum number of further blocks that a node behind it lags; each request reaches another node */
   spread: number
   isDown: boolean
   /** omits the last log from receipts, and from eth_getLogs of one block */
