@@ -2,7 +2,8 @@
 import { TOUCH, chordGap, crosses } from './edge'
 import { spend } from './effort'
 import { certainOffset, clearance } from './orientation'
-import { keyOf, nextInRing, splitShape, type Cut, type Place, type Shape } from './shape'
+import { splitShape, type Cut } from './building'
+import { keyOf, nextInRing, type Place, type Shape } from './shape'
 import { alongChord, chord, isSamePlace, place } from './vertices'
 
 /**

@@ -2,7 +2,7 @@
 import { spend } from './effort'
 import { sideNorth } from './edge'
 import { holdsSouth, type Rings } from './region'
-import { isTurn, type Polygon, type Shape } from './shape'
+import { isTurn, type Chain, type Polygon, type Shape } from './shape'
 import { SweepOrder } from './sweep-order'
 
 /**
@@ -65,166 +65,210 @@ export function sweep(
       holdsSouth: holdsSouth(shape, sides, firstChain + i),
     })),
   )
-  const { lon, lat, from, tree } = shape
-  const start = rings[0]!.chain.start
-  const count = rings.at(-1)!.chain.end - start
+  return new Sweep(new Elements(shape, rings), rings, check, known).run()
+}
 
-  // A position is named by the element that starts there: element i runs from position i to position next[i].
-  const next = new Uint32Array(count)
-  const previous = new Uint32Array(count)
-  const ringOf = new Uint32Array(count)
-  for (const [r, { chain }] of rings.entries()) {
-    const first = chain.start - start
-    const last = chain.end - start - 1
-    for (let i = first; i <= last; i++) {
-      next[i] = i === last ? first : i + 1
-      ringOf[i] = r
+interface Ring {
+  chain: Chain
+  /** change of the sum at its inside */
+  weight: number
+  /** true if its inside contains the area south of the pole */
+  holdsSouth: boolean
+}
+
+/**
+ * Elements of the rings in the order of the sweep. A position is named by the element that starts there:
+ * element i runs from position i to position next[i].
+ */
+class Elements {
+  readonly start: number
+  readonly count: number
+  readonly next: Uint32Array
+  readonly previous: Uint32Array
+  readonly ringOf: Uint32Array
+  /** By element: the position where the sweep meets it, and the position where the sweep leaves it. */
+  readonly left: Uint32Array
+  readonly right: Uint32Array
+  readonly course: Uint8Array
+  /** By element: 1 if it runs in the direction of the sweep, -1 if against it. */
+  readonly sense: Int8Array
+  /** Positions from west to east, and on one meridian from south to north. */
+  readonly places: Uint32Array
+  /** By position: the number of positions before it. Positions that coincide have one rank. */
+  readonly rank: Uint32Array
+
+  constructor(
+    readonly shape: Shape,
+    rings: readonly Ring[],
+  ) {
+    this.start = rings[0]!.chain.start
+    const count = (this.count = rings.at(-1)!.chain.end - this.start)
+    this.next = new Uint32Array(count)
+    this.previous = new Uint32Array(count)
+    this.ringOf = new Uint32Array(count)
+    this.left = new Uint32Array(count)
+    this.right = new Uint32Array(count)
+    this.course = new Uint8Array(count)
+    this.sense = new Int8Array(count)
+    this.rank = new Uint32Array(count)
+    for (const [r, { chain }] of rings.entries())
+      this.link(r, chain.start - this.start, chain.end - this.start - 1)
+    for (let i = 0; i < count; i++) this.orient(i)
+    this.places = this.inOrder()
+    const { lon, lat } = shape
+    for (const [k, i] of this.places.entries()) {
+      const before = this.places[k - 1]
+      const [v, w] = [this.vertex(i), before === undefined ? -1 : this.vertex(before)]
+      const same = before !== undefined && lon[v] === lon[w] && lat[v] === lat[w]
+      this.rank[i] = same ? this.rank[before]! : k
     }
-    for (let i = first; i <= last; i++) previous[next[i]!] = i
   }
-  const vertex = (place: number) => from[start + place]!
-  // By element: the position where the sweep meets it, the position where the sweep leaves it, its course,
-  // and 1 if it runs in the direction of the sweep, -1 if against it.
-  const left = new Uint32Array(count)
-  const right = new Uint32Array(count)
-  const course = new Uint8Array(count)
-  const sense = new Int8Array(count)
-  for (let i = 0; i < count; i++) {
-    const a = vertex(i)
-    const b = vertex(next[i]!)
+
+  /** Links the elements of a ring. */
+  private link(ring: number, first: number, last: number): void {
+    for (let i = first; i <= last; i++) {
+      this.next[i] = i === last ? first : i + 1
+      this.ringOf[i] = ring
+    }
+    for (let i = first; i <= last; i++) this.previous[this.next[i]!] = i
+  }
+
+  /** Determines ends, course and sense of an element. */
+  private orient(i: number): void {
+    const { lon, lat } = this.shape
+    const next = this.next[i]!
+    const [a, b] = [this.vertex(i), this.vertex(next)]
     const across = lon[b]! - lon[a]!
     const back = across === 0 ? lat[b]! < lat[a]! : across < 0 !== Math.abs(across) > 180
-    left[i] = back ? next[i]! : i
-    right[i] = back ? i : next[i]!
-    sense[i] = back ? -1 : 1
-    if (isTurn(shape, start + i)) course[i] = lat[a]! > 0 ? Course.Roof : Course.Lid
-    else course[i] = across === 0 ? Course.Upright : Math.abs(across) > 180 ? Course.Across : Course.Along
+    this.left[i] = back ? next : i
+    this.right[i] = back ? i : next
+    this.sense[i] = back ? -1 : 1
+    if (isTurn(this.shape, this.start + i)) this.course[i] = lat[a]! > 0 ? Course.Roof : Course.Lid
+    else
+      this.course[i] = across === 0 ? Course.Upright : Math.abs(across) > 180 ? Course.Across : Course.Along
   }
-  const crossesSeam = (i: number) =>
-    course[i] === Course.Across ||
-    (course[i] === Course.Lid && Math.abs(lon[vertex(left[i]!)]! - lon[vertex(right[i]!)]!) > 180)
-  const places = inOrder(count, vertex, shape)
-  // By position: the number of positions before it. Positions that coincide have one rank.
-  const rank = new Uint32Array(count)
-  for (const [k, i] of places.entries()) {
-    const before = places[k - 1]
-    const same =
-      before !== undefined && lon[vertex(i)] === lon[vertex(before)] && lat[vertex(i)] === lat[vertex(before)]
-    rank[i] = same ? rank[before]! : k
+
+  private inOrder(): Uint32Array {
+    const { count } = this
+    const { lon, lat } = this.shape
+    spend(count / 2)
+    const lons = Float64Array.from({ length: count }, (_, i) => lon[this.vertex(i)]!)
+    return Uint32Array.from({ length: count }, (_, i) => i).sort(
+      (i, j) => lons[i]! - lons[j]! || lat[this.vertex(i)]! - lat[this.vertex(j)]!,
+    )
   }
-  const coincide = (i: number, j: number) =>
-    rank[left[i]!] === rank[left[j]!] && rank[right[i]!] === rank[right[j]!]
+
+  vertex(place: number): number {
+    return this.shape.from[this.start + place]!
+  }
+
+  crossesSeam(i: number): boolean {
+    const { lon } = this.shape
+    if (this.course[i] !== Course.Lid) return this.course[i] === Course.Across
+    return Math.abs(lon[this.vertex(this.left[i]!)]! - lon[this.vertex(this.right[i]!)]!) > 180
+  }
+
+  coincide(i: number, j: number): boolean {
+    const { rank, left, right } = this
+    return rank[left[i]!] === rank[left[j]!] && rank[right[i]!] === rank[right[j]!]
+  }
+
   /**
    * Side of an element on which a position lies: 1 above, -1 below, 0 on it. The position must be on a
    * meridian that the element crosses.
    */
-  const side = (place: number, i: number): number => {
-    if (rank[place] === rank[left[i]!] || rank[place] === rank[right[i]!]) return 0
-    const reach = tree.bulges[start + i]! + CLEAR
-    return sideNorth(shape, vertex(place), shape, vertex(left[i]!), vertex(right[i]!), reach)
+  private side(place: number, i: number): number {
+    const { shape, rank } = this
+    const [left, right] = [this.left[i]!, this.right[i]!]
+    if (rank[place] === rank[left] || rank[place] === rank[right]) return 0
+    const reach = shape.tree.bulges[this.start + i]! + CLEAR
+    return sideNorth(shape, this.vertex(place), shape, this.vertex(left), this.vertex(right), reach)
   }
+
   /** True if an element that is being inserted runs above another one. */
-  const above = (i: number, j: number): boolean => {
+  above(i: number, j: number): boolean {
     spend(0.3)
-    const here = side(left[i]!, j)
+    const { left, right } = this
+    const { lon, lat } = this.shape
+    const here = this.side(left[i]!, j)
     if (here !== 0) return here > 0
     // They have the same start, or one starts on the other. The end that comes first decides.
-    const eastward = (k: number) => {
-      const east = lon[vertex(right[k]!)]! - lon[vertex(left[i]!)]!
-      return east < 0 ? east + 360 : east
-    }
-    const [mine, other] = [eastward(i), eastward(j)]
-    const otherFirst = other < mine || (other === mine && lat[vertex(right[j]!)]! < lat[vertex(right[i]!)]!)
-    const later = otherFirst ? -side(right[j]!, i) : side(right[i]!, j)
+    const [mine, other] = [this.vertex(right[i]!), this.vertex(right[j]!)]
+    const from = lon[this.vertex(left[i]!)]!
+    const [myEast, otherEast] = [eastward(from, lon[mine]!), eastward(from, lon[other]!)]
+    const otherFirst = otherEast < myEast || (otherEast === myEast && lat[other]! < lat[mine]!)
+    const later = otherFirst ? -this.side(right[j]!, i) : this.side(right[i]!, j)
     return later !== 0 ? later > 0 : i > j
   }
-  const order = new SweepOrder(count, above)
-  const look = (i: number, j: number) => {
-    if (i >= 0 && j >= 0 && next[i] !== j && next[j] !== i)
-      check(start + Math.min(i, j), start + Math.max(i, j))
-  }
-  const insert = (i: number) => {
-    const [below, over] = order.insert(i)
-    look(below, i)
-    look(i, over)
-  }
+}
 
-  // Sums below and above each element; for an upright one, east and west of it.
-  const under = new Int32Array(count)
-  const over = new Int32Array(count)
-  let base = rings.reduce((sum, { weight, holdsSouth }) => sum + (holdsSouth ? weight : 0), 0)
-  const beneath = (i: number) => {
-    const below = order.below(i)
-    return below < 0 ? base : course[below] === Course.Upright ? under[below]! : over[below]!
-  }
-  // 0 while unknown. The first edge of the ring that the sweep passes determines it, by the side that
-  // contains the area south of the pole.
-  const turn = known?.slice() ?? new Int8Array(rings.length)
-  const raw = new Map<number, number>()
+/** Degrees from a longitude eastward to another one. */
+function eastward(from: number, to: number): number {
+  return to < from ? to - from + 360 : to - from
+}
+
+class Sweep {
+  private readonly order: SweepOrder
+  /** Sums below and above each element; for an upright one, east and west of it. */
+  private readonly under: Int32Array
+  private readonly over: Int32Array
+  /** Sum below all edges on the moving meridian. */
+  private base: number
   /**
-   * Labels the elements that coincide with this one, from the lowest of them upwards, and returns the next
-   * element above them.
+   * By ring: 0 while unknown. The first edge that the sweep passes determines it, by the side that contains the
+   * area south of the pole.
    */
-  const mark = (lowest: number): number => {
-    const upright = course[lowest] === Course.Upright
-    const before = beneath(lowest)
-    /**
-     * Change of the sum at edges of one ring: `passed` is the number that run with the sweep minus the number
-     * that run against it.
-     */
-    const adds = (r: number, passed: number): number => {
-      const { weight, holdsSouth } = rings[r]!
-      if (passed !== 0) turn[r] ||= passed > 0 === (holdsSouth === upright) ? 1 : -1
-      return weight * turn[r]! * passed
-    }
-    let after = order.over(lowest)
-    let sum = before
-    if (after < 0 || !coincide(lowest, after)) sum += adds(ringOf[lowest]!, sense[lowest]!)
-    else {
-      raw.clear()
-      raw.set(ringOf[lowest]!, sense[lowest]!)
-      for (; after >= 0 && coincide(lowest, after); after = order.over(after))
-        raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
-      for (const [r, passed] of raw) sum += adds(r, passed)
-    }
-    for (let i = lowest; i !== after; i = order.over(i)) {
-      under[i] = before
-      over[i] = sum
-    }
-    return after
-  }
-
+  private readonly turn: Int8Array
   /** By ring: number of lids on the moving meridian that run east minus the number that run west. */
-  const lids = new Int32Array(rings.length)
-  /** Counts lids that begin (1) or end (-1) at one position. Only all of them together determine the side. */
-  const passLids = (edges: readonly number[], by: (edge: number) => number) => {
-    if (edges.length === 0) return
-    for (const edge of edges) {
-      const r = ringOf[edge]!
-      base -= rings[r]!.weight * turn[r]! * lids[r]!
-      lids[r]! += by(edge) * sense[edge]!
-      base += rings[r]!.weight * turn[r]! * lids[r]!
-    }
-    for (const r of new Set(edges.map((edge) => ringOf[edge]!))) {
-      if (turn[r] !== 0 || lids[r] === 0) continue
-      turn[r] = lids[r]! > 0 === rings[r]!.holdsSouth ? -1 : 1
-      base += rings[r]!.weight * turn[r] * lids[r]!
-    }
+  private readonly lids: Int32Array
+  private readonly raw = new Map<number, number>()
+
+  constructor(
+    private readonly elements: Elements,
+    private readonly rings: readonly Ring[],
+    private readonly check: (e: number, f: number) => void,
+    known: Int8Array | undefined,
+  ) {
+    this.order = new SweepOrder(elements.count, (i, j) => elements.above(i, j))
+    this.under = new Int32Array(elements.count)
+    this.over = new Int32Array(elements.count)
+    this.base = rings.reduce((sum, { weight, holdsSouth }) => sum + (holdsSouth ? weight : 0), 0)
+    this.turn = known?.slice() ?? new Int8Array(rings.length)
+    this.lids = new Int32Array(rings.length)
   }
 
-  const acrossLids: number[] = []
-  for (const i of places)
-    for (const edge of [i, previous[i]!]) {
-      if (left[edge] !== i || !crossesSeam(edge)) continue
-      if (course[edge] === Course.Lid) acrossLids.push(edge)
-      else insert(edge)
+  run(): Labels {
+    const { count, rank, places, sense } = this.elements
+    const { under, over } = this
+    this.begin()
+    for (let first = 0, after; first < count; first = after) {
+      for (after = first + 1; after < count && rank[places[after]!] === first; after++);
+      this.pass(first, places.subarray(first, after))
     }
-  passLids(acrossLids, () => 1)
-  for (let i = order.lowest(); i >= 0;) i = mark(i)
+    // The left of an element that runs with the sweep is above it; the left of one that runs north is west of
+    // it.
+    for (let i = 0; i < count; i++) if (sense[i]! < 0) [under[i], over[i]] = [over[i]!, under[i]!]
+    return { left: over, right: under, turns: this.turn }
+  }
 
-  for (let first = 0, after; first < count; first = after) {
-    for (after = first + 1; after < count && rank[places[after]!] === first; after++);
-    const here = places.subarray(first, after)
+  /** Inserts and labels the elements that cross the antimeridian, where the sweep begins. */
+  private begin(): void {
+    const { places, previous, left, course } = this.elements
+    const acrossLids: number[] = []
+    for (const i of places)
+      for (const edge of [i, previous[i]!]) {
+        if (left[edge] !== i || !this.elements.crossesSeam(edge)) continue
+        if (course[edge] === Course.Lid) acrossLids.push(edge)
+        else this.insert(edge)
+      }
+    this.passLids(acrossLids, () => 1)
+    for (let i = this.order.lowest(); i >= 0;) i = this.mark(i)
+  }
+
+  /** Passes positions that coincide, whose rank is `first`. Removes what ends there, then inserts the rest. */
+  private pass(first: number, here: Uint32Array): void {
+    const { rank, left, course, previous } = this.elements
+    const { order } = this
     const begun: number[] = []
     const turns: number[] = []
     for (const i of here)
@@ -234,29 +278,90 @@ export function sweep(
         else if (left[edge] === i) begun.push(edge)
         else {
           const [below, above] = order.remove(edge)
-          look(below, above)
+          this.look(below, above)
         }
       }
-    passLids(turns, (edge) => (rank[left[edge]!] === first ? 1 : -1))
-    for (const edge of begun) insert(edge)
-    if (begun.length === 0) continue
+    this.passLids(turns, (edge) => (rank[left[edge]!] === first ? 1 : -1))
+    for (const edge of begun) this.insert(edge)
+    if (begun.length === 0) return
     // The elements that begin here are neighbours. They are labelled from the lowest upwards.
     const begins = (i: number) => i >= 0 && rank[left[i]!] === first
     let lowest = begun[0]!
     while (begins(order.below(lowest))) lowest = order.below(lowest)
-    for (let i = lowest; begins(i);) i = mark(i)
+    for (let i = lowest; begins(i);) i = this.mark(i)
   }
-  // The left of an element that runs with the sweep is above it; the left of one that runs north is west of
-  // it.
-  for (let i = 0; i < count; i++) if (sense[i]! < 0) [under[i], over[i]] = [over[i]!, under[i]!]
-  return { left: over, right: under, turns: turn }
-}
 
-/** Positions from west to east, and on one meridian from south to north. */
-function inOrder(count: number, vertex: (place: number) => number, { lon, lat }: Shape): Uint32Array {
-  spend(count / 2)
-  const lons = Float64Array.from({ length: count }, (_, i) => lon[vertex(i)]!)
-  return Uint32Array.from({ length: count }, (_, i) => i).sort(
-    (i, j) => lons[i]! - lons[j]! || lat[vertex(i)]! - lat[vertex(j)]!,
-  )
+  /** Checks two elements that became neighbours. */
+  private look(i: number, j: number): void {
+    const { next, start } = this.elements
+    if (i >= 0 && j >= 0 && next[i] !== j && next[j] !== i)
+      this.check(start + Math.min(i, j), start + Math.max(i, j))
+  }
+
+  private insert(i: number): void {
+    const [below, over] = this.order.insert(i)
+    this.look(below, i)
+    this.look(i, over)
+  }
+
+  private beneath(i: number): number {
+    const below = this.order.below(i)
+    if (below < 0) return this.base
+    return this.elements.course[below] === Course.Upright ? this.under[below]! : this.over[below]!
+  }
+
+  /**
+   * Labels the elements that coincide with this one, from the lowest of them upwards, and returns the next
+   * element above them.
+   */
+  private mark(lowest: number): number {
+    const { order, raw, under, over, elements } = this
+    const { ringOf, sense } = elements
+    const upright = elements.course[lowest] === Course.Upright
+    const before = this.beneath(lowest)
+    let after = order.over(lowest)
+    let sum = before
+    if (after < 0 || !elements.coincide(lowest, after))
+      sum += this.adds(ringOf[lowest]!, sense[lowest]!, upright)
+    else {
+      raw.clear()
+      raw.set(ringOf[lowest]!, sense[lowest]!)
+      for (; after >= 0 && elements.coincide(lowest, after); after = order.over(after))
+        raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
+      for (const [r, passed] of raw) sum += this.adds(r, passed, upright)
+    }
+    for (let i = lowest; i !== after; i = order.over(i)) {
+      under[i] = before
+      over[i] = sum
+    }
+    return after
+  }
+
+  /**
+   * Change of the sum at edges of one ring: `passed` is the number that run with the sweep minus the number
+   * that run against it.
+   */
+  private adds(r: number, passed: number, upright: boolean): number {
+    const { weight, holdsSouth } = this.rings[r]!
+    if (passed !== 0) this.turn[r] ||= passed > 0 === (holdsSouth === upright) ? 1 : -1
+    return weight * this.turn[r]! * passed
+  }
+
+  /** Counts lids that begin (1) or end (-1) at one position. Only all of them together determine the side. */
+  private passLids(edges: readonly number[], by: (edge: number) => number): void {
+    if (edges.length === 0) return
+    const { rings, turn, lids } = this
+    const { ringOf, sense } = this.elements
+    for (const edge of edges) {
+      const r = ringOf[edge]!
+      this.base -= rings[r]!.weight * turn[r]! * lids[r]!
+      lids[r]! += by(edge) * sense[edge]!
+      this.base += rings[r]!.weight * turn[r]! * lids[r]!
+    }
+    for (const r of new Set(edges.map((edge) => ringOf[edge]!))) {
+      if (turn[r] !== 0 || lids[r] === 0) continue
+      turn[r] = lids[r]! > 0 === rings[r]!.holdsSouth ? -1 : 1
+      this.base += rings[r]!.weight * turn[r] * lids[r]!
+    }
+  }
 }

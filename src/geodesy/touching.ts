@@ -6,19 +6,8 @@ import { attempt } from './effort'
 import { GeometryError } from './error'
 import type { Nodes } from './nodes'
 import { findSides, insidePolygon, type Rings } from './region'
-import {
-  comesBack,
-  isTurn,
-  joinChains,
-  nextInRing,
-  pathOf,
-  polygonOf,
-  splitShape,
-  type ChainOf,
-  type Cut,
-  type Polygon,
-  type Shape,
-} from './shape'
+import { joinChains, splitShape, type ChainOf, type Cut } from './building'
+import { comesBack, isTurn, nextInRing, pathOf, polygonOf, type Polygon, type Shape } from './shape'
 import { NEAR } from './stretch'
 import { sweep, type Labels } from './sweep'
 import { closePairs, selfPairs } from './tree'

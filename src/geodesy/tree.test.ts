@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { hunt } from '../../test/seed'
 import { readGeometry } from './geojson'
-import { buildShape, type Shape } from './shape'
+import { buildShape } from './building'
+import type { Shape } from './shape'
 import { selfPairs } from './tree'
 
 /**
