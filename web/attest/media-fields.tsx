@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { FieldProblem } from '../panel/field-problem'
+import { FieldProblem } from '../panel/field'
 
 /** A medium of a place: a URI, or base64, and its media type. */
 export interface Medium {

@@ -10,6 +10,7 @@ import { FailureNotice } from './notice'
 import { middleOf, type Full } from './record'
 import { select, setFilters } from './state'
 import { shortHex, timeText } from './words'
+import './card.css'
 
 const NO_UID = `0x${'0'.repeat(64)}`
 /** Number of characters of a payload that are shown; copying includes all. */
@@ -74,7 +75,6 @@ export function Card({
 function CardBody({ record, details }: Full) {
   const { chain, uid, memo, problem, media_data: media } = record
   const pages = usePages(chain)
-  const rest = `api/v0/location-records/${uid}?chain=${chain}`
   const events = details?.events.nodes ?? []
   const payload = events.find(({ kind }) => kind === 'ATTESTED')?.data
   return (
@@ -104,74 +104,108 @@ function CardBody({ record, details }: Full) {
           More from this attester
         </button>
       </p>
-      <dl class="fields">
-        <Field name="Attested">{timeText(record.timestamp)}</Field>
-        <Field name="Time of event">{timeText(record.event_timestamp)}</Field>
-        <Field name="Chain">{chainName(chain)}</Field>
-        <Field name="UID">
-          <Hex value={uid} what="the UID" href={pages?.attestation(uid)} />
-        </Field>
-        <Field name="Attester">
-          <Hex value={record.prover} what="the attester" href={pages?.address(record.prover)} />
-        </Field>
-        <Field name="Recipient">
-          <Hex value={record.subject} what="the recipient" href={pages?.address(record.subject)} />
-        </Field>
-        <Field name="Location format">
-          <bdi>{record.location_type.slice(0, SHOWN)}</bdi>
-        </Field>
-        <Field name="Location">
-          <span class="attested" tabIndex={0} role="group" aria-label="Location">
-            <bdi>{record.location.slice(0, SHOWN)}</bdi>
-            {record.location.length > SHOWN && '…'}
+      <RecordFields record={record} details={details} pages={pages} />
+      <History events={events} pages={pages} />
+      {payload && (
+        <details>
+          <summary>Raw on-chain data ({((payload.length - 2) / 2).toLocaleString('en')} bytes)</summary>
+          <CopyButton text={payload} what="the payload" />
+          <pre class="attested" tabIndex={0}>
+            {payload.slice(0, SHOWN)}
+            {payload.length > SHOWN && '…'}
+          </pre>
+        </details>
+      )}
+      <Exports chain={chain} uid={uid} />
+    </>
+  )
+}
+
+type Pages = ReturnType<typeof usePages>
+
+/** Fields of the attestation and of its record. */
+function RecordFields({ record, details, pages }: Full & { pages: Pages }) {
+  return (
+    <dl class="fields">
+      <Field name="Attested">{timeText(record.timestamp)}</Field>
+      <Field name="Time of event">{timeText(record.event_timestamp)}</Field>
+      <Field name="Chain">{chainName(record.chain)}</Field>
+      <Field name="UID">
+        <Hex value={record.uid} what="the UID" href={pages?.attestation(record.uid)} />
+      </Field>
+      <Field name="Attester">
+        <Hex value={record.prover} what="the attester" href={pages?.address(record.prover)} />
+      </Field>
+      <Field name="Recipient">
+        <Hex value={record.subject} what="the recipient" href={pages?.address(record.subject)} />
+      </Field>
+      <Field name="Location format">
+        <bdi>{record.location_type.slice(0, SHOWN)}</bdi>
+      </Field>
+      <Field name="Location">
+        <span class="attested" tabIndex={0} role="group" aria-label="Location">
+          <bdi>{record.location.slice(0, SHOWN)}</bdi>
+          {record.location.length > SHOWN && '…'}
+        </span>
+        <CopyButton text={record.location} what="the location" />
+      </Field>
+      <Field name="Coordinate system">
+        <bdi>{record.srs.slice(0, SHOWN)}</bdi>
+      </Field>
+      {record.attributes && (
+        <Field name="Attributes">
+          <span class="attested" tabIndex={0} role="group" aria-label="Attributes">
+            <bdi>{JSON.stringify(record.attributes, null, 1).slice(0, SHOWN)}</bdi>
           </span>
-          <CopyButton text={record.location} what="the location" />
+          <CopyButton text={JSON.stringify(record.attributes)} what="the attributes" />
         </Field>
-        <Field name="Coordinate system">
-          <bdi>{record.srs.slice(0, SHOWN)}</bdi>
+      )}
+      {record.longitude !== null && record.latitude !== null && (
+        <Field name="Longitude, latitude">
+          {record.longitude}, {record.latitude}
+          <CopyButton text={`${record.longitude}, ${record.latitude}`} what="longitude and latitude" />
         </Field>
-        {record.attributes && (
-          <Field name="Attributes">
-            <span class="attested" tabIndex={0} role="group" aria-label="Attributes">
-              <bdi>{JSON.stringify(record.attributes, null, 1).slice(0, SHOWN)}</bdi>
-            </span>
-            <CopyButton text={JSON.stringify(record.attributes)} what="the attributes" />
+      )}
+      {record.recipe_types.length > 0 && (
+        <Field name="Proofs">
+          <bdi>{record.recipe_types.join(', ').slice(0, SHOWN)}</bdi>
+          <CopyButton text={JSON.stringify(record.recipe_payloads)} what="the payloads of the proofs" />
+        </Field>
+      )}
+      {details && (
+        <>
+          <Field name="Schema">
+            <Hex value={details.schemaUid} what="the schema" />
           </Field>
-        )}
-        {record.longitude !== null && record.latitude !== null && (
-          <Field name="Longitude, latitude">
-            {record.longitude}, {record.latitude}
-            <CopyButton text={`${record.longitude}, ${record.latitude}`} what="longitude and latitude" />
-          </Field>
-        )}
-        {record.recipe_types.length > 0 && (
-          <Field name="Proofs">
-            <bdi>{record.recipe_types.join(', ').slice(0, SHOWN)}</bdi>
-            <CopyButton text={JSON.stringify(record.recipe_payloads)} what="the payloads of the proofs" />
-          </Field>
-        )}
-        {details && (
-          <>
-            <Field name="Schema">
-              <Hex value={details.schemaUid} what="the schema" />
+          {details.refUid !== NO_UID && (
+            <Field name="Refers to">
+              <Hex
+                value={details.refUid}
+                what="the UID it refers to"
+                href={pages?.attestation(details.refUid)}
+              />
             </Field>
-            {details.refUid !== NO_UID && (
-              <Field name="Refers to">
-                <Hex
-                  value={details.refUid}
-                  what="the UID it refers to"
-                  href={pages?.attestation(details.refUid)}
-                />
-              </Field>
-            )}
-            <Field name="Revocable">{details.revocable ? 'Yes, by the attester' : 'No'}</Field>
-          </>
-        )}
-        <Field name="Indexed">
-          {timeText(record.created_at)}
-          {record.updated_at !== record.created_at && `, changed ${timeText(record.updated_at)}`}
-        </Field>
-      </dl>
+          )}
+          <Field name="Revocable">{details.revocable ? 'Yes, by the attester' : 'No'}</Field>
+        </>
+      )}
+      <Field name="Indexed">
+        {timeText(record.created_at)}
+        {record.updated_at !== record.created_at && `, changed ${timeText(record.updated_at)}`}
+      </Field>
+    </dl>
+  )
+}
+
+function History({
+  events,
+  pages,
+}: {
+  events: NonNullable<Full['details']>['events']['nodes']
+  pages: Pages
+}) {
+  return (
+    <>
       <h3>History</h3>
       <ol class="history">
         {events.map((event) => (
@@ -187,23 +221,20 @@ function CardBody({ record, details }: Full) {
           </li>
         ))}
       </ol>
-      {payload && (
-        <details>
-          <summary>Raw on-chain data ({((payload.length - 2) / 2).toLocaleString('en')} bytes)</summary>
-          <CopyButton text={payload} what="the payload" />
-          <pre class="attested" tabIndex={0}>
-            {payload.slice(0, SHOWN)}
-            {payload.length > SHOWN && '…'}
-          </pre>
-        </details>
-      )}
-      <p class="exports">
-        View as <a href={addressOf(`${rest}&format=json`)}>JSON</a>
-        <a href={addressOf(`${rest}&format=geojson`)}>GeoJSON</a>
-        <a href={addressOf(`graphql?query=${encodeURIComponent(graphqlOf(chain, uid))}`)}>GraphQL</a>
-        <CopyButton text={location.href} what="the address of this view" />
-      </p>
     </>
+  )
+}
+
+/** Links to the record in other formats. */
+function Exports({ chain, uid }: { chain: string; uid: string }) {
+  const rest = `api/v0/location-records/${uid}?chain=${chain}`
+  return (
+    <p class="exports">
+      View as <a href={addressOf(`${rest}&format=json`)}>JSON</a>
+      <a href={addressOf(`${rest}&format=geojson`)}>GeoJSON</a>
+      <a href={addressOf(`graphql?query=${encodeURIComponent(graphqlOf(chain, uid))}`)}>GraphQL</a>
+      <CopyButton text={location.href} what="the address of this view" />
+    </p>
   )
 }
 

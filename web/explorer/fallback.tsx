@@ -8,6 +8,7 @@ import { seenQuery } from './list'
 import { FailureNotice } from './notice'
 import { colouring, hidden, select, selected } from './state'
 import { titleText } from './words'
+import './fallback.css'
 
 /** Maximum number of features of the plain map. */
 const PLAIN_PLACES = 1_000

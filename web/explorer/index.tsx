@@ -38,14 +38,11 @@ const NEAR_ZOOM = 9
 
 /** Map of attested places, with a list, filters, and a card for each record. */
 export default function Explorer() {
-  const map = useRef<{ map: Map; records: RecordsOnMap } | undefined>(undefined)
-  const stopDrawing = useRef<(() => void) | undefined>(undefined)
-  const [isDrawing, setDrawing] = useState(false)
   const [isPlain, setPlain] = useState(false)
-  const [view, setView] = useState<{ box: Box | undefined }>()
   const [version, setVersion] = useState(0)
-  const [mapFailure, setMapFailure] = useState<Failure>()
-  const [shown, setShown] = useState<Shown>()
+  const map = useRef<Made | undefined>(undefined)
+  const { isDrawing, draw, stop } = useAreaDrawing(map)
+  const { view, shown, failure: mapFailure, retry: retryMap, onReady } = useRecordsMap(map, stop)
 
   const query = view || isPlain ? seenQuery(view?.box) : undefined
   const list = useList(query, version)
@@ -58,22 +55,75 @@ export default function Explorer() {
     () => map.current?.records.select(chosen?.uid, middle),
     [chosen?.uid, middle?.[0], middle?.[1], map.current],
   )
+  const next = () => setVersion((before) => before + 1)
+  useChanges(
+    (events) => {
+      map.current?.records.change(events)
+      next()
+    },
+    () => {
+      retryMap()
+      next()
+    },
+  )
+  const zoomTo = (center: [number, number]) =>
+    map.current?.map.easeTo({ center, zoom: Math.max(NEAR_ZOOM, map.current.map.getZoom()) })
 
+  return (
+    <div class="explorer">
+      <div class="stage">
+        <WorldMap
+          view={useMemo(firstView, [])}
+          onReady={onReady}
+          onView={keepView}
+          fallback={() => <Fallback version={version} onUsed={() => setPlain(true)} />}
+        />
+        <ChainStates />
+        <Legend />
+        {mapFailure && (
+          <div class="map-failure">
+            <FailureNotice failure={mapFailure} retry={retryMap} />
+          </div>
+        )}
+        {shown && (
+          <p class="unseen" role="status" data-places={shown.places} data-revoked={shown.revoked}>
+            The map shows {countText(shown.places, 'place')}, {shown.revoked} of them revoked.
+          </p>
+        )}
+        {chosen && <Card chosen={chosen} loaded={record} onShow={isPlain ? undefined : zoomTo} />}
+      </div>
+      <div class="side">
+        <details class="filter-box" open={innerWidth > 700}>
+          <summary>Filters{filterCount() > 0 && ` (${filterCount()})`}</summary>
+          <Filters
+            isDrawing={isDrawing}
+            onDraw={isPlain ? undefined : draw}
+            onView={view?.box && (() => setFilters({ bbox: boxText(view.box!) }))}
+          />
+        </details>
+        <RecordList list={list} query={query ?? ''} />
+      </div>
+    </div>
+  )
+}
+
+interface Made {
+  map: Map
+  records: RecordsOnMap
+}
+
+/** Map of the records that pass the filters: its view, its content, and the failure of its last tiles. */
+function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void) {
+  const [view, setView] = useState<{ box: Box | undefined }>()
+  const [failure, setFailure] = useState<Failure>()
+  const [shown, setShown] = useState<Shown>()
   /** Number of failures of the map in a row; its tiles fail together. */
   const failedTries = useRef(0)
-  const retryMap = () => {
-    setMapFailure(undefined)
+  const retry = () => {
+    setFailure(undefined)
     map.current?.records.refresh()
   }
-  const refresh = () => {
-    retryMap()
-    setVersion((before) => before + 1)
-  }
-  useChanges((events) => {
-    map.current?.records.change(events)
-    setVersion((before) => before + 1)
-  }, refresh)
-  useRetry(mapFailure, retryMap)
+  useRetry(failure, retry)
 
   const onReady = (made: Map) => {
     let isFailing = false
@@ -84,7 +134,7 @@ export default function Explorer() {
         onSelect: select,
         onFailure: (status) => {
           isFailing = true
-          setMapFailure((before) => before ?? mapFailureOf(status, failedTries.current++))
+          setFailure((before) => before ?? mapFailureOf(status, failedTries.current++))
         },
         onShown: (next) => {
           if (!isFailing) failedTries.current = 0
@@ -110,7 +160,7 @@ export default function Explorer() {
       isFirstLook = false
     })
     return () => {
-      stopDrawing.current?.()
+      onRemove()
       leaveArea()
       leaveQuery()
       leaveLook()
@@ -118,68 +168,26 @@ export default function Explorer() {
       map.current = undefined
     }
   }
+  return { view, shown, failure, retry, onReady }
+}
+
+/** Lets the user drag the area of the filter on the map. */
+function useAreaDrawing(map: { readonly current: Made | undefined }) {
+  const [isDrawing, setDrawing] = useState(false)
+  const stopDrag = useRef<(() => void) | undefined>(undefined)
+  const stop = () => stopDrag.current?.()
   const draw = () => {
     if (isDrawing || !map.current) {
-      stopDrawing.current?.()
+      stop()
       return setDrawing(false)
     }
     setDrawing(true)
-    stopDrawing.current = dragArea(map.current.map, (box) => {
+    stopDrag.current = dragArea(map.current.map, (box) => {
       setDrawing(false)
       if (box) setFilters({ bbox: boxText(box) })
     })
   }
-
-  return (
-    <div class="explorer">
-      <div class="stage">
-        <WorldMap
-          view={useMemo(firstView, [])}
-          onReady={onReady}
-          onView={keepView}
-          fallback={() => <Fallback version={version} onUsed={() => setPlain(true)} />}
-        />
-        <ChainStates />
-        <Legend />
-        {mapFailure && (
-          <div class="map-failure">
-            <FailureNotice failure={mapFailure} retry={retryMap} />
-          </div>
-        )}
-        {shown && (
-          <p class="unseen" role="status" data-places={shown.places} data-revoked={shown.revoked}>
-            The map shows {countText(shown.places, 'place')}, {shown.revoked} of them revoked.
-          </p>
-        )}
-        {chosen && (
-          <Card
-            chosen={chosen}
-            loaded={record}
-            onShow={
-              isPlain
-                ? undefined
-                : (at) =>
-                    map.current?.map.easeTo({
-                      center: at,
-                      zoom: Math.max(NEAR_ZOOM, map.current.map.getZoom()),
-                    })
-            }
-          />
-        )}
-      </div>
-      <div class="side">
-        <details class="filter-box" open={innerWidth > 700}>
-          <summary>Filters{filterCount() > 0 && ` (${filterCount()})`}</summary>
-          <Filters
-            isDrawing={isDrawing}
-            onDraw={isPlain ? undefined : draw}
-            onView={view?.box && (() => setFilters({ bbox: boxText(view.box!) }))}
-          />
-        </details>
-        <RecordList list={list} query={query ?? ''} />
-      </div>
-    </div>
-  )
+  return { isDrawing, draw, stop }
 }
 
 /** Follows changes of records that pass the filters that the stream supports. */

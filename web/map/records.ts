@@ -1,18 +1,13 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
-import type { AddLayerObject, ExpressionSpecification, FilterSpecification } from 'maplibre-gl'
+import type { AddLayerObject, ExpressionSpecification } from 'maplibre-gl'
 import { lacksGeometry } from '../../src/location/event-time'
-import { chainColour, KINDS, OTHER_KIND, SLUGS } from '../chains'
 import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
+import { countText, recordLayers, SOURCE, type RecordsLook } from './record-layers'
 import './records.css'
 
 /** Records on a map, from the service's vector tiles (docs/reference/tiles.md). */
 
-export interface RecordsLook {
-  by: 'chain' | 'type'
-  /** slugs of chains, or names of kinds, that are hidden */
-  hidden: readonly string[]
-}
 export interface RecordKey {
   chain: string
   uid: string
@@ -25,21 +20,7 @@ export interface Shown {
 }
 
 type PaintName = Parameters<Map['setPaintProperty']>[1]
-/** A layer in plain types: with those of MapLibre, the linter compares thousands of kinds of expressions. */
-interface RecordLayer {
-  id: string
-  type: 'fill' | 'line' | 'circle' | 'symbol'
-  source: string
-  'source-layer': string
-  filter: FilterSpecification
-  layout?: Readonly<Record<string, unknown>>
-  paint: Readonly<Record<string, unknown>>
-}
-
-const SOURCE = 'records'
 const LAYERS = ['areas', 'area-edges', 'lines', 'points', 'clusters'].map((name) => `records-${name}`)
-const COUNTED_COLOUR = '#41505f'
-const OPACITY = { plain: 0.9, faded: 0.3 }
 const FADE_MS = 900
 /** Maximum number of changes of a batch that are highlighted. */
 const MOST_PULSES = 30
@@ -74,9 +55,68 @@ export function addRecords(
   const layers = recordLayers(look)
   for (const layer of layers) map.addLayer(layer as unknown as AddLayerObject)
 
-  const popup = new Popup({ closeButton: false, closeOnClick: false, className: 'hint', offset: 8 })
   const marker = new Marker({ element: element('selected-place') })
   let selectedUid: string | undefined
+  const removePointer = followPointer(map, () => selectedUid, onSelect)
+  const { load, refresh, later, idle } = reloads(map)
+  const subscriptions = [
+    map.on('idle', () => {
+      onShown(shownOn(map))
+      idle()
+    }),
+    map.on('error', (event) => {
+      const { sourceId, error } = event as unknown as { sourceId?: string; error?: { status?: number } }
+      if (sourceId === SOURCE) onFailure(error?.status)
+    }),
+  ]
+
+  return {
+    setQuery: (next: string) =>
+      load(() => map.getSource<VectorTileSource>(SOURCE)?.setTiles([tilesOf(next)])),
+    setLook: (next: RecordsLook) => {
+      if (!map.isSourceLoaded(SOURCE)) later()
+      for (const { id, filter, paint } of recordLayers(next)) {
+        map.setFilter(id, filter)
+        for (const name of Object.keys(paint) as PaintName[])
+          map.setPaintProperty(id, name, paint[name] as ExpressionSpecification)
+        if (id === 'records-counts') map.setLayoutProperty(id, 'text-field', countText(next))
+      }
+    },
+    /** reloads all tiles; responses for unchanged ones have no content */
+    refresh: () => refresh(),
+    /** shows changes: tiles that they touch are reloaded */
+    change: (events: readonly RecordEvent[]) => {
+      pulse(map, events)
+      fade(map, events)
+      const touched = touchedTiles(events)
+      if (touched?.length !== 0) refresh(touched)
+    },
+    /** marks a record; `at` is its position, if it has one */
+    select: (uid: string | undefined, at: readonly [number, number] | undefined) => {
+      if (selectedUid !== undefined) setState(map, selectedUid, { selected: false })
+      selectedUid = uid
+      if (uid !== undefined) setState(map, uid, { selected: true })
+      if (at) marker.setLngLat([...at]).addTo(map)
+      else marker.remove()
+    },
+    remove: () => {
+      for (const subscription of subscriptions) subscription.unsubscribe()
+      removePointer()
+      marker.remove()
+    },
+  }
+}
+export type RecordsOnMap = ReturnType<typeof addRecords>
+
+/**
+ * Shows what is under the pointer, and selects the record that is clicked. Returns a function that ends this.
+ */
+function followPointer(
+  map: Map,
+  selectedUid: () => string | undefined,
+  onSelect: (record: RecordKey) => void,
+): () => void {
+  const popup = new Popup({ closeButton: false, closeOnClick: false, className: 'hint', offset: 8 })
   const layerAt = ({ point: { x, y } }: MapMouseEvent) => {
     const box: [[number, number], [number, number]] = [
       [x - REACH, y - REACH],
@@ -115,208 +155,53 @@ export function addRecords(
     )
     // If there are several at one position, each click shows the next one.
     const uids = [...records.keys()]
-    const next = records.get(uids[(uids.indexOf(selectedUid ?? '') + 1) % uids.length] ?? '')
+    const next = records.get(uids[(uids.indexOf(selectedUid() ?? '') + 1) % uids.length] ?? '')
     if (next) onSelect({ chain: next.chain, uid: next.uid })
   }
-  /**
-   * Reloads all tiles, or these. MapLibre 6.17 does not repeat a pending request, but uses its response, and
-   * it sends none while a layer's change waits for a frame. So tiles are reloaded when the map is idle.
-   */
+  const subscriptions = [
+    map.on('mousemove', move),
+    map.on('mouseout', () => void popup.remove()),
+    map.on('click', click),
+  ]
+  return () => {
+    for (const subscription of subscriptions) subscription.unsubscribe()
+    popup.remove()
+  }
+}
+
+/**
+ * Loads all tiles, or these. MapLibre 6.17 does not repeat a pending request, but uses its response, and it
+ * sends none while a layer's change waits for a frame. So tiles are reloaded when the map is idle.
+ */
+function reloads(map: Map) {
   let again: 'all' | Tiles | undefined
-  const loadAgain = (tiles?: Tiles) => {
-    again = tiles && again !== 'all' ? [...(again ?? []), ...tiles] : 'all'
+  const later = (tiles: 'all' | Tiles = 'all') => {
+    again = tiles === 'all' || again === 'all' ? 'all' : [...(again ?? []), ...tiles]
   }
   const load = (start: () => void, tiles?: Tiles) => {
-    if (!map.loaded()) loadAgain(tiles)
+    if (!map.loaded()) later(tiles)
     start()
     // A refresh does not report its begin, nor an unmodified tile its arrival (world-map.tsx).
     map.fire('dataloading', { dataType: 'source', sourceId: SOURCE })
   }
   const refresh = (tiles?: Tiles) => load(() => map.refreshTiles(SOURCE, tiles), tiles)
-  const subscriptions = [
-    map.on('mousemove', move),
-    map.on('mouseout', () => void popup.remove()),
-    map.on('click', click),
-    map.on('idle', () => {
-      onShown(shownOn(map))
+  return {
+    load,
+    refresh,
+    /** loads all tiles again when the map is idle */
+    later,
+    /** loads what was to be loaded again */
+    idle: () => {
       if (!again) return
       const tiles = again === 'all' ? undefined : again
       again = undefined
       refresh(tiles)
-    }),
-    map.on('error', (event) => {
-      const { sourceId, error } = event as unknown as { sourceId?: string; error?: { status?: number } }
-      if (sourceId === SOURCE) onFailure(error?.status)
-    }),
-  ]
-
-  return {
-    setQuery: (next: string) =>
-      load(() => map.getSource<VectorTileSource>(SOURCE)?.setTiles([tilesOf(next)])),
-    setLook: (next: RecordsLook) => {
-      if (!map.isSourceLoaded(SOURCE)) loadAgain()
-      for (const { id, filter, paint } of recordLayers(next)) {
-        map.setFilter(id, filter)
-        for (const name of Object.keys(paint) as PaintName[])
-          map.setPaintProperty(id, name, paint[name] as ExpressionSpecification)
-        if (id === 'records-counts') map.setLayoutProperty(id, 'text-field', countText(next))
-      }
-    },
-    /** reloads all tiles; responses for unchanged ones have no content */
-    refresh: () => refresh(),
-    /** shows changes: tiles that they touch are reloaded */
-    change: (events: readonly RecordEvent[]) => {
-      pulse(map, events)
-      fade(map, events)
-      const touched = touchedTiles(events)
-      if (touched?.length !== 0) refresh(touched)
-    },
-    /** marks a record; `at` is its position, if it has one */
-    select: (uid: string | undefined, at: readonly [number, number] | undefined) => {
-      if (selectedUid !== undefined) setState(map, selectedUid, { selected: false })
-      selectedUid = uid
-      if (uid !== undefined) setState(map, uid, { selected: true })
-      if (at) marker.setLngLat([...at]).addTo(map)
-      else marker.remove()
-    },
-    remove: () => {
-      for (const subscription of subscriptions) subscription.unsubscribe()
-      popup.remove()
-      marker.remove()
     },
   }
 }
-export type RecordsOnMap = ReturnType<typeof addRecords>
 
 const tilesOf = (query: string) =>
   `${addressOf('tiles/location-records/{z}/{x}/{y}.mvt')}${query && `?${query.replaceAll('{', '%7B')}`}`
-
-/** Group of a record: its chain, or the kind of its location type. */
-function groupOf({ by }: RecordsLook): ExpressionSpecification {
-  if (by === 'chain') return ['get', 'chain']
-  const type: ExpressionSpecification = ['downcase', ['get', 'location_type']]
-  return [
-    'case',
-    ...KINDS.flatMap(({ name, prefix }) => [['==', ['slice', type, 0, prefix.length], prefix], name]),
-    OTHER_KIND.name,
-  ] as unknown as ExpressionSpecification
-}
-
-function colourOf(look: RecordsLook): ExpressionSpecification {
-  const colours =
-    look.by === 'chain'
-      ? SLUGS.map((slug) => [slug, chainColour(slug)])
-      : KINDS.map(({ name, colour }) => [name, colour])
-  return ['match', groupOf(look), ...colours.flat(), OTHER_KIND.colour] as unknown as ExpressionSpecification
-}
-
-/** Number of a cluster's records that are shown: those of hidden chains do not count. */
-function countOf({ by, hidden }: RecordsLook): ExpressionSpecification {
-  if (by === 'type' || hidden.length === 0) return ['get', 'point_count']
-  const shown = SLUGS.filter((slug) => !hidden.includes(slug)).map((slug) => ['coalesce', ['get', slug], 0])
-  return ['+', 0, ...shown] as unknown as ExpressionSpecification
-}
-const countText = (look: RecordsLook): ExpressionSpecification =>
-  [
-    ...['step', countOf(look), ['to-string', countOf(look)]],
-    ...[1_000, ['concat', ['to-string', ['floor', ['/', countOf(look), 1_000]]], 'k']],
-    ...[1_000_000, ['concat', ['to-string', ['floor', ['/', countOf(look), 1_000_000]]], 'M']],
-  ] as unknown as ExpressionSpecification
-
-/** A cluster of one chain has its colour. */
-function clusterColour(look: RecordsLook): ExpressionSpecification | string {
-  if (look.by === 'type') return COUNTED_COLOUR
-  const shown = SLUGS.filter((slug) => !look.hidden.includes(slug))
-  return [
-    'case',
-    ...shown.flatMap((slug) => [['==', ['coalesce', ['get', slug], 0], countOf(look)], chainColour(slug)]),
-    COUNTED_COLOUR,
-  ] as unknown as ExpressionSpecification
-}
-
-/** 1 for a revoked record, between 0 and 1 during the transition. */
-const FADED: ExpressionSpecification = [
-  'coalesce',
-  ['feature-state', 'faded'],
-  ['case', ['==', ['get', 'revoked'], true], 1, 0],
-]
-const opacity = (plain: number, faded: number): ExpressionSpecification => [
-  '-',
-  plain,
-  ['*', plain - faded, FADED],
-]
-const whenSelected = (yes: number, no: number): ExpressionSpecification => [
-  'case',
-  ['boolean', ['feature-state', 'selected'], false],
-  yes,
-  no,
-]
-
-function recordLayers(look: RecordsLook): RecordLayer[] {
-  const isShown = ['!', ['in', groupOf(look), ['literal', look.hidden]]]
-  const filter = (type: string) =>
-    ['all', ['==', ['geometry-type'], type], isShown] as unknown as FilterSpecification
-  const counted = ['>', countOf(look), 0] as unknown as FilterSpecification
-  const colour = colourOf(look)
-  const records = { source: SOURCE, 'source-layer': 'records' }
-  const clusters = { source: SOURCE, 'source-layer': 'clusters' }
-  const line = {
-    'line-color': colour,
-    'line-width': whenSelected(4, 2),
-    'line-opacity': opacity(OPACITY.plain, OPACITY.faded),
-  }
-  return [
-    {
-      id: 'records-areas',
-      type: 'fill',
-      ...records,
-      filter: filter('Polygon'),
-      paint: { 'fill-color': colour, 'fill-opacity': opacity(0.28, 0.08) },
-    },
-    { id: 'records-area-edges', type: 'line', ...records, filter: filter('Polygon'), paint: line },
-    { id: 'records-lines', type: 'line', ...records, filter: filter('LineString'), paint: line },
-    {
-      id: 'records-points',
-      type: 'circle',
-      ...records,
-      filter: filter('Point'),
-      paint: {
-        'circle-color': colour,
-        'circle-radius': whenSelected(8, 5.5),
-        'circle-opacity': opacity(OPACITY.plain, OPACITY.faded),
-        'circle-stroke-color': '#ffffff',
-        'circle-stroke-width': 1.5,
-        'circle-stroke-opacity': opacity(OPACITY.plain, OPACITY.faded),
-      },
-    },
-    {
-      id: 'records-clusters',
-      type: 'circle',
-      ...clusters,
-      filter: counted,
-      paint: {
-        'circle-color': clusterColour(look),
-        'circle-radius': ['interpolate', ['linear'], ['log10', countOf(look)], 0, 8, 2, 14, 5, 26],
-        'circle-opacity': ['case', ['==', ['get', 'revoked_count'], ['get', 'point_count']], 0.35, 0.85],
-        'circle-stroke-color': '#ffffff',
-        'circle-stroke-width': 1,
-      },
-    },
-    {
-      id: 'records-counts',
-      type: 'symbol',
-      ...clusters,
-      filter: counted,
-      layout: {
-        'text-field': countText(look),
-        'text-font': ['system-ui', 'sans-serif'],
-        'text-size': 11,
-        'text-allow-overlap': true,
-      },
-      paint: { 'text-color': '#ffffff' },
-    },
-  ]
-}
 
 function shownOn(map: Map): Shown {
   const seen = new Set<unknown>()

@@ -1,8 +1,8 @@
 import type { Chain } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
-import { here } from '../location'
+import { here, setParameters } from '../location'
 import { geo } from '../service'
-import { FieldProblem } from './field-problem'
+import { FieldProblem } from './field'
 
 /** Chains of the service, and the one that the address names, by slug or id, otherwise the first. */
 export function useChains(onFailure: (error: Error) => void): {
@@ -15,18 +15,19 @@ export function useChains(onFailure: (error: Error) => void): {
   return { chains, chain: chains.find(({ id, slug }) => [String(id), slug].includes(named)) ?? chains[0] }
 }
 
-/** Chain of a form's request. */
+/** Chain of a form's request, which the address names. */
 export function ChainField({
   chains,
   chain,
   problem,
-  onChain,
+  onChange,
 }: {
   /** empty until the service has returned them */
   chains: readonly Chain[]
   chain: Chain | undefined
   problem: string | undefined
-  onChain: (slug: string) => void
+  /** called before the address names another chain */
+  onChange: () => void
 }) {
   return (
     <label class="field">
@@ -34,7 +35,10 @@ export function ChainField({
       <select
         value={chain?.slug}
         aria-describedby="problem-chain"
-        onChange={({ currentTarget }) => onChain(currentTarget.value)}
+        onChange={({ currentTarget }) => {
+          onChange()
+          setParameters({ chain: currentTarget.value })
+        }}
       >
         {chains.map(({ slug }) => (
           <option key={slug} value={slug}>

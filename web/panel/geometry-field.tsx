@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Map } from '../map/library'
 import type { Shape } from './drawing'
 import { CopyButton } from '../copy-button'
-import { FieldProblem } from './field-problem'
+import { FieldProblem } from './field'
 import { privateText, type Found, type Parsed } from './input'
 
 /** Known content of a field. */
@@ -57,27 +57,6 @@ export function GeometryField({
   /** called when the field becomes the target of a record picked on the map */
   onActive?: () => void
 }) {
-  const [drawing, setDrawing] = useState<Shape>()
-  const stop = useRef<(() => void) | undefined>(undefined)
-  const end = () => {
-    stop.current?.()
-    stop.current = undefined
-    map?.getContainer().removeAttribute('data-drawing')
-    setDrawing(undefined)
-  }
-  useEffect(() => end, [map])
-  const start = async (shape: Shape) => {
-    end()
-    if (!map) return
-    onActive()
-    const { draw } = await import('./drawing')
-    map.getContainer().setAttribute('data-drawing', '')
-    stop.current = draw(map, shape, (geometry) => {
-      end()
-      onText(textOf(geometry))
-    })
-    setDrawing(shape)
-  }
   const id = `geometry-${index}`
   const { record, note } = state
   return (
@@ -95,62 +74,122 @@ export function GeometryField({
         aria-describedby={`${id}-problem`}
         onInput={({ currentTarget }) => onText(currentTarget.value)}
       />
-      {map && (
-        <div class="shapes">
-          {SHAPES.map(({ shape, name }) => (
-            <button
-              key={shape}
-              type="button"
-              aria-pressed={drawing === shape}
-              aria-label={`Draw a ${name} as ${label}`}
-              onClick={() => (drawing === shape ? end() : void start(shape))}
-            >
-              Draw a {name}
-            </button>
-          ))}
-        </div>
-      )}
-      {drawing && <p role="status">{SHAPES.find(({ shape }) => shape === drawing)!.how}</p>}
-      {mayBePrivate?.kind === 'geometry' && !mayBePrivate.isPrivate && (
-        <button
-          type="button"
-          class="private"
-          aria-label={`Make private: ${label}`}
-          title="Signs only a salted hash, which reveals nothing about the place"
-          onClick={() => onText(privateText(mayBePrivate))}
-        >
-          Make private
-        </button>
-      )}
-      {mayBePrivate?.kind === 'geometry' && mayBePrivate.isPrivate && (
-        <p class="soft private" role="status">
-          Only a salted hash of this place is signed. Save the text: without it nobody can prove what the
-          answer is about. Links never contain it, but the browser history may contain what you typed before.{' '}
-          <CopyButton text={text} what={`the private ${label}`} />{' '}
-          <a
-            download="private-place.json"
-            href={`data:application/json,${encodeURIComponent(text)}`}
-            aria-label={`Save the private ${label}`}
-          >
-            Save
-          </a>
-        </p>
+      {map && <DrawButtons map={map} label={label} onActive={onActive} onText={onText} />}
+      {mayBePrivate?.kind === 'geometry' && (
+        <Privacy label={label} text={text} place={mayBePrivate} onText={onText} />
       )}
       {note && <p class="soft">{note}</p>}
-      {record && (
-        <p class="soft record">
-          Record on {record.chain}: <bdi>{record.memo.slice(0, 200) || 'no memo'}</bdi>
-          {record.revoked && <strong> It is revoked, so it cannot be used.</strong>}
-          {chain !== undefined && record.chain !== chain && (
-            <strong>
-              {' '}
-              The question is for {chain}: select {record.chain} as chain.
-            </strong>
-          )}
-        </p>
-      )}
+      {record && <RecordNote record={record} chain={chain} />}
       <FieldProblem id={`${id}-problem`} sentence={problem} />
     </fieldset>
+  )
+}
+
+/** Buttons that let the user draw the geometry on the map. */
+function DrawButtons({
+  map,
+  label,
+  onActive,
+  onText,
+}: {
+  map: Map
+  label: string
+  onActive: () => void
+  onText: (text: string) => void
+}) {
+  const [drawing, setDrawing] = useState<Shape>()
+  const stop = useRef<(() => void) | undefined>(undefined)
+  const end = () => {
+    stop.current?.()
+    stop.current = undefined
+    map.getContainer().removeAttribute('data-drawing')
+    setDrawing(undefined)
+  }
+  useEffect(() => end, [map])
+  const start = async (shape: Shape) => {
+    end()
+    onActive()
+    const { draw } = await import('./drawing')
+    map.getContainer().setAttribute('data-drawing', '')
+    stop.current = draw(map, shape, (geometry) => {
+      end()
+      onText(textOf(geometry))
+    })
+    setDrawing(shape)
+  }
+  return (
+    <>
+      <div class="shapes">
+        {SHAPES.map(({ shape, name }) => (
+          <button
+            key={shape}
+            type="button"
+            aria-pressed={drawing === shape}
+            aria-label={`Draw a ${name} as ${label}`}
+            onClick={() => (drawing === shape ? end() : void start(shape))}
+          >
+            Draw a {name}
+          </button>
+        ))}
+      </div>
+      {drawing && <p role="status">{SHAPES.find(({ shape }) => shape === drawing)!.how}</p>}
+    </>
+  )
+}
+
+/** Button that makes the place private, and the ways to save a place that is. */
+function Privacy({
+  label,
+  text,
+  place,
+  onText,
+}: {
+  label: string
+  text: string
+  place: Parsed & { kind: 'geometry' }
+  onText: (text: string) => void
+}) {
+  if (!place.isPrivate)
+    return (
+      <button
+        type="button"
+        class="private"
+        aria-label={`Make private: ${label}`}
+        title="Signs only a salted hash, which reveals nothing about the place"
+        onClick={() => onText(privateText(place))}
+      >
+        Make private
+      </button>
+    )
+  return (
+    <p class="soft private" role="status">
+      Only a salted hash of this place is signed. Save the text: without it nobody can prove what the answer
+      is about. Links never contain it, but the browser history may contain what you typed before.{' '}
+      <CopyButton text={text} what={`the private ${label}`} />{' '}
+      <a
+        download="private-place.json"
+        href={`data:application/json,${encodeURIComponent(text)}`}
+        aria-label={`Save the private ${label}`}
+      >
+        Save
+      </a>
+    </p>
+  )
+}
+
+/** Record that a field names, and why it cannot be used, if it cannot. */
+function RecordNote({ record, chain }: { record: Found; chain: string | undefined }) {
+  return (
+    <p class="soft record">
+      Record on {record.chain}: <bdi>{record.memo.slice(0, 200) || 'no memo'}</bdi>
+      {record.revoked && <strong> It is revoked, so it cannot be used.</strong>}
+      {chain !== undefined && record.chain !== chain && (
+        <strong>
+          {' '}
+          The question is for {chain}: select {record.chain} as chain.
+        </strong>
+      )}
+    </p>
   )
 }
 

@@ -1,6 +1,7 @@
 import type { Answer, Chain } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
+import type { Drawing } from '../map/shapes'
 import { Landing } from './landing'
 import type { Question } from './question'
 import { curlOf, solidityOf, typescriptOf } from './snippets'
@@ -15,16 +16,13 @@ export function AnswerView({
   question,
   answer,
   chain,
-  notes,
-  drawn,
+  drawing,
 }: {
   question: Question
   answer: Answer
   chain: Chain
-  /** about the drawing on the map */
-  notes: readonly string[]
-  /** roles of the drawn features; undefined before they are drawn */
-  drawn: string | undefined
+  /** what is drawn on the map; undefined before it is */
+  drawing: Drawing | undefined
 }) {
   const checks = useChecks(question, answer)
   const section = useRef<HTMLElement>(null)
@@ -32,12 +30,12 @@ export function AnswerView({
   const solidity = solidityOf(question, answer, chain.eas)
   const refused = checks.some((check) => check?.good === false)
   return (
-    <section ref={section} class="answer" aria-label="Answer" data-drawn={drawn}>
+    <section ref={section} class="answer" aria-label="Answer" data-drawn={drawing && rolesOf(drawing)}>
       <p class={refused ? 'result refused' : 'result'} role="status">
         {refused && <strong>Do not use this answer. </strong>}
         {sentenceOf(question, answer)}
       </p>
-      {notes.map((note) => (
+      {drawing?.notes.map((note) => (
         <p key={note} class="soft">
           {note}
         </p>
@@ -60,6 +58,10 @@ export function AnswerView({
     </section>
   )
 }
+
+/** Roles of the drawn features, for tests, which cannot see the map. */
+const rolesOf = ({ features }: Drawing) =>
+  [...new Set(features.map(({ properties }) => String(properties!.role)))].join(' ')
 
 /** Results of the checks; undefined while a check runs. */
 function useChecks(question: Question, answer: Answer): readonly (Check | undefined)[] {

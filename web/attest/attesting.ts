@@ -1,0 +1,61 @@
+import type { Attested, Chain, LocationRecord, Signer } from '@geospatial-attestation/client'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { live } from '../map/live'
+import { geo } from '../service'
+import { FormError, placeOf, problemOf, type useForm } from './form'
+
+/** Attests the form's place, with its steps, until the service returns the record. */
+export function useAttesting(
+  { fields, setProblem }: Pick<ReturnType<typeof useForm>, 'fields' | 'setProblem'>,
+  onIndexed: () => void,
+) {
+  const [steps, setSteps] = useState<readonly string[]>([])
+  const [attested, setAttested] = useState<Attested>()
+  const [record, setRecord] = useState<LocationRecord>()
+  const leaving = useRef(new AbortController())
+  useEffect(() => () => leaving.current.abort(), [])
+
+  const forget = () => {
+    setAttested(undefined)
+    setRecord(undefined)
+    setSteps([])
+  }
+  const step = (sentence: string) => setSteps((before) => [...before, sentence])
+  /** Runs a step of attesting. Its problem with a field is shown at the field. */
+  const atField = async <T>(run: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await run()
+    } catch (error) {
+      const found = error instanceof FormError ? error.problem : problemOf(error)
+      if (!found) throw error
+      setSteps([])
+      setProblem(found)
+      throw new FormError(found)
+    }
+  }
+  const attest = async (signer: Signer, chain: Chain) => {
+    const { signal } = leaving.current
+    step('Checking the place ...')
+    const done = await atField(() =>
+      geo.attest(placeOf(fields), signer, {
+        ...{ chain: chain.id, signal },
+        onStep: (taken) => {
+          if (taken.step === 'checked') step('The place is valid. Confirm in your wallet ...')
+          if (taken.step === 'sent') step(`Sent as ${taken.transactionHash}. Waiting for its block ...`)
+        },
+      }),
+    )
+    setAttested(done)
+    step(`Confirmed in block ${done.blockNumber}. Waiting for the map ...`)
+    void done.indexed({ signal }).then(
+      (found) => {
+        setRecord(found)
+        step('Indexed.')
+        // A live map gets the event itself.
+        if (live.value !== 'live') onIndexed()
+      },
+      (error: Error) => signal.aborted || step(error.message),
+    )
+  }
+  return { steps, attested, record, forget, check: () => atField(() => placeOf(fields)), attest }
+}

@@ -1,0 +1,151 @@
+import type { ExpressionSpecification, FilterSpecification } from 'maplibre-gl'
+import { chainColour, KINDS, OTHER_KIND, SLUGS } from '../chains'
+
+/** Layers of the records on a map, and their colours. */
+
+export interface RecordsLook {
+  by: 'chain' | 'type'
+  /** slugs of chains, or names of kinds, that are hidden */
+  hidden: readonly string[]
+}
+/** A layer in plain types: with those of MapLibre, the linter compares thousands of kinds of expressions. */
+export interface RecordLayer {
+  id: string
+  type: 'fill' | 'line' | 'circle' | 'symbol'
+  source: string
+  'source-layer': string
+  filter: FilterSpecification
+  layout?: Readonly<Record<string, unknown>>
+  paint: Readonly<Record<string, unknown>>
+}
+
+export const SOURCE = 'records'
+const COUNTED_COLOUR = '#41505f'
+const OPACITY = { plain: 0.9, faded: 0.3 }
+
+/** Group of a record: its chain, or the kind of its location type. */
+function groupOf({ by }: RecordsLook): ExpressionSpecification {
+  if (by === 'chain') return ['get', 'chain']
+  const type: ExpressionSpecification = ['downcase', ['get', 'location_type']]
+  return [
+    'case',
+    ...KINDS.flatMap(({ name, prefix }) => [['==', ['slice', type, 0, prefix.length], prefix], name]),
+    OTHER_KIND.name,
+  ] as unknown as ExpressionSpecification
+}
+
+function colourOf(look: RecordsLook): ExpressionSpecification {
+  const colours =
+    look.by === 'chain'
+      ? SLUGS.map((slug) => [slug, chainColour(slug)])
+      : KINDS.map(({ name, colour }) => [name, colour])
+  return ['match', groupOf(look), ...colours.flat(), OTHER_KIND.colour] as unknown as ExpressionSpecification
+}
+
+/** Number of a cluster's records that are shown: those of hidden chains do not count. */
+function countOf({ by, hidden }: RecordsLook): ExpressionSpecification {
+  if (by === 'type' || hidden.length === 0) return ['get', 'point_count']
+  const shown = SLUGS.filter((slug) => !hidden.includes(slug)).map((slug) => ['coalesce', ['get', slug], 0])
+  return ['+', 0, ...shown] as unknown as ExpressionSpecification
+}
+export const countText = (look: RecordsLook): ExpressionSpecification =>
+  [
+    ...['step', countOf(look), ['to-string', countOf(look)]],
+    ...[1_000, ['concat', ['to-string', ['floor', ['/', countOf(look), 1_000]]], 'k']],
+    ...[1_000_000, ['concat', ['to-string', ['floor', ['/', countOf(look), 1_000_000]]], 'M']],
+  ] as unknown as ExpressionSpecification
+
+/** A cluster of one chain has its colour. */
+function clusterColour(look: RecordsLook): ExpressionSpecification | string {
+  if (look.by === 'type') return COUNTED_COLOUR
+  const shown = SLUGS.filter((slug) => !look.hidden.includes(slug))
+  return [
+    'case',
+    ...shown.flatMap((slug) => [['==', ['coalesce', ['get', slug], 0], countOf(look)], chainColour(slug)]),
+    COUNTED_COLOUR,
+  ] as unknown as ExpressionSpecification
+}
+
+/** 1 for a revoked record, between 0 and 1 during the transition. */
+const FADED: ExpressionSpecification = [
+  'coalesce',
+  ['feature-state', 'faded'],
+  ['case', ['==', ['get', 'revoked'], true], 1, 0],
+]
+const opacity = (plain: number, faded: number): ExpressionSpecification => [
+  '-',
+  plain,
+  ['*', plain - faded, FADED],
+]
+const whenSelected = (yes: number, no: number): ExpressionSpecification => [
+  'case',
+  ['boolean', ['feature-state', 'selected'], false],
+  yes,
+  no,
+]
+
+export function recordLayers(look: RecordsLook): RecordLayer[] {
+  const isShown = ['!', ['in', groupOf(look), ['literal', look.hidden]]]
+  const filter = (type: string) =>
+    ['all', ['==', ['geometry-type'], type], isShown] as unknown as FilterSpecification
+  const counted = ['>', countOf(look), 0] as unknown as FilterSpecification
+  const colour = colourOf(look)
+  const records = { source: SOURCE, 'source-layer': 'records' }
+  const clusters = { source: SOURCE, 'source-layer': 'clusters' }
+  const line = {
+    'line-color': colour,
+    'line-width': whenSelected(4, 2),
+    'line-opacity': opacity(OPACITY.plain, OPACITY.faded),
+  }
+  return [
+    {
+      id: 'records-areas',
+      type: 'fill',
+      ...records,
+      filter: filter('Polygon'),
+      paint: { 'fill-color': colour, 'fill-opacity': opacity(0.28, 0.08) },
+    },
+    { id: 'records-area-edges', type: 'line', ...records, filter: filter('Polygon'), paint: line },
+    { id: 'records-lines', type: 'line', ...records, filter: filter('LineString'), paint: line },
+    {
+      id: 'records-points',
+      type: 'circle',
+      ...records,
+      filter: filter('Point'),
+      paint: {
+        'circle-color': colour,
+        'circle-radius': whenSelected(8, 5.5),
+        'circle-opacity': opacity(OPACITY.plain, OPACITY.faded),
+        'circle-stroke-color': '#ffffff',
+        'circle-stroke-width': 1.5,
+        'circle-stroke-opacity': opacity(OPACITY.plain, OPACITY.faded),
+      },
+    },
+    {
+      id: 'records-clusters',
+      type: 'circle',
+      ...clusters,
+      filter: counted,
+      paint: {
+        'circle-color': clusterColour(look),
+        'circle-radius': ['interpolate', ['linear'], ['log10', countOf(look)], 0, 8, 2, 14, 5, 26],
+        'circle-opacity': ['case', ['==', ['get', 'revoked_count'], ['get', 'point_count']], 0.35, 0.85],
+        'circle-stroke-color': '#ffffff',
+        'circle-stroke-width': 1,
+      },
+    },
+    {
+      id: 'records-counts',
+      type: 'symbol',
+      ...clusters,
+      filter: counted,
+      layout: {
+        'text-field': countText(look),
+        'text-font': ['system-ui', 'sans-serif'],
+        'text-size': 11,
+        'text-allow-overlap': true,
+      },
+      paint: { 'text-color': '#ffffff' },
+    },
+  ]
+}

@@ -1,0 +1,94 @@
+import type { Chain } from '@geospatial-attestation/client'
+import { useEffect, useState } from 'preact/hooks'
+import { readMeters } from '../../src/geodesy/centimeters'
+import { isOperation, OPERATION_ROWS, rowOf, type OperationName } from '../../src/operations/table'
+import { here, setParameters } from '../location'
+import { FIELDS } from '../panel/given'
+import { parseInput, type Parsed } from '../panel/input'
+import { isShareable } from '../panel/shareable'
+import type { Question } from './question'
+import type { Problem } from './words'
+
+/** Characters of the geometries in the page's address. Some servers reject much longer addresses. */
+const LONGEST_PARAMETERS = 6_000
+/** Value of a number that the page's address does not contain. */
+const USUAL_NUMBER = '1000'
+
+/** Address parameters that remove the numbers of all operations. */
+const withoutNumbers = () =>
+  Object.fromEntries(
+    OPERATION_ROWS.flatMap(([, row]) => (row.parameters ?? []).map(({ name }) => [name, undefined])),
+  )
+
+/** Contents of the form, which the page's address has as far as it may. */
+export function useForm() {
+  const { parameters } = here.value
+  const named = parameters.get('op') ?? ''
+  const operation: OperationName = isOperation(named) ? named : 'distance'
+  const { inputs, parameters: numbers = [] } = rowOf(operation)
+  const [texts, setTexts] = useState(FIELDS.map((name) => parameters.get(name) ?? ''))
+  const [written, setWritten] = useState<Readonly<Record<string, string>>>({})
+  const [isShared, setShared] = useState(true)
+  const numberText = (name: string) => written[name] ?? parameters.get(name) ?? USUAL_NUMBER
+
+  // The address changes by a step back in the history or a link to this page.
+  useEffect(() => {
+    const named = FIELDS.map((name) => here.value.parameters.get(name))
+    if (isShared && named.some((text, i) => text !== null && text !== texts[i]))
+      setTexts(named.map((text, i) => text ?? texts[i]!))
+  }, [here.value])
+  const inAddressNow = numbers.map(({ name }) => parameters.get(name)).join()
+  useEffect(() => setWritten({}), [inAddressNow])
+
+  const share = (next: readonly string[]) => {
+    const open = next.map((text) => (isShareable(text) ? text : ''))
+    const fits = open.reduce((sum, text) => sum + encodeURIComponent(text).length, 0) <= LONGEST_PARAMETERS
+    setShared(fits)
+    setParameters(Object.fromEntries(FIELDS.map((name, i) => [name, (fits && open[i]) || undefined])))
+  }
+  const parsed = inputs.map((_, i) => parseInput(texts[i]!))
+  return {
+    ...{ operation, inputs, numbers, texts, parsed, numberText },
+    /** false if the geometries are too long for the page's address */
+    isShared,
+    setText: (index: number, text: string) => {
+      const next = texts.map((before, i) => (i === index ? text : before))
+      setTexts(next)
+      share(next)
+    },
+    setNumber: (name: string, text: string) => setWritten((before) => ({ ...before, [name]: text })),
+    /** writes all of a question that is asked into the address */
+    shareAll: (chain: Chain) => {
+      share(texts)
+      const values = numbers.map(({ name }) => [name, numberText(name)] as const)
+      setParameters({ ...withoutNumbers(), ...Object.fromEntries(values), op: operation, chain: chain.slug })
+    },
+  }
+}
+
+/** Question in the form, or the first problem of a field. */
+export function questionOf(
+  { operation, parsed, numbers, numberText }: ReturnType<typeof useForm>,
+  chain: Chain | undefined,
+): { question: Question; chain: Chain } | { problem: Problem } {
+  const wrong = parsed.findIndex(({ kind }) => kind === 'wrong' || kind === 'nothing')
+  if (wrong >= 0) return { problem: { field: wrong, sentence: sentenceOf(parsed[wrong]!) } }
+  for (const { name, label, unit } of numbers)
+    if (numberText(name).trim() === '' || !(Number(numberText(name)) >= 0))
+      return {
+        problem: { field: name, sentence: `Expected a ${label.toLowerCase()} in ${unit}, at least 0.` },
+      }
+  if (!chain)
+    return { problem: { field: 'chain', sentence: 'The service has not said yet which chains it has.' } }
+  const question = {
+    ...{ operation, chainId: chain.id },
+    inputs: parsed.flatMap((each) => ('input' in each ? [each.input] : [])),
+    numbers: numbers.map(({ name }) => readMeters(numberText(name))),
+  }
+  return { question, chain }
+}
+
+const sentenceOf = (reading: Parsed) =>
+  reading.kind === 'wrong'
+    ? reading.problem
+    : 'Give a geometry: draw it, pick a record on the map, or paste it.'
