@@ -98,7 +98,6 @@ const LEFT = {
   'api/webhooks/routes.ts': 3,
   'bench/ingest.ts': 1,
   'dev/lock.ts': 1,
-  'dev/world.ts': 1,
   'docs/guide/cli.md': 1,
   'packages/cli/README.md': 1,
   'packages/cli/src/batch.ts': 1,

@@ -1,14 +1,9 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import { Wallet } from 'ethers'
-import { Client } from 'pg'
-import { ACTIVE_SLUGS, CHAINS, settingSuffix, type Chain } from '../src/chains'
+import { ACTIVE_SLUGS, CHAINS, type Chain } from '../src/chains'
 import { readSettings, type Settings } from '../src/config'
-import { primaryUrl } from '../src/postgres'
 import {
   LOCAL_CHAIN,
-  LOCAL_SIGNER_KEY,
   attestPlaces,
   localVersion,
   mineOn,
@@ -16,6 +11,8 @@ import {
   startLocalChain,
   type LocalChain,
 } from './chain'
+import { checkSameChain, looks, waitForHead, waitForLook, type Progress } from './indexed'
+import { addressOf, rpcUrl, setLocalChain, setLocalDefaults } from './local-settings'
 import { lockFolder } from './lock'
 import { PlainError, requireFreePort, startService, type Service } from './services'
 
@@ -51,15 +48,13 @@ export interface WorldOptions {
   report: (line: string) => void
   /** called with each step when it begins; reports its name by default */
   step?: <Result>(what: string, work: Promise<Result>) => Promise<Result>
-  /** called often during long steps */
-  progress: (what: string, done: number, total: number) => void
+  progress: Progress
 }
 
 /** First pause before a program is restarted. It doubles with each end before the program ran steadily. */
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
-const LOOK_MS = 100
 /** Local chains if neither CHAINS nor any RPC_URL_* names one. */
 const DEFAULT_LOCAL_CHAINS = ACTIVE_SLUGS.join(',')
 /** The first local chain gets all sample places, the others every tenth. */
@@ -72,350 +67,313 @@ const NTH_PLACE_ELSEWHERE = 10
  * PlainError that names the remedy, after stopping the parts started by then.
  */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { report, folder } = options
-  const step =
-    options.step ??
-    (<Result>(what: string, work: Promise<Result>) => {
-      report(`${what} ...`)
-      return work
-    })
-  const stops: (() => Promise<void>)[] = []
-  const services = new Map<string, Service>()
-  const logs = path.join(folder, 'logs')
-  let stopping = false
-  let unlock = async () => {}
-  const stop = async () => {
-    stopping = true
-    for (const each of stops.splice(0).reverse()) await each()
-    await unlock()
-  }
-  let setBroken: (reason: string) => void
-  const broken = new Promise<string>((resolve) => (setBroken = resolve))
-  const start = (name: string, args: string[], environment: NodeJS.ProcessEnv) => {
-    if (stopping) throw new PlainError('Stopped while starting.')
-    const service = startService(name, args, environment, logs)
-    services.set(name, service)
-    return service
-  }
-
+  const start = new Start(options)
   const { signal } = options
   const aborted = new Promise<never>((_, reject) => {
-    const giveUp = () => reject(new PlainError('Stopped while starting.'))
+    const giveUp = () => reject(new PlainError(STOPPED))
     if (signal?.aborted) giveUp()
     else signal?.addEventListener('abort', giveUp)
   })
   aborted.catch(() => {})
   try {
-    return await Promise.race([bringUp(), aborted])
+    return await Promise.race([start.run(), aborted])
   } catch (error) {
-    await stop()
+    await start.stop()
     throw error
   }
+}
 
-  async function bringUp(): Promise<World> {
+const STOPPED = 'Stopped while starting.'
+
+/** Parts that a start brings up. */
+interface Plan {
+  readonly given: Settings
+  /** rows of the local chains; none if the settings name real ones */
+  readonly rows: readonly Chain[]
+  readonly hasLocalDatabase: boolean
+  /** owner of the proxies of local chains */
+  readonly signer: string
+}
+
+/** A program that is loaded, and waits for its settings: loading takes longest of a start. */
+interface Loaded {
+  readonly what: string
+  readonly service: Service
+  readonly load: () => Service
+}
+
+class Start {
+  private readonly environment: NodeJS.ProcessEnv
+  private readonly logs: string
+  private readonly step: NonNullable<WorldOptions['step']>
+  private readonly stops: (() => Promise<void>)[] = []
+  private readonly services = new Map<string, Service>()
+  private isStopping = false
+  private unlock = async () => {}
+  private setBroken!: (reason: string) => void
+  private readonly broken = new Promise<string>((resolve) => (this.setBroken = resolve))
+
+  constructor(private readonly options: WorldOptions) {
+    this.environment = { ...options.environment }
+    this.logs = path.join(options.folder, 'logs')
+    this.step =
+      options.step ??
+      ((what, work) => {
+        options.report(`${what} ...`)
+        return work
+      })
+  }
+
+  readonly stop = async (): Promise<void> => {
+    this.isStopping = true
+    for (const each of this.stops.splice(0).reverse()) await each()
+    await this.unlock()
+  }
+
+  async run(): Promise<World> {
+    const { environment, services, broken, stop } = this
+    const { folder, report } = this.options
     mkdirSync(folder, { recursive: true })
-    const environment: NodeJS.ProcessEnv = { ...options.environment }
-    const local = !CHAINS.some((chain) => environment[rpcUrl(chain)])
+    const plan = this.plan()
+    const { given, rows, hasLocalDatabase } = plan
+    await this.reserve(plan)
+    // It has one session, which several processes would only wait for.
+    if (hasLocalDatabase) environment.API_PROCESSES ||= '1'
+    const databaseReady = hasLocalDatabase
+      ? this.step('Embedded database: Postgres with PostGIS', this.startDatabase(given.localDbPort))
+      : Promise.resolve()
+    databaseReady.catch(() => {}) // awaited later; the chains start in the meantime
+    if (rows.length > 0) {
+      environment.CHAINS = rows.map(({ slug }) => slug).join(',')
+      setLocalDefaults(environment, given)
+    }
+    // Programs load concurrently with the database's own start.
+    const migration = this.load('migrate', 'lib/chains-file.js,lib/postgres.js', 'lib/migrate.js')
+    this.stops.push(() => migration.stop())
+    const { api, indexers } = this.loadPrograms(plan)
+    const started = await Promise.all(
+      rows.map((row, i) =>
+        this.step(
+          `Local chain of ${row.slug}, with EAS ${localVersion(row)}`,
+          this.startChain(row, given.localChainPort + i, plan.signer),
+        ),
+      ),
+    )
+    const chains: ReadonlyMap<string, LocalChain> = new Map(started.map((each) => [each.chain.slug, each]))
+    const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
+    const sampled = Promise.all(started.map((each) => this.sample(each, each === chain)))
+    sampled.catch(() => {}) // awaited later; the embedded database starts in the meantime
+    await databaseReady
+    // A user's own database must not get a chain that is removed when this start is stopped.
+    if (!hasLocalDatabase) await sampled
+
+    const settings = readSettings(environment, ['database', 'chains', 'signer'])
+    await this.migrate(migration)
+    for (const each of started) await checkSameChain(settings, each, hasLocalDatabase, report)
+    const before = await looks(settings.databaseUrl)
+    for (const each of indexers) {
+      each.service.release(environment)
+      this.keepRunning(each)
+    }
+    api.service.release(environment)
+    await this.step('API', api.service.ready)
+    this.keepRunning(api)
+    await sampled
+    await this.indexed(settings, started, before)
+    return { settings, chains, chain, services, broken, stop }
+  }
+
+  /** Reads the settings. Throws a PlainError if the parts that they ask for cannot run on this machine. */
+  private plan(): Plan {
+    const { environment } = this
+    const isLocal = !CHAINS.some((chain) => environment[rpcUrl(chain)])
     // Settings with CHAINS need URLs, which are known only when the chains run: these are placeholders.
     const placeholders = Object.fromEntries(CHAINS.map((chain) => [rpcUrl(chain), 'http://127.0.0.1']))
     const given = readSettings(
-      local
+      isLocal
         ? { ...environment, ...placeholders, CHAINS: environment.CHAINS || DEFAULT_LOCAL_CHAINS }
         : environment,
       ['chains'],
     )
-    const localRows = local ? [...new Set(given.chains.map(({ chain }) => chain))] : []
-    const localDatabase = given.databaseUrl === ''
-    if (local) {
+    if (isLocal) {
       const missing = missingNodeBinary()
       if (missing) throw new PlainError(missing)
     } else if (!given.signer)
       throw new PlainError(
         'RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or another one (see .env.example).',
       )
-    // Local chains have their own proxies.
-    const signer = given.attesterAddress ?? addressOf(given.signer)
+    return {
+      given,
+      rows: isLocal ? [...new Set(given.chains.map(({ chain }) => chain))] : [],
+      hasLocalDatabase: given.databaseUrl === '',
+      // Local chains have their own proxies.
+      signer: given.attesterAddress ?? addressOf(given.signer),
+    }
+  }
+
+  /** Locks the folder, and checks that the ports are free. */
+  private async reserve({ given, rows, hasLocalDatabase }: Plan): Promise<void> {
+    const { keep, folder } = this.options
+    const isLocal = rows.length > 0
     // Checked before the ports, because other ports would not help.
-    if (options.keep && (local || localDatabase))
-      unlock = await lockFolder(folder, {
+    if (keep && (isLocal || hasLocalDatabase))
+      this.unlock = await lockFolder(folder, {
         PORT: given.port,
-        ...(local && { LOCAL_CHAIN_PORT: given.localChainPort }),
-        ...(localDatabase && { LOCAL_DB_PORT: given.localDbPort }),
+        ...(isLocal && { LOCAL_CHAIN_PORT: given.localChainPort }),
+        ...(hasLocalDatabase && { LOCAL_DB_PORT: given.localDbPort }),
       })
-    if (localDatabase) await requireFreePort(given.localDbPort, 'LOCAL_DB_PORT', 'embedded database')
-    for (const [i, { slug }] of localRows.entries())
+    if (hasLocalDatabase) await requireFreePort(given.localDbPort, 'LOCAL_DB_PORT', 'embedded database')
+    for (const [i, { slug }] of rows.entries())
       await requireFreePort(given.localChainPort + i, 'LOCAL_CHAIN_PORT', `local chain of ${slug}`)
     await requireFreePort(given.port, 'PORT', 'API')
+  }
 
-    // It has one session, which several processes would only wait for.
-    if (localDatabase) environment.API_PROCESSES ||= '1'
-    const databaseReady = localDatabase
-      ? step('Embedded database: Postgres with PostGIS', localDatabaseUp())
-      : Promise.resolve()
-    databaseReady.catch(() => {}) // awaited later; the chains start in the meantime
-    async function localDatabaseUp(): Promise<void> {
-      environment.DATABASE_URL = `postgres://postgres@127.0.0.1:${given.localDbPort}/postgres`
-      const memoryOrFolder = options.keep ? [path.join(folder, 'database')] : []
-      const database = start(
-        'database',
-        ['dist/dev/database.js', '--small', String(given.localDbPort), ...memoryOrFolder],
-        environment,
-      )
-      stops.unshift(() => database.stop())
-      await database.ready
-      void database.ended.then(
-        (code) =>
-          stopping ||
-          setBroken(`The embedded database ended (${code}). What it held is on the chain: start again.`),
-      )
-    }
+  private start(name: string, args: string[]): Service {
+    if (this.isStopping) throw new PlainError(STOPPED)
+    const service = startService(name, args, this.environment, this.logs)
+    this.services.set(name, service)
+    return service
+  }
 
-    if (local) {
-      environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
-      setLocalDefaults(environment, given)
-    }
-    // Loading programs takes longest of a start, so it runs concurrently with the database's own start.
-    const held = (name: string, modules: string, program: string, ...args: string[]) =>
-      start(name, ['dist/dev/held.js', modules, program, ...args], environment)
-    const migration = held('migrate', 'lib/chains-file.js,lib/postgres.js', 'lib/migrate.js')
-    stops.push(() => migration.stop())
-    const heldApi = () => held('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js')
-    const api = heldApi()
+  private load(name: string, modules: string, program: string, ...args: string[]): Service {
+    return this.start(name, ['dist/dev/held.js', modules, program, ...args])
+  }
+
+  private async startDatabase(port: number): Promise<void> {
+    const { keep, folder } = this.options
+    this.environment.DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`
+    const memoryOrFolder = keep ? [path.join(folder, 'database')] : []
+    const args = ['dist/dev/database.js', '--small', String(port), ...memoryOrFolder]
+    const database = this.start('database', args)
+    this.stops.unshift(() => database.stop())
+    await database.ready
+    void database.ended.then(
+      (code) =>
+        this.isStopping ||
+        this.setBroken(`The embedded database ended (${code}). What it held is on the chain: start again.`),
+    )
+  }
+
+  /** Loads the API and the indexers. */
+  private loadPrograms({ given, hasLocalDatabase }: Plan): { api: Loaded; indexers: Loaded[] } {
+    const program = (what: string, load: () => Service) => ({ what, load, service: load() })
+    const api = program('API', () =>
+      this.load('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js'),
+    )
     // The embedded database has one session anyway, and four processes take longer to load.
     const slugs = given.chains.map(({ chain }) => chain.slug)
-    const groups = localDatabase ? [slugs] : slugs.map((slug) => [slug])
-    const heldIndexer = (group: readonly string[]) => {
+    const groups = hasLocalDatabase ? [slugs] : slugs.map((slug) => [slug])
+    const indexers = groups.map((group) => {
       const name = group.length === 1 ? `indexer-${group[0]}` : 'indexers'
-      return held(name, 'lib/chains-file.js,lib/indexer/run.js', 'lib/indexer/main.js', ...group)
-    }
-    const indexers = groups.map((group: readonly string[]) => ({ group, indexer: heldIndexer(group) }))
-    const current = ({ name }: Service) => services.get(name)!
-    stops.push(async () => void (await Promise.all(indexers.map(({ indexer }) => current(indexer).stop()))))
-    stops.push(() => current(api).stop())
-    const upAndSampled = localRows.map((row, i) => {
-      const version = `Local chain of ${row.slug}, with EAS ${localVersion(row)}`
-      return step(version, localChainUp(row, given.localChainPort + i))
-    })
-    const started = await Promise.all(upAndSampled)
-    const chains: ReadonlyMap<string, LocalChain> = new Map(started.map((each) => [each.chain.slug, each]))
-    const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
-    const sampled = Promise.all(started.map(sample))
-    sampled.catch(() => {}) // awaited later; the embedded database starts in the meantime
-    async function sample(each: LocalChain): Promise<void> {
-      const { slug } = each.chain
-      if (options.samples && each.fresh)
-        await step(`Sample places of ${slug}`, attestSamples(each, each === chain, options.progress))
-      if (!options.keep) return
-      writeFileSync(completeFile(slug), '')
-      // Only now, because the times of sample places are set block by block.
-      mineOn(each)
-    }
-
-    async function localChainUp(row: Chain, port: number): Promise<LocalChain> {
-      const stateFile = path.join(folder, `chain-${row.slug}.json`)
-      // The start was stopped while places were attested: the chain is incomplete.
-      if (!existsSync(completeFile(row.slug))) rmSync(stateFile, { force: true })
-      const loadedFrom = options.loadedFrom?.(row)
-      const up = await startLocalChain({
-        ...{ chain: row, port, signer },
-        ...(options.keep && { stateFile }),
-        ...(loadedFrom !== undefined && { loadedFrom }),
-        ...(options.startsAt !== undefined && { startsAt: options.startsAt }),
-      })
-      if (stopping) {
-        await up.stop()
-        throw new PlainError('Stopped while starting.')
-      }
-      stops.unshift(() => up.stop())
-      void up.ended.then(
-        (reason) =>
-          stopping || setBroken(`${reason}. Start again; what was attested in the last minute may be lost.`),
+      const modules = 'lib/chains-file.js,lib/indexer/run.js'
+      return program(`indexer of ${group.join(', ')}`, () =>
+        this.load(name, modules, 'lib/indexer/main.js', ...group),
       )
-      setLocalChain(environment, up)
-      return up
-    }
-    function completeFile(slug: string): string {
-      return path.join(folder, `chain-${slug}-complete`)
-    }
-    await databaseReady
-    // A user's own database must not get a chain that is removed when this start is stopped.
-    if (!localDatabase) await sampled
+    })
+    const stop = ({ service: { name } }: Loaded) => this.services.get(name)!.stop()
+    this.stops.push(async () => void (await Promise.all(indexers.map(stop))))
+    this.stops.push(() => stop(api))
+    return { api, indexers }
+  }
 
-    const settings = readSettings(environment, ['database', 'chains', 'signer'])
-    migration.release(environment)
-    if ((await step('Migrations', migration.ended)) !== 0)
+  private async startChain(row: Chain, port: number, signer: string): Promise<LocalChain> {
+    const { folder, keep, startsAt } = this.options
+    const stateFile = path.join(folder, `chain-${row.slug}.json`)
+    // The start was stopped while places were attested: the chain is incomplete.
+    if (!existsSync(this.completeFile(row))) rmSync(stateFile, { force: true })
+    const loadedFrom = this.options.loadedFrom?.(row)
+    const up = await startLocalChain({
+      ...{ chain: row, port, signer },
+      ...(keep && { stateFile }),
+      ...(loadedFrom !== undefined && { loadedFrom }),
+      ...(startsAt !== undefined && { startsAt }),
+    })
+    if (this.isStopping) {
+      await up.stop()
+      throw new PlainError(STOPPED)
+    }
+    this.stops.unshift(() => up.stop())
+    void up.ended.then(
+      (reason) =>
+        this.isStopping ||
+        this.setBroken(`${reason}. Start again; what was attested in the last minute may be lost.`),
+    )
+    setLocalChain(this.environment, up)
+    return up
+  }
+
+  /** File that exists once all sample places of a chain are attested. */
+  private completeFile({ slug }: Chain): string {
+    return path.join(this.options.folder, `chain-${slug}-complete`)
+  }
+
+  private async sample(each: LocalChain, isMain: boolean): Promise<void> {
+    const { samples, keep, progress } = this.options
+    if (samples && each.fresh)
+      await this.step(`Sample places of ${each.chain.slug}`, attestSamples(each, isMain, progress))
+    if (!keep) return
+    writeFileSync(this.completeFile(each.chain), '')
+    // Only now, because the times of sample places are set block by block.
+    mineOn(each)
+  }
+
+  private async migrate(migration: Service): Promise<void> {
+    migration.release(this.environment)
+    if ((await this.step('Migrations', migration.ended)) !== 0)
       throw new PlainError(`The database could not be migrated:\n${migration.tail()}`)
-    services.delete('migrate')
-    for (const each of started) await checkSameChain(settings, each, localDatabase, report)
+    this.services.delete('migrate')
+  }
 
-    const before = await looks(settings.databaseUrl)
-    for (const { group, indexer } of indexers) {
-      indexer.release(environment)
-      keepRunning(`indexer of ${group.join(', ')}`, indexer, () => heldIndexer(group))
-    }
-    api.release(environment)
-    await step('API', api.ready)
-    keepRunning('API', api, heldApi)
-    function keepRunning(what: string, service: Service, hold: () => Service, rest = RESTART_MS): void {
-      const since = performance.now()
-      void service.ended.then((end) => {
-        if (stopping) return
-        if (end === 2) return setBroken(`The ${what} refuses to run:\n${service.tail()}`)
-        // It lost its database or its node, or was killed. It resumes where it stopped.
-        const next =
-          performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
-        const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
-        const log = `${path.join(logs, service.name)}.log`
-        // Status 0 means that it was requested to end, as by `npm run dev` after a build.
-        if (end === 0) report(`The ${what} is restarted ...`)
-        else report(`The ${what} ${how}. It is started again. Its log, ${log}, ends with:\n${service.tail()}`)
-        setTimeout(() => {
-          if (stopping) return
-          const again = hold()
-          again.release(environment)
-          keepRunning(what, again, hold, next)
-        }, next)
-      })
-    }
-    await sampled
+  /** Starts a program again when it ends. */
+  private keepRunning({ what, service, load }: Loaded, rest = RESTART_MS): void {
+    const { report } = this.options
+    const since = performance.now()
+    void service.ended.then((end) => {
+      if (this.isStopping) return
+      if (end === 2) return this.setBroken(`The ${what} refuses to run:\n${service.tail()}`)
+      // It lost its database or its node, or was killed. It resumes where it stopped.
+      const next = performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
+      const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
+      const log = `${path.join(this.logs, service.name)}.log`
+      // Status 0 means that it was requested to end, as by `npm run dev` after a build.
+      if (end === 0) report(`The ${what} is restarted ...`)
+      else report(`The ${what} ${how}. It is started again. Its log, ${log}, ends with:\n${service.tail()}`)
+      setTimeout(() => {
+        if (this.isStopping) return
+        const again = load()
+        again.release(this.environment)
+        this.keepRunning({ what, load, service: again }, next)
+      }, next)
+    })
+  }
 
-    const refused = broken.then((reason) => {
+  /** Resolves when the indexers have written the heads of the chains, and have read them since `before`. */
+  private async indexed(
+    settings: Settings,
+    chains: readonly LocalChain[],
+    before: ReadonlyMap<string, string>,
+  ): Promise<void> {
+    const refused = this.broken.then((reason) => {
       throw new PlainError(reason)
     })
-    const looked = Promise.all(started.map((each) => waitForIndexer(each)))
+    const looked = Promise.all(
+      chains.map(async (each) => {
+        await waitForHead(settings, each, this.options.progress)
+        await waitForLook(settings, each, before, () => this.isStopping)
+      }),
+    )
     looked.catch(() => {}) // if an indexer refuses, the database is stopped
-    await step('Indexers', Promise.race([looked, refused]))
-    async function waitForIndexer(each: LocalChain): Promise<void> {
-      await waitForHead(settings, each, options.progress)
-      await waitForLook(settings, each, before, () => stopping)
-    }
-    return { settings, chains, chain, services, broken, stop }
+    await this.step('Indexers', Promise.race([looked, refused]))
   }
-}
-
-function rpcUrl(chain: Chain): string {
-  return `RPC_URL_${settingSuffix(chain)}`
-}
-
-/** Sets the settings of a service on local chains, unless the environment has others. */
-export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pick<Settings, 'signer'>): void {
-  environment.DEPLOYMENT_NAME ||= 'local'
-  // The local service has one user, who is not limited.
-  environment.RATE_LIMIT_PER_HOUR ||= '0'
-  environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
-  environment.LOCAL_NODES ||= 'true'
-  if (!signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
-}
-
-/** Sets the settings that name a local chain. */
-export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, proxy }: LocalChain): void {
-  environment[rpcUrl(chain)] ||= url
-  environment[`PROXY_${settingSuffix(chain)}`] ||= proxy
 }
 
 /** Attests all sample places on a chain, or every tenth if the chain is not the `main` one. */
 export function attestSamples(
   chain: LocalChain,
   main: boolean,
-  progress: WorldOptions['progress'] = () => {},
+  progress: Progress = () => {},
 ): Promise<void> {
   return attestPlaces(chain, main ? 1 : NTH_PLACE_ELSEWHERE, (done, total) =>
     progress(`places attested on ${chain.chain.slug}`, done, total),
   )
-}
-
-/** Address of a key in a file. Throws a PlainError for a key elsewhere. */
-export function addressOf(signer: Settings['signer']): string {
-  if (signer && signer.kind !== 'key')
-    throw new PlainError(
-      'ATTESTER_ADDRESS: missing; the signer that is set does not tell it before the API runs.',
-    )
-  return new Wallet(signer?.readKey() ?? LOCAL_SIGNER_KEY).address
-}
-
-/** Last block that a chain's indexer has written; -1 before the first one. */
-async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number> {
-  const rows = await queryOnce<{ height: number | null }>(
-    databaseUrl,
-    `SELECT greatest(final_height, indexed_height) AS height FROM chain_status WHERE chain = '${chain.slug}'`,
-  ).catch(() => [])
-  return rows[0]?.height ?? -1
-}
-
-/**
- * Resolves when the chain's indexer has read its head since `before`: until then the API treats the index of
- * an earlier run as outdated.
- */
-export async function waitForLook(
-  { databaseUrl }: Settings,
-  { chain }: LocalChain,
-  before: ReadonlyMap<string, string>,
-  isStopped = () => false,
-): Promise<void> {
-  while (!isStopped() && (await looks(databaseUrl)).get(chain.slug) === before.get(chain.slug))
-    await pause(LOOK_MS)
-}
-
-/** Time at which the indexer of each chain last read its head, by slug. */
-export async function looks(databaseUrl: string): Promise<Map<string, string>> {
-  const rows = await queryOnce<{ chain: string; at: string }>(
-    databaseUrl,
-    'SELECT chain, checked_at::text AS at FROM chain_status WHERE checked_at IS NOT NULL',
-  )
-  return new Map(rows.map(({ chain, at }) => [chain, at]))
-}
-
-/** Resolves when the chain's indexer has written the block that is the head at the time of the call. */
-export async function waitForHead(
-  settings: Settings,
-  chain: LocalChain,
-  progress: WorldOptions['progress'] = () => {},
-): Promise<void> {
-  const head = await chain.provider.getBlockNumber()
-  const { slug, firstBlock: from } = chain.chain
-  for (;;) {
-    const height = await indexedHeight(settings.databaseUrl, chain.chain)
-    progress(`blocks of ${slug} indexed`, Math.max(0, Math.min(height, head) - from), head - from)
-    if (height >= head) return
-    await pause(LOOK_MS)
-  }
-}
-
-/**
- * Empties the database if it contains another local chain of this name and is local itself. Throws if it is
- * not local.
- */
-async function checkSameChain(
-  settings: Settings,
-  { chain, provider }: LocalChain,
-  ours: boolean,
-  report: (line: string) => void,
-): Promise<void> {
-  const [status] = await queryOnce<{ height: number; hash: string }>(
-    settings.databaseUrl,
-    `SELECT final_height AS height, final_hash AS hash FROM chain_status
-     WHERE chain = '${chain.slug}' AND final_height >= 0`,
-  ).catch(() => [])
-  if (!status) return
-  const block = await provider.getBlock(status.height)
-  if (block?.hash === status.hash) return
-  if (!ours)
-    throw new PlainError(
-      `The database that DATABASE_URL names has indexed another ${chain.slug} than the local chain that runs now. Give it an empty database, or set RPC_URL_${settingSuffix(chain)}.`,
-    )
-  report(`The local chain of ${chain.slug} is not the one that the database knows: indexing it anew ...`)
-  const ofChain = ['attestation_event', 'location_record', 'hot_block', 'chain_status'].map(
-    (table) => `DELETE FROM ${table} WHERE chain = '${chain.slug}'`,
-  )
-  await queryOnce(settings.databaseUrl, ofChain.join('; '))
-}
-
-async function queryOnce<Row extends object>(databaseUrl: string, sql: string): Promise<Row[]> {
-  const client = new Client({ connectionString: await primaryUrl(databaseUrl) })
-  await client.connect()
-  try {
-    return (await client.query<Row>(sql)).rows
-  } finally {
-    await client.end()
-  }
 }

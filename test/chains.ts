@@ -11,7 +11,7 @@ import { ACTIVE_SLUGS, CHAINS, type Chain } from '../src/chains'
 const PREPARED = CHAINS.filter(({ slug }) => ACTIVE_SLUGS.includes(slug) || slug === 'base')
 /** Files that the states depend on. */
 const SOURCES = [
-  'dev/chain.ts',
+  ...readdirSync('dev/chain').map((name) => `dev/chain/${name}`),
   'src/chains.ts',
   'src/location/payload.ts',
   'package-lock.json',

@@ -114,7 +114,7 @@ test('releases the lock of a killed process', async () => {
 test('ends a local chain with the process that started it, even a killed one, and keeps its state', async () => {
   const kept = temporaryFolder()
   const options = { port: await freePort(), stateFile: path.join(kept, 'chain.json') }
-  const program = `require('./dist/dev/chain.js').startLocalChain(${JSON.stringify(options)})
+  const program = `require('./dist/dev/chain/index.js').startLocalChain(${JSON.stringify(options)})
     .then((chain) => chain.provider.send('anvil_mine', ['0x7']))
     .then(() => { console.log('mined'); setInterval(() => {}, 1000) })`
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -6,17 +6,9 @@ import type { TransactionReceipt } from 'ethers'
 import { LOCAL_CHAIN, mined, startLocalChain, type LocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
-import {
-  addressOf,
-  attestSamples,
-  looks,
-  setLocalChain,
-  setLocalDefaults,
-  startWorld,
-  waitForHead,
-  waitForLook,
-  type World,
-} from '../dev/world'
+import { looks, waitForHead, waitForLook } from '../dev/indexed'
+import { addressOf, setLocalChain, setLocalDefaults } from '../dev/local-settings'
+import { attestSamples, startWorld, type World } from '../dev/world'
 import { ACTIVE_SLUGS, CHAINS, chainBySlug, settingSuffix, type Chain } from '../src/chains'
 import { readSettings } from '../src/config'
 import { preparedState } from './chains'

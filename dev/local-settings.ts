@@ -1,0 +1,35 @@
+import { Wallet } from 'ethers'
+import { settingSuffix, type Chain } from '../src/chains'
+import type { Settings } from '../src/config'
+import { LOCAL_SIGNER_KEY, type LocalChain } from './chain'
+import { PlainError } from './services'
+
+/** Name of the setting of a chain's RPC endpoints. */
+export function rpcUrl(chain: Chain): string {
+  return `RPC_URL_${settingSuffix(chain)}`
+}
+
+/** Sets the settings of a service on local chains, unless the environment has others. */
+export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pick<Settings, 'signer'>): void {
+  environment.DEPLOYMENT_NAME ||= 'local'
+  // The local service has one user, who is not limited.
+  environment.RATE_LIMIT_PER_HOUR ||= '0'
+  environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
+  environment.LOCAL_NODES ||= 'true'
+  if (!signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
+}
+
+/** Sets the settings that name a local chain. */
+export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, proxy }: LocalChain): void {
+  environment[rpcUrl(chain)] ||= url
+  environment[`PROXY_${settingSuffix(chain)}`] ||= proxy
+}
+
+/** Address of a key in a file. Throws a PlainError for a key elsewhere. */
+export function addressOf(signer: Settings['signer']): string {
+  if (signer && signer.kind !== 'key')
+    throw new PlainError(
+      'ATTESTER_ADDRESS: missing; the signer that is set does not tell it before the API runs.',
+    )
+  return new Wallet(signer?.readKey() ?? LOCAL_SIGNER_KEY).address
+}
