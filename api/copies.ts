@@ -48,13 +48,40 @@ const ANSWER_MS = { count: 1_000, reserve: 1_000, claim: 1_000, figures: 6_000 }
 export async function runCopies(settings: Settings): Promise<void> {
   const logger = openLog(settings.logLevel)
   const redis = redisOf(settings, logger)
+  cluster.setupPrimary({ exec: path.join(__dirname, 'copy.js') })
+  answerCopies(redis)
+  let isStopping = false
+  const end = (code: number) => {
+    isStopping = true
+    process.exitCode = code
+    void Promise.all(copiesNow().map(stop)).then(() => process.exit(code))
+  }
+  onStop(() => {
+    redis?.close()
+    end(0)
+  })
+  const keepRunning = (number: number) =>
+    new Promise<void>((listens) => {
+      void restarts(number, { logger, listens, end, isStopping: () => isStopping })
+    })
+  // Starts one copy first, so that an error at the start is reported once.
+  await keepRunning(1)
+  await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => keepRunning(i + 2)))
+  logger.info(
+    { copies: settings.apiProcesses, host: settings.host, port: settings.port },
+    'all copies of the API listen',
+  )
+  process.send?.('listening')
+}
+
+/** Answers the questions of the copies, by the rate limits, used nonces and figures of this process. */
+function answerCopies(redis: SharedRedis | undefined): void {
   const counter = new RequestCounter(MONOTONIC.now, redis)
   const nonces = new Nonces(MONOTONIC.now, redis)
   const figures = new AggregatorRegistry()
   const own = new Registry()
   if (redis) registerRedis(own, redis)
   const allFigures = async () => `${await figures.clusterMetrics()}\n${await own.metrics()}`
-  // undefined means that Redis is unreachable. A copy refuses a nonce that it cannot check.
   /** Units that each copy has reserved, by key. They are released when the copy ends. */
   const reserved = new Map<number, Map<string, number>>()
   const reserve = async (copy: number, key: string, units: number) => {
@@ -73,9 +100,9 @@ export async function runCopies(settings: Settings): Promise<void> {
   const answer = async (copy: number, { ask, key, ms, by }: Question): Promise<Answer['answer']> => {
     if (ask === 'count') return counter.countApart(key, ms, by)
     if (ask === 'reserve') return reserve(copy, key, by)
+    // undefined means that Redis is unreachable. A copy refuses a nonce that it cannot check.
     return (ask === 'claim' ? nonces.claim(key, ms) : allFigures()).catch(() => undefined)
   }
-  cluster.setupPrimary({ exec: path.join(__dirname, 'copy.js') })
   cluster.on('message', (copy, message: Message) => {
     if (message === 'listening' || message.ask === undefined) return
     const { id } = message
@@ -83,58 +110,44 @@ export async function runCopies(settings: Settings): Promise<void> {
       if (copy.isConnected()) copy.send({ id, answer: found } satisfies Answer)
     })
   })
+}
 
-  let stopping = false
-  onStop(() => {
-    stopping = true
-    redis?.close()
-    void Promise.all(copiesNow().map(stop)).then(() => process.exit(0))
-  })
-  const end = (code: number) => {
-    stopping = true
-    process.exitCode = code
-    void Promise.all(copiesNow().map(stop)).then(() => process.exit(code))
-  }
-  /** Keeps a copy running. Resolves once it listens for the first time. */
-  const keepRunning = (number: number) =>
-    new Promise<void>((listens) => {
-      const run = async (): Promise<void> => {
-        for (
-          let rest = RESTART_MS, hasListened = false;
-          !stopping;
-          rest = Math.min(2 * rest, LONGEST_RESTART_MS)
-        ) {
-          const started = performance.now()
-          const copy = cluster.fork()
-          closeWhatIsNotTaken(copy)
-          copy.on('message', (message: Message) => {
-            if (message !== 'listening') return
-            hasListened = true
-            listens()
-          })
-          const code = await endOf(copy)
-          if (stopping) return
-          // Invalid settings stay invalid, so a restart would not help. A copy that fails before it ever
-          // listens ends the service, so that the operator sees the error.
-          if (code === 2 || !hasListened) return end(code)
-          if (performance.now() - started > STEADY_MS) rest = RESTART_MS
-          logger.error(
-            { copy: number, code, restartMs: rest },
-            'a copy of the API ended, and is started again',
-          )
-          await pause(rest)
-        }
-      }
-      void run()
+/** Starts a copy, and starts it again when it ends, until the service stops. */
+async function restarts(
+  number: number,
+  {
+    logger,
+    listens,
+    end,
+    isStopping,
+  }: {
+    logger: Logger
+    /** called when the copy listens */
+    listens: () => void
+    /** ends the service with this exit code */
+    end: (code: number) => void
+    isStopping: () => boolean
+  },
+): Promise<void> {
+  let hasListened = false
+  for (let rest = RESTART_MS; !isStopping(); rest = Math.min(2 * rest, LONGEST_RESTART_MS)) {
+    const started = performance.now()
+    const copy = cluster.fork()
+    closeWhatIsNotTaken(copy)
+    copy.on('message', (message: Message) => {
+      if (message !== 'listening') return
+      hasListened = true
+      listens()
     })
-  // Starts one copy first, so that an error at the start is reported once.
-  await keepRunning(1)
-  await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => keepRunning(i + 2)))
-  logger.info(
-    { copies: settings.apiProcesses, host: settings.host, port: settings.port },
-    'all copies of the API listen',
-  )
-  process.send?.('listening')
+    const code = await endOf(copy)
+    if (isStopping()) return
+    // Invalid settings stay invalid, so a restart would not help. A copy that fails before it ever listens
+    // ends the service, so that the operator sees the error.
+    if (code === 2 || !hasListened) return end(code)
+    if (performance.now() - started > STEADY_MS) rest = RESTART_MS
+    logger.error({ copy: number, code, restartMs: rest }, 'a copy of the API ended, and is started again')
+    await pause(rest)
+  }
 }
 
 /** Redis connection that the copies of one or several machines share; undefined without REDIS_URL. */

@@ -76,63 +76,28 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
   const redis = primary ? undefined : redisOf(settings, logger)
   const shared = primary ?? redis
   const counter = new RequestCounter(MONOTONIC.now, shared)
-  const { publicBaseUrl, maxLagSeconds } = settings
-  const walletTier =
-    settings.wallet &&
-    new WalletTier({
-      ...settings.wallet,
-      ...{ publicBaseUrl, counter, nonces: new Nonces(MONOTONIC.now, shared), clock, maxLagSeconds },
-      smartAccounts: new Map(
-        settings.smartAccounts ? [...attesters].map(([id, { reader }]) => [id, reader]) : [],
-      ),
-    })
+  const { indexMaxAgeSeconds, maxLagSeconds, smartAccounts, schemaPolicy } = settings
+  const walletTier = walletTierOf(settings, attesters, counter, new Nonces(MONOTONIC.now, shared), clock)
   const measurer = new Measurer()
   const resolver = new Resolver({
     ...{ store, measurer, clock, maxLagSeconds, fetcher: await fetcherOf(settings, logger) },
-    indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
-    smartAccounts: settings.smartAccounts,
-    schemaPolicy: settings.schemaPolicy,
+    ...{ indexMaxAgeSeconds, smartAccounts, schemaPolicy },
   })
   const webhooks = delivererOf(settings, store, logger)
   const app = await buildServer({
-    ...{
-      store,
-      records,
-      columnarFiles,
-      measurer,
-      attesters,
-      resolver,
-      counter,
-      graphql,
-      walletTier,
-      clock,
-      logger,
-    },
-    publicBaseUrl,
+    ...settings,
+    ...{ store, records, columnarFiles, measurer, attesters, resolver, counter, graphql, walletTier, redis },
+    ...{ clock, logger },
     limits: {
-      indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
-      maxLagSeconds,
+      ...{ indexMaxAgeSeconds, maxLagSeconds },
       // Without an RPC endpoint it is unknown whether the chain is local.
       isLocal: ({ id }) => attesters.get(id)?.reader.wasLocal ?? true,
     },
-    redis,
     webhooks: webhooks.deliverer,
     webhookAdmin: webhooks.admin,
     figuresOfCopies: primary && (() => primary.figures()),
-    chains: settings.chains,
-    deploymentName: settings.deploymentName,
-    mcp: settings.mcp,
     pages: Pages.in(path.join(__dirname, '../web'), localNodes),
     manual: readManual(path.join(__dirname, '../../docs')),
-    trustProxy: settings.trustProxy,
-    rateLimitPerHour: settings.rateLimitPerHour,
-    recordsRateLimitPerHour: settings.recordsRateLimitPerHour,
-    tileCacheBytes: settings.tileCacheBytes,
-    pageCacheBytes: settings.pageCacheBytes,
-    defaultSchemas: settings.defaultSchemas,
-    defaultSubmission: settings.defaultSubmission,
-    deadlineSeconds: settings.deadlineSeconds,
-    resignMaxAgeSeconds: settings.resignMaxAgeSeconds,
   })
 
   return {
@@ -153,6 +118,23 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
       for (const { reader } of attesters.values()) reader.close()
     },
   }
+}
+
+/** Rate limits of requests that a wallet signs; undefined if the settings have none. */
+function walletTierOf(
+  { wallet, publicBaseUrl, maxLagSeconds, smartAccounts }: Settings,
+  attesters: Awaited<ReturnType<typeof connectAttesters>>,
+  counter: RequestCounter,
+  nonces: Nonces,
+  clock: () => number,
+): WalletTier | undefined {
+  if (!wallet) return undefined
+  const readers = smartAccounts ? [...attesters].map(([id, { reader }]) => [id, reader] as const) : []
+  return new WalletTier({
+    ...wallet,
+    ...{ publicBaseUrl, counter, nonces, clock, maxLagSeconds },
+    smartAccounts: new Map(readers),
+  })
 }
 
 /** Creates the deliverer of webhooks. Throws a SettingsError if the settings file is not a list. */
