@@ -85,7 +85,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
   })
   const webhooks = delivererOf(settings, store, logger)
   const app = await buildServer({
-    ...settings,
+    ...serverSettings(settings),
     ...{ store, records, columnarFiles, measurer, attesters, resolver, counter, graphql, walletTier, redis },
     ...{ clock, logger },
     limits: {
@@ -118,6 +118,19 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
       for (const { reader } of attesters.values()) reader.close()
     },
   }
+}
+
+/** Settings of the server, by name: it receives no secrets. */
+function serverSettings(settings: Settings) {
+  const names = [
+    ...(['publicBaseUrl', 'chains', 'deploymentName', 'mcp', 'trustProxy', 'rateLimitPerHour'] as const),
+    ...(['recordsRateLimitPerHour', 'tileCacheBytes', 'pageCacheBytes', 'defaultSchemas'] as const),
+    ...(['defaultSubmission', 'deadlineSeconds', 'resignMaxAgeSeconds'] as const),
+  ]
+  return Object.fromEntries(names.map((name) => [name, settings[name]])) as Pick<
+    Settings,
+    (typeof names)[number]
+  >
 }
 
 /** Rate limits of requests that a wallet signs; undefined if the settings have none. */
