@@ -64,18 +64,29 @@ export function compileCheck(schema: TSchema): (body: unknown) => RequestProblem
   return (body) => check(body, 'body', '')
 }
 
+/** Validates the bodies of a route by its schema, for Fastify. */
+export function bodyValidator(schema: TSchema, errorOf: (problem: string) => Error) {
+  const check = compileCheck(schema)
+  return (body: unknown) => {
+    const found = check(body)
+    return found ? { error: errorOf(`${found.place}: ${found.problem}`) } : true
+  }
+}
+
 function compile(schema: TSchema): Check {
   if (rulesOf(schema).unchecked) return () => undefined
   const target = (schema as { [TARGET]?: TSchema })[TARGET]
   if (target) return compile(target)
   if (schema.oneOf) return compileOneOf(schema, schema.oneOf as TSchema[])
-  const allowed = (schema.enum ?? ('const' in schema && [schema.const])) as unknown[] | false
+  const allowed = (schema.enum ??
+    (schema.anyOf as TSchema[] | undefined)?.map((form) => form.const as unknown) ??
+    ('const' in schema && [schema.const])) as unknown[] | false
   if (allowed)
     return (value, label) =>
       allowed.includes(value) ? undefined : { place: label, problem: `expected ${inWords(allowed)}` }
   switch (schema.type) {
     case 'object':
-      return compileObject(schema as ObjectSchema)
+      return schema.patternProperties ? compileRecord(schema) : compileObject(schema as ObjectSchema)
     case 'array':
       return compileList(schema)
     case 'string':
@@ -109,8 +120,7 @@ function compileObject(schema: ObjectSchema): Check {
   const notObject = objectProblem(schema)
   const { instead = {} } = rulesOf(schema)
   return (value, label, prefix) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return { place: label, problem: notObject }
+    if (!isObject(value)) return { place: label, problem: notObject }
     for (const field of Object.keys(value))
       if (!known.includes(field))
         return {
@@ -119,11 +129,10 @@ function compileObject(schema: ObjectSchema): Check {
             ? instead[field]!
             : `unknown field; known ones are ${known.join(', ')}`,
         }
-    const object = value as Record<string, unknown>
     for (const { name, names, check, problem } of properties) {
       let given: string | undefined
       for (const each of names) {
-        if (object[each] === undefined) continue
+        if (value[each] === undefined) continue
         if (given !== undefined)
           return {
             place: `${prefix}${given}, ${each}`,
@@ -133,12 +142,31 @@ function compileObject(schema: ObjectSchema): Check {
         given = each
       }
       if (given !== undefined) {
-        const found = check(object[given], prefix + given, `${prefix}${given}.`)
+        const found = check(value[given], prefix + given, `${prefix}${given}.`)
         if (found) return { ...found, property: name }
       } else if (problem !== undefined) return { place: prefix + name, problem, property: name }
     }
     return undefined
   }
+}
+
+/** Compiles the check of an object with any names, whose values have one schema (Type.Record). */
+function compileRecord(schema: TSchema): Check {
+  const { type = 'expected a JSON object' } = rulesOf(schema)
+  const [values] = Object.values(schema.patternProperties as Record<string, TSchema>)
+  const check = compile(values!)
+  return (value, label, prefix) => {
+    if (!isObject(value)) return { place: label, problem: type }
+    for (const [name, each] of Object.entries(value)) {
+      const found = check(each, prefix + name.slice(0, 40), `${prefix}${name.slice(0, 40)}.`)
+      if (found) return found
+    }
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Lists choices as text. */
@@ -165,9 +193,8 @@ function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
     )
     const problem = `expected ${inWords([...byName.keys()])}`
     return (value, label, prefix) => {
-      if (typeof value !== 'object' || value === null || Array.isArray(value))
-        return { place: label, problem: `expected a JSON object with ${discriminator}` }
-      const check = byName.get((value as Record<string, unknown>)[discriminator])
+      if (!isObject(value)) return { place: label, problem: `expected a JSON object with ${discriminator}` }
+      const check = byName.get(value[discriminator])
       return check ? check(value, label, prefix) : { place: prefix + discriminator, problem }
     }
   }
@@ -202,12 +229,12 @@ function compileList(schema: TSchema): Check {
 }
 
 function compileString(schema: TSchema): Check {
-  const { pattern } = schema as unknown as { pattern?: string }
+  const { pattern, maxLength = Infinity } = schema as unknown as { pattern?: string; maxLength?: number }
   const expression = pattern === undefined ? undefined : new RegExp(pattern)
   return compileType(
     schema,
     (value): value is string => typeof value === 'string',
-    (value) => !expression || expression.test(value),
+    (value) => value.length <= maxLength && (!expression || expression.test(value)),
   )
 }
 

@@ -1,12 +1,13 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type, type TSchema } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
 import { CHANGES_KEPT_DAYS } from '../../src/config'
 import type { SafeSender } from '../outgoing'
 import { recordsError, recordsErrors } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
-import { knownTexts } from '../http/parameters'
+import { parameter, pathOf, queryOf, readParameters, textParameter, wholeReader } from '../http/parameters'
+import { withTypes } from '../http/schema'
+import { bodyValidator, withRules } from '../http/validation'
 import type { Finality, Store } from '../store'
 import { changesAfter, currentPosition, LostPositionError, parsePosition, positionText } from '../stream'
 import type { SubscriptionRow, WebhookStore } from './store'
@@ -28,7 +29,13 @@ const GIVEN = Type.Object(
   {
     ...SUBSCRIPTION_FIELDS,
     secret: Type.Optional(
-      Type.String({ description: '`whsec_` and 24 to 64 bytes in base64. Default: one is made.' }),
+      withRules(
+        Type.String({ description: '`whsec_` and 24 to 64 bytes in base64. Default: one is made.' }),
+        {
+          type: 'expected whsec_ and 24 to 64 bytes in base64',
+          test: (secret) => (isSecret(secret) ? undefined : 'expected whsec_ and 24 to 64 bytes in base64'),
+        },
+      ),
     ),
   },
   closed,
@@ -36,9 +43,17 @@ const GIVEN = Type.Object(
 const REPLAY = Type.Object(
   {
     position: Type.Optional(
-      Type.String({ description: 'The id of an event of the stream of the same finality.' }),
+      withRules(Type.String({ description: 'The id of an event of the stream of the same finality.' }), {
+        type: 'expected the id of an event of the stream',
+      }),
     ),
-    since: Type.Optional(Type.String({ description: 'A time: all that was logged after it.' })),
+    since: Type.Optional(
+      withRules(Type.String({ description: 'A time: all that was logged after it.' }), {
+        type: 'expected a time such as 2026-01-31T12:00:00Z',
+        test: (time) =>
+          Number.isNaN(Date.parse(time)) ? 'expected a time such as 2026-01-31T12:00:00Z' : undefined,
+      }),
+    ),
   },
   closed,
 )
@@ -70,9 +85,13 @@ const DEAD_LETTER = Type.Object({
   wanted_at: Type.Union([Type.String(), Type.Null()], { description: 'When another try was asked for.' }),
 })
 
-const BY_ID = {
-  params: { type: 'object', properties: { id: { type: 'string', description: 'Of the subscription.' } } },
-} as const
+/** Reads a text. Postgres does not store NUL in one. */
+function readName(text: string): string {
+  if (text.includes('\0')) throw new RecordsError('invalid-request', 'Expected an address without NUL (%00)')
+  return text
+}
+const ID = textParameter('Of the subscription.', readName)
+const BY_ID = { params: pathOf({ id: ID }) }
 const ERRORS = recordsErrors({
   'invalid-request': 'The request is wrong.',
   unauthorized: 'The admin key is missing, or is another one.',
@@ -81,17 +100,14 @@ const ERRORS = recordsErrors({
 const UNKNOWN = { 404: recordsError('There is no such subscription, or message.') }
 const OF_FILE = { 409: recordsError('It is one of WEBHOOKS_FILE: change the file.') }
 
-/**
- * OpenAPI description of a route. The handlers check requests themselves. `response` is undefined if there is
- * no body.
- */
-const route = (
+/** Schema of a route. `response` is undefined if there is no body. */
+const route = <More extends object>(
   operationId: string,
   summary: string,
   description: string,
   [status, response]: [number, TSchema | undefined],
   errors: object,
-  more: object = {},
+  more: More,
 ) => ({
   schema: {
     operationId,
@@ -99,6 +115,7 @@ const route = (
     description,
     tags: ['Admin'],
     security: [{ adminKey: [] }],
+    querystring: queryOf({}),
     response: {
       [status]: {
         description: summary,
@@ -118,9 +135,10 @@ const route = (
 export function webhookAdminRoutes(parts: WebhookAdminParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     checkRequests(app, parts.adminKey)
-    subscriptionRoutes(app, parts)
-    changeRoutes(app, parts)
-    deadLetterRoutes(app, parts)
+    const scope = withTypes(app)
+    subscriptionRoutes(scope, parts)
+    changeRoutes(scope, parts)
+    deadLetterRoutes(scope, parts)
     done()
   }
 }
@@ -133,17 +151,13 @@ function checkRequests(app: FastifyInstance, adminKey: string): void {
     void reply.header('www-authenticate', 'Bearer')
     next(new RecordsError('unauthorized', 'Expected the header Authorization: Bearer and the admin key'))
   })
+  app.setValidatorCompiler((route) =>
+    route.httpPart === 'body'
+      ? bodyValidator(route.schema as TSchema, (problem) => new RecordsError('invalid-request', problem))
+      : readParameters(route),
+  )
   app.addHook('preHandler', (request, _reply, next) => {
-    const { querystring, body } = (request.routeOptions.schema ?? {}) as {
-      querystring?: TObject
-      body?: TObject
-    }
-    knownTexts(request.query as Record<string, unknown>, Object.keys(querystring?.properties ?? {}))
-    // Postgres does not store this character in a text.
-    const given = Object.values({ ...(request.params as object), ...(request.query as object) })
-    if (given.some((value) => String(value).includes('\0')))
-      throw new RecordsError('invalid-request', 'Expected an address without NUL (%00)')
-    if (!body && JSON.stringify(request.body ?? {}) !== '{}')
+    if (!request.routeOptions.schema?.body && JSON.stringify(request.body ?? {}) !== '{}')
       throw new RecordsError('invalid-request', 'body: expected none')
     next()
   })
@@ -153,8 +167,10 @@ function checkRequests(app: FastifyInstance, adminKey: string): void {
   })
 }
 
+type Scope = ReturnType<typeof withTypes>
+
 /** Routes that create, show and delete subscriptions. */
-function subscriptionRoutes(app: FastifyInstance, { webhooks, sender }: WebhookAdminParts): void {
+function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts): void {
   app.post(
     '/webhooks',
     route(
@@ -165,12 +181,9 @@ function subscriptionRoutes(app: FastifyInstance, { webhooks, sender }: WebhookA
       { 409: recordsError('There are as many as there may be.') },
       { body: GIVEN },
     ),
-    async (request, reply) => {
-      const given = bodyOf(GIVEN, request.body)
-      const { url, finality = 'final', filter = {}, secret = madeSecret() } = given
-      if (!isSecret(secret))
-        throw new RecordsError('invalid-request', 'secret: expected whsec_ and 24 to 64 bytes in base64')
-      const problem = problemOf(given, sender)
+    async ({ body }, reply) => {
+      const { url, finality = 'final', filter = {}, secret = madeSecret() } = body
+      const problem = problemOf(body, sender)
       if (problem) throw new RecordsError('invalid-request', problem)
       const id = `wh_${randomBytes(12).toString('hex')}`
       const row = await webhooks.add({ id, url, finality, filter, secrets: [secret] }, MOST_SUBSCRIPTIONS)
@@ -188,18 +201,15 @@ function subscriptionRoutes(app: FastifyInstance, { webhooks, sender }: WebhookA
       [200, Type.Array(SUBSCRIPTION)],
       {},
       {
-        querystring: {
-          type: 'object',
-          properties: { after: { type: 'string', description: 'The last id of the page before.' } },
-        },
+        querystring: queryOf({ after: textParameter('The last id of the page before.', readName) }),
       },
     ),
-    (request) => webhooks.list(queryOf(request).after ?? '', PAGE),
+    ({ query }) => webhooks.list(query.after ?? '', PAGE),
   )
   app.get(
     '/webhooks/:id',
     route('getWebhook', 'A subscription', 'Secrets are not shown.', [200, SUBSCRIPTION], UNKNOWN, BY_ID),
-    (request) => known(webhooks, idOf(request)),
+    ({ params }) => known(webhooks, params.id),
   )
   app.delete(
     '/webhooks/:id',
@@ -211,15 +221,15 @@ function subscriptionRoutes(app: FastifyInstance, { webhooks, sender }: WebhookA
       { ...UNKNOWN, ...OF_FILE },
       BY_ID,
     ),
-    async (request, reply) => {
-      await webhooks.remove((await own(webhooks, idOf(request))).id)
+    async ({ params }, reply) => {
+      await webhooks.remove((await own(webhooks, params.id)).id)
       return reply.status(204).send()
     },
   )
 }
 
 /** Routes that change a subscription. */
-function changeRoutes(app: FastifyInstance, { store, webhooks, clock }: WebhookAdminParts): void {
+function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts): void {
   app.post(
     '/webhooks/:id/rotate-secret',
     route(
@@ -230,8 +240,8 @@ function changeRoutes(app: FastifyInstance, { store, webhooks, clock }: WebhookA
       { ...UNKNOWN, ...OF_FILE },
       BY_ID,
     ),
-    async (request) => {
-      const row = await own(webhooks, idOf(request))
+    async ({ params }) => {
+      const row = await own(webhooks, params.id)
       const secret = madeSecret()
       await webhooks.rotate(row.id, secret)
       return { ...row, secret }
@@ -247,15 +257,12 @@ function changeRoutes(app: FastifyInstance, { store, webhooks, clock }: WebhookA
       UNKNOWN,
       { ...BY_ID, body: REPLAY },
     ),
-    async (request, reply) => {
-      const { position, since } = bodyOf(REPLAY, request.body)
-      const { id, finality } = await known(webhooks, idOf(request))
+    async ({ params, body: { position, since } }, reply) => {
+      const { id, finality } = await known(webhooks, params.id)
       if ((position === undefined) === (since === undefined))
         throw new RecordsError('invalid-request', 'Expected position or since, one of them')
       if (position !== undefined) await expectKept(store, position, finality)
       const time = new Date(since ?? 0)
-      if (Number.isNaN(time.getTime()))
-        throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
       const earliest = new Date(clock() - CHANGES_KEPT_DAYS * 86_400_000)
       if (since !== undefined && time < earliest)
         throw new RecordsError(
@@ -271,7 +278,7 @@ function changeRoutes(app: FastifyInstance, { store, webhooks, clock }: WebhookA
   )
 }
 
-function deadLetterRoutes(app: FastifyInstance, { webhooks }: WebhookAdminParts): void {
+function deadLetterRoutes(app: Scope, { webhooks }: WebhookAdminParts): void {
   app.get(
     '/webhooks/:id/dead-letters',
     route(
@@ -282,17 +289,16 @@ function deadLetterRoutes(app: FastifyInstance, { webhooks }: WebhookAdminParts)
       UNKNOWN,
       {
         ...BY_ID,
-        querystring: {
-          type: 'object',
-          properties: { after: { type: 'integer', description: 'The last number of the page before.' } },
-        },
+        querystring: queryOf({
+          after: parameter(
+            { type: 'integer', description: 'The last number of the page before.' },
+            wholeReader(0),
+          ),
+        }),
       },
     ),
-    async (request) => {
-      const after = Number(queryOf(request).after ?? 0)
-      if (!Number.isSafeInteger(after)) throw new RecordsError({ parameter: 'after' }, 'Expected a number')
-      return webhooks.deadLetters((await known(webhooks, idOf(request))).id, after, PAGE)
-    },
+    async ({ params, query }) =>
+      webhooks.deadLetters((await known(webhooks, params.id)).id, query.after ?? 0, PAGE),
   )
   app.post(
     '/webhooks/:id/dead-letters/:message/redeliver',
@@ -302,27 +308,15 @@ function deadLetterRoutes(app: FastifyInstance, { webhooks }: WebhookAdminParts)
       'It is gone from here once it is taken.',
       [202, undefined],
       UNKNOWN,
-      {
-        params: {
-          type: 'object',
-          properties: {
-            ...BY_ID.params.properties,
-            message: { type: 'string', description: 'Its webhook-id.' },
-          },
-        },
-      },
+      { params: pathOf({ id: ID, message: textParameter('Its webhook-id.', readName) }) },
     ),
-    async (request, reply) => {
-      const { id, message } = request.params as { id: string; message: string }
+    async ({ params: { id, message } }, reply) => {
       if (!(await webhooks.want((await known(webhooks, id)).id, message)))
         throw new RecordsError('not-found', `There is no dead letter '${message.slice(0, 64)}'`)
       return reply.status(202).send()
     },
   )
 }
-
-const idOf = (request: FastifyRequest) => (request.params as { id: string }).id
-const queryOf = (request: FastifyRequest) => request.query as Record<string, string | undefined>
 
 /** Returns the subscription with this id. Throws a RecordsError if it does not exist. */
 async function known(webhooks: WebhookStore, id: string): Promise<SubscriptionRow> {
@@ -358,35 +352,6 @@ async function expectKept(store: Store, text: string, finality: Finality): Promi
   } catch (error) {
     throw error instanceof LostPositionError ? problem(error.message) : error
   }
-}
-
-/** Reads a body of this schema. Throws a RecordsError that names the field. */
-function bodyOf<T extends TObject>(schema: T, body: unknown): Static<T> {
-  if (Value.Check(schema, body)) return body
-  throw new RecordsError('invalid-request', bodyProblem(Object.keys(schema.properties), schema, body))
-}
-
-/** The rule of each field, for the error about a body that does not match its schema. */
-const EXPECTED: Readonly<Record<string, string>> = {
-  url: 'expected an http(s) URL of at most 2048 characters',
-  finality: 'expected final or latest',
-  filter: 'expected an object of texts by the names of filters, such as {"chain": "celo"}',
-  secret: 'expected whsec_ and 24 to 64 bytes in base64',
-  position: 'expected the id of an event of the stream',
-  since: 'expected a time such as 2026-01-31T12:00:00Z',
-}
-
-function bodyProblem(known: readonly string[], schema: TSchema, body: unknown): string {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    return `body: expected a JSON object with the fields ${known.join(', ')}`
-  const unknown = Object.keys(body).find((name) => !known.includes(name))
-  if (unknown !== undefined)
-    return `${unknown.slice(0, 40)}: unknown field; known ones are ${known.join(', ')}`
-  const { path } = Value.Errors(schema, body).First()!
-  const [, field = '', name] = path.split('/')
-  return name === undefined
-    ? `${field}: ${EXPECTED[field]!}`
-    : `${field}.${name.slice(0, 40)}: expected a text, as in the query of the stream: {"bbox": "2.2,48.8,2.4,48.9"}`
 }
 
 function madeSecret(): string {

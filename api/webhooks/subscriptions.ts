@@ -3,6 +3,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Webhook } from 'standardwebhooks'
 import { filterOfTexts } from '../stream'
+import { withRules } from '../http/validation'
 import type { SafeSender } from '../outgoing'
 import { SettingsError, parseSettingsFile, schemaProblems } from '../../src/config'
 
@@ -13,16 +14,27 @@ const SECRET = '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$'
 
 /** Fields of a subscription, in the settings file and in the admin API. */
 export const SUBSCRIPTION_FIELDS = {
-  url: Type.String({ maxLength: 2_048, description: 'Where messages are posted.' }),
+  url: withRules(Type.String({ maxLength: 2_048, description: 'Where messages are posted.' }), {
+    type: 'expected an http(s) URL of at most 2048 characters',
+  }),
   finality: Type.Optional(
     Type.Union([Type.Literal('final'), Type.Literal('latest')], {
       description: 'As `finality` of the stream. Default: final.',
     }),
   ),
   filter: Type.Optional(
-    Type.Record(Type.String({ maxLength: 40 }), Type.String({ maxLength: 4_000 }), {
-      description: 'The filters of the stream, by name.',
-    }),
+    withRules(
+      Type.Record(
+        Type.String({ maxLength: 40 }),
+        withRules(Type.String({ maxLength: 4_000 }), {
+          type: 'expected a text, as in the query of the stream: {"bbox": "2.2,48.8,2.4,48.9"}',
+        }),
+        { description: 'The filters of the stream, by name.' },
+      ),
+      {
+        type: 'expected an object of texts by the names of filters, such as {"chain": "celo"}',
+      },
+    ),
   ),
 }
 const SECRET_FIELD = Type.String({ pattern: SECRET, expected: 'whsec_ and 24 to 64 bytes in base64' })
