@@ -8,7 +8,7 @@ import { waitForHead } from '../dev/indexed'
 import { startWorld } from '../dev/world'
 import type { Bench, Table } from './bench'
 import { insertRecordsSql } from './generated-records'
-import { attestPoints } from './ingest'
+import { attestPoints } from './points'
 import { fill } from './records'
 
 const SIZE = Number(process.env.BENCH_FAIRNESS || 200_000)

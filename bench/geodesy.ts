@@ -18,7 +18,7 @@ import {
 } from '../src/geodesy'
 import type { Bench, Table } from './bench'
 import { seededRandom } from '../dev/random'
-import { SEED } from './ingest'
+import { SEED } from './points'
 
 const VERTICES = [4, 1_000, 10_000, 100_000]
 /** Number of rounds of each measurement, of which the median counts. */

@@ -21,26 +21,13 @@ import { fieldTypes, schemaUid } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
 import { processMegabytes, type Bench, type Table } from './bench'
+import { attestPoints, ATTESTATIONS, GAS_LIMIT, PER_BLOCK, randomPoint, SEED } from './points'
 import { indexWithPonder } from './ponder'
 
-/** Number of attestations. BENCH_ATTESTATIONS changes it; 100000 take ten minutes to attest. */
-const ATTESTATIONS = Number(process.env.BENCH_ATTESTATIONS) || 10_000
-/**
- * Attestations per transaction, which is alone in its block. The local node's time per block grows with the
- * size of the chain, so many attestations go into few blocks.
- */
-const PER_BLOCK = ATTESTATIONS > 20_000 ? 1_000 : 100
 /** Blocks beyond finality, so that all attestations are history, which is read by filtered logs. */
 const SPARE_BLOCKS = 10
 /** Milliseconds between two checks of the indexer's progress in the database: the precision of the times. */
 const POLL_MS = 50
-/** Seed of the points. Its value does not matter. */
-export const SEED = 20_260_101
-/**
- * A fixed gas limit, so that nothing is estimated: 100 attestations cost about 70 million, and a block has
- * room for 1,000 million.
- */
-const GAS_LIMIT = 990_000_000
 /** A range of history with an attestation in every hundredth block, and the latency of its provider. */
 const SPARSE_BLOCKS = 5_000
 const SPARSE_EVERY = 100
@@ -287,41 +274,6 @@ async function startLateEndpoint(nodeUrl: string, latencyMs: number) {
 
 function figure(name: string, value: number | string, unit: string) {
   return { figure: name, value, unit, concurrency: 1 }
-}
-
-/**
- * Attests this many seeded random points, PER_BLOCK at once, under v0.1 or as `requestOf` returns. Returns
- * their UIDs.
- */
-export async function attestPoints(
-  chain: LocalChain,
-  count: number,
-  progress: Bench['progress'],
-  requestOf: (point: Geometry) => ReturnType<typeof request> = (point) => locationRequest(point),
-): Promise<string[]> {
-  const multiAttest = (await chain.eas()).getFunction('multiAttest')
-  const random = seededRandom(SEED)
-  const uids: string[] = []
-  while (uids.length < count) {
-    const requests = Array.from({ length: Math.min(PER_BLOCK, count - uids.length) }, () =>
-      requestOf(randomPoint(random)),
-    )
-    const sent = await multiAttest.send(
-      [{ schema: requests[0]!.schema, data: requests.map((request) => request.data) }],
-      { gasLimit: GAS_LIMIT },
-    )
-    const { logs } = await mined(chain, sent.hash)
-    // The data of Attested is the UID.
-    uids.push(...logs.map((log) => log.data))
-    progress('attested', uids.length, count)
-  }
-  return uids
-}
-
-/** A random point with six decimals (0.1 m), like most coordinates. */
-export function randomPoint(random: () => number) {
-  const within = (limit: number) => Number(((random() * 2 - 1) * limit).toFixed(6))
-  return { type: 'Point' as const, coordinates: [within(180), within(90)] }
 }
 
 /** Resolves when the database has this many records. Throws if the indexer ends before. */

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { seededRandom } from '../dev/random'
-import { PlainError, freePort, startService, type Service } from '../dev/services'
+import { freePort, startService, type Service } from '../dev/services'
 import { Store } from '../api/store/store'
 import { conditionIn } from '../api/query/filter'
 import type { RecordFilter, Statement } from '../api/store/model'
@@ -19,7 +19,8 @@ import {
   insertRecordsSql,
   proverAddress,
 } from './generated-records'
-import { SEED } from './ingest'
+import { runPgbench, statementsOf, type Page } from './pgbench'
+import { SEED } from './points'
 import { run } from './load-thread'
 
 /**
@@ -37,6 +38,7 @@ const CONCURRENCY = 32
 /** Concurrency for times without a queue. */
 const FEW = 8
 const SECONDS = 8
+const LOAD = { concurrency: CONCURRENCY, seconds: SECONDS }
 const WARM_UP_SECONDS = 2
 /** Different requests of a kind, sent in turn. pgbench accepts at most 128 scripts. */
 const VARIANTS = 100
@@ -46,11 +48,6 @@ const LIMIT = 100
 const CITY = 0.2
 
 type Random = () => number
-/** A requested page, and the minimum of database reads that its response needs. */
-interface Page {
-  path: string
-  read: (store: Store) => Promise<unknown>
-}
 interface City {
   lng: number
   lat: number
@@ -81,7 +78,7 @@ export async function records(bench: Bench): Promise<Table[]> {
       for (const [kind, pages] of Object.entries(kinds).filter(([kind]) => !KINDS || KINDS.includes(kind))) {
         bench.report(`${size} records, ${kind} ...`)
         const statements = await statementsOf(databaseUrl, pages)
-        const pgbench = await runPgbench(bench, databaseUrl, statements)
+        const pgbench = await runPgbench(bench, databaseUrl, statements, LOAD)
         const bare = await passedThrough(bench, databaseUrl, statements)
         const urls = urlsOf(api.url, pages)
         await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
@@ -268,68 +265,6 @@ function queryString({ chain, prover, after, before, bbox }: RecordFilter): stri
   return new URLSearchParams(
     Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
   ).toString()
-}
-
-/** Statements that the API sends for each of these pages. */
-async function statementsOf(databaseUrl: string, pages: readonly Page[]): Promise<Statement[][]> {
-  let sent: Statement[] = []
-  class RecordingClient extends Client {
-    // pg's query has a dozen signatures; the pool of the API uses this one.
-    override query = ((text: string, values: unknown[], done: never) => {
-      sent.push({ text, values })
-      return (super.query as (...given: unknown[]) => unknown)(text, values, done)
-    }) as never
-  }
-  const store = new Store(databaseUrl, () => {}, { Client: RecordingClient, max: 1 })
-  // The store learns the number of records.
-  await store.listRecords({ bbox: [0, 0, 1, 1], limit: 1 })
-  const statements: Statement[][] = []
-  for (const page of pages) {
-    sent = []
-    await page.read(store)
-    statements.push(sent)
-  }
-  await store.close()
-  return statements
-}
-
-/** Transactions per second of pgbench with these statements, with the parameters written into them. */
-async function runPgbench(bench: Bench, databaseUrl: string, pages: Statement[][]): Promise<number> {
-  const files = pages.map((statements, i) => {
-    const file = path.join(bench.folder, `page-${i}.sql`)
-    writeFileSync(
-      file,
-      statements.map((statement) => `${inlined(statement).replaceAll('\n', ' ')};\n`).join(''),
-    )
-    return ['-f', file]
-  })
-  const { stdout } = await promisify(execFile)('pgbench', [
-    '-n',
-    '-c',
-    String(CONCURRENCY),
-    '-j',
-    '2',
-    '-T',
-    String(SECONDS),
-    ...files.flat(),
-    databaseUrl,
-  ]).catch((error: NodeJS.ErrnoException) => {
-    throw new PlainError(
-      error.code === 'ENOENT'
-        ? 'pgbench is not installed; Debian has it in postgresql-contrib or postgresql-15'
-        : `pgbench failed: ${error.message}`,
-    )
-  })
-  return Number(/tps = ([\d.]+)/.exec(stdout)![1])
-}
-
-function inlined({ text, values }: Statement): string {
-  return text.replace(/\$(\d+)/g, (_, n: string) => {
-    const value = values[Number(n) - 1]
-    if (typeof value === 'number') return String(value)
-    if (Array.isArray(value)) return `'{${value.join()}}'`
-    return `'${value instanceof Date ? value.toISOString() : String(value)}'`
-  })
 }
 
 export async function startApi(

@@ -104,7 +104,7 @@ function readAll(parameters: Parameters, texts: Readonly<Record<string, string>>
 }
 
 /** Checks the names of the texts: a misspelt filter must not silently select everything. */
-export function knownTexts(query: Record<string, unknown>, names: readonly string[]): Record<string, string> {
+function knownTexts(query: Record<string, unknown>, names: readonly string[]): Record<string, string> {
   for (const [name, value] of Object.entries(query)) {
     if (!names.includes(name))
       throw new RecordsError(
