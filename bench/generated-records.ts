@@ -1,3 +1,7 @@
+import type { Client } from 'pg'
+import { UNWRITTEN_LINE, written } from '../api/store/sql'
+import { LINE_VERSION } from '../src/location'
+
 /**
  * Number of cities with records around them. Their sizes follow a power law: a tenth of the cities has half
  * of all records.
@@ -42,10 +46,10 @@ const plain = (number: string) => `trim_scale(${number})`
  * chains, by 20,000 attesters. 90 % are points, the others lines and polygons of some hundred metres, in
  * canonical JSON like that of the indexer. The table's triggers, if enabled, fill the derived columns.
  */
-export function insertRecordsSql(): string {
+export function insertRecordsSql(table = 'location_record'): string {
   const { lng, lat } = city('city')
   const { distance, angle } = OFFSET('i')
-  return `INSERT INTO location_record (id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
+  return `INSERT INTO ${table} (id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
       recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at, geometry, schema_uid, ref_uid, revocable,
       expiration_time, block_number, block_hash, transaction_hash, log_index, geom)
     SELECT chain || '-' || uid, uid, chain, prover, prover, time, time - interval '90 seconds', 'EPSG:4326', 'geojson-' || kind, geometry,
@@ -60,6 +64,22 @@ export function insertRecordsSql(): string {
           CASE WHEN i % 21 = 7 THEN 'linestring' WHEN i % 21 = 13 THEN 'polygon' ELSE 'point' END AS kind,
           ${plain(`round((${lng} + ${distance} * cos(${angle}))::numeric, 6)`)} AS lng, ${plain(`round((${lat} + ${distance} * sin(${angle}))::numeric, 6)`)} AS lat
         FROM (SELECT i::int, ${cityOf('i')}::int AS city FROM generate_series($1::int, $2::int) AS i) AS numbered) AS placed) AS shaped`
+}
+
+/** Inserts the records from number `first` to `last` with their lines, like an indexer. */
+export async function insertWrittenRecords(client: Client, first: number, last: number): Promise<void> {
+  await client.query('CREATE TEMP TABLE generated (LIKE location_record)')
+  await client.query(insertRecordsSql('generated'), [first, last])
+  const { rows } = await client.query<{ id: string; fields: string }>(
+    `SELECT id, ${UNWRITTEN_LINE} AS fields FROM generated`,
+  )
+  await client.query(
+    `UPDATE generated SET line = given.line, line_version = $3
+     FROM unnest($1::text[], $2::text[]) AS given (id, line) WHERE generated.id = given.id`,
+    [rows.map(({ id }) => id), rows.map(({ fields }) => written(fields)), LINE_VERSION],
+  )
+  await client.query('INSERT INTO location_record SELECT * FROM generated ORDER BY timestamp')
+  await client.query('DROP TABLE generated')
 }
 
 /** Positions of the cities, the one with the most records first. */

@@ -10,13 +10,13 @@ import { freePort, startService, type Service } from '../dev/services'
 import { Store } from '../api/store/store'
 import { conditionIn } from '../api/query/filter'
 import type { RecordFilter, Statement } from '../api/store/model'
-import { processMegabytes, type Bench, type Table } from './bench'
+import { processMegabytes, processStatus, processorMs, type Bench, type Table } from './bench'
 import {
   CITIES_SQL,
   FIRST_TIME,
   PROVERS,
   SECONDS_BETWEEN,
-  insertRecordsSql,
+  insertWrittenRecords,
   proverAddress,
 } from './generated-records'
 import { runPgbench, statementsOf, type Page } from './pgbench'
@@ -82,9 +82,13 @@ export async function records(bench: Bench): Promise<Table[]> {
         const bare = await passedThrough(bench, databaseUrl, statements)
         const urls = urlsOf(api.url, pages)
         await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
+        const before = await processorTimes(client, api.service.pid)
         const service = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
+        const after = await processorTimes(client, api.service.pid)
+        const perRequest = (part: 'api' | 'postgres') =>
+          Math.round(((after[part] - before[part]) * 1_000) / (service.requestsPerSecond * SECONDS)) / 1_000
         const few = await run({ urls, bodies: [], concurrency: FEW, seconds: SECONDS })
-        const before = measured.get(kind)
+        const smaller = measured.get(kind)
         measured.set(kind, pgbench)
         rows.push({
           records: size,
@@ -94,7 +98,9 @@ export async function records(bench: Bench): Promise<Table[]> {
           pgbenchPerSecond: Math.round(pgbench),
           ofPgbench: ratio(service.requestsPerSecond, pgbench),
           bareOfPgbench: ratio(bare, pgbench),
-          costOfSizeBefore: before === undefined ? 'n/a' : ratio(before, pgbench),
+          apiMs: perRequest('api'),
+          postgresMs: perRequest('postgres'),
+          costOfSizeBefore: smaller === undefined ? 'n/a' : ratio(smaller, pgbench),
         })
       }
       tables.push(rows)
@@ -106,6 +112,20 @@ export async function records(bench: Bench): Promise<Table[]> {
     await client.end()
   }
   return tables
+}
+
+/**
+ * Processor times of the API and of the Postgres processes that serve it, milliseconds. NaN for a Postgres on
+ * another machine.
+ */
+async function processorTimes(client: Client, apiPid: number): Promise<{ api: number; postgres: number }> {
+  const { rows } = await client.query<{ pid: number }>(
+    `SELECT pid FROM pg_stat_activity WHERE application_name = 'api' AND datname = current_database()`,
+  )
+  const times = rows.map(({ pid }) =>
+    processStatus(pid, 'Name') === 'postgres' ? (processorMs(pid) ?? NaN) : NaN,
+  )
+  return { api: processorMs(apiPid) ?? NaN, postgres: times.reduce((sum, time) => sum + time, 0) }
 }
 
 function ratio(a: number, b: number): number {
@@ -132,7 +152,7 @@ export async function fill(bench: Bench, client: Client, from: number, to: numbe
   for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
   for (let first = from + 1; first <= to; first += CHUNK) {
     const last = Math.min(to, first + CHUNK - 1)
-    await client.query(insertRecordsSql(), [first, last])
+    await insertWrittenRecords(client, first, last)
     bench.progress('records', last, to)
   }
   bench.report(`Indexing ${to} records ...`)

@@ -81,7 +81,7 @@ test('match the entities, except for the columns of shapes and the indexes that 
   try {
     const { upQueries } = await source.driver.createSchemaBuilder().log()
     expect(upQueries.map(({ query }) => query).sort()).toEqual([
-      ...['geom', 'map_x', 'map_y', 'reach'].map(
+      ...['geom', 'line', 'line_version', 'map_x', 'map_y', 'reach'].map(
         (name) => `ALTER TABLE "location_record" DROP COLUMN "${name}"`,
       ),
       ...[
@@ -337,7 +337,7 @@ test('migrates a database of the first migration, with records of every kind, to
     expect(await schemaOf(old.url)).toEqual(await schemaOf(fresh.url))
     await expectSame('SELECT * FROM attestation_event ORDER BY id')
     await expectSame(
-      `SELECT to_jsonb(record) - ARRAY['geom', 'reach', 'map_x', 'map_y'] AS record FROM location_record AS record ORDER BY id`,
+      `SELECT to_jsonb(record) - ARRAY['geom', 'reach', 'map_x', 'map_y', 'line', 'line_version'] AS record FROM location_record AS record ORDER BY id`,
     )
     await expectSame('SELECT * FROM record_hour ORDER BY chain, hour')
     await expectSame('SELECT chain, total, revoked FROM record_state ORDER BY chain')
@@ -346,7 +346,8 @@ test('migrates a database of the first migration, with records of every kind, to
     // The trigger's older shapes remain until a replay.
     await replay(old.url)
     await expectSame(
-      'SELECT id, geom, reach, map_x, map_y, problem, revoked, revocation_time FROM location_record ORDER BY id',
+      `SELECT id, geom, reach, map_x, map_y, problem, revoked, revocation_time, line_version,
+         location_line(line, revoked, 'epoch', 'epoch') AS line FROM location_record ORDER BY id`,
     )
   } finally {
     await Promise.all([old.drop(), fresh.drop()])

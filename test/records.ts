@@ -2,7 +2,14 @@ import { Client } from 'pg'
 import { seededRandom } from '../dev/random'
 import { GeometryError, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
 import type { RecordRow } from '../src/indexer/project'
-import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, recordFields, type Attributes } from '../src/location'
+import {
+  LINE_VERSION,
+  LOCATION_PROTOCOL_SCHEMA,
+  LOCATION_SCHEMA,
+  recordFields,
+  recordLine,
+  type Attributes,
+} from '../src/location'
 import { planeShape } from '../src/location/plane'
 
 /** Writes records without a chain for all tests, like the indexer. */
@@ -82,7 +89,9 @@ export async function insertRecords(
   await client?.connect()
   try {
     for (let at = 0; at < records.length; at += CHUNK) {
-      const rows = records.slice(at, at + CHUNK).map((record, i) => rowOf(record, given[at + i]!))
+      const rows = records
+        .slice(at, at + CHUNK)
+        .map((record, i) => rowOf(record, given[at + i]!, i % 2 === 0))
       await (client ?? (to as Client)).query(
         'INSERT INTO location_record SELECT * FROM json_populate_recordset(NULL::location_record, $1)',
         [JSON.stringify(rows)],
@@ -118,7 +127,16 @@ function completed({ media: _, columns: __, ...record }: GivenRecord, i: number)
   }
 }
 
-function rowOf(record: StoredRecord, { media, columns }: GivenRecord): RecordRow {
+/** Columns of a record. Every other record has no line, as records have after an upgrade. */
+function rowOf(record: StoredRecord, given: GivenRecord, isWritten: boolean): Partial<RecordRow> {
+  const row = columnsOf(record, given)
+  return { ...row, ...(isWritten && { line: recordLine(row), line_version: LINE_VERSION }) }
+}
+
+function columnsOf(
+  record: StoredRecord,
+  { media, columns }: GivenRecord,
+): Omit<RecordRow, 'line' | 'line_version'> {
   const { chain, uid, geometry } = record
   const json = geometry && JSON.stringify(geometry)
   const plane = json && planeOf(json)

@@ -3,7 +3,7 @@ import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { writeWkt } from '../../src/location'
 import { type RecordResult } from '../store'
-import { recordTexts, featureTexts, recordBytes } from './json'
+import { recordText, featureText, recordBytes } from './json'
 
 interface FileFormat {
   /** Media type with its parameters. */
@@ -34,7 +34,7 @@ export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFor
     type: `${MEDIA_TYPES.geojson}; charset=utf-8`,
     file: 'attachment; filename="location-records.geojson"',
     head: '{"type":"FeatureCollection","features":[\n',
-    write: (rows) => featureTexts(rows).join(',\n'),
+    write: (rows) => rows.map(featureText).join(',\n'),
     separator: ',\n',
     tail: '\n]}\n',
   },
@@ -46,13 +46,14 @@ export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFor
 
 /** CSV with additional columns: provenance, `distance_meters`, or `geometry` as WKT. */
 export function csvFormat(more: readonly string[], bom = false): TextFormat {
-  const file = csvFile('location-records', [...CSV_COLUMNS, ...more], (rows: readonly RecordResult[]) => {
-    const records = recordTexts(rows)
-    return rows.map(({ geometry }, i) => ({
-      ...(JSON.parse(records[i]!) as object),
-      ...(more.includes('geometry') && { geometry: geometry && writeWkt(JSON.parse(geometry) as Geometry) }),
-    }))
-  })
+  const file = csvFile('location-records', [...CSV_COLUMNS, ...more], (rows: readonly RecordResult[]) =>
+    rows.map((row) => ({
+      ...(JSON.parse(recordText(row)) as object),
+      ...(more.includes('geometry') && {
+        geometry: row.geometry && writeWkt(JSON.parse(row.geometry) as Geometry),
+      }),
+    })),
+  )
   return bom ? withMark(file) : file
 }
 

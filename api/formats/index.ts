@@ -7,5 +7,5 @@
 export { ColumnarFiles } from './columnar/file'
 export { Exports } from './exports'
 export { csvFile, csvFormat, ndjsonFile, RECORD_FORMATS, TEXT_FORMATS, withMark } from './formats'
-export { featureText, featureTexts, provenanceText, recordBytes, recordText, recordTexts } from './json'
+export { featureText, provenanceText, recordBytes, recordText } from './json'
 export { LOCATION_RECORD, PROVENANCE_PROPERTIES } from './schema'

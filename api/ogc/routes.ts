@@ -6,7 +6,7 @@ import { cursorText } from '../http/paging'
 import { type GivenQuery, readingScope } from '../http/parameters'
 import { type RecordSearch, type SearchQuery, Search } from '../query'
 import { type Feature, orderOf } from '../pages'
-import { featureText, featureTexts } from '../formats'
+import { featureText } from '../formats'
 import { Cache } from '../http/cache'
 import { type Freshness } from '../http/freshness'
 import type { Store } from '../store'
@@ -282,7 +282,7 @@ function itemsRoute(
         timeStamp: new Date(clock()).toISOString(),
         links,
       }
-      const features = featureTexts(rows)
+      const features = rows.map(featureText)
       return send(reply, format, {
         type: GEOJSON,
         links,

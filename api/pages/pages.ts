@@ -13,7 +13,7 @@ import {
   revokedNote,
   shortened,
 } from './attested-pages'
-import { recordTexts } from '../formats'
+import { recordText } from '../formats'
 import { addressWith, type PageAddresses } from '../http/paging'
 import type { GivenQuery } from '../http/parameters'
 import { MAX_RADIUS, type SearchQuery, type Place, type PageQuery } from '../query'
@@ -62,9 +62,7 @@ export function listPage(
       conditions,
       sort: search.sort,
       columns: ['What', 'Where (longitude, latitude)'],
-      rows: recordTexts(rows).map((text) =>
-        tableRow(JSON.parse(text) as Record<string, unknown>, url, given),
-      ),
+      rows: rows.map((row) => tableRow(JSON.parse(recordText(row)) as Record<string, unknown>, url, given)),
       limit: search.limit,
       formats: {
         page: { json: 'JSON', geojson: 'GeoJSON', csv: 'CSV' },

@@ -87,7 +87,7 @@ export interface TimeWindow {
 export interface RecordResult {
   uid: string
   chain: string
-  /** JSON of the record as Postgres writes it; api/formats/json.ts completes it. */
+  /** JSON of the record as it is answered. */
   text: string
   /** GeoJSON geometry as text; null if the record has none or it was not requested */
   geometry: string | null

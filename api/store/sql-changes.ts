@@ -1,5 +1,5 @@
 import { RECORD_FIELD_LIST } from '../../src/location'
-import { RECORD_COLUMNS, boxesOf, envelope, meets } from './sql'
+import { STORED_LINE, UNWRITTEN_LINE, boxesOf, envelope, meets } from './sql'
 import type { Bbox, RecordResult, Statement } from './model'
 
 /** SQL of the stream: changes of records in order. */
@@ -72,16 +72,17 @@ const FINAL_VALUES: Readonly<Record<string, string>> = {
   revoked: 'revoked AND NOT is_hot AS revoked',
   updated_at: 'CASE WHEN is_hot THEN created_at ELSE updated_at END AS updated_at',
 }
-const FINAL_RECORD = `(SELECT id, schema_uid, ${RECORD_NAMES.map((name) => FINAL_VALUES[name] ?? name).join(', ')}
+const FINAL_RECORD = `(SELECT id, schema_uid, CASE WHEN NOT is_hot THEN ${STORED_LINE} END AS line, ${RECORD_NAMES.map((name) => FINAL_VALUES[name] ?? name).join(', ')}
   FROM location_record AS record, LATERAL (
     SELECT revoked AND EXISTS (SELECT FROM attestation_event AS event WHERE event.chain = record.chain AND event.uid = record.uid
       AND event.kind = 'REVOKED' AND event.block_number <@ hot_blocks(record.chain)) AS is_hot) AS revocation)`
 
 /** Reads those of the records that still exist. Uses the primary key. */
 export function changedRecordsQuery(finality: Finality, ids: readonly string[]): Statement {
+  const [records, line] = finality === 'final' ? [FINAL_RECORD, 'line'] : ['location_record', STORED_LINE]
   return {
-    text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, prover, subject, schema_uid AS schema, location_type AS "locationType"
-      FROM ${finality === 'final' ? FINAL_RECORD : 'location_record'} AS record WHERE id = ANY($1)`,
+    text: `SELECT uid, chain, coalesce(${line}, ${UNWRITTEN_LINE}) AS text, NULL AS geometry, prover, subject, schema_uid AS schema, location_type AS "locationType"
+      FROM ${records} AS record WHERE id = ANY($1)`,
     values: [ids],
   }
 }

@@ -1,6 +1,5 @@
 import type { RecordFilter, PlacedRecord, NearRecords, RecordParts, Statement, Bbox } from './model'
-import { ROW_FIELDS, boxSql, recordOf, whereClause, lineOf, NAMES, conditions } from './sql'
-import { RECORD_FIELD_LIST } from '../../src/location'
+import { STORED_LINE, boxSql, recordOf, whereClause, lineOf, conditions } from './sql'
 import { PROVENANCE_COLUMNS } from './provenance'
 
 /** SQL of positions: geometries of records, and records around a position. */
@@ -67,11 +66,8 @@ const SPHERE_SHORT = 1.007
  */
 const MOST_NEAR = 1_000
 const SPARE = 20
-/** Maximum stored bytes of a record that is read together with its position: media may be a megabyte. */
+/** Maximum stored bytes of a line that is read together with its position: media may be a megabyte. */
 const NEAR_BYTES = 4_000
-const SIZE = RECORD_FIELD_LIST.filter(([, { type }]) => ['text', 'texts', 'json'].includes(type))
-  .map(([name]) => `coalesce(pg_column_size(near.${name}), 0)`)
-  .join(' + ')
 
 /**
  * Reads at least `limit` records around a position, in one statement. The first points in the planar order
@@ -86,7 +82,7 @@ export function nearQuery(
   parts: RecordParts,
 ): Statement {
   const at = 'ST_SetSRID(ST_MakePoint($1::float8, $2::float8), 4326)'
-  const columns = `id, geometry, ${NAMES}${parts.withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
+  const columns = `id, geometry, ${STORED_LINE} AS line${parts.withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
   // The sample looks at a bounded number of geometries of any type: the index cannot skip the others, and
   // there may be millions of them.
   const sample = `SELECT geom FROM (SELECT geom, longitude FROM location_record WHERE geom IS NOT NULL
@@ -103,7 +99,7 @@ export function nearQuery(
       `CASE WHEN ${isSmall} THEN power((geom <-> ${at}) * cosd($2), 2) END`,
     ],
   ].map(([shape, away]) => `SELECT ${columns}, ${away} AS away FROM location_record WHERE ${shape} && box`)
-  const line = `E'\\t' || ${lineOf({ ...parts, withGeometry: false })}`
+  const line = `E'\\t' || ${lineOf('line', { ...parts, withGeometry: false })}`
   // The FILTER is needed because Postgres computes aggregates inside CASE unconditionally.
   return {
     text: `SELECT meters, lines FROM (SELECT max(${distance}) * ${SPHERE_SHORT} + 0.02 AS meters, count(*) AS found FROM (
@@ -112,10 +108,10 @@ export function nearQuery(
       LATERAL (SELECT high / cosd(least(89, abs($2) + high)) AS wide) AS width,
       LATERAL (SELECT ST_MakeEnvelope($1 - wide, $2 - high, $1 + wide, $2 + high, 4326) AS box) AS reach,
       LATERAL (SELECT CASE WHEN count(*) <= ${MOST_NEAR} AND bool_and(${isSmall}) THEN string_agg(
-          id || E'\\t' || geometry || CASE WHEN place <= $3 + ${SPARE} AND ${SIZE} <= ${NEAR_BYTES} THEN ${line} ELSE '' END, E'\\n')
+          id || E'\\t' || geometry || CASE WHEN place <= $3 + ${SPARE} AND pg_column_size(line) <= ${NEAR_BYTES} THEN ${line} ELSE '' END, E'\\n')
           FILTER (WHERE ${isSmall}) END AS lines
         FROM (SELECT *, row_number() OVER (ORDER BY away) AS place FROM (
-          SELECT * FROM (${selects.join(' UNION ALL ')}) AS inside LIMIT ${MOST_NEAR + 1}) AS candidates) AS near, ${ROW_FIELDS}) AS listed
+          SELECT * FROM (${selects.join(' UNION ALL ')}) AS inside LIMIT ${MOST_NEAR + 1}) AS candidates) AS near) AS listed
       WHERE found = $3 AND abs($2) + high <= ${POLAR} AND abs($1) + wide < 180`,
     values: [lng, lat, limit],
   }

@@ -1,4 +1,4 @@
-import { RECORD_FIELD_LIST } from '../../src/location'
+import { LINE_VERSION, RECORD_FIELD_LIST, recordLine, type RecordFields } from '../../src/location'
 import {
   CHAIN_AT,
   UID_AT,
@@ -22,16 +22,26 @@ import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 
 /** SQL of records: lists, counts and exports share one filter. */
 
-export const NAMES = RECORD_FIELD_LIST.map(([name]) => name).join(', ')
-/** Fields as row_to_json writes them. to_char would take as long as everything else together. */
-const FIELDS = RECORD_FIELD_LIST.map(([name, { type }]) =>
-  type === 'time' ? `${name} AT TIME ZONE 'UTC' AS ${name}` : name,
-).join(', ')
-/** Joins the fields to each row, and the SQL of their JSON text. */
-export const ROW_FIELDS = `LATERAL (SELECT ${FIELDS}) AS fields`
-const FIELDS_TEXT = 'row_to_json(fields)::text'
-/** Columns of a RecordResult without its geometry. */
-export const RECORD_COLUMNS = `uid, chain, row_to_json((SELECT fields FROM (SELECT ${FIELDS}) AS fields))::text AS text`
+/**
+ * SQL of a record's stored line, which is its JSON as it is answered (src/location/line.ts); null if it is
+ * not stored, or if another version of the program wrote it.
+ */
+export const STORED_LINE = `CASE WHEN line_version = ${LINE_VERSION} THEN line END`
+/** First character of a record that has no stored line. JSON has it in no text. */
+const UNWRITTEN = '\r'
+/** SQL of the fields of a record from which `written` writes its line. */
+export const UNWRITTEN_LINE = `E'\\r' || row_to_json((SELECT fields FROM (SELECT ${RECORD_FIELD_LIST.map(
+  ([name, { type }]) => (type === 'time' ? `${name} AT TIME ZONE 'UTC' AS ${name}` : name),
+).join(', ')}) AS fields))::text`
+/** SQL of a record's line, for a row with its `id` and STORED_LINE as `line`. */
+const LINE = `coalesce(line, (SELECT ${UNWRITTEN_LINE} FROM location_record WHERE id = page.id))`
+/** Replaces the fields of records that have no stored line by their lines. */
+export function written(text: string): string {
+  return text.includes(UNWRITTEN)
+    ? text.replace(/\r([^\n\t]*)/g, (_, fields: string) => recordLine(JSON.parse(fields) as RecordFields))
+    : text
+}
+
 /** SQL that is true if a column equals the wanted value, or one of them. */
 export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => string): string {
   return typeof wanted === 'string' ? `${column} = ${value(wanted)}` : `${column} = ANY(${value(wanted)})`
@@ -68,12 +78,7 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const direction = descending ? 'DESC' : 'ASC'
   const { limit, offset = 0, withGeometry, withProvenance } = query
   const either = branches(query)
-  // If only the record's fields are wanted, a whole row becomes a line. Otherwise the JSON contains some of
-  // its columns.
-  const isPlain = !withGeometry && !withProvenance && either.length === 1
-  const columns = isPlain
-    ? FIELDS
-    : `id, ${NAMES}${withGeometry ? ', geometry' : ''}${withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
+  const columns = `id, ${by}, ${STORED_LINE} AS line${withGeometry ? ', geometry' : ''}${withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
   const order = (table: string) => `ORDER BY ${table}.${by} ${direction}, ${table}.id ${direction}`
   const select = (filter: RecordFilter) => {
     const where = conditions(filter, value, window)
@@ -90,20 +95,19 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
     either.length === 1
       ? select(query)
       : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order('either')}`
-  // A subquery limits the rows before JSON is built. It is sorted, and the aggregate keeps its order; ORDER
-  // BY inside the aggregate would sort the long lines. The records arrive as one text, a line each, which
-  // takes a third less CPU time of this process than rows do.
-  const line = isPlain ? 'row_to_json(page)::text' : lineOf(query)
-  const text = `SELECT string_agg(${line}, E'\\n') AS lines FROM (
+  // A subquery limits the rows. It is sorted, and the aggregate keeps its order; ORDER BY inside the
+  // aggregate would sort the long lines. The records arrive as one text, a line each, which takes a third
+  // less CPU time of this process than rows do.
+  const text = `SELECT string_agg(${lineOf(LINE, query)}, E'\\n') AS lines FROM (
       ${rows}
-      ${page(limit, offset)}) AS page${isPlain ? '' : `, ${ROW_FIELDS}`}`
+      ${page(limit, offset)}) AS page`
   return { text, values }
 }
 
-/** SQL of a record's line, for a row with ROW_FIELDS: its JSON and requested additions, tab-separated. */
-export function lineOf({ withGeometry, withProvenance }: RecordParts): string {
+/** SQL of a record's line and the requested additions, tab-separated. */
+export function lineOf(line: string, { withGeometry, withProvenance }: RecordParts): string {
   return [
-    FIELDS_TEXT,
+    line,
     ...(withGeometry || withProvenance
       ? [`E'\\t' || ${withGeometry ? "coalesce(geometry, '')" : "''"}`]
       : []),
@@ -146,8 +150,10 @@ function branches(filter: RecordFilter): RecordFilter[] {
  */
 export function readLines(lines: string | null, areBare: boolean): RecordResult[] {
   if (lines === null) return []
-  if (areBare) return bareRecords(lines)
-  return lines.split('\n').map((line) => recordOf(line.split('\t')))
+  if (areBare) return bareRecords(written(lines))
+  return written(lines)
+    .split('\n')
+    .map((line) => recordOf(line.split('\t')))
 }
 
 export function recordOf([text, geometry, provenance]: string[]): RecordResult {
@@ -200,7 +206,7 @@ export function pageOf(rows: RecordResult[], limit: number, { by }: Sort): Recor
     ? {
         rows: page,
         next: {
-          at: last.centimeters ?? Date.parse(`${(JSON.parse(last.text) as Record<string, string>)[by]}Z`),
+          at: last.centimeters ?? Date.parse((JSON.parse(last.text) as Record<string, string>)[by]!),
           id: `${last.chain}-${last.uid}`,
         },
       }

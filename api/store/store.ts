@@ -16,7 +16,7 @@ import {
   type ChangedRecord,
   type Finality,
 } from './sql-changes'
-import { countQuery, listQuery, readLines } from './sql'
+import { countQuery, listQuery, readLines, written } from './sql'
 import { nearQuery, placesQuery, readNear, readPlaces, sampleQuery } from './sql-near'
 import {
   type Bbox,
@@ -313,8 +313,9 @@ export class Store {
    * Reads the records (`<chain>-<uid>`) that still exist, in no particular order. With `final`, hides
    * revocations that are not final.
    */
-  changedRecords(finality: Finality, ids: readonly string[]): Promise<ChangedRecord[]> {
-    return this.run<ChangedRecord>(changedRecordsQuery(finality, ids))
+  async changedRecords(finality: Finality, ids: readonly string[]): Promise<ChangedRecord[]> {
+    const records = await this.run<ChangedRecord>(changedRecordsQuery(finality, ids))
+    return records.map((record) => ({ ...record, text: written(record.text) }))
   }
 
   /** Reads which of the records (`<chain>-<uid>`) lie in which of the boxes. */

@@ -5,7 +5,9 @@ import {
   decodeLocation,
   isLocationSchema,
   joinProblems,
+  LINE_VERSION,
   recordFields,
+  recordLine,
   type Location,
   type RecordFields,
 } from '../location'
@@ -15,7 +17,7 @@ import { EventKind } from '../model/generated/_eventKind'
  * Version of the projection. Increase it with each change that makes a record differ from the record that
  * earlier versions produced. The indexers then replay their records (reading.ts).
  */
-export const READING = 2
+export const READING = 3
 
 /** A decoded Attested or Revoked log of a watched schema or attester, hex in lower case. */
 export interface ChainEvent {
@@ -80,6 +82,9 @@ export interface RecordRow extends RecordFields, AttestationColumns {
    * no PostGIS type.
    */
   geom: string | null
+  /** JSON of the record as the API answers it (src/location/line.ts) */
+  line: string
+  line_version: number
 }
 
 /** A row of answer. */
@@ -176,6 +181,7 @@ export function project(
       log.push(eventRow(chain, event, body, answer ? null : NO_ANSWER))
     }
   }
+  for (const row of records.values()) row.line = recordLine(row)
   return {
     events: log,
     rows: { location_record: [...records.values()], answer: [...answers.values()] },
@@ -255,6 +261,9 @@ function locationRecord(
   return Object.assign(fields, attestationColumns(chain, event, body), {
     geometry: geometry?.json ?? null,
     geom: geometry?.plane ?? null,
+    // Written last, because a later event may revoke the record.
+    line: '',
+    line_version: LINE_VERSION,
   })
 }
 

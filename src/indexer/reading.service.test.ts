@@ -36,10 +36,11 @@ const ofType = (type: string, location: string, srs = 'EPSG:4326') =>
 const point = (lng: number) => ({ type: 'Point' as const, coordinates: [lng, 10] })
 const sql = <Row extends object>(text: string, values: unknown[] = []) =>
   rows<Row>(world.databaseUrl, text, values)
-/** Reads all columns except write times. */
+/** Reads all columns except write times, which lines contain. */
 const content = () =>
   sql<{ uid: string }>(
-    `SELECT to_jsonb(record) - ARRAY['created_at', 'updated_at'] AS row, geom::bytea AS geom, event.problem
+    `SELECT to_jsonb(record) - ARRAY['created_at', 'updated_at', 'line'] AS row, geom::bytea AS geom, event.problem,
+       location_line(line, record.revoked, 'epoch', 'epoch') AS line
      FROM attestation_event AS event LEFT JOIN location_record AS record USING (chain, uid)
      ORDER BY event.id`,
   )

@@ -6,11 +6,14 @@ import { watchedOf } from './registry'
 import {
   finalBlock,
   noteReading,
+  noteReplayed,
   readingOf,
   replayAgain,
   replayPage,
+  uidsAbove,
   type Database,
   type Query,
+  type Replayed,
 } from './store'
 
 /** Number of attestations that are replayed in one transaction. Batches wait for it. */
@@ -20,16 +23,112 @@ const LOOK_MS = 10_000
 const FAILED_MS = 60_000
 
 /**
+ * Number of log entries about the progress of a replay. UIDs are hashes, so their order shows the progress.
+ */
+const PARTS = 20
+
+interface Holder {
+  /** Runs work in a transaction that commits only if this process holds the chain's lease. */
+  holding<T>(work: (query: Query) => Promise<T>): Promise<T>
+}
+
+/**
+ * Replay of the records of a chain in the order of their UIDs. It resumes where an earlier process stopped.
+ */
+class Replay {
+  /** Last replayed UID; undefined after the last page. */
+  private after: string | undefined = ''
+  /** Last final block when the replay began. */
+  private height = -1
+  /** UIDs that were not final yet. */
+  private late: string[] = []
+  private part = 0
+  readonly found = { uids: 0, differing: 0 }
+
+  constructor(
+    private readonly database: Database,
+    private readonly chain: Chain,
+    private readonly lease: Holder,
+    private readonly log: Logger,
+  ) {}
+
+  /** Finds the position. Returns false if this version produced all records. */
+  async begin(): Promise<boolean> {
+    const { query } = this.database
+    const { reading, replayed } = await readingOf(query, this.chain)
+    if (reading >= READING) return false
+    this.after = replayed?.after ?? ''
+    this.height = replayed?.height ?? (await this.finalHeight())
+    this.late = replayed ? await uidsAbove(query, this.chain, this.height, replayed.after) : []
+    this.part = this.partOf(this.after)
+    this.log.info({ chain: this.chain.slug, ...replayed }, 'records of an older version are replayed')
+    return true
+  }
+
+  /**
+   * Replays the next page, or, after the last one, the attestations that were not final. Returns the pause
+   * before the next step in milliseconds; undefined when all are replayed.
+   */
+  async step(lookMs: number): Promise<number | undefined> {
+    // Requires the lease, because otherwise a process that lost it would overwrite its successor's rows.
+    const leased = { transaction: <T>(work: (query: Query) => Promise<T>) => this.lease.holding(work) }
+    const { chain } = this
+    const finalHeight = await this.finalHeight()
+    const began = performance.now()
+    if (this.after !== undefined) {
+      const watched = watchedOf(chain)
+      const page = await replayPage(leased, chain, watched, this.after, UIDS_AT_ONCE, finalHeight, true)
+      this.add(page)
+      this.after = page.last
+      if (this.after !== undefined) {
+        await this.note(this.after)
+        return performance.now() - began
+      }
+    }
+    const again = this.late.splice(0)
+    for (let at = 0; at < again.length; at += UIDS_AT_ONCE)
+      this.add(await replayAgain(leased, chain, again.slice(at, at + UIDS_AT_ONCE), finalHeight))
+    return this.late.length > 0 ? lookMs : undefined
+  }
+
+  private add({ uids, differing, notFinal }: Replayed): void {
+    this.late.push(...notFinal)
+    this.found.uids += uids - notFinal.length
+    this.found.differing += differing.length
+  }
+
+  private async note(after: string): Promise<void> {
+    await this.lease.holding((query) => noteReplayed(query, this.chain, { after, height: this.height }))
+    const part = this.partOf(after)
+    if (part > this.part)
+      this.log.info(
+        { chain: this.chain.slug, percent: (100 / PARTS) * part, ...this.found },
+        'records of an older version are being replayed',
+      )
+    this.part = part
+  }
+
+  private partOf(uid: string): number {
+    return Math.floor((PARTS * parseInt(uid.slice(2, 10) || '0', 16)) / 2 ** 32)
+  }
+
+  private async finalHeight(): Promise<number> {
+    return (await finalBlock(this.database.query, this.chain))?.height ?? -1
+  }
+}
+
+/**
  * Replays the records of a chain once if an older version of the projection produced them, so that they equal
- * those of a database that is indexed from the beginning. It holds the chain's lock for at most half of the
- * time. Attestations that are not final yet are replayed once they are. Never throws.
+ * those of a database that is indexed from the beginning, and fills the lines that a version without them
+ * left out. It holds the chain's lock for at most half of the time. Attestations that are not final yet are
+ * replayed once they are. Never throws.
  * @param isEmpty true if nothing of the chain is stored yet
  * @param lookMs milliseconds between retries of attestations that are not final yet
  */
 export async function followReading(
   database: Database,
   chain: Chain,
-  lease: { holding<T>(work: (query: Query) => Promise<T>): Promise<T> },
+  lease: Holder,
   log: Logger,
   isEmpty: boolean,
   signal: AbortSignal,
@@ -39,48 +138,18 @@ export async function followReading(
   const done = new AbortController()
   const stop = () => done.abort()
   signal.addEventListener('abort', stop)
-  let isKnown = false
-  let after: string | undefined = ''
-  let late: string[] = []
-  const found = { uids: 0, differing: 0 }
-  // Requires the lease, because otherwise a process that lost it would overwrite its successor's rows.
-  const leased = { transaction: <T>(work: (query: Query) => Promise<T>) => lease.holding(work) }
-  const note = () => lease.holding((query) => noteReading(query, chain))
+  let replay: Replay | undefined
   await repeat(
     done.signal,
     async () => {
-      if (!isKnown) {
-        if (!isEmpty && (await readingOf(database.query, chain)) < READING) {
-          isKnown = true
-          log.info({ chain: chain.slug }, 'records of an older version are replayed')
-        } else {
-          await note()
-          done.abort()
-          return 0
-        }
+      if (!replay) {
+        const begun = new Replay(database, chain, lease, log)
+        if (!isEmpty && (await begun.begin())) replay = begun
       }
-      const finalHeight = (await finalBlock(database.query, chain))?.height ?? -1
-      const began = performance.now()
-      if (after !== undefined) {
-        const watched = watchedOf(chain)
-        const page = await replayPage(leased, chain, watched, after, UIDS_AT_ONCE, finalHeight, true)
-        after = page.last
-        late.push(...page.notFinal)
-        found.uids += page.uids - page.notFinal.length
-        found.differing += page.differing.length
-        if (after !== undefined) return performance.now() - began
-      }
-      const again = late.splice(0)
-      for (let at = 0; at < again.length; at += UIDS_AT_ONCE) {
-        const uids = again.slice(at, at + UIDS_AT_ONCE)
-        const { notFinal, differing } = await replayAgain(leased, chain, uids, finalHeight)
-        late.push(...notFinal)
-        found.uids += uids.length - notFinal.length
-        found.differing += differing.length
-      }
-      if (late.length > 0) return lookMs
-      await note()
-      log.info({ chain: chain.slug, ...found }, 'all records are those of this version')
+      const pauseMs = await replay?.step(lookMs)
+      if (pauseMs !== undefined) return pauseMs
+      await lease.holding((query) => noteReading(query, chain))
+      if (replay) log.info({ chain: chain.slug, ...replay.found }, 'all records are those of this version')
       done.abort()
       return 0
     },
@@ -89,9 +158,7 @@ export async function followReading(
         { chain: chain.slug, reason: error.message },
         'records of an older version could not be replayed',
       )
-      // Restarts at the first page. Comparing a page again takes less time than repairing it did.
-      after = ''
-      late = []
+      replay = undefined
       return FAILED_MS
     },
   )

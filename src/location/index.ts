@@ -17,6 +17,7 @@ export {
   type SchemaPolicy,
 } from './payload'
 export { LATEST_SECOND, joinProblems, lacksGeometry } from './event-time'
+export { LINE_VERSION, recordLine } from './line'
 export { cutLine, eastward, poleOf, unwrapped, WIDEST_DEGREES, type Line } from './plane'
 export {
   FIELD_TYPES,

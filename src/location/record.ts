@@ -93,10 +93,7 @@ export interface RecordField {
   type: keyof typeof FIELD_TYPES
   /** true if it may be null */
   nullable?: true
-  /**
-   * true if JSON leaves it out when it is null; only possible for the last field, which json.ts cuts
-   * off
-   */
+  /** true if JSON leaves it out when it is null */
   optional?: true
   /** for OpenAPI */
   description: string

@@ -1,5 +1,4 @@
 import { move, transferableSymbol, valueSymbol } from 'piscina'
-import { completedRecord } from '../json'
 import { beginningOf, FeatureWriter, type Beginning } from './flatgeobuf'
 import { footerOf, rowGroup, type RowGroupNote } from './geoparquet'
 import { curveKey, LAST_KEY, NOWHERE, shapeOf, type Shape } from './shape'
@@ -71,8 +70,8 @@ function runOf(rows: readonly Row[], itemOf: (row: Row, shape: Shape | undefined
   )
 }
 
-function recordOf(row: Row): Fields {
-  return JSON.parse(completedRecord(row.text)) as Fields
+function recordOf({ text }: Row): Fields {
+  return JSON.parse(text) as Fields
 }
 
 /** Merges runs: returns, for each item of the whole file, the index of the run whose next item it is. */

@@ -16,6 +16,7 @@ import {
   type Projection,
 } from '../project'
 import { insertEvents, insertWithheld, withheldProblem } from './batch'
+import { LAST_HEIGHT } from './hot'
 import {
   limitStatements,
   lockChain,
@@ -143,6 +144,15 @@ export function replayPage(
   })
 }
 
+/** Returns UIDs up to this one of attestations with events above a block, which earlier were not final. */
+export async function uidsAbove(query: Query, chain: Chain, height: number, upTo: string): Promise<string[]> {
+  const found = await query<{ uid: string }>(
+    'SELECT DISTINCT uid FROM attestation_event WHERE chain = $1 AND id BETWEEN $2 AND $3 AND uid <= $4',
+    [chain.slug, eventId(chain.slug, height + 1, 0), eventId(chain.slug, LAST_HEIGHT, 0), upTo],
+  )
+  return found.map(({ uid }) => uid)
+}
+
 /** Projects these attestations again from the event log, and corrects their records and answers. */
 export function replayAgain(
   database: Transactions,
@@ -211,10 +221,25 @@ async function replayPart(
   return found
 }
 
-/** SQL for a row's PostGIS column. It is compared as bytes because its JSON is not exact. */
-const SHAPES: Readonly<Record<ProjectedTable, (row: string) => string>> = {
-  location_record: (row) => `${row}.geom::bytea`,
-  answer: () => 'NULL',
+/**
+ * SQL that is true if a row and the expected one are equal in a column that their JSON does not compare: the
+ * PostGIS column, whose JSON is not exact, and the line of a record, which contains its write times.
+ */
+const EQUAL: Readonly<Record<ProjectedTable, { shape: string; line: string; version: string }>> = {
+  location_record: {
+    shape: 'given.geom::bytea IS NOT DISTINCT FROM stored.geom::bytea',
+    line: 'stored.line IS NOT DISTINCT FROM location_line(given.line, given.revoked, stored.created_at, stored.updated_at)',
+    version: 'given.line_version IS NOT DISTINCT FROM stored.line_version',
+  },
+  answer: { shape: 'true', line: 'true', version: 'true' },
+}
+/** Columns that EQUAL compares. */
+const APART = ['geom', 'line', 'line_version']
+
+/** `line`: only the line differs. `unwritten`: no indexer of this version has written the line yet. */
+interface Difference {
+  id: string
+  what: Replayed['differing'][number]['what'] | 'revocation' | 'line' | 'unwritten'
 }
 
 /** Compares the rows of a table that have these ids with the expected rows. */
@@ -225,33 +250,52 @@ async function replayTable(
   ids: readonly string[],
   repair: boolean,
 ): Promise<Replayed['differing']> {
-  const shape = SHAPES[table]
-  const differing = await query<Replayed['differing'][number] & { isRevocation: boolean }>(
-    `SELECT coalesce(given.id, stored.id) AS id,
-       CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus' ELSE 'different' END AS what,
-       coalesce(to_jsonb(given) - $4::text[] = to_jsonb(stored) - $4::text[] AND ${shape('given')} IS NOT DISTINCT FROM ${shape('stored')}, false) AS "isRevocation"
-     FROM json_populate_recordset(NULL::${table}, $1) AS given
-     FULL JOIN (SELECT * FROM ${table} WHERE id = ANY($2)) AS stored ON stored.id = given.id
-     WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[]
-       OR ${shape('given')} IS DISTINCT FROM ${shape('stored')}
-     ORDER BY 1`,
-    [JSON.stringify(rows), ids, [...NOT_REPLAYED, 'geom'], [...NOT_REPLAYED, 'geom', ...REVOCATION]],
+  const { shape, line, version } = EQUAL[table]
+  const equalBut = (columns: string) =>
+    `(coalesce(to_jsonb(given) - ${columns}::text[] = to_jsonb(stored) - ${columns}::text[], false) AND ${shape})`
+  const differing = await query<Difference>(
+    `SELECT * FROM (
+       SELECT coalesce(given.id, stored.id) AS id,
+         CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus'
+           WHEN NOT ${equalBut('$3')} THEN CASE WHEN ${equalBut('$4')} THEN 'revocation' ELSE 'different' END
+           WHEN NOT ${version} THEN 'unwritten' WHEN NOT ${line} THEN 'line' END AS what
+       FROM json_populate_recordset(NULL::${table}, $1) AS given
+       FULL JOIN (SELECT * FROM ${table} WHERE id = ANY($2)) AS stored ON stored.id = given.id) AS compared
+     WHERE what IS NOT NULL ORDER BY 1`,
+    [JSON.stringify(rows), ids, [...NOT_REPLAYED, ...APART], [...NOT_REPLAYED, ...APART, ...REVOCATION]],
   )
-  const found = differing.map(({ id, what }) => ({ id, what }))
+  const idsOf = (...kinds: Difference['what'][]) =>
+    new Set(differing.flatMap(({ id, what }) => (kinds.includes(what) ? [id] : [])))
+  // A line that is not written yet is no difference: readers write it from the record.
+  const unwritten = idsOf('unwritten')
+  const found = differing.flatMap(({ id, what }): Replayed['differing'] => {
+    if (what === 'unwritten') return []
+    return [{ id, what: what === 'missing' || what === 'surplus' ? what : 'different' }]
+  })
   if (!repair) return found
-  const revocations = new Set(differing.filter(({ isRevocation }) => isRevocation).map(({ id }) => id))
-  const changed = new Set(found.flatMap(({ id }) => (revocations.has(id) ? [] : [id])))
+  const changed = idsOf('missing', 'surplus', 'different')
   if (changed.size) {
     await query(`DELETE FROM ${table} WHERE id = ANY($1)`, [[...changed]])
     await query(insertSql(table), [JSON.stringify(rows.filter(({ id }) => changed.has(id)))])
   }
   // An UPDATE notifies followers of the records of a revocation, not of a new record.
-  if (revocations.size)
-    await query(
-      `UPDATE ${table} AS stored
-       SET revoked = given.revoked, revocation_time = given.revocation_time, updated_at = given.updated_at
+  const update = (ids: ReadonlySet<string>, columns: string) =>
+    query(
+      `UPDATE ${table} AS stored SET ${columns}
        FROM json_populate_recordset(NULL::${table}, $1) AS given WHERE stored.id = given.id`,
-      [JSON.stringify(rows.filter(({ id }) => revocations.has(id)))],
+      [JSON.stringify(rows.filter(({ id }) => ids.has(id)))],
+    )
+  const revocations = idsOf('revocation')
+  if (revocations.size)
+    await update(
+      revocations,
+      'revoked = given.revoked, revocation_time = given.revocation_time, updated_at = given.updated_at',
+    )
+  const lines = new Set([...unwritten, ...idsOf('line'), ...(table === 'location_record' ? revocations : [])])
+  if (lines.size)
+    await update(
+      lines,
+      'line = location_line(given.line, stored.revoked, stored.created_at, stored.updated_at), line_version = given.line_version',
     )
   return found
 }

@@ -60,7 +60,7 @@ test('returns the newest known block as the head, and an older one after an endp
 test('replays records once a schema is watched again after an exclusion', async () => {
   const reading = async (schemas: string[]) => {
     await noteSchemas(database.query, CHAIN, schemas, false)
-    return readingOf(database.query, CHAIN)
+    return (await readingOf(database.query, CHAIN)).reading
   }
   await reading(['a', 'b'])
   await noteReading(database.query, CHAIN)

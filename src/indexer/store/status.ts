@@ -14,21 +14,46 @@ interface Range {
 /** Maximum number of rows that one statement deletes, which takes a few hundred milliseconds. */
 export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
 
-/** Returns the version of the projection that produced all records of a chain; 0 if it is unknown. */
-export async function readingOf(query: Query, chain: Chain): Promise<number> {
-  const [status] = await query<{ reading: number }>('SELECT reading FROM chain_status WHERE chain = $1', [
-    chain.slug,
-  ])
-  return status?.reading ?? 0
+/** Position of the replay of a chain's records by this version of the projection. */
+export interface ReplayPosition {
+  /** last replayed UID */
+  after: string
+  /** last final block when the replay began; -1 if there was none */
+  height: number
+}
+
+/**
+ * Returns the version of the projection that produced all records of a chain, 0 if it is unknown, and the
+ * position at which the replay by this version stopped, undefined if it has not begun.
+ */
+export async function readingOf(
+  query: Query,
+  chain: Chain,
+): Promise<{ reading: number; replayed: ReplayPosition | undefined }> {
+  const [status] = await query<{ reading: number; replayed: (ReplayPosition & { reading: number }) | null }>(
+    'SELECT reading, replayed FROM chain_status WHERE chain = $1',
+    [chain.slug],
+  )
+  const { reading = 0, replayed = null } = status ?? {}
+  return { reading, replayed: replayed?.reading === READING ? replayed : undefined }
 }
 
 /** Stores that the current version of the projection produced all records of a chain. */
 export async function noteReading(query: Query, chain: Chain): Promise<void> {
   await query(
     `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)
-     ON CONFLICT (chain) DO UPDATE SET reading = excluded.reading WHERE chain_status.reading <> excluded.reading`,
+     ON CONFLICT (chain) DO UPDATE SET reading = excluded.reading, replayed = NULL
+       WHERE chain_status.reading <> excluded.reading`,
     [chain.slug, READING],
   )
+}
+
+/** Stores how far the replay by this version of the projection has come. */
+export async function noteReplayed(query: Query, chain: Chain, position: ReplayPosition): Promise<void> {
+  await query('UPDATE chain_status SET replayed = $2 WHERE chain = $1', [
+    chain.slug,
+    JSON.stringify({ reading: READING, ...position }),
+  ])
 }
 
 /** Last block of a batch. */
@@ -149,7 +174,7 @@ export async function noteSchemas(
   await query(
     `INSERT INTO chain_status (chain, schemas) VALUES ($1, $2)
      ON CONFLICT (chain) DO UPDATE
-     SET schemas = excluded.schemas${added.length ? `, reread = '{}', proven = '{}', reading = 0` : ''}`,
+     SET schemas = excluded.schemas${added.length ? `, reread = '{}', proven = '{}', reading = 0, replayed = NULL` : ''}`,
     [chain.slug, schemas],
   )
   return added

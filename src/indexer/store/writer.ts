@@ -61,7 +61,7 @@ export async function takeWriter(
       )
       // Before the first writer there is at most a snapshot, whose records `restore` projects.
       if (replaced && versionOf(replaced) !== versionOf(writer))
-        await query('UPDATE chain_status SET reading = 0 WHERE chain = $1', [chain.slug])
+        await query('UPDATE chain_status SET reading = 0, replayed = NULL WHERE chain = $1', [chain.slug])
     }
     return meanwhile
   })
