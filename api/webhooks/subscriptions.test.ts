@@ -43,7 +43,9 @@ test('refuses a file that is not a list as a whole', () => {
 })
 
 test.each<[string, unknown, string, string?]>([
-  ['an id with a space', { ...ROW, id: 'my maps' }, sentence('', '/id'), 'my maps'],
+  ['an id with a space', { ...ROW, id: 'my maps' }, sentence('', '/id')],
+  ['NUL in its id', { ...ROW, id: 'maps\0' }, sentence('', '/id')],
+  ['half a surrogate pair in its id', { ...ROW, id: 'maps\ud83d' }, sentence('', '/id')],
   ['the id of another one', OTHER, sentence('', 'other'), 'other'],
   ['a finality of another API', { ...ROW, finality: 'safe' }, sentence('', '/finality'), 'maps'],
   ['a short secret', { ...ROW, secret: 'whsec_x' }, sentence('', '/secret'), 'maps'],

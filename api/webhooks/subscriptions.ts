@@ -64,7 +64,8 @@ export interface GivenSubscription {
 export interface WebhooksFile {
   subscriptions: GivenSubscription[]
   /**
-   * Refused entries: the reason, and the id of the subscription that stays unchanged, if the entry has one.
+   * Refused entries: the reason, and the id of the subscription that stays unchanged, if the entry has a valid
+   * one. Postgres rejects some texts, such as NUL.
    */
   refused: { id: string | undefined; problem: string }[]
 }
@@ -97,7 +98,8 @@ export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile
       subscriptions.set(id, { id, url, finality, filter, secrets })
     } else {
       const { id } = (row ?? {}) as { id?: unknown }
-      refused.push({ id: typeof id === 'string' ? id : undefined, problem: `[${i}]: ${problem}` })
+      const isId = Value.Check(ROW.properties.id, id)
+      refused.push({ id: isId ? id : undefined, problem: `[${i}]: ${problem}` })
     }
   }
   return { subscriptions: [...subscriptions.values()], refused }
