@@ -11,6 +11,7 @@ export class ContradictionError extends Error {
   override readonly name: string = 'ContradictionError'
 }
 
+const UNPROVEN = 'unproven blocks at the head: '
 const NOTHING = { at: -Infinity, reason: '' }
 
 /**
@@ -18,7 +19,10 @@ const NOTHING = { at: -Infinity, reason: '' }
  * process.
  */
 export class Doubt {
-  /** Number of blocks near the head whose logs only one endpoint vouches for. */
+  /**
+   * Number of blocks near the head whose logs only one endpoint vouches for. Of the blocks that an earlier
+   * process wrote, all if some of them are unproven.
+   */
   unprovenAtHead = 0
   /** Number of ranges of blocks that the audit could not compare with the chain because of contradictions. */
   repairsPending = 0
@@ -46,6 +50,12 @@ export class Doubt {
     this.fork = NOTHING
   }
 
+  /** Continues with the unproven blocks of an earlier process, from the reasons that it stored last. */
+  resume(reasons: string | null): void {
+    const [, count] = reasons?.split(UNPROVEN) ?? []
+    this.unprovenAtHead = Number.parseInt(count ?? '0', 10)
+  }
+
   /** Returns the reasons as text, for GET /ready; undefined while there is no doubt. */
   reason(): string | undefined {
     const reasons = []
@@ -53,7 +63,7 @@ export class Doubt {
     if (lately.length)
       reasons.push(`contradictions seen lately: ${lately.map(({ reason }) => reason).join('; ')}`)
     if (this.lacksContract) reasons.push('the RPC endpoint has no contract at the address of EAS')
-    if (this.unprovenAtHead) reasons.push(`unproven blocks at the head: ${this.unprovenAtHead}`)
+    if (this.unprovenAtHead) reasons.push(`${UNPROVEN}${this.unprovenAtHead}`)
     if (this.repairsPending)
       reasons.push(`ranges of blocks waiting to be audited again: ${this.repairsPending}`)
     return reasons.length ? reasons.join('; ') : undefined

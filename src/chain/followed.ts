@@ -28,6 +28,8 @@ export interface HeadBlock {
  */
 export interface Followed extends BlockRef {
   readonly block?: HeadBlock
+  /** True if only one endpoint may have vouched for the logs, because an earlier process read the block. */
+  readonly isUnproven?: boolean
 }
 
 /**
@@ -37,9 +39,12 @@ export interface Followed extends BlockRef {
 export class FollowedChain {
   private blocks: Followed[]
 
-  /** @param stored the last final block in the database and the blocks above it, in order, without gaps */
-  constructor(stored: readonly [BlockRef, ...BlockRef[]]) {
-    this.blocks = [...stored]
+  /**
+   * @param stored the last final block in the database and the blocks above it, in order, without gaps
+   * @param areUnproven true if some of the blocks above the final one are unproven; the audit proves final ones
+   */
+  constructor(stored: readonly [BlockRef, ...BlockRef[]], areUnproven: boolean) {
+    this.blocks = stored.map(({ height, hash }, i) => ({ height, hash, isUnproven: areUnproven && i > 0 }))
   }
 
   get tip(): Followed {
@@ -74,7 +79,16 @@ export class FollowedChain {
 
   /** Number of blocks whose logs only one endpoint vouches for. */
   get unproven(): number {
-    return this.blocks.filter(({ block }) => block?.evidence === 'single').length
+    return this.blocks.filter(({ block, isUnproven }) => isUnproven || block?.evidence === 'single').length
+  }
+
+  /** Records that the logs of these blocks are proven. */
+  prove(from: number, to: number): void {
+    this.blocks = this.blocks.map((each) => {
+      if (each.height < from || each.height > to) return each
+      if (each.block) each.block.evidence = 'proven'
+      return { ...each, isUnproven: false }
+    })
   }
 }
 

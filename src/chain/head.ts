@@ -116,8 +116,9 @@ export class HeadReader {
     write: (update: HeadUpdate) => Promise<void>,
     signal?: AbortSignal,
   ): Promise<never> {
-    const { log, pollMs, finality } = this.options
-    const chain = (this.chain = new FollowedChain(stored))
+    const { log, pollMs, finality, doubt } = this.options
+    const chain = (this.chain = new FollowedChain(stored, doubt.unprovenAtHead > 0))
+    this.countUnproven()
     this.final = stored[0]
     let written: readonly BlockRef[] = stored
     for (;;) {
@@ -207,10 +208,7 @@ export class HeadReader {
 
   /** Records that the audit has proven these blocks. */
   settled(from: number, to: number): void {
-    for (let height = from; height <= to; height++) {
-      const block = this.chain?.at(height)?.block
-      if (block) block.evidence = 'proven'
-    }
+    this.chain?.prove(from, to)
     this.countUnproven()
   }
 

@@ -184,6 +184,8 @@ class ChainIndexer implements Indexer {
     this.enter('checking')
     const parts = this.partsOf(database, lease)
     const final = await finalBlock(database.query, this.chain)
+    const { doubt } = await indexedTip(database.query, this.chain)
+    parts.doubt.resume(doubt)
     const [stored] = await Promise.all([
       final && this.checkSameChain(final, parts),
       this.rpc.check(),

@@ -90,19 +90,25 @@ export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock
 }
 
 /**
- * Returns the last block in the database, final or not, and the time of the database's clock in milliseconds.
+ * Returns the last block in the database, final or not, the reasons for doubt that an indexer stored last, and
+ * the time of the database's clock in milliseconds.
  */
 export async function indexedTip(
   query: Query,
   chain: Chain,
-): Promise<{ tip: BlockRef | undefined; now: number }> {
-  const [row] = await query<{ height: number | null; hash: string | null; now: number }>(
-    `SELECT indexed_height AS height, indexed_hash AS hash, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now
+): Promise<{ tip: BlockRef | undefined; doubt: string | null; now: number }> {
+  const [row] = await query<{
+    height: number | null
+    hash: string | null
+    doubt: string | null
+    now: number
+  }>(
+    `SELECT indexed_height AS height, indexed_hash AS hash, doubt, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now
      FROM (SELECT) AS one LEFT JOIN chain_status ON chain = $1`,
     [chain.slug],
   )
-  const { height, hash, now } = row!
-  return { tip: height === null || hash === null ? undefined : { height, hash }, now }
+  const { height, hash, doubt, now } = row!
+  return { tip: height === null || hash === null ? undefined : { height, hash }, doubt, now }
 }
 
 /**
