@@ -74,6 +74,8 @@ async function resolve(given: {
 
 test('uses an up-to-date index without an RPC call, and otherwise queries the chain', async () => {
   expect(await resolve({})).toEqual(['resolved', 0])
+  expect(await resolve({ index: { headAge: 20 } })).toEqual(['resolved', 0])
+  expect(await resolve({ index: { headAge: 21 }, local: true })).toEqual(['resolved', 0])
   expect(await resolve({ index: { agreedAge: 16 } })).toEqual(['resolved', 1])
   expect(await resolve({ index: { agreedAge: 16 }, onchain: { revocationTime: 5n } })).toEqual([
     sentence('from'),
@@ -86,6 +88,8 @@ test('uses an up-to-date index without an RPC call, and otherwise queries the ch
     { agreedAge: -1 }, // the clock of the database was set back
     { doubt: 'a fork' },
     { headAge: -61 },
+    { headAge: 21 }, // three block times more than the limit
+    { headBlock: 109 },
     { agreedAge: 14, headBlock: 111, headTime: new Date(1_700_000_001_000) },
   ]
   for (const index of ask) expect([index, await resolve({ index })]).toEqual([index, ['resolved', 1]])

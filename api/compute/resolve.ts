@@ -136,7 +136,7 @@ export class Resolver {
       )
     // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried.
     // The inputs of a request arrive here at the same time, and the reader sends one request for them.
-    const isDoubted = doubtAbout(index, indexMaxAgeSeconds, isLocal) !== undefined
+    const isDoubted = doubtAbout(index, indexMaxAgeSeconds, isLocal, chain.blockMs) !== undefined
     const [row, queried] = await Promise.all([
       store.inputByUid(chain.slug, uid, withGeometry),
       isDoubted ? ask() : undefined,

@@ -87,7 +87,12 @@ test.each<[string, object, object]>([
     { agreedAge: null },
     { status: 'in doubt', fresh: false, lag_seconds: null },
   ],
-  ['a head below the index', { headBlock: 900, agreedAge: 1 }, { lag_blocks: null }],
+  [
+    'a head below the index',
+    { headBlock: 999, agreedAge: 1 },
+    { status: 'ready', fresh: false, lag_blocks: null },
+  ],
+  ['a head that the endpoint may have from a cache', { headAge: 40 }, { status: 'ready', fresh: false }],
   [
     'a reason for doubt',
     { doubt: 'contradictions seen lately' },

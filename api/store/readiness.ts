@@ -83,8 +83,25 @@ export function doubtAbout(
   state: IndexState | undefined,
   maxSeconds: number,
   isLocal: boolean,
+  blockMs: number,
 ): string | undefined {
-  return staleness(state, maxSeconds, isLocal) ?? (state && shorterHead(state))
+  return (
+    staleness(state, maxSeconds, isLocal) ??
+    (state && (shorterHead(state) ?? (isLocal ? undefined : oldHead(state, maxSeconds, blockMs))))
+  )
+}
+
+/** Number of block times by which a head may be late. A slot of Ethereum without a block is not rare. */
+const LATE_BLOCKS = 3
+
+/**
+ * Reports that the newest block is old, so that a poll that has found it proves little: the chain has halted,
+ * or an endpoint repeats an old block from a cache.
+ */
+function oldHead({ headAge }: IndexState, maxSeconds: number, blockMs: number): string | undefined {
+  return headAge !== null && headAge >= maxSeconds + (LATE_BLOCKS * blockMs) / 1000
+    ? `the newest block that an endpoint has is ${Math.round(headAge)} s old`
+    : undefined
 }
 
 /**
@@ -97,7 +114,7 @@ function shorterHead({ headBlock, indexedBlock }: IndexState): string | undefine
     : undefined
 }
 
-/** Like `doubtAbout`, without the time between a rollback and the next block, or while all endpoints lag. */
+/** Like `doubtAbout`, without what ends with the next block if the endpoints only lag. */
 function staleness(state: IndexState | undefined, maxSeconds: number, isLocal: boolean): string | undefined {
   if (!state || state.indexedBlock === null) return 'nothing is indexed yet'
   if (state.doubt !== null) return state.doubt
@@ -135,7 +152,7 @@ export function readinessOf(
   const isLocal = limits.isLocal(chain)
   const { headBlock = null, indexedBlock = null } = row ?? {}
   // If indexMaxAgeSeconds is 0, compute queries the chain about every attestation, however fresh the data is.
-  const doubt = doubtAbout(row, indexMaxAgeSeconds || maxLagSeconds, isLocal)
+  const doubt = doubtAbout(row, indexMaxAgeSeconds || maxLagSeconds, isLocal, chain.blockMs)
   const figures = {
     head_block: headBlock,
     indexed_block: indexedBlock,
