@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { AnswerFilters, LandedAnswer } from '@geospatial-attestation/client'
 import { UNITS, type UnitName } from '../../../src/operations/table'
-import { grouped, table, time } from './output'
+import { grouped, time } from './output'
 import type { Session } from './session'
 
 /** Implements `geo answers`: lists landed answers. */
@@ -24,10 +24,9 @@ export async function answers({
   options,
   geo,
   signal,
-  print,
+  printTable,
   printJson,
   note,
-  paint,
 }: Session<AnswerFlags>): Promise<void> {
   const { chain, recipient, operation, input, revoked, fromTimestamp, toTimestamp } = options
   const given = {
@@ -50,7 +49,7 @@ export async function answers({
   const shown = found.slice(0, rows)
   if (options.json) return printJson(shown)
   if (shown.length === 0) return note('No answer matches.')
-  const [head, ...lines] = table(
+  printTable(
     [
       ['UID', 'CHAIN', 'LANDED', 'OPERATION', 'RESULT', 'RECIPIENT'],
       ...shown.map((each) => [
@@ -61,7 +60,6 @@ export async function answers({
     ],
     [4],
   )
-  for (const line of [paint.dim(head!), ...lines]) print(line)
   if (found.length > rows)
     note(`These are the first ${grouped(rows)}: --limit shows more, --json writes all.`)
 }

@@ -3,7 +3,7 @@ import type { Answer, Chain, Input, Question, Submission } from '@geospatial-att
 import { rowOf, UNITS, type OperationName, type UnitName } from '../../../src/operations/table'
 import { readInput } from './inputs'
 import { landAnswer, landedFields, landedJson } from './land'
-import { distanceInTime, fields, grouped, time } from './output'
+import { distanceInTime, grouped, time } from './output'
 import { isPrivate, keepPrivate, makePrivate } from './private'
 import type { Session } from './session'
 
@@ -48,20 +48,14 @@ export async function ask(
   await keepPrivate(kept, session.note)
   const landed = wallet && (await landAnswer(session, answer, wallet))
   if (options.json) session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
-  else
-    for (const line of [
-      session.paint.bold(resultText(answer)),
-      '',
-      ...fields(
-        [
-          ...answerFields(answer, chain, inputs),
-          ...(landed ? landedFields(landed) : waitingFields(answer)),
-          ['map', mapLink(geo.url, inputs)],
-        ],
-        session.paint,
-      ),
+  else {
+    session.print(`${session.paint.bold(resultText(answer))}\n`)
+    session.printFields([
+      ...answerFields(answer, chain, inputs),
+      ...(landed ? landedFields(landed) : waitingFields(answer)),
+      ['map', mapLink(geo.url, inputs)],
     ])
-      session.print(line)
+  }
 }
 
 /** Formats a result, such as "881,329.94 m", "10,199.3273 m²" or "yes". */

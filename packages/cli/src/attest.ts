@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import type { AttestOptions, Place } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
-import { isUid, readInput, readText } from './inputs'
-import { fields, jsonLine, time } from './output'
+import { isUid, parsed, readInput, readText } from './inputs'
+import { jsonLine, time } from './output'
 import type { Session } from './session'
 
 /** Implements `geo attest`, which attests a place on its chain or in a file, and `geo revoke`. */
@@ -59,17 +59,13 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
   const record = options.wait ? await attested.indexed({ signal }) : undefined
   if (options.json) return session.printJson({ uid, chainId: chain.id, transactionHash, blockNumber, record })
   session.print(paint.bold(uid))
-  for (const line of fields(
-    [
-      ['chain', `${chain.slug} (${chain.id})`],
-      ['attester', attestation.attester],
-      ['transaction', transactionHash],
-      ['block', `${blockNumber}, ${time(Number(attestation.time))}`],
-      ['map', `${geo.url}/api/v0/location-records/${uid}?format=html`],
-    ],
-    paint,
-  ))
-    session.print(line)
+  session.printFields([
+    ['chain', `${chain.slug} (${chain.id})`],
+    ['attester', attestation.attester],
+    ['transaction', transactionHash],
+    ['block', `${blockNumber}, ${time(Number(attestation.time))}`],
+    ['map', `${geo.url}/api/v0/location-records/${uid}?format=html`],
+  ])
 }
 
 async function geojsonOf(session: Session, given: string): Promise<unknown> {
@@ -97,16 +93,12 @@ export async function revoke(session: Session, target: string): Promise<void> {
   if (options.json) return session.printJson(revoked)
   const { revocationTime, already, transactionHash, blockNumber } = revoked
   session.print(paint.bold(uid))
-  for (const line of fields(
-    [
-      ['chain', `${chain.slug} (${chain.id})`],
-      [already ? 'revoked before' : 'revoked', time(revocationTime)],
-      ['transaction', transactionHash],
-      ['block', blockNumber === undefined ? undefined : String(blockNumber)],
-    ],
-    paint,
-  ))
-    session.print(line)
+  session.printFields([
+    ['chain', `${chain.slug} (${chain.id})`],
+    [already ? 'revoked before' : 'revoked', time(revocationTime)],
+    ['transaction', transactionHash],
+    ['block', blockNumber === undefined ? undefined : String(blockNumber)],
+  ])
 }
 
 /**
@@ -119,13 +111,7 @@ async function offchainOf(
 ): Promise<{ source: string; chainId: number }> {
   const otherwise = 'Expected a UID (0x and 64 hex digits), or the file of an offchain attestation'
   const source = target === '-' ? await stdin() : await readText(target, at, otherwise)
-  let value: unknown
-  try {
-    value = JSON.parse(source)
-  } catch {
-    // The check after this block throws the error.
-  }
-  const given = (value ?? {}) as { sig?: object }
+  const given = (parsed(source) ?? {}) as { sig?: object }
   const { domain } = (given.sig ?? given) as { domain?: { chainId?: unknown } }
   if (!domain?.chainId) throw new UsageError(`'${target}' holds no offchain attestation. ${otherwise}.`)
   return { source, chainId: Number(domain.chainId) }

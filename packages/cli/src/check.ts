@@ -4,7 +4,7 @@ import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, UsageError } from './exit'
 import { isUid, readInput } from './inputs'
 import { readAnswer } from './land'
-import { fields, time } from './output'
+import { time } from './output'
 import type { Session } from './session'
 
 /**
@@ -50,13 +50,12 @@ async function verifyAttestation(session: Session<CheckFlags>, uid: string): Pro
     session.print(valid ? paint.good('valid') : paint.bad('not valid'))
     if (sentence) session.print(paint.bold(sentence))
     for (const problem of problems) session.print(`- ${problem}`)
-    const rows: [string, string | undefined][] = [
+    session.printFields([
       ['chain', `${chain.slug} (${chain.id})`],
       ['signed by', attester],
       ['recipient', attestation.recipient],
       ['attested', time(Number(attestation.time))],
-    ]
-    for (const line of fields(rows, paint)) session.print(line)
+    ])
     if (!says)
       session.note(`This is no answer of the service. An attested place is shown by geo record ${uid}.`)
   }
@@ -87,7 +86,7 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
       session.print(valid ? paint.good('valid') : paint.bad('not valid'))
       if (says) session.print(paint.bold(sentenceOf(says)))
       for (const problem of problems) session.print(`- ${problem}`)
-      const rows: [string, string | undefined][] = [
+      session.printFields([
         ['chain', `${slug} (${id})`],
         ['signed by', attester ?? undefined],
         [
@@ -96,8 +95,7 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
         ],
         ['landed', landed?.uid ?? undefined],
         ['transaction', landed?.transactionHash ?? undefined],
-      ]
-      for (const line of fields(rows, paint)) session.print(line)
+      ])
     }
   return all.every(({ valid }) => valid) ? EXIT.done : EXIT.no
 }
@@ -136,7 +134,7 @@ export async function recompute(
       `input ${i + 1} attested by`,
       attester,
     ])
-    if (rows.some(([, attester]) => attester)) for (const line of fields(rows, paint)) session.print(line)
+    if (rows.some(([, attester]) => attester)) session.printFields(rows)
   }
   return equal ? EXIT.done : EXIT.no
 }

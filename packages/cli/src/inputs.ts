@@ -58,6 +58,15 @@ export async function readText(
   return text.replace(/^\ufeff/, '')
 }
 
+/** Parses JSON; undefined if the text is not JSON. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Returns true if an argument is a UID, and false if it is a file name. Throws a UsageError for an argument
  * that only starts like a UID.
@@ -100,12 +109,7 @@ export function written(text: string): string | { type: 'Point'; coordinates: nu
  * Parses GeoJSON, an offchain attestation, or another input that the service accepts. Throws a UsageError.
  */
 async function inputOfJson(content: string, from: string): Promise<Input> {
-  let value: unknown
-  try {
-    value = JSON.parse(content)
-  } catch {
-    // The statement at the end of the function throws the error.
-  }
+  const value = parsed(content)
   if (typeof value === 'object' && value !== null) {
     if ('sig' in value || ('message' in value && 'domain' in value))
       return offchainInput(value as OffchainSource)

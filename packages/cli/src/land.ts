@@ -2,8 +2,8 @@
 import type { Answer, BatchAnswer, Landed, LandingStep, Signer } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
-import { readText } from './inputs'
-import { fields, time } from './output'
+import { parsed, readText } from './inputs'
+import { time } from './output'
 import type { Session } from './session'
 
 /** Lands answers: with --land, or from a file with `geo land`. */
@@ -19,11 +19,7 @@ export async function landFile(session: Session, file: string): Promise<void> {
   else
     for (const each of all) {
       session.print(session.paint.bold(sentenceOf(each.says)))
-      for (const line of fields(
-        [['chain', `${chain.slug} (${chain.id})`], ...landedFields(each)],
-        session.paint,
-      ))
-        session.print(line)
+      session.printFields([['chain', `${chain.slug} (${chain.id})`], ...landedFields(each)])
     }
 }
 
@@ -90,13 +86,4 @@ export async function readAnswer({ stdin, at }: Session, file: string): Promise<
   if (typeof answer.chainId !== 'number')
     throw new UsageError('The answer does not say its chain: add its chainId, such as "chainId": 84532.')
   return answer as unknown as Answer | BatchAnswer
-}
-
-/** Parses JSON; undefined if the text is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { InvalidInputError, type Geo, type Question, type Submission } from '@geospatial-attestation/client'
 import { OPERATION_ROWS } from '../../../src/operations/table'
 import { UsageError } from './exit'
-import { written } from './inputs'
+import { parsed, written } from './inputs'
 
 /** Parses the lines of `geo batch`: questions, each with the key by which the journal identifies it. */
 
@@ -61,12 +61,7 @@ async function askedIn(
   geo: Geo,
   { chain, schema, recipient }: BatchDefaults,
 ): Promise<Asked> {
-  let value: unknown
-  try {
-    value = JSON.parse(content)
-  } catch {
-    // The check after this block throws the error.
-  }
+  const value = parsed(content)
   if (typeof value !== 'object' || value === null || !('operation' in value))
     throw new UsageError(
       'The line is no question: expected a JSON object such as {"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}.',

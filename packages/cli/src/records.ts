@@ -7,7 +7,7 @@ import type { ExportFormat, LocationRecord, RecordFilters } from '@geospatial-at
 import { UsageError } from './exit'
 import { fileOf, isBinary } from './framing'
 import { readText } from './inputs'
-import { bytes, fields, grouped, table, time, visible } from './output'
+import { bytes, grouped, table, time, visible } from './output'
 import { startProgress } from './progress'
 import type { Session } from './session'
 
@@ -36,7 +36,7 @@ export interface RecordFlags {
 const TABLE_ROWS = 20
 
 export async function records(session: Session<RecordFlags>): Promise<void> {
-  const { options, print } = session
+  const { options } = session
   const filters = await filtersOf(session)
   const format = options.format ?? (options.json ? 'json' : 'table')
   const { limit } = options
@@ -55,7 +55,7 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   }))
     found.push(record)
   const shown = found.slice(0, rows)
-  for (const line of recordTable(shown, session)) print(line)
+  if (shown.length > 0) printRecords(shown, session)
   if (found.length > rows)
     session.note(
       `${rows === 1 ? 'This is the first one' : `These are the first ${grouped(rows)}`}: --limit shows more, --format ${filters.sort === 'distance' ? 'json' : 'csv'} writes all.`,
@@ -86,10 +86,9 @@ async function shapeOf(given: string, at: Session['at']): Promise<string> {
   return (await readText(given, at)).trim()
 }
 
-function recordTable(rows: readonly LocationRecord[], { paint }: Session): string[] {
-  if (rows.length === 0) return []
+function printRecords(rows: readonly LocationRecord[], { printTable }: Session): void {
   const byDistance = rows[0]!.distance_meters !== undefined
-  const [head, ...lines] = table(
+  printTable(
     [
       ['UID', 'CHAIN', 'TIME', 'TYPE', 'LNG', 'LAT', ...(byDistance ? ['METRES'] : []), 'MEMO'],
       ...rows.map(({ uid, chain, timestamp, location_type, longitude, latitude, memo, revoked, ...row }) => [
@@ -101,7 +100,6 @@ function recordTable(rows: readonly LocationRecord[], { paint }: Session): strin
     ],
     byDistance ? [4, 5, 6] : [4, 5],
   )
-  return [paint.dim(head!), ...lines]
 }
 
 /** Writes records to a file or to stdout, with a progress bar if stderr is a terminal and stdout is not. */
@@ -170,7 +168,7 @@ async function* harmless(source: AsyncIterable<Uint8Array>): AsyncGenerator<stri
 
 /** Implements `geo record UID`. */
 export async function record(session: Session, uid: string): Promise<void> {
-  const { options, geo, signal, paint, print } = session
+  const { options, geo, signal, paint, print, printFields } = session
   const found = await geo.records.get(uid, { chain: options.chain, signal })
   if (options.json) return session.printJson(found)
   const position = found.longitude === null ? undefined : `${found.longitude}, ${found.latitude}`
@@ -189,7 +187,7 @@ export async function record(session: Session, uid: string): Promise<void> {
     ['problem', found.problem === null ? undefined : visible(found.problem)],
     ['map', `${geo.url}/api/v0/location-records/${found.uid}?format=html`],
   ]
-  for (const line of fields(rows, paint)) print(line)
+  printFields(rows)
 }
 
 /** Implements `geo stats`. */

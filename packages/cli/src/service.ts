@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-import { duration, table } from './output'
+import { duration } from './output'
 import { filtersOf } from './records'
 import type { Session } from './session'
 
 /** Implements `geo chains` and `geo open`. */
 
 export async function chains(session: Session): Promise<void> {
-  const { options, geo, signal, paint, print } = session
+  const { options, geo, signal } = session
   const [{ chains, defaultSubmission }, { chains: copies }] = await Promise.all([
     geo.info({ signal }),
     geo.ready({ signal }),
@@ -20,7 +20,7 @@ export async function chains(session: Session): Promise<void> {
     }
   })
   if (options.json) return session.printJson({ defaultSubmission, chains: all })
-  const [head, ...lines] = table(
+  session.printTable(
     [
       ['CHAIN', 'ID', 'SIGNS', 'RECORDS', 'BEHIND', 'ATTESTER', 'PROXY'],
       ...all.map(({ slug, id, ready, reason, attester, proxy, records }) => [
@@ -32,8 +32,6 @@ export async function chains(session: Session): Promise<void> {
     ],
     [1, 4],
   )
-  print(paint.dim(head!))
-  for (const line of lines) print(line)
 }
 
 export interface OpenFlags {

@@ -6,7 +6,7 @@ import type { Context, Files } from './context'
 import { KeyError, UsageError } from './exit'
 import { standardInput } from './inputs'
 import { readAccount } from './key'
-import { jsonLine, paintOf, type Paint } from './output'
+import { fields, jsonLine, paintOf, table, type Paint } from './output'
 import { startWaiting, type Waiting } from './waiting'
 
 /** Options that several commands share. Each command adds its own. */
@@ -40,6 +40,10 @@ export interface Session<O = object> {
   readonly at: Files['at']
   /** Writes a line of the result as text; `printJson` writes a value, for --json. */
   readonly print: (line: string) => void
+  /** Writes names with their values, one a line. */
+  readonly printFields: (rows: Parameters<typeof fields>[0]) => void
+  /** Writes a table, whose first row is its head; `right` lists the right-aligned columns. */
+  readonly printTable: (rows: readonly (readonly string[])[], right?: readonly number[]) => void
   readonly printJson: (value: unknown) => void
   /** Writes a line about progress or problems to stderr. */
   readonly note: (line: string) => void
@@ -100,12 +104,17 @@ export function openSession<O extends object>(
     return createWalletClient({ account: key, transport })
   }
 
+  const paint = paintOf(stdout, env)
+  const print = (line: string) => void stdout.write(`${line}\n`)
   return {
     ...{ options, geo, signal, note, account, sent: waiting.sent },
-    ...{ context, at },
-    paint: paintOf(stdout, env),
+    ...{ context, at, paint, print },
+    printFields: (rows) => fields(rows, paint).forEach(print),
+    printTable: (rows, right) => {
+      const [head, ...lines] = table(rows, right)
+      ;[paint.dim(head!), ...lines].forEach(print)
+    },
     stdin: standardInput(stdin),
-    print: (line) => void stdout.write(`${line}\n`),
     printJson: (value) => void stdout.write(`${jsonLine(value)}\n`),
     chain: () => (chain ??= chainOfQuestions(geo, options.chain ?? env.GEO_CHAIN, note, signal)),
     node: async (chain) => (await nodeOf(chain, options.rpc, env, waiting, signal)).client,
