@@ -44,15 +44,17 @@ export interface StreamOptions extends Pick<
   /** Called when the connection is lost, before the client reconnects. */
   onDrop?: (error: unknown) => void
 }
+/** Kinds of changes whose record exists. */
+const WITH_RECORD = ['new', 'revoked'] as const
+/**
+ * Kinds of changes that may have removed the record. reorged: a reorg removed it, or its revocation;
+ * corrected: in final changes, an RPC endpoint had returned false data.
+ */
+const PERHAPS_GONE = ['reorged', 'corrected'] as const
 /** A change of a record (docs/reference/streams.md). */
 export type RecordEvent = { id: string } & (
-  | { kind: 'new' | 'revoked'; record: LocationRecord }
-  /**
-   * reorged: a reorg removed the record (`gone`) or its revocation; corrected: in final changes, an RPC
-   * endpoint had returned false data
-   */
-  | { kind: 'reorged' | 'corrected'; record: LocationRecord }
-  | { kind: 'reorged' | 'corrected'; gone: { uid: string; chain: string } }
+  | { kind: (typeof WITH_RECORD | typeof PERHAPS_GONE)[number]; record: LocationRecord }
+  | { kind: (typeof PERHAPS_GONE)[number]; gone: { uid: string; chain: string } }
   /** the position is no longer available: reload the list */
   | { kind: 'reset'; reason: string }
 )
@@ -245,16 +247,9 @@ function clientFault(error: unknown): boolean {
 
 function eventOf({ event, data, id = '' }: EventSourceMessage): RecordEvent | undefined {
   const body = data ? (JSON.parse(data) as LocationRecord & { reason: string }) : undefined
-  switch (event) {
-    case 'new':
-    case 'revoked':
-      return { id, kind: event, record: body! }
-    case 'reorged':
-    case 'corrected':
-      return 'revoked' in body! ? { id, kind: event, record: body } : { id, kind: event, gone: body! }
-    case 'reset':
-      return { id, kind: event, reason: body!.reason }
-    default:
-      return undefined
-  }
+  if (event === 'reset') return { id, kind: event, reason: body!.reason }
+  const kind = [...WITH_RECORD, ...PERHAPS_GONE].find((each) => each === event)
+  if (!kind) return undefined
+  const changed = PERHAPS_GONE.find((each) => each === kind)
+  return changed && !('revoked' in body!) ? { id, kind: changed, gone: body! } : { id, kind, record: body! }
 }
