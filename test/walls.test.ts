@@ -91,6 +91,7 @@ const PORTABLE = [
     'src/operations',
     'src/operations/table',
     'src/eas/portable',
+    'src/eas/layouts',
   ],
   ...['src/location/names', 'src/location/payload', 'src/errors'],
 ]

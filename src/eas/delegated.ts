@@ -2,15 +2,9 @@ import { Interface } from 'ethers/abi'
 import { TypedDataEncoder, id, type TypedDataField } from 'ethers/hash'
 import { isCanonicalSignature } from './compact'
 import { hasher } from './keccak'
+import { ATTEST_FIELDS, type AttestLayout } from './layouts'
 import { payloadBytes } from './payload'
 import { hex, padded, uint } from './words'
-
-/**
- * Layout of the typed data of a delegated attestation, by version of EAS. `legacy` (0.26, 1.0.x) has neither
- * value nor deadline, `v1` (1.2.0) has both, and `v2` (from 1.3.0) has the attester first. `proxy` is the
- * layout of EAS's EIP712Proxy: v2 without a nonce.
- */
-export type AttestLayout = 'legacy' | 'v1' | 'v2' | 'proxy'
 
 /** EIP-712 domain of a contract that accepts delegated attestations. */
 export interface AttestDomain {
@@ -42,25 +36,6 @@ export interface AttestMessage {
   deadline: bigint | number
 }
 
-const LEGACY_FIELDS: TypedDataField[] = [
-  { name: 'schema', type: 'bytes32' },
-  { name: 'recipient', type: 'address' },
-  { name: 'expirationTime', type: 'uint64' },
-  { name: 'revocable', type: 'bool' },
-  { name: 'refUID', type: 'bytes32' },
-  { name: 'data', type: 'bytes' },
-]
-const NONCE: TypedDataField = { name: 'nonce', type: 'uint256' }
-const ATTESTER: TypedDataField = { name: 'attester', type: 'address' }
-const VALUE: TypedDataField = { name: 'value', type: 'uint256' }
-const DEADLINE: TypedDataField = { name: 'deadline', type: 'uint64' }
-const V1_FIELDS: TypedDataField[] = [...LEGACY_FIELDS, VALUE, NONCE, DEADLINE]
-const FIELDS: Record<AttestLayout, TypedDataField[]> = {
-  legacy: [...LEGACY_FIELDS, NONCE],
-  v1: V1_FIELDS,
-  v2: [ATTESTER, ...V1_FIELDS],
-  proxy: [ATTESTER, ...LEGACY_FIELDS, VALUE, DEADLINE],
-}
 const DATA =
   '(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value)'
 const SIGNATURE = '(uint8 v, bytes32 r, bytes32 s)'
@@ -105,7 +80,7 @@ export const DELEGATED_ABIS: Readonly<Record<AttestLayout, readonly string[]>> =
 
 /** Result of a contract's `getAttestTypeHash()`, by layout. */
 export const ATTEST_TYPE_HASHES: Readonly<Record<AttestLayout, string>> = mapLayouts((layout) =>
-  id(new TypedDataEncoder({ Attest: FIELDS[layout] }).encodeType('Attest')),
+  id(new TypedDataEncoder({ Attest: ATTEST_FIELDS[layout] }).encodeType('Attest')),
 )
 
 /**
@@ -160,12 +135,12 @@ export function attestTypedData(
   layout: AttestLayout,
   message: AttestMessage,
 ): AttestTypedData {
-  const fields = FIELDS[layout].map(({ name }) => {
+  const fields = ATTEST_FIELDS[layout].map(({ name }) => {
     const value = message[name as keyof AttestMessage]
     return [name, typeof value === 'boolean' ? value : String(value)] as const
   })
   return {
-    types: { EIP712Domain: DOMAIN_FIELDS, Attest: FIELDS[layout] },
+    types: { EIP712Domain: DOMAIN_FIELDS, Attest: ATTEST_FIELDS[layout] },
     ...{ primaryType: 'Attest', domain, message: Object.fromEntries(fields) },
   }
 }
@@ -184,7 +159,7 @@ type StructWriter = (message: AttestMessage, hash: (bytes: Uint8Array) => Uint8A
  * as fast as ethers.
  */
 function structWriter(layout: AttestLayout): StructWriter {
-  const fields = FIELDS[layout].map(({ name, type }, i) => ({
+  const fields = ATTEST_FIELDS[layout].map(({ name, type }, i) => ({
     name: name as keyof AttestMessage,
     type,
     at: 32 * (i + 1),

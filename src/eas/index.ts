@@ -31,12 +31,12 @@ export {
   multiAttestCalldata,
   splitSignature,
   type AttestDomain,
-  type AttestLayout,
   type AttestMessage,
   type AttestTypedData,
   type DelegatedRequest,
   type MultiDelegatedRequest,
 } from './delegated'
+export type { AttestLayout } from './layouts'
 export {
   addressOf,
   canonicalSignature,

@@ -9,6 +9,7 @@ import {
   stringToHex,
   type AbiParameter,
 } from 'viem'
+import { ATTEST_FIELDS } from '../../../src/eas/layouts'
 import { unitOf, UNITS } from '../../../src/operations/table'
 import { AlteredAnswerError } from './errors'
 import { same } from './says'
@@ -271,29 +272,6 @@ function decodeExactly(parameters: AbiParameter[], data: Hex): readonly unknown[
   }
 }
 
-const COMMON = [
-  { name: 'schema', type: 'bytes32' },
-  { name: 'recipient', type: 'address' },
-  { name: 'expirationTime', type: 'uint64' },
-  { name: 'revocable', type: 'bool' },
-  { name: 'refUID', type: 'bytes32' },
-  { name: 'data', type: 'bytes' },
-]
-const ATTESTER = { name: 'attester', type: 'address' }
-const VALUE = { name: 'value', type: 'uint256' }
-const NONCE = { name: 'nonce', type: 'uint256' }
-const DEADLINE = { name: 'deadline', type: 'uint64' }
-/**
- * Layouts of the typed data of a delegated attestation: EAS 0.26 and 1.0, EAS 1.2, EAS 1.3 and later.
- * `PROXY_LAYOUT` is the proxy's.
- */
-const DIRECT_LAYOUTS = [
-  [...COMMON, NONCE],
-  [...COMMON, VALUE, NONCE, DEADLINE],
-  [ATTESTER, ...COMMON, VALUE, NONCE, DEADLINE],
-]
-const PROXY_LAYOUT = [ATTESTER, ...COMMON, VALUE, DEADLINE]
-
 export interface Domain {
   name: string
   version: string
@@ -338,7 +316,8 @@ export async function checkSigned(
     ...{ refUID: attestation.refUID, data: attestation.data },
     ...{ nonce: BigInt(delegation.nonce ?? 0), deadline: BigInt(delegation.deadline) },
   })
-  const layouts = delegation.submission === 'proxy' ? [PROXY_LAYOUT] : DIRECT_LAYOUTS
+  const { proxy, legacy, v1, v2 } = ATTEST_FIELDS
+  const layouts = delegation.submission === 'proxy' ? [proxy] : [legacy, v1, v2]
   // A value that does not fit its type, such as a nonce of 1e99, cannot have been signed.
   const signers = await Promise.all(
     layouts.map(async (Attest) => {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/**
+ * Layout of the typed data of a delegated attestation, by version of EAS. `legacy` (0.26, 1.0.x) has neither
+ * value nor deadline, `v1` (1.2.0) has both, and `v2` (from 1.3.0) has the attester first. `proxy` is the
+ * layout of EAS's EIP712Proxy: v2 without a nonce.
+ */
+export type AttestLayout = 'legacy' | 'v1' | 'v2' | 'proxy'
+
+/** Field of EIP-712 typed data. */
+interface Field {
+  name: string
+  type: string
+}
+const LEGACY_FIELDS: Field[] = [
+  { name: 'schema', type: 'bytes32' },
+  { name: 'recipient', type: 'address' },
+  { name: 'expirationTime', type: 'uint64' },
+  { name: 'revocable', type: 'bool' },
+  { name: 'refUID', type: 'bytes32' },
+  { name: 'data', type: 'bytes' },
+]
+const NONCE: Field = { name: 'nonce', type: 'uint256' }
+const ATTESTER: Field = { name: 'attester', type: 'address' }
+const VALUE: Field = { name: 'value', type: 'uint256' }
+const DEADLINE: Field = { name: 'deadline', type: 'uint64' }
+const V1_FIELDS: Field[] = [...LEGACY_FIELDS, VALUE, NONCE, DEADLINE]
+/** Fields of the typed data, by layout. */
+export const ATTEST_FIELDS: Record<AttestLayout, Field[]> = {
+  legacy: [...LEGACY_FIELDS, NONCE],
+  v1: V1_FIELDS,
+  v2: [ATTESTER, ...V1_FIELDS],
+  proxy: [ATTESTER, ...LEGACY_FIELDS, VALUE, DEADLINE],
+}
