@@ -12,6 +12,7 @@ import { type AboutParts, aboutRoutes, describeRoutes, monitoring, type Monitori
 import { answersRoutes } from './answers'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import type { WalletTier } from './contracts'
+import { CACHES } from './http/cache'
 import { openToAllOrigins } from './http/cors'
 import { clientErrorHandler, guardRequests, isOfCompute } from './http/guard'
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
@@ -57,9 +58,8 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   /** Time limits in milliseconds; set in tests. */
   timeouts?: { request: number; answer: number }
   live?: Partial<LiveOptions>
-  /** Size of the cache of vector tiles in bytes. Default: 64 MiB. */
+  /** Sizes of the caches of vector tiles and of record responses in bytes. Default: those of CACHES. */
   tileCacheBytes?: number
-  /** Size of the cache of record responses in bytes. Default: 32 MiB. */
   pageCacheBytes?: number
 }
 
@@ -69,8 +69,6 @@ const COMPUTE_PREFIX = '/compute/v0'
  * parsed in less than 100 ms.
  */
 const BODY_LIMIT = 5 * 1_048_576
-const TILE_CACHE_BYTES = 64 * 1_048_576
-const PAGE_CACHE_BYTES = 32 * 1_048_576
 /** Time limits in milliseconds for a request to arrive, and for its response: a measurement may take 20 s. */
 const TIMEOUTS = { request: 10_000, answer: 28_000 }
 
@@ -94,7 +92,10 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
   monitoring(app, { ...parts, listeners: () => live.size })
 
-  const freshness = new Freshness(() => parts.store.stateTag(), parts.pageCacheBytes ?? PAGE_CACHE_BYTES)
+  const freshness = new Freshness(
+    () => parts.store.stateTag(),
+    parts.pageCacheBytes ?? CACHES.responses.bytes,
+  )
   await app.register(computeScope(parts), { prefix: '/compute' })
   const fileExports = new Exports(parts.columnarFiles, parts.elapsed ?? MONOTONIC.now)
   await app.register(
@@ -111,7 +112,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   )
   await app.register(
     publicRecordsScope(app, parts, (scope) =>
-      tilesRoutes(scope, { ...parts, tileCacheBytes: parts.tileCacheBytes ?? TILE_CACHE_BYTES }),
+      tilesRoutes(scope, { ...parts, tileCacheBytes: parts.tileCacheBytes ?? CACHES.tiles.bytes }),
     ),
     { prefix: '/tiles' },
   )

@@ -51,6 +51,11 @@ const positions = (description: string, minItems = 1): Schema =>
   list(ref('Position'), description, { minItems })
 const RINGS = list(ref('Ring'), 'The outer ring, then its holes.', { minItems: 1 })
 
+/** Types of GeoJSON geometries (RFC 7946, 3.1). */
+export const GEOMETRY_TYPES = [
+  ...['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon'],
+  'GeometryCollection',
+]
 const GEOMETRIES: Record<string, Schema> = {
   Position: list(
     { type: 'number' },
@@ -86,15 +91,7 @@ const GEOMETRIES: Record<string, Schema> = {
   Geometry: {
     description:
       'A GeoJSON geometry (RFC 7946), 100,000 positions at most. Edges are shortest geodesics, not lines on a map.',
-    oneOf: [
-      'Point',
-      'MultiPoint',
-      'LineString',
-      'MultiLineString',
-      'Polygon',
-      'MultiPolygon',
-      'GeometryCollection',
-    ].map(ref),
+    oneOf: GEOMETRY_TYPES.map(ref),
   },
   Feature: {
     ...object(

@@ -1,4 +1,12 @@
-import { SHARED_COMPONENTS, object, ref, text, UID, type Schema } from '../http/openapi-components'
+import {
+  GEOMETRY_TYPES,
+  SHARED_COMPONENTS,
+  object,
+  ref,
+  text,
+  UID,
+  type Schema,
+} from '../http/openapi-components'
 import { CRS84, QUERYABLES } from '../query'
 import { LOCATION_RECORD, PROVENANCE_PROPERTIES } from '../formats'
 import { TITLE } from './documents'
@@ -111,17 +119,7 @@ export const SCHEMAS: Record<string, Schema> = {
     ...object(
       'A geometry (RFC 7946) as it was attested; null where it cannot be read for certain. Its edges are meant as geodesics, and it is not cut at the antimeridian.',
       {
-        type: text('Its type.', {
-          enum: [
-            'Point',
-            'MultiPoint',
-            'LineString',
-            'MultiLineString',
-            'Polygon',
-            'MultiPolygon',
-            'GeometryCollection',
-          ],
-        }),
+        type: text('Its type.', { enum: GEOMETRY_TYPES }),
         coordinates: array({}),
         geometries: array({ type: 'object' }),
       },
