@@ -27,20 +27,7 @@ const SHAPES: readonly { shape: Shape; name: string; how: string }[] = [
   },
 ]
 
-/** One geometry: typed, pasted, drawn, or a record that is picked on the map (for the request's chain). */
-export function GeometryField({
-  index,
-  label,
-  text,
-  state,
-  chain,
-  problem,
-  map,
-  placeholder,
-  mayBePrivate,
-  onText,
-  onActive = () => {},
-}: {
+interface Props {
   index: number
   label: string
   text: string
@@ -56,7 +43,22 @@ export function GeometryField({
   onText: (text: string) => void
   /** called when the field becomes the target of a record picked on the map */
   onActive?: () => void
-}) {
+}
+
+/** One geometry: typed, pasted, drawn, or a record that is picked on the map (for the request's chain). */
+export function GeometryField({
+  index,
+  label,
+  text,
+  state,
+  chain,
+  problem,
+  map,
+  placeholder,
+  mayBePrivate,
+  onText,
+  onActive = () => {},
+}: Props) {
   const id = `geometry-${index}`
   const { record, note } = state
   return (
@@ -91,12 +93,7 @@ function DrawButtons({
   label,
   onActive,
   onText,
-}: {
-  map: Map
-  label: string
-  onActive: () => void
-  onText: (text: string) => void
-}) {
+}: Pick<Required<Props>, 'label' | 'onActive' | 'onText'> & { map: Map }) {
   const [drawing, setDrawing] = useState<Shape>()
   const stop = useRef<(() => void) | undefined>(undefined)
   const end = () => {
@@ -143,12 +140,7 @@ function Privacy({
   text,
   place,
   onText,
-}: {
-  label: string
-  text: string
-  place: Parsed & { kind: 'geometry' }
-  onText: (text: string) => void
-}) {
+}: Pick<Props, 'label' | 'text' | 'onText'> & { place: Parsed & { kind: 'geometry' } }) {
   if (!place.isPrivate)
     return (
       <button
@@ -178,7 +170,7 @@ function Privacy({
 }
 
 /** Record that a field names, and why it cannot be used, if it cannot. */
-function RecordNote({ record, chain }: { record: Found; chain: string | undefined }) {
+function RecordNote({ record, chain }: Pick<Props, 'chain'> & { record: Found }) {
   return (
     <p class="soft record">
       Record on {record.chain}: <bdi>{record.memo.slice(0, 200) || 'no memo'}</bdi>
