@@ -78,9 +78,7 @@ function compile(schema: TSchema): Check {
   const target = (schema as { [TARGET]?: TSchema })[TARGET]
   if (target) return compile(target)
   if (schema.oneOf) return compileOneOf(schema, schema.oneOf as TSchema[])
-  const allowed = (schema.enum ??
-    (schema.anyOf as TSchema[] | undefined)?.map((form) => form.const as unknown) ??
-    ('const' in schema && [schema.const])) as unknown[] | false
+  const allowed = choicesOf(schema)
   if (allowed)
     return (value, label) =>
       allowed.includes(value) ? undefined : { place: label, problem: `expected ${inWords(allowed)}` }
@@ -98,6 +96,13 @@ function compile(schema: TSchema): Check {
       return compileType(schema, (value) => typeof value === 'boolean')
   }
   throw new TypeError(`no check for the schema ${JSON.stringify(schema).slice(0, 200)}`)
+}
+
+/** Values that a schema lists: of an enum, of a union of literals, or of a constant. */
+function choicesOf({ enum: values, anyOf, ...schema }: TSchema): readonly unknown[] | undefined {
+  if (values) return values as unknown[]
+  const forms = (anyOf ?? [schema]) as TSchema[]
+  return forms.every((form) => 'const' in form) ? forms.map((form) => form.const as unknown) : undefined
 }
 
 type ObjectSchema = TSchema & { properties: Record<string, TSchema>; required?: readonly string[] }
