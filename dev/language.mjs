@@ -96,7 +96,6 @@ const LEFT = {
   'api/stream/live.ts': 1,
   'api/webhooks/figures.ts': 1,
   'api/webhooks/routes.ts': 3,
-  'bench/ingest.ts': 1,
   'dev/lock.ts': 1,
   'docs/guide/cli.md': 1,
   'packages/cli/README.md': 1,
