@@ -3,7 +3,7 @@
  * The part of this room that runs in every JavaScript engine: forms and encodings, without hashing, signing
  * or Node's modules. packages/client is built from it.
  */
-export { expandSignature } from './compact'
+export { expandSignature, HALF_ORDER } from './compact'
 export { PayloadError, Tuple, decodeFields, parseSchema } from './decode'
 export type { FieldValue, SchemaField } from './decode'
 export { MAX_BUMP, packUid } from './uid-fields'

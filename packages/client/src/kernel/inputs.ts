@@ -2,6 +2,7 @@
 import type { Geometry } from 'geojson'
 import { getAddress, hexToBytes, keccak256, recoverAddress, stringToBytes, toHex } from 'viem'
 import {
+  HALF_ORDER,
   MAX_BUMP,
   OffchainError,
   PayloadError,
@@ -308,9 +309,6 @@ function documentOf(value: unknown, place: string): Document {
     throw error
   }
 }
-
-/** Half of the order of the curve secp256k1: only signatures with the lower s are valid (EIP-2). */
-const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
 
 /** Returns the lower-case address whose key signed a document; undefined if the signature is not a key's. */
 async function signerOf(document: Document): Promise<string | undefined> {
