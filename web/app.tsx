@@ -26,6 +26,7 @@ export function App() {
               {PAGES[each].title}
             </PageLink>
           ))}
+          <a href={addressOf('manual')}>Manual</a>
           <a href={addressOf('docs')}>API</a>
           <a href={addressOf('graphql')}>GraphQL</a>
           <a href={addressOf('ogc')}>GIS</a>

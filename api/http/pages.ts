@@ -12,6 +12,7 @@ const HEADER = [
   ['', 'Explore'],
   ['playground', 'Ask'],
   ['attest', 'Attest'],
+  ['manual', 'Manual'],
   ['docs', 'API'],
   ['graphql', 'GraphQL'],
   ['ogc', 'GIS'],
@@ -35,7 +36,7 @@ a { color: var(--blue) } .trail a + a::before { content: "/"; padding: 0 .4em; c
 p { max-width: 46rem } ul { padding-left: 1.2rem; max-width: 46rem } li { margin: .2rem 0 }
 table { border-collapse: collapse; width: 100%; margin: .75rem 0 }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line) }
-th { font-weight: 600; font-size: .9rem } td.time, .whole { white-space: nowrap }
+th { font-weight: 600; font-size: .9rem } input[type=search] { font: inherit; padding: .3rem .5rem; width: min(24rem, 60vw) } button { font: inherit; padding: .3rem .8rem } td.time, .whole { white-space: nowrap }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25rem 1rem; margin: .5rem 0 } dt { color: GrayText } dd { margin: 0 }
 p, td, dd, code, pre, li { overflow-wrap: anywhere } code, pre { font: .85em/1.45 ui-monospace, monospace }
 pre { white-space: pre-wrap; background: var(--soft); padding: .75rem; max-height: 28rem; overflow: auto; margin: 0 }
@@ -56,7 +57,8 @@ details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cu
 /**
  * Content-Security-Policy: no scripts, nothing from other addresses, and only this stylesheet, by its hash.
  */
-const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+const policy = (form: boolean) =>
+  `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action ${form ? "'self'" : "'none'"}; frame-ancestors 'none'`
 
 /** The parent pages of a page, with their titles. */
 export type Trail = readonly { href: string; title: string }[]
@@ -72,11 +74,11 @@ export function page(title: string, trail: Trail, body: Html): Page {
   return { title, trail, body }
 }
 
-/** Sends a page with its policy. */
-export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
+/** Sends a page with its policy. @param options.form true if the page has a form of this service */
+export function sendPage(reply: FastifyReply, page: Page, { form = false } = {}): FastifyReply {
   return reply
     .headers({
-      'content-security-policy': POLICY,
+      'content-security-policy': policy(form),
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     })
@@ -100,7 +102,7 @@ function documentOf({ title, trail, body }: Page, root: string): string {
 <body>
 ${header(root)}
 <main>
-${trail.length > 0 && html`<nav class="trail" aria-label="Above">${trail.map((above) => anchor(above.href, above.title))}</nav>`}
+${trail.length > 0 && html`<nav class="trail" aria-label="Breadcrumb">${trail.map((above) => anchor(above.href, above.title))}</nav>`}
 <h1><bdi>${title}</bdi></h1>
 ${body}
 </main>

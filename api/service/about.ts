@@ -18,6 +18,7 @@ import { RECORDS_COMPONENTS } from '../records'
 import { TILES_COMPONENTS } from '../tiles'
 import { llmsText } from './llms'
 import { manualRoutes, type ManualPage } from './manual'
+import { manualPageRoutes } from './manual-pages'
 import { withExamples, type Document } from './openapi-examples'
 import { html } from '../http/html'
 import { header, HEADER_STYLE, sendPage } from '../http/pages'
@@ -59,8 +60,11 @@ export async function describeRoutes(
         summary: DESCRIPTION,
         description: [
           `A computed result carries an EIP-712 signature that the chain's EAS contract checks (\`attestByDelegation\`), so that contracts can act on it. Answers are geodesic, on the WGS84 ellipsoid; positions are [longitude, latitude].`,
-          'No authentication is needed. Requests are limited by client address; every answer says how many are left. Where a deployment accepts requests signed by a wallet (headers X-Wallet-Address, X-Signature, X-Wallet-Timestamp, X-Wallet-Nonce, of smart accounts also X-Wallet-Chain: docs/reference/wallet.md), these have a limit of their own.',
-          'The examples are answers that a local deployment really gave.',
+          'No authentication is needed. Requests are limited per IP address; every response has the ' +
+            'number of requests left. Where a deployment accepts requests signed by a wallet (headers ' +
+            'X-Wallet-Address, X-Signature, X-Wallet-Timestamp, X-Wallet-Nonce, of smart accounts also ' +
+            'X-Wallet-Chain: docs/reference/wallet.md), these have a limit of their own.',
+          'The examples are responses of a local deployment.',
         ].join('\n\n'),
         license: { name: 'GPL-3.0-or-later', identifier: 'GPL-3.0-or-later' },
       },
@@ -69,19 +73,23 @@ export async function describeRoutes(
         {
           name: 'Compute',
           description:
-            'Questions about geometries, answered with a signed attestation. Errors are problem details (RFC 7807).',
+            'Operations on geometries, whose results are signed attestations. Errors are problem details (RFC 7807).',
         },
         {
           name: 'Records',
-          description: 'Attested locations, and answers that have landed, as they are stored.',
+          description: 'Attested locations, and answers that have landed.',
         },
         {
           name: 'GraphQL',
-          description: "The same and the log of events, as a query asks for them. Errors are GraphQL's.",
+          description: "Records, answers and the event log by GraphQL query. Errors have GraphQL's form.",
         },
-        ...(mcp ? [{ name: 'Agents', description: 'The same as tools (Model Context Protocol).' }] : []),
-        ...(isAdministered ? [{ name: 'Admin', description: 'Webhooks, for who knows the admin key.' }] : []),
-        { name: 'Service', description: 'What this deployment is, and how it is doing.' },
+        ...(mcp
+          ? [{ name: 'Agents', description: 'Operations and searches as tools (Model Context Protocol).' }]
+          : []),
+        ...(isAdministered
+          ? [{ name: 'Admin', description: 'Webhook subscriptions. Requires the admin key.' }]
+          : []),
+        { name: 'Service', description: 'Properties and health of this deployment.' },
       ],
       components: {
         ...(isAdministered && {
@@ -116,6 +124,7 @@ export async function describeRoutes(
 export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
   const { publicBaseUrl, pages } = parts
   manualRoutes(app, parts.manual ?? [])
+  manualPageRoutes(app, parts.manual ?? [])
   app.get<{ Querystring: { format?: string } }>(
     '/',
     { schema: SERVICE_ROUTES.root },
@@ -135,7 +144,8 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
       if (!slug)
         throw new RecordsError(
           'not-found',
-          `There is no error '${request.params.slug.slice(0, 40)}'. Known: ${Object.keys(ERROR_PAGES).join(', ')}`,
+          `Error page not found: '${request.params.slug.slice(0, 40)}'. Pages: ` +
+            `${Object.keys(ERROR_PAGES).join(', ')}`,
         )
       void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })
       return prefersHtml(request.headers.accept)

@@ -1,7 +1,8 @@
 import Fastify from 'fastify'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { anchorOf } from '../../test/documents'
 import { manualRoutes, readManual } from './manual'
+import { manualPageRoutes } from './manual-pages'
 
 test('has no dead link on any page', async () => {
   const pages = readManual('docs')
@@ -30,4 +31,51 @@ test('names a file that is not shown by its path in the repository', () => {
   const { text } = readManual('docs').find(({ address }) => address.endsWith('/contracts.md'))!
   expect(text).toContain('(../reference/compute.md#answer)')
   expect(text).toContain('NearbyToken.sol (`packages/contracts/examples/NearbyToken.sol` in the repository)')
+})
+
+describe('pages for browsers', () => {
+  const pages = readManual('docs')
+  const app = Fastify()
+  manualPageRoutes(app, pages)
+  const bodyOf = async (address: string) => {
+    const { statusCode, headers, body } = await app.inject(address)
+    expect([address, statusCode, headers['content-type']]).toEqual([address, 200, 'text/html; charset=utf-8'])
+    expect(headers['content-security-policy']).toContain("form-action 'self'")
+    return body
+  }
+  const linksOf = (body: string) => [...body.matchAll(/ href="([^"]*)"/g)].map(([, target]) => target!)
+
+  test('link only pages and anchors that exist, outside their header', async () => {
+    const shown = new Map<string, string>()
+    for (const { address } of pages) shown.set(address.slice(0, -3), await bodyOf(address.slice(0, -3)))
+    shown.set('/manual', await bodyOf('/manual'))
+    let links = 0
+    for (const [address, body] of shown)
+      for (const target of linksOf(body.slice(body.indexOf('<main>')))) {
+        const { origin, pathname, hash } = new URL(target, `http://service${address}`)
+        if (origin !== 'http://service') continue
+        links++
+        expect(shown.get(pathname), `${target} of ${address}`).toBeDefined()
+        if (hash) expect(shown.get(pathname)).toContain(` id="${decodeURIComponent(hash.slice(1))}"`)
+      }
+    expect(links).toBeGreaterThan(200)
+  })
+
+  test('are found by words of their headings first, in any letter case and by beginnings', async () => {
+    const [first] = linksOf((await bodyOf('/manual?q=GEOMETR+typed+client')).split('<ul>')[1]!)
+    expect(first).toMatch(/^manual\/reference\/client#geometries$/)
+    const body = await bodyOf('/manual?q=antimeri+ring')
+    expect(body).toMatch(/<mark>antimeri<\/mark>/i)
+    for (const target of linksOf(body.split('<ul>')[1]!).filter((link) => link.includes('#'))) {
+      const [address, anchor] = target.split('#')
+      expect(await bodyOf(`/${address}`)).toContain(` id="${decodeURIComponent(anchor!)}"`)
+    }
+  })
+
+  test('have no section with a word that no page contains, and show the words escaped', async () => {
+    const body = await bodyOf(`/manual?q=${encodeURIComponent('<b>"xyzzy"')}`)
+    expect(body).toContain('No section contains all words of “&#60;b&#62;&#34;xyzzy&#34;”')
+    expect(body).not.toContain('<b>')
+    expect(await bodyOf('/manual?q=a&q=b')).toContain('<h2>Guides</h2>')
+  })
 })

@@ -1,0 +1,79 @@
+import type { FastifyInstance } from 'fastify'
+import { Marked } from 'marked'
+import { html, trusted, type Html } from '../http/html'
+import { anchor, list, page, sendPage } from '../http/pages'
+import { manualSearch, pageAnchors, plainOf, type Found } from './manual-search'
+import type { ManualPage } from './manual'
+
+/** Titles of the sections of the manual. */
+const TITLES: Readonly<Record<ManualPage['section'], string>> = {
+  guide: 'Guides',
+  reference: 'Reference',
+  spec: 'Specification',
+}
+const MOST_CHARACTERS = 200
+
+/** Serves the manual as pages for browsers, with a search that needs no script: `GET /manual?q=`. */
+export function manualPageRoutes(app: FastifyInstance, pages: readonly ManualPage[]): void {
+  let search: ReturnType<typeof manualSearch> | undefined
+  app.get<{ Querystring: { q?: unknown } }>('/manual', { schema: { hide: true } }, ({ query }, reply) => {
+    const text = typeof query.q === 'string' ? query.q.slice(0, MOST_CHARACTERS) : ''
+    search ??= manualSearch(pages)
+    const body = html`${form('manual', text, true)}${text.trim() ? results(text, search(text)) : contents(pages)}`
+    return sendPage(reply, page('Manual', [], body), { form: true })
+  })
+  for (const { address, title, text } of pages) {
+    let body: Html | undefined
+    app.get(address.replace(/\.md$/, ''), { schema: { hide: true } }, (_request, reply) => {
+      body ??= html`${form('../../manual', '', false)}<article>${trusted(rendered(text))}</article>`
+      const trail = [{ href: '../../manual', title: 'Manual' }]
+      return sendPage(reply.header('cache-control', 'public, max-age=3600'), page(title, trail, body), {
+        form: true,
+      })
+    })
+  }
+}
+
+function form(action: string, text: string, focused: boolean): Html {
+  return html`<form role="search" action="${action}"><label>Search the manual <input type="search" name="q" value="${text}" maxlength="${MOST_CHARACTERS}" accesskey="s"${focused && trusted(' autofocus')}></label> <button>Search</button></form>`
+}
+
+function contents(pages: readonly ManualPage[]): Html {
+  const sections = Object.entries(TITLES).map(([section, title]) => {
+    const inSection = pages.filter((each) => each.section === section)
+    return html`<h2>${title}</h2>${list(inSection.map((each) => anchor(linkTo(each), each.title)))}`
+  })
+  return html`${sections}`
+}
+
+function results(text: string, found: readonly Found[]): Html {
+  if (found.length === 0)
+    return html`<p role="status">No section contains all words of “${text}”. Use fewer words, or their beginnings.</p><p>${anchor('manual', 'All pages')}</p>`
+  const items = found.map(({ page: on, heading, anchor: at, excerpt }) => {
+    const title = on.title === heading ? heading : `${on.title}: ${heading}`
+    const marked = excerpt.map((part) => (part.hit ? html`<mark>${part.text}</mark>` : html`${part.text}`))
+    return html`${anchor(`${linkTo(on)}${at && `#${at}`}`, title)}<br>${marked}`
+  })
+  return html`<p role="status">${found.length} ${found.length === 1 ? 'section' : 'sections'}</p>${list(items)}`
+}
+
+/** Returns the address of a page, relative to the root. */
+const linkTo = ({ address }: ManualPage): string => address.slice(1).replace(/\.md$/, '')
+
+/** Returns the markup of a page, without its title. Its Markdown is part of this program. */
+function rendered(text: string): string {
+  const anchorFor = pageAnchors()
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth, text: heading }) {
+        if (depth === 1) return ''
+        return `<h${depth} id="${anchorFor(plainOf(heading))}">${this.parser.parseInline(tokens)}</h${depth}>`
+      },
+      link({ href, tokens }) {
+        const target = /^[a-z]+:/.test(href) ? href : href.replace(/\.md(?=#|$)/, '')
+        return `<a href="${target}">${this.parser.parseInline(tokens)}</a>`
+      },
+    },
+  })
+  return marked.parse(text, { async: false })
+}

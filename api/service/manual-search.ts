@@ -1,0 +1,131 @@
+import { Lexer, type Token, type Tokens } from 'marked'
+import type { ManualPage } from './manual'
+
+/** A part of a page, from one heading to the next. */
+interface Section {
+  readonly page: ManualPage
+  readonly heading: string
+  /** Anchor of the heading; empty for the start of the page. */
+  readonly anchor: string
+  readonly text: string
+}
+
+/** A section that contains all words of a search. */
+export interface Found extends Pick<Section, 'page' | 'heading' | 'anchor'> {
+  /** Text around the first hit, in parts that are hits alternating with parts that are not. */
+  readonly excerpt: readonly { text: string; hit: boolean }[]
+}
+
+const MOST_WORDS = 8
+const MOST_FOUND = 50
+/** Characters of an excerpt before and after its first hit. */
+const BEFORE = 60
+const AFTER = 160
+/** Weights of a word in a heading and in the title of a page; in the text each of up to five hits counts 1. */
+const IN_HEADING = 12
+const IN_TITLE = 6
+const MOST_HITS = 5
+
+/** Returns the anchor of a heading, in GitHub's form. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+/** Creates a function that returns the anchors of a page's headings, in order. Repeated ones get a number. */
+export function pageAnchors(): (heading: string) => string {
+  const uses = new Map<string, number>()
+  return (heading) => {
+    const anchor = anchorOf(heading)
+    const used = uses.get(anchor) ?? 0
+    uses.set(anchor, used + 1)
+    return used === 0 ? anchor : `${anchor}-${used}`
+  }
+}
+
+/** Returns Markdown without its marks. */
+export function plainOf(markdown: string): string {
+  return markdown.replace(/\[((?:[^[\]]|\[[^[\]]*\])+)\]\([^\s()]+\)/g, '$1').replace(/[`*]/g, '')
+}
+
+/**
+ * Creates the search over the pages. It finds the sections that contain all words of a text, each as the
+ * beginning of a word in any letter case, and ranks hits in headings first. It needs no index: all pages have
+ * 400 kB.
+ */
+export function manualSearch(pages: readonly ManualPage[]): (text: string) => Found[] {
+  const sections = pages.flatMap(sectionsOf)
+  return (text) => {
+    const words = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [])].slice(0, MOST_WORDS)
+    if (words.length === 0) return []
+    const stems = words.map((word) => (word.length > 3 ? word.replace(/s$/, '') : word))
+    return sections
+      .map((section) => ({ section, score: scoreOf(section, stems) }))
+      .filter(({ score }) => score > 0)
+      .sort((a, b) => b.score - a.score)
+      .slice(0, MOST_FOUND)
+      .map(({ section: { page, heading, anchor, text: whole } }) => ({
+        ...{ page, heading, anchor },
+        excerpt: excerptOf(whole, stems),
+      }))
+  }
+}
+
+function sectionsOf(page: ManualPage): Section[] {
+  const sections: { heading: string; anchor: string; parts: string[] }[] = [
+    { heading: page.title, anchor: '', parts: [] },
+  ]
+  const anchorFor = pageAnchors()
+  for (const token of new Lexer().lex(page.text))
+    if (!isHeading(token)) sections.at(-1)!.parts.push(plainOf(token.raw))
+    else if (token.depth > 1) {
+      const heading = plainOf(token.text)
+      sections.push({ heading, anchor: anchorFor(heading), parts: [] })
+    }
+  return sections.map(({ heading, anchor, parts }) => ({
+    ...{ page, heading, anchor },
+    text: parts.join(' ').replace(/[\s|]+|-{3,}/g, ' '),
+  }))
+}
+
+const isHeading = (token: Token): token is Tokens.Heading => token.type === 'heading'
+
+/** Returns 0 if a word is missing. */
+function scoreOf({ page, heading, text }: Section, stems: readonly string[]): number {
+  let score = 0
+  for (const stem of stems) {
+    const ofWord =
+      IN_HEADING * Math.min(1, hitsIn(heading, stem).length) +
+      IN_TITLE * Math.min(1, hitsIn(page.title, stem).length) +
+      Math.min(MOST_HITS, hitsIn(text, stem).length)
+    if (ofWord === 0) return 0
+    score += ofWord
+  }
+  return score
+}
+
+/** Returns the positions at which a word of the text begins with the stem. */
+function hitsIn(text: string, stem: string): number[] {
+  const lower = text.toLowerCase()
+  const hits: number[] = []
+  for (let at = lower.indexOf(stem); at >= 0; at = lower.indexOf(stem, at + 1))
+    if (at === 0 || !/[\p{L}\p{N}]/u.test(lower[at - 1]!)) hits.push(at)
+  return hits
+}
+
+function excerptOf(text: string, stems: readonly string[]): Found['excerpt'] {
+  const [first = 0] = stems.flatMap((stem) => hitsIn(text, stem).slice(0, 1)).sort((a, b) => a - b)
+  const start = first <= BEFORE ? 0 : text.indexOf(' ', first - BEFORE) + 1
+  const shown = text.slice(start, first + AFTER)
+  const parts: { text: string; hit: boolean }[] = []
+  let end = 0
+  const hits = stems.flatMap((stem) => hitsIn(shown, stem).map((at) => ({ at, length: stem.length })))
+  for (const { at, length } of hits.sort((a, b) => a.at - b.at)) {
+    if (at < end) continue
+    parts.push({ text: shown.slice(end, at), hit: false }, { text: shown.slice(at, at + length), hit: true })
+    end = at + length
+  }
+  return [...parts, { text: shown.slice(end), hit: false }]
+}
