@@ -15,6 +15,7 @@ runParts(
       ),
     },
     { name: 'types (tsc)', program: bin('@typescript/native/bin/tsc', '-b', ...TYPES) },
+    { name: 'API pages of the client', program: ['dev/client-api.mjs', '--check'] },
     { name: 'language and commit subjects', program: ['dev/language.mjs'] },
     {
       name: 'unused code and packages (knip)',
