@@ -26,7 +26,7 @@ function schemas() {
   })
   const link = Type.String({
     pattern: '^https?://[^ ]*[^/ ]$',
-    expected: 'an http(s) URL without a slash at its end',
+    expected: 'an http(s) URL without a slash at the end',
   })
   const closed = { additionalProperties: false }
   const values = {

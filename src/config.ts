@@ -142,12 +142,13 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const isWrong = problems.some((problem) => /^(DATABASE|DB)_URL/.test(problem))
   if (!values.databaseUrl && !isWrong && requirements.includes('database'))
     problems.push(
-      'DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name (npm start says the one of its own)',
+      'DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name (npm start ' +
+        'prints the URL of its database)',
     )
   const chains = connectedChains(values, requirements, problems)
   const signer = signerOf(values, requirements, problems)
   if (problems.length)
-    throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
+    throw new SettingsError(`Invalid settings (see .env.example):\n  ${problems.join('\n  ')}`)
 
   const apiProcesses = values.apiProcessesWanted ?? Math.min(availableParallelism(), MOST_DEFAULT_PROCESSES)
   const { attesters, rateLimitPerHour, readAdminKey, webhooksFile } = values
@@ -213,13 +214,14 @@ function connectedChains(
       ]
     if (requirements.includes('chains') && !problems.some((each) => each.startsWith(nameOf(chain))))
       problems.push(
-        `${nameOf(chain)}: missing, but CHAINS names ${chain.slug}; the URL of a JSON-RPC endpoint of chain ${chain.id}`,
+        `${nameOf(chain)}: missing, but CHAINS names ${chain.slug}. Set it to the URL of a JSON-RPC ` +
+          `endpoint of chain ${chain.id}`,
       )
     return []
   })
   const isNamed = problems.some((problem) => /^(RPC_URL_|CHAINS)/.test(problem))
   if (chains.length === 0 && !isNamed && requirements.includes('chains'))
-    problems.push(`RPC_URL_*: none given; set one of ${CHAINS.map(nameOf).join(', ')}`)
+    problems.push(`RPC_URL_*: missing. Set one of ${CHAINS.map(nameOf).join(', ')}`)
   return chains
 }
 
@@ -229,21 +231,27 @@ function signerOf(
   requirements: readonly Requirement[],
   problems: string[],
 ): SignerSettings | undefined {
-  if (readKey && outsideKey) problems.push('SIGNER_PRIVATE_KEY and SIGNER_URL: both given; keep one')
+  if (readKey && outsideKey)
+    problems.push('SIGNER_PRIVATE_KEY and SIGNER_URL: both are set. Remove one of them')
   const isWrong = problems.some((problem) => problem.startsWith('SIGNER_'))
   if (!readKey && !outsideKey && !isWrong && requirements.includes('signer'))
     problems.push(
-      'SIGNER_KEY_FILE, SIGNER_PRIVATE_KEY or SIGNER_URL: missing; what signs results (docs/operations/keys.md)',
+      'SIGNER_KEY_FILE, SIGNER_PRIVATE_KEY or SIGNER_URL: missing. Set one of them, which signs ' +
+        'results (docs/operations/keys.md)',
     )
   if (!outsideKey) return readKey && { kind: 'key', readKey }
   if (!readSealSecrets)
-    problems.push('SEAL_SECRET_FILE: missing; SIGNER_URL needs it, as resign tokens are not made by its key')
+    problems.push(
+      'SEAL_SECRET_FILE: missing. SIGNER_URL requires it, because the key is not available for resign tokens',
+    )
   if (outsideKey.kind === 'remote') {
     if (attesters.length === 0)
-      problems.push('ATTESTER_ADDRESS: missing; SIGNER_URL needs it: the account that signs there')
+      problems.push(
+        'ATTESTER_ADDRESS: missing. SIGNER_URL requires it: set it to the address of the account that signs there',
+      )
     return outsideKey
   }
-  if (!readPin) problems.push('SIGNER_PKCS11_PIN_FILE: missing; a token in SIGNER_URL needs it')
+  if (!readPin) problems.push('SIGNER_PKCS11_PIN_FILE: missing. A PKCS#11 token in SIGNER_URL requires it')
   return readPin && { ...outsideKey, readPin }
 }
 
@@ -283,7 +291,8 @@ export function chosenChain(chains: readonly ConnectedChain[], slug: string | un
   const found = chains.find((c) => c.chain === wanted)
   if (!found)
     throw new SettingsError(
-      `Say which chain, one of: ${chains.map((c) => c.chain.slug).join(', ')}${slug ? ` (not ${slug}: ${wanted ? 'its RPC_URL_* is not set, or CHAINS leaves it out' : 'no such chain is known'})` : ''}`,
+      'Name a chain, one of: ' +
+        `${chains.map((c) => c.chain.slug).join(', ')}${slug ? ` (not ${slug}: ${wanted ? 'its RPC_URL_* is not set, or CHAINS leaves it out' : 'there is no such chain'})` : ''}`,
     )
   return found
 }

@@ -63,7 +63,7 @@ export async function primaryUrl(url: string): Promise<string> {
   const urls = hostUrls(url)
   const found = urls.length === 1 ? url : await findPrimary(urls)
   if (found === undefined)
-    throw new Error(`None of the database servers takes writes: ${urls.map(hostOf).join(', ')}`)
+    throw new Error(`No database server accepts writes: ${urls.map(hostOf).join(', ')}`)
   return found
 }
 

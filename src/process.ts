@@ -20,9 +20,9 @@ export function onStop(stop: (reason: string) => void): void {
     stop(reason)
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, once)
-  if (process.send) process.once('disconnect', () => once('its parent has gone'))
+  if (process.send) process.once('disconnect', () => once('its parent process has ended'))
   if (!isRunByNpm()) return
-  setInterval(() => process.ppid === PARENT || once('npm has gone'), LOOK_MS).unref()
+  setInterval(() => process.ppid === PARENT || once('npm has ended'), LOOK_MS).unref()
 }
 
 /** True if npm runs this program itself. Its child processes inherit npm's environment too. */

@@ -69,6 +69,6 @@ function isBeforeColon(text: string, at: number): boolean {
 
 function addKey(keys: Set<string>, key: string): void {
   if (key === '__proto__') throw new SyntaxError('the key __proto__ is not allowed')
-  if (keys.has(key)) throw new SyntaxError(`the key ${JSON.stringify(key.slice(0, 40))} is given twice`)
+  if (keys.has(key)) throw new SyntaxError(`the key ${JSON.stringify(key.slice(0, 40))} is set twice`)
   keys.add(key)
 }

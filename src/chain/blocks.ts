@@ -146,11 +146,11 @@ export class BlockReader {
       typeof header.parentHash !== 'string' ||
       !Number.isSafeInteger(number)
     )
-      return 'an answer is no header'
+      return 'a response is not a block header'
     if (
       method === 'eth_getBlockByHash' ? header.hash !== asked : asked !== 'latest' && number !== Number(asked)
     )
-      return `asked for block ${asked}, the node answered block ${number} (${header.hash})`
+      return `requested block ${asked}, the RPC endpoint returned block ${number} (${header.hash})`
     const isValid = await hashesToItself(header)
     if (isValid) this.headerForm.succeeded()
     else if (!anyForm && this.headerForm.isKnown())
@@ -211,7 +211,7 @@ export class BlockReader {
     const calls = receipts.calls + filtered.calls
     if (filtered.agreed) return { logs: filtered.agreed, evidence: 'agreed', contradicted, calls }
     if (filtered.answers.length > 1) {
-      this.doubt?.contradicted(`endpoints give different logs of block ${Number(header.number)}`)
+      this.doubt?.contradicted(`RPC endpoints return different logs of block ${Number(header.number)}`)
       return null
     }
     // The other endpoint may only be in a pause after an error.
@@ -237,7 +237,7 @@ export class BlockReader {
       const logs = 'answer' in opinion ? this.ofThisBlock(opinion.answer.flat(), header) : undefined
       if (!logs || !('answer' in opinion)) continue
       if (answers.some(({ answer }) => isSame(answer, logs))) {
-        const reason = `others give other logs of block ${Number(header.number)}`
+        const reason = `other RPC endpoints return different logs of block ${Number(header.number)}`
         for (const { answer, distrust } of answers) if (!isSame(answer, logs)) distrust(reason)
         return { agreed: logs, answers, calls }
       }

@@ -60,12 +60,10 @@ export class Doubt {
   reason(): string | undefined {
     const reasons = []
     const lately = [this.last, this.fork].filter(({ at }) => this.clock.now() - at < CONTRADICTION_HOLDS_MS)
-    if (lately.length)
-      reasons.push(`contradictions seen lately: ${lately.map(({ reason }) => reason).join('; ')}`)
-    if (this.lacksContract) reasons.push('the RPC endpoint has no contract at the address of EAS')
+    if (lately.length) reasons.push(`recent contradictions: ${lately.map(({ reason }) => reason).join('; ')}`)
+    if (this.lacksContract) reasons.push('the RPC endpoint finds no contract at the address of EAS')
     if (this.unprovenAtHead) reasons.push(`${UNPROVEN}${this.unprovenAtHead}`)
-    if (this.repairsPending)
-      reasons.push(`ranges of blocks waiting to be audited again: ${this.repairsPending}`)
+    if (this.repairsPending) reasons.push(`block ranges to be audited again: ${this.repairsPending}`)
     return reasons.length ? reasons.join('; ') : undefined
   }
 

@@ -125,7 +125,7 @@ export class HeadReader {
       await this.look().catch((error: Error) => {
         if (error instanceof SettingsError) throw error
         this.options.blocks.turn()
-        log.warn({ reason: error.message.slice(0, 300) }, 'Could not read the head. It is read again.')
+        log.warn({ reason: error.message.slice(0, 300) }, 'could not read the head; retrying')
       })
       signal?.throwIfAborted()
       const { tip } = chain
@@ -146,7 +146,7 @@ export class HeadReader {
       } catch (error) {
         if (!isDataConsistencyError(error)) throw error
         // Nothing was written: no endpoint has the state of a block yet, or a fork has replaced it.
-        log.info({ reason: error.message.slice(0, 300) }, 'A batch is not complete yet. It is read again.')
+        log.info({ reason: error.message.slice(0, 300) }, 'a batch is incomplete; retrying')
         this.final = before
         this.options.blocks.turn()
         await this.clock.pause(AGAIN_AFTER_MS, signal)
@@ -290,7 +290,7 @@ export class HeadReader {
       const { height } = this.final
       if (parent.height >= height && chain.has(parent)) return path
       if (parent.height <= height) {
-        await this.checkFinal(this.final, `a branch without the final block ${height} was named`)
+        await this.checkFinal(this.final, `an RPC endpoint is on a branch without the final block ${height}`)
         return []
       }
       const [header] = await this.options.blocks.headers([headerByHash(parent.hash)])
@@ -313,7 +313,9 @@ export class HeadReader {
     const { tip } = chain
     const { height } = named
     this.disputed = { height, hash: chain.at(height)!.hash }
-    doubt.forked(`block ${height} is ${named.hash} by an endpoint, ${this.disputed.hash} in the database`)
+    doubt.forked(
+      `block ${height} is ${named.hash} at an RPC endpoint, but ${this.disputed.hash} in the database`,
+    )
     const now = this.clock.now()
     this.forkedAt ??= now
     const hashes = await blocks.hashesAt(tip.height)
@@ -327,7 +329,7 @@ export class HeadReader {
   /** Compares a block below the last final one with the database's block at or below that height. */
   private async checkFarBelow(chain: FollowedChain, named: BlockRef): Promise<void> {
     const { storedAtOrBelow, doubt } = this.options
-    const reason = `the latest block that an endpoint names is ${named.height}, below the final block ${this.final.height}`
+    const reason = `the latest block of an RPC endpoint is ${named.height}, below the final block ${this.final.height}`
     doubt.contradicted(reason)
     const stored = chain.at(named.height) ?? (await storedAtOrBelow?.(named.height))
     if (stored) await this.checkFinal(stored, reason)
@@ -370,7 +372,7 @@ export class HeadReader {
     if (!found || found.contradicted) {
       this.options.log.info(
         { block: Number(checked.header.number) },
-        'the logs of a block are not certain yet and will be read again',
+        'the logs of a block are uncertain; they will be read again',
       )
       return null
     }

@@ -141,7 +141,7 @@ export class HistoryReader {
     )
       await this.height()
     const last = Math.min(to, this.final.height)
-    if (from > last) throw new Error(`block ${from} is not final yet, the last final one is ${last}`)
+    if (from > last) throw new Error(`block ${from} is not final yet; the newest final block is ${last}`)
 
     this.requestAhead(from, last)
     const answer = await this.ahead[0]!.answer
@@ -195,11 +195,11 @@ export class HistoryReader {
     number: number,
     distrust: (reason: string) => void,
   ): Promise<RpcHeader> {
-    if (!header) throw new Error(`the node has no block ${number}, though its head is beyond`)
+    if (!header) throw new Error(`the RPC endpoint has no block ${number}, although its head is later`)
     let falsehood =
       Number(header.number) === number
         ? undefined
-        : `asked for block ${number}, the node answered block ${Number(header.number)}`
+        : `requested block ${number}, the RPC endpoint returned block ${Number(header.number)}`
     if (!falsehood && (await hashesToItself(header))) this.proven.add(header)
     else if (!falsehood) {
       this.calls++
@@ -251,7 +251,7 @@ export class HistoryReader {
         this.range.refused(asked, allowedRange(error as Error))
         this.options.log.info(
           { from, to, range: this.range.blocks, reason: (error as Error).message.slice(0, 300) },
-          'provider refused the range, asking for less',
+          'the RPC endpoint rejected the block range; requesting a smaller one',
         )
         to = Math.min(end, from + this.range.blocks - 1)
       }
@@ -289,12 +289,13 @@ export class HistoryReader {
     const header = await this.checked(answers.pop() as RpcHeader | null, to, distrust)
     const first = answers.pop() as RpcHeader | null
     if (Number(first?.number) !== from)
-      throw new Error(`the node has no block ${from}, though its head is beyond`)
+      throw new Error(`the RPC endpoint has no block ${from}, although its head is later`)
     const logs = uniqueLogs((answers as RpcLog[][]).flat())
     const stray = logs.find(({ blockNumber }) => Number(blockNumber) < from || Number(blockNumber) > to)
     if (stray)
       throw new ContradictionError(
-        `asked for logs of blocks ${from} to ${to}, the node answered one of block ${Number(stray.blockNumber)}`,
+        `requested logs of blocks ${from} to ${to}, the RPC endpoint returned one of block ` +
+          `${Number(stray.blockNumber)}`,
       )
     return { logs, header, parentHash: first!.parentHash }
   }
@@ -317,7 +318,7 @@ export class HistoryReader {
       const own = ofBlock(logsOf.get(number)!, header)
       if (own.length && this.proven.has(header) && !this.test.mayHold(header.logsBloom))
         throw new ContradictionError(
-          `the node gives logs of block ${number}, whose bloom filter rules them out`,
+          `the RPC endpoint returned logs of block ${number} that its bloom filter excludes`,
         )
       return { header, logs: own }
     })

@@ -114,7 +114,7 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
     const other = seen.get(place)
     if (other && (other.transactionHash !== log.transactionHash || other.data !== log.data))
       throw new ContradictionError(
-        `the node gives two logs of block ${Number(log.blockNumber)} the number ${Number(log.logIndex)}`,
+        `two logs of block ${Number(log.blockNumber)} have the index ${Number(log.logIndex)}`,
       )
     seen.set(place, log)
   }
@@ -126,7 +126,7 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
 /** Returns the logs if all of them belong to this block. Throws a ContradictionError otherwise. */
 export function ofBlock(logs: RpcLog[], header: RpcHeader): RpcLog[] {
   if (logs.some((log) => log.blockHash !== header.hash || log.removed))
-    throw new ContradictionError(`logs and header of block ${Number(header.number)} are of different forks`)
+    throw new ContradictionError(`logs and header of block ${Number(header.number)} are from different forks`)
   return logs
 }
 

@@ -233,7 +233,7 @@ function bytes(value: unknown): Uint8Array {
   try {
     return payloadBytes(value as string)
   } catch {
-    throw new TypeError(`not bytes in hex: ${String(value).slice(0, 80)}`)
+    throw new TypeError(`expected bytes in hex, got ${String(value).slice(0, 80)}`)
   }
 }
 

@@ -85,7 +85,7 @@ export async function contradiction(
     if (found !== 'doubted')
       log.warn(
         { height: stored.height },
-        'No endpoint has the last block of the database. The indexer waits for it.',
+        'No RPC endpoint has the newest block of the database. The indexer waits for it.',
       )
     await clock.pause(found === 'doubted' ? ASK_AGAIN_MS : WAIT_FOR_BLOCK_MS, signal)
   }
@@ -108,16 +108,18 @@ async function lowerOne(
 /** Error for a gateway that has another block than the endpoints. */
 export function otherGateway({ block, hash }: Contradiction): SettingsError {
   return new SettingsError(
-    `The gateway has block ${block.height} as ${block.hash}, the RPC endpoints have ${hash}. ` +
-      'One of them is of another network: correct GATEWAY_URL_* or RPC_URL_*, or leave the gateway out.',
+    `Block ${block.height} is ${block.hash} at the gateway, but ${hash} at the RPC endpoints, so ` +
+      'one of them is on another network. Correct GATEWAY_URL_* or RPC_URL_*, or remove the ' +
+      'gateway.',
   )
 }
 
 /** Error for a chain that has another block than the final one in the database. */
 export function otherChain(finality: number, { block, hash }: Contradiction): SettingsError {
   return new SettingsError(
-    `The database holds block ${block.height} as ${block.hash}, the RPC endpoints have ${hash}. ` +
-      'If an endpoint or the database is of another network, correct RPC_URL_* or DATABASE_URL. ' +
-      `If the chain was replaced, or a reorg went deeper than ${finality} blocks, index it into an empty database.`,
+    `Block ${block.height} is ${block.hash} in the database, but ${hash} at the RPC endpoints. ` +
+      'If an endpoint or the database belongs to another network, correct RPC_URL_* or ' +
+      `DATABASE_URL. If the chain was replaced, or a reorg went deeper than ${finality} blocks, ` +
+      'index it into an empty database.',
   )
 }

@@ -201,7 +201,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
       clock: this.clock,
       onFailure: (error) => {
         if (error instanceof SettingsError) throw error
-        log.warn({ reason: error.message.slice(0, 300) }, 'Could not read the chain. It is read again.')
+        log.warn({ reason: error.message.slice(0, 300) }, 'could not read the chain; retrying')
       },
     })
   }

@@ -84,7 +84,8 @@ function splitOutside(text: string): string[] {
   let start = 0
   for (let at = 0; at < text.length; at++) {
     if (text[at] === '(') open++
-    else if (text[at] === ')' && --open < 0) throw new TypeError('a closing parenthesis has no opening one')
+    else if (text[at] === ')' && --open < 0)
+      throw new TypeError('a closing parenthesis has no opening parenthesis')
     else if (text[at] === ',' && open === 0) {
       parts.push(text.slice(start, at))
       start = at + 1

@@ -260,7 +260,7 @@ describe('a tiling has the results of the whole', () => {
         areaSquareMeters(pair[1]) - areaSquareMeters(rest) - areaSquareMeters(prepare(polygon(missing))),
       ).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
     })
-  test('as a thousand parts', () => {
+  test('measures it as a thousand parts', () => {
     const side = 32
     const parts = range(side * side, (i) => {
       const [x, y] = [i % side, Math.floor(i / side)]

@@ -112,7 +112,7 @@ export class Auditor {
     else
       log.warn(
         { chain: chain.slug, blocks: unproven.slice(0, 20), count: unproven.length },
-        'blocks were compared with the log but not proven: their headers or receipts have no form known here',
+        'blocks were compared with the log but not proven: the format of their headers or receipts is unknown',
       )
     await noteUnproven(database.query, chain, this.postponed.blocks)
     return { ...proof, to: range.to, unproven: unproven.length, contradicted: contradicted.size }

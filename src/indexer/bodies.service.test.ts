@@ -72,8 +72,8 @@ const POINT = '506f696e74'
 const RESULTS = ['tuple(bool success, bytes returnData)[]']
 
 test.each<[string, (results: Results) => Results, string]>([
-  ['too few answers', (results) => results.slice(1), 'asked for 3 attestations, the node answered 2'],
-  ['answers in another order', (results) => [...results].reverse(), 'asked for attestation'],
+  ['too few answers', (results) => results.slice(1), 'asked for 3 attestations, the RPC endpoint returned 2'],
+  ['answers in another order', (results) => [...results].reverse(), 'requested attestation'],
   [
     'changed content',
     (results) =>

@@ -158,7 +158,7 @@ export class BodyReader {
     } catch (error) {
       if (error instanceof CountError) throw new FalseBodyError(error.message)
       // Some nodes return 0x when a call runs out of gas. A smaller page may succeed.
-      const message = `the node's answer is no attestation: ${(error as Error).message}`
+      const message = `the response of the RPC endpoint is not an attestation: ${(error as Error).message}`
       throw uids.length > 1 ? new Error(message) : new FalseBodyError(message)
     }
   }
@@ -183,11 +183,11 @@ function pagesOf(times: ReadonlyMap<string, bigint>): [string, bigint][][] {
 /** Throws unless the body's content hashes to its UID and its time equals that of the announcing block. */
 async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigint): Promise<AttestationBody> {
   if (body.uid === ZERO_UID)
-    throw new MissingBodyError(`attestation ${uid} is announced by a log but not known to the contract`)
+    throw new MissingBodyError(`a log announces attestation ${uid}, but the contract does not have it`)
   if (body.uid !== uid)
-    throw new FalseBodyError(`asked for attestation ${uid}, the node answered ${body.uid}`)
+    throw new FalseBodyError(`requested attestation ${uid}, the RPC endpoint returned ${body.uid}`)
   if (body.time !== blockSeconds)
-    throw new FalseBodyError(`attestation ${uid} says time ${body.time}, its block ${blockSeconds}`)
+    throw new FalseBodyError(`attestation ${uid} has time ${body.time}, but its block has ${blockSeconds}`)
   if (!(await hashesToUid(body, uid)))
     throw new FalseBodyError(`the content of attestation ${uid} does not hash to its UID`)
   return body
@@ -228,7 +228,8 @@ export function multicallAnswers(answer: string, calls: number): Buffer[] {
   const list = place(bytes, 0)
   const start = list + WORD
   const count = place(bytes, list)
-  if (count !== calls) throw new CountError(`asked for ${calls} attestations, the node answered ${count}`)
+  if (count !== calls)
+    throw new CountError(`requested ${calls} attestations, the RPC endpoint returned ${count}`)
   return Array.from({ length: count }, (_, i) => {
     const result = start + place(bytes, start + WORD * i)
     return bytesAt(bytes, result + place(bytes, result + WORD))
@@ -276,7 +277,7 @@ function place(bytes: Buffer, at: number): number {
   let high = 0
   for (let i = 0; i < WORD - 4; i += 4) high |= bytes.readUInt32BE(at + i)
   const value = bytes.readUInt32BE(at + WORD - 4)
-  if (high !== 0 || value > bytes.length) throw new RangeError('it names a place beyond its end')
+  if (high !== 0 || value > bytes.length) throw new RangeError('an offset is beyond its end')
   return value
 }
 
@@ -284,6 +285,6 @@ function place(bytes: Buffer, at: number): number {
 function bytesAt(bytes: Buffer, at: number): Buffer {
   const start = at + WORD
   const length = place(bytes, at)
-  if (start + length > bytes.length) throw new RangeError('its bytes are cut')
+  if (start + length > bytes.length) throw new RangeError('its bytes are truncated')
   return bytes.subarray(start, start + length)
 }

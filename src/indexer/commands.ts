@@ -30,15 +30,15 @@ import { restoreSnapshot, takeSnapshot } from './snapshot'
 import { SnapshotError } from './snapshot-files'
 
 const USAGE = `node lib/indexer/commands.js replay [--chain <slug>] [--check]
-  Projects every attestation anew from the event log alone, and puts right what differs; --check only says so.
-  Those that could not be stored are read from the chain again, where its RPC_URL_* is set.
+  Rebuilds the records of every attestation from the event log, and repairs differences. --check only reports them.
+  Attestations that could not be stored are read from the chain again if its RPC_URL_* is set.
 node lib/indexer/commands.js audit --chain <slug> [--from <block>] [--to <block>] [--quick]
-  Holds the event log against the chain, block by block, by headers and receipts, and puts right what differs.
-  --quick reads the logs of the range a second time instead. The range is from the chain's first block to the last final one.
+  Verifies the event log against the chain, block by block, by headers and receipts, and repairs differences.
+  --quick only reads the logs a second time. Default range: the chain's first block to the newest final block.
 node lib/indexer/commands.js snapshot <new folder>
-  Writes the final part of the event log, with checksums and the position of each chain, as of one moment.
+  Writes a consistent copy of the final part of the event log, with checksums and the position of each chain.
 node lib/indexer/commands.js restore <folder>
-  Restores a snapshot into an empty, migrated database. Nothing of it counts as audited.`
+  Restores a snapshot into an empty, migrated database. The restored blocks count as not audited.`
 
 const UIDS_PER_PAGE = 500
 const SHOW_EVERY_MS = 5_000
@@ -132,15 +132,15 @@ async function replay(
     held += total.uids
     const compared = total.uids - total.notFinal.length
     const wrong = total.differing.length
-      ? `${total.differing.length} records differed from the log${repair ? ' and are put right' : ''}`
+      ? `${total.differing.length} records differed from the log${repair ? ' and were repaired' : ''}`
       : compared > 0
-        ? 'every record is what the log says'
+        ? 'every record matches the log'
         : 'nothing was compared'
     progress.line(
-      `${chain.slug}: ${compared} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`,
+      `${chain.slug}: ${compared} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were skipped` : ''}`,
     )
   }
-  if (held === 0) progress.line('The database holds no attestations: there is nothing to replay')
+  if (held === 0) progress.line('The database has no attestations to replay')
   return differing ? 1 : 0
 }
 
@@ -159,7 +159,8 @@ async function readBodiless(
   const urls = settings.chains.find((each) => each.chain === chain)?.rpcUrls
   if (!urls)
     return progress.line(
-      `${chain.slug}: ${events.length} attestations could not be stored. RPC_URL_${settingSuffix(chain)} is not set, so they are not read again`,
+      `${chain.slug}: ${events.length} attestations could not be stored. Set ` +
+        `RPC_URL_${settingSuffix(chain)} to read them again`,
     )
   const rpc = new Rpc({ chain, urls, ...rpcLimits(chain), log: createLogger('replay') })
   await rpc.check()
@@ -179,7 +180,8 @@ async function sayWithheld(database: Database, chain: Chain): Promise<number> {
     progress.line(`  ${uid}: withheld, ${problem}`)
   if (withheld.length)
     progress.line(
-      `${chain.slug}: ${withheld.length} attestations are withheld, as they could not be stored. A later version may: then npm run replay reads them anew`,
+      `${chain.slug}: ${withheld.length} attestations are withheld, because they could not be ` +
+        'stored. If a later version can store them, npm run replay reads them again',
     )
   return withheld.length
 }
@@ -192,12 +194,13 @@ async function audit(
 ): Promise<number> {
   const final = await finalBlock(database.query, chain)
   if (!final)
-    throw new SettingsError(`The database holds no final block of ${chain.slug} yet: index it first`)
+    throw new SettingsError(`The database has no final block of ${chain.slug} yet. Index the chain first`)
   const from = blockNumber('--from', asked.from, chain.firstBlock)
   const to = blockNumber('--to', asked.to, final.height)
   if (from < chain.firstBlock || to > final.height || from > to)
     throw new SettingsError(
-      `Blocks ${from} to ${to} cannot be audited; what is indexed and final of ${chain.slug} is ${chain.firstBlock} to ${final.height}`,
+      `Blocks ${from} to ${to} cannot be audited. The indexed and final blocks of ${chain.slug} ` +
+        `are ${chain.firstBlock} to ${final.height}`,
     )
   const log = createLogger('audit')
   const rpc = new Rpc({ chain, urls: rpcUrls, ...rpcLimits(chain), log })
@@ -227,13 +230,13 @@ async function audit(
       show(next - from, total)
     }
   progress.line(
-    `${chain.slug}, blocks ${from} to ${to}: the chain has ${total.events} events of ours; ` +
-      (total.repaired
-        ? `${total.repaired} were not in the log as they are on the chain, and are put right`
-        : 'the log has them all, and nothing else') +
-      (total.unproven
-        ? `; the receipts of ${total.unproven} blocks have a form that is not known here: compared, but not proven`
-        : ''),
+    `${chain.slug}, blocks ${from} to ${to}: the chain has ${total.events} indexed events; ${
+      total.repaired ? `${total.repaired} differed in the log and were repaired` : 'the log matches'
+    }${
+      total.unproven
+        ? `; the receipts of ${total.unproven} blocks have an unknown format: they were compared, but not proven`
+        : ''
+    }`,
   )
   return (await sayWithheld(database, chain)) || total.repaired ? 1 : 0
 }
@@ -260,10 +263,14 @@ async function restore(database: Database, settings: Settings, folder: string): 
   for (const { chain, attesters } of manifest.chains)
     if (attesters.length)
       progress.line(
-        `${chain}: the snapshot names ${attesters.map(({ address }) => address).join(', ')}, whose attestations are now listed as answers of this service. Nothing proves it: compare with the attester and the proxy that GET / names, and with ATTESTER_ADDRESS`,
+        `${chain}: the snapshot names ${attesters.map(({ address }) => address).join(', ')}, whose ` +
+          'attestations are now listed as answers of this service. Check this against ' +
+          'ATTESTER_ADDRESS, and the attester and proxy that GET / names: the snapshot does not prove ' +
+          'it',
       )
   progress.line(
-    `${uids} attestations are restored as the snapshot has them. Start the indexers: they go on from there, and the audit holds all of it against the chains`,
+    `${uids} attestations restored. Start the indexers: they resume from the snapshot, and the ` +
+      'audit compares all of it with the chains',
   )
   return 0
 }

@@ -81,7 +81,7 @@ test.each<[string, () => string]>([
   await heldBy(holder)
   const { lease: own, waits } = lease()
   const taken = own.take(() => {})
-  const said = `another indexer of ${chain.slug} is at work: waiting to take over when it ends: ${holder}`
+  const said = `another indexer of ${chain.slug} is running: waiting to take over when it stops: ${holder}`
   expect(await Promise.race([waits, taken])).toBe(said)
   expect(await writer()).toBe(holder)
   await query('UPDATE chain_writer SET until = now()')

@@ -72,7 +72,7 @@ export class Lease {
         loggedAt = performance.now()
         this.log.info(
           { chain: this.chain.slug, writer: other },
-          `another indexer of ${this.chain.slug} is at work: waiting to take over when it ends`,
+          `another indexer of ${this.chain.slug} is running: waiting to take over when it stops`,
         )
       }
       await pause(LOOK_EVERY_MS, undefined, { signal })
@@ -129,7 +129,7 @@ export class Lease {
   }
 
   private lost(): LeaseLostError {
-    return new LeaseLostError(`another process writes ${this.chain.slug} now: this one has lost its lease`)
+    return new LeaseLostError(`this process has lost its lease: another one is writing ${this.chain.slug}`)
   }
 }
 

@@ -24,7 +24,7 @@ function main(slugs: readonly string[]): void {
     log.info({ reason, states: indexers.map(({ state }) => state) }, 'stopping')
     const stopped = Promise.all(indexers.map((indexer) => indexer.stop()))
     void Promise.race([stopped, pause(STOP_PATIENCE_MS)])
-      .catch((error: Error) => log.warn({ reason: error.message }, 'not all could be closed'))
+      .catch((error: Error) => log.warn({ reason: error.message }, 'could not close all connections'))
       .finally(() => process.exit(0))
   })
   try {
@@ -51,7 +51,8 @@ function isLeftOut({ chains }: Settings, slug: string | undefined): boolean {
   const known = slug === undefined ? undefined : chainBySlug(slug)
   if (!known || chains.some(({ chain }) => chain === known)) return false
   log.warn(
-    `${known.slug} has no RPC_URL_${settingSuffix(known)}, or CHAINS leaves it out: nothing to index. Waiting to be stopped`,
+    `${known.slug} has no RPC_URL_${settingSuffix(known)}, or CHAINS leaves it out, so there is ` +
+      'nothing to index. Waiting to be stopped',
   )
   setInterval(() => {}, 2 ** 30)
   return true

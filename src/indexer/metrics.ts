@@ -38,7 +38,7 @@ export class IndexerMetrics extends PrometheusServer {
 
   /** `open()` has opened the port, so the runner has nothing to open. */
   override serve(): ReturnType<PrometheusServer['serve']> {
-    const port = this.address?.port ?? 'none, as INDEXER_METRICS_PORT is not set'
+    const port = this.address?.port ?? 'none, because INDEXER_METRICS_PORT is not set'
     // The declared type of the port is a number, but the runner only logs it.
     return Promise.resolve({ port: port as number, close: () => Promise.resolve() })
   }
@@ -82,7 +82,8 @@ async function listen(registry: Registry, { host, port }: { host: string; port: 
     const refuse = (error: NodeJS.ErrnoException) =>
       reject(
         new SettingsError(
-          `INDEXER_METRICS_PORT: nothing can listen at ${host}:${port} (${error.code}); see .env.example for the port of each chain`,
+          `INDEXER_METRICS_PORT: could not listen at ${host}:${port} (${error.code}). .env.example ` +
+            'lists the port of each chain',
         ),
       )
     server.once('error', refuse).listen(port, host, resolve)

@@ -132,10 +132,10 @@ export function requireBodies(
   for (const { kind, uid, schemaUid } of events) {
     if (kind === EventKind.REVOKED) continue
     const body = bodies.get(uid)
-    if (!body) throw new Error(`no body was read for attestation ${uid}`)
+    if (!body) throw new Error(`the content of attestation ${uid} was not read`)
     if (body.schema !== schemaUid)
       throw new Error(
-        `the log of attestation ${uid} says schema ${schemaUid}, the attestation itself ${body.schema}`,
+        `the log of attestation ${uid} has the schema ${schemaUid}, but the attestation has ${body.schema}`,
       )
   }
 }
@@ -189,7 +189,7 @@ export function project(
   }
 }
 
-const NO_ANSWER = 'it is no answer of this service: its payload is neither that of a number nor of a boolean'
+const NO_ANSWER = 'it is not an answer of this service: its payload is neither a numeric nor a boolean result'
 
 function readLocation(body: AttestationBody): { location?: Location; problem: string | null } {
   try {

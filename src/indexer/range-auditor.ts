@@ -177,11 +177,11 @@ export class RangeAuditor {
     for (const [i, { header, read }] of blocks.list.entries()) {
       const number = numbers[i]!
       if (i > 0 && header.parentHash !== blocks.list[i - 1]!.header.hash)
-        throw this.contradiction(`blocks ${number - 1} and ${number} are of different forks`)
+        throw this.contradiction(`blocks ${number - 1} and ${number} are from different forks`)
       const own = storedOf.get(number) ?? []
       this.checkForOrphans(own, header)
       const found = await read()
-      if (!found) throw this.contradiction(`the logs of block ${number} cannot be had for certain`)
+      if (!found) throw this.contradiction(`the logs of block ${number} are uncertain`)
       proof.calls += found.calls
       const onChain = decodeEvents(chain, chainBlock({ header, logs: found.logs }))
       const wrong = notOnChain(own, chain, onChain)
@@ -201,7 +201,10 @@ export class RangeAuditor {
     const orphan = stored.find((event) => event.block_hash !== header.hash)
     if (orphan)
       throw new OrphanedLogError(
-        `event ${orphan.id} is of block ${orphan.block_hash}, the node's block ${Number(header.number)} is ${header.hash}: a reorg went deeper than ${chain.finality} blocks, or the RPC endpoint is of another network. If other endpoints say so too, index the chain anew into an empty database`,
+        `event ${orphan.id} is in block ${orphan.block_hash}, but block ${Number(header.number)} of ` +
+          `the RPC endpoint is ${header.hash}: a reorg went deeper than ${chain.finality} blocks, or ` +
+          'the RPC endpoint is on another network. If other endpoints agree with it, index the chain ' +
+          'into an empty database',
       )
   }
 
@@ -228,7 +231,7 @@ export class RangeAuditor {
           read: () => Promise.resolve({ ...block, contradicted: false, calls: 0, learned: 0 }),
         }
       const each = byNumber.get(number)
-      if (!each) throw this.contradiction(`the node has no block ${number}, which is final`)
+      if (!each) throw this.contradiction(`the RPC endpoint does not have the final block ${number}`)
       if (formIsKnown && !each.isValid)
         throw this.contradiction(`the header of block ${number} does not hash to its hash`)
       return { header: each.header, read: () => this.blocks.logs(each, { receiptByReceipt: true }) }
@@ -257,7 +260,8 @@ export class RangeAuditor {
     )
     if (missing.length === 0 && surplus.length === 0) return 0
     const isHistory = surplus.length === 0 && missing.every((event) => registry.isHistory(event))
-    if (!isHistory) doubt?.contradicted(`blocks ${from} to ${to} have other logs than a node has given`)
+    if (!isHistory)
+      doubt?.contradicted(`the logs of blocks ${from} to ${to} differ from those of an RPC endpoint`)
     const final = await finalBlock(database.query, chain)
     if (!final || final.height < to) throw new NotFinalError(`block ${to} is not final in the database yet`)
     const repaired = await repairLog(database, chain, {
@@ -269,7 +273,7 @@ export class RangeAuditor {
     if (isHistory) {
       log.info(
         { chain: chain.slug, from, to, added: repaired },
-        'history of a new schema or attester is read',
+        'reading the history of a new schema or attester',
       )
       return repaired
     }
@@ -282,7 +286,7 @@ export class RangeAuditor {
         surplus: surplus.map(({ id }) => id).slice(0, 20),
         repaired,
       },
-      'a node gave other logs than the chain has: the log is repaired',
+      'an RPC endpoint had returned incorrect logs: the event log is repaired',
     )
     return repaired
   }

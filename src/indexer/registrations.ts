@@ -65,7 +65,7 @@ export async function registeredSchemas(
       const content = functions.getSchema.decodeResult(answer)
       if (content.uid === ZERO_UID) {
         route.turn()
-        throw new Error(`the schema ${uids[n]} is announced by a log but not known to the registry`)
+        throw new Error(`a log announces the schema ${uids[n]}, but the registry does not have it`)
       }
       read.set(uids[n]!, { ...content, uid: uids[n]! })
     }

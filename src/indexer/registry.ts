@@ -107,7 +107,8 @@ export class Registry implements LogSelection {
     const before = new Set(watched)
     if (this.watched.every((each) => before.has(each)))
       throw new Error(
-        `the indexer of ${this.options.chain.slug} reads more schemas or attesters than this process: give both the same settings`,
+        `the indexer of ${this.options.chain.slug} reads more schemas or attesters than this ` +
+          'process. Use the same settings for both',
       )
   }
 
@@ -172,7 +173,7 @@ export class Registry implements LogSelection {
     this.take(taken)
     log.info(
       { chain: chain.slug, attesters: taken.map(({ address }) => address) },
-      'answers of these attesters are read',
+      'reading answers of these attesters',
     )
   }
 
@@ -248,7 +249,7 @@ export class Registry implements LogSelection {
       // A text that is not UTF-8 decodes to a text with another hash. No location schema has such a text.
       if (schemaUid(schema, resolver, revocable) !== uid) {
         if (schema.includes('\ufffd')) continue
-        throw new Error(`the node's answer is not the schema ${uid}: it hashes to another UID`)
+        throw new Error(`the RPC endpoint returned a schema that does not match its UID ${uid}`)
       }
       if (!isLocationText(schema)) continue
       schemas.push({
@@ -304,7 +305,7 @@ export class Registry implements LogSelection {
         watched: schemas.filter((each) => each.watched).map(({ uid }) => uid),
         leftOut: [...left, ...schemas.filter((each) => !each.watched).map(({ uid }) => uid)],
       },
-      'location schemas were found in the registry',
+      'found location schemas in the registry',
     )
     return { watched, left: [...left] }
   }

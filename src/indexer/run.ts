@@ -197,7 +197,7 @@ class ChainIndexer implements Indexer {
     if (added.length)
       log.info(
         { chain: this.chain.slug, added },
-        'schemas or attesters are new: the audit reads their history',
+        'there are new schemas or attesters: the audit reads their history',
       )
     this.signal.throwIfAborted()
     this.enter('indexing')
@@ -254,7 +254,7 @@ class ChainIndexer implements Indexer {
         ...{ chain: chain.slug, height, stored: hash, node: other.hash },
         resumesAt: last?.height ?? chain.firstBlock,
       },
-      'the last final block was false, but the log before it is right: indexing resumes there',
+      'the last final block was incorrect, but the log before it is correct: indexing resumes there',
     )
     return last
   }
@@ -311,7 +311,7 @@ class ChainIndexer implements Indexer {
         return NOTE_EVERY_MS
       },
       (error) => {
-        log.warn({ chain: chain.slug, reason: error.message }, 'the head could not be noted')
+        log.warn({ chain: chain.slug, reason: error.message }, 'could not store the head')
         return NOTE_EVERY_MS
       },
     )
@@ -341,7 +341,7 @@ function forgetOldChanges(database: Database, chain: Chain, signal: AbortSignal)
       return count < CHANGES_FORGOTTEN_AT_ONCE ? FORGET_EVERY_MS : 0
     },
     (error) => {
-      log.warn({ chain: chain.slug, reason: error.message }, 'old changes could not be forgotten')
+      log.warn({ chain: chain.slug, reason: error.message }, 'could not delete old changes')
       return FORGET_EVERY_MS
     },
   )

@@ -105,23 +105,23 @@ function checksum(manifest: object): string {
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = path.join(folder, MANIFEST)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new SnapshotError(`'${file}' cannot be read (${error.code}): name the folder of a snapshot`)
+    throw new SnapshotError(`'${file}' could not be read (${error.code}). Name the folder of a snapshot`)
   })
   let manifest:
     (Omit<Manifest, 'format' | 'version'> & { format: string; version: number; sha256: string }) | null
   try {
     manifest = JSON.parse(text) as typeof manifest
   } catch {
-    throw new SnapshotError(`'${file}' is no JSON: it is cut or changed`)
+    throw new SnapshotError(`'${file}' is not valid JSON: it is truncated or was changed`)
   }
   if (manifest?.format !== FORMAT) throw new SnapshotError(`'${file}' is not the manifest of a snapshot`)
   if (manifest.version !== VERSION)
     throw new SnapshotError(
-      `'${file}' has version ${manifest.version} of the format; this program reads ${VERSION}`,
+      `'${file}' has format version ${manifest.version}, but this program reads version ${VERSION}`,
     )
   const { sha256, ...content } = manifest
   if (sha256 !== checksum(content))
-    throw new SnapshotError(`'${file}' has another checksum than it says: it was changed`)
+    throw new SnapshotError(`'${file}' does not match its checksum: it was changed`)
   return content as Manifest
 }
 
@@ -135,12 +135,14 @@ export async function checkFile(folder: string, { name, bytes, sha256 }: FileNot
       length += chunk.length
     }
   } catch (error) {
-    throw new SnapshotError(`'${file}' cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    throw new SnapshotError(`'${file}' could not be read (${(error as NodeJS.ErrnoException).code})`)
   }
   if (length !== bytes)
-    throw new SnapshotError(`'${file}' has ${length} bytes, the manifest says ${bytes}: it is cut or changed`)
+    throw new SnapshotError(
+      `'${file}' has ${length} bytes, but ${bytes} in the manifest: it is truncated or was changed`,
+    )
   if (hash.digest('hex') !== sha256)
-    throw new SnapshotError(`'${file}' has another checksum than the manifest says: it was changed`)
+    throw new SnapshotError(`'${file}' does not match the checksum in the manifest: it was changed`)
 }
 
 /** Yields the lines of a file. Throws a SnapshotError if their number differs from the manifest. */
@@ -159,7 +161,7 @@ export async function* linesOf(folder: string, { name, lines }: FileNote): Async
       begun = [next]
     }
   }
-  if (count !== lines) throw new SnapshotError(`'${name}' has ${count} lines, the manifest says ${lines}`)
+  if (count !== lines) throw new SnapshotError(`'${name}' has ${count} lines, but ${lines} in the manifest`)
 }
 
 export async function exists(file: string): Promise<boolean> {

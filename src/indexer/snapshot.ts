@@ -70,7 +70,7 @@ export async function takeSnapshot(
   progress: Progress,
 ): Promise<Manifest> {
   const part = `${folder}.part`
-  if (await exists(folder)) throw new SnapshotError(`'${folder}' exists already: name a folder that does not`)
+  if (await exists(folder)) throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist`)
   await rm(part, { recursive: true, force: true })
   await mkdir(part, { recursive: true })
   try {
@@ -81,7 +81,7 @@ export async function takeSnapshot(
         if (note) notes.push(note)
       }
       if (notes.length === 0)
-        throw new SnapshotError('The database holds no final block of any chain yet: index first')
+        throw new SnapshotError('The database has no final block of any chain yet. Index a chain first')
       const migrations = await migrationsOf(query)
       const taken = new Date().toISOString()
       return { taken, migrations, chains: notes }
@@ -138,7 +138,9 @@ export async function restoreSnapshot(
   const migrations = await migrationsOf(database.query)
   if (migrations.join() !== manifest.migrations.join())
     throw new SnapshotError(
-      `The snapshot was taken after migration ${manifest.migrations.at(-1)}, the database is at ${migrations.at(-1) ?? 'none'}: run npm run migrate with the version of the program that took the snapshot, restore, then upgrade`,
+      `The snapshot was taken after migration ${manifest.migrations.at(-1)}, but the newest ` +
+        `migration of the database is ${migrations.at(-1) ?? 'none'}. Run npm run migrate with the ` +
+        'version of the program that took the snapshot, restore, then upgrade',
     )
   for (const { note } of known)
     for (const file of [note.events, note.found]) {
@@ -205,7 +207,7 @@ async function restoreChain(
   await writer.written()
   const stored = await countEvents(query, chain)
   if (stored !== count)
-    throw new Error(`${chain.slug}: ${stored} events were stored of ${count}: nothing is restored`)
+    throw new Error(`${chain.slug}: ${stored} of ${count} events were stored, so nothing was restored`)
   await endRestore(query, chain, note)
   return uids
 }
@@ -219,7 +221,8 @@ async function requireEmpty(query: Query, chains: readonly Chain[]): Promise<voi
   const content = await contentOf(query, chains)
   if (content !== undefined)
     throw new SnapshotError(
-      `A snapshot is restored into an empty database only, and here ${content}: stop the indexers, make a new database, run npm run migrate, and set DATABASE_URL to it`,
+      `A snapshot can be restored into an empty database only, but ${content}. Stop the indexers, ` +
+        'create a new database, set DATABASE_URL to it, and run npm run migrate',
     )
 }
 
@@ -227,11 +230,12 @@ function chainOf({ chain: slug, chainId, eas }: ChainNote, chains: readonly Chai
   const chain = chains.find((each) => each.slug === slug)
   if (!chain)
     throw new SnapshotError(
-      `The snapshot has ${slug}, which is none of this service's chains: see CHAINS and CHAINS_FILE`,
+      `The snapshot has the chain ${slug}, which this service does not have. Check CHAINS and CHAINS_FILE`,
     )
   if (chain.id !== chainId || chain.eas.toLowerCase() !== eas)
     throw new SnapshotError(
-      `The snapshot's ${slug} has the id ${chainId} and EAS at ${eas}, this service's ${chain.id} and ${chain.eas}: it is of another network`,
+      `The chain ${slug} has id ${chainId} and EAS ${eas} in the snapshot, but ${chain.id} and ` +
+        `${chain.eas} in this service: the snapshot is from another network`,
     )
   return chain
 }
@@ -245,7 +249,7 @@ function eventIn(line: string, { chain, finalHeight, events }: ChainNote): Event
     row.id !== eventId(chain, row.block_number, row.log_index)
   )
     throw new SnapshotError(
-      `'${events.name}' has an event that is not of ${chain} up to block ${finalHeight}`,
+      `'${events.name}' has an event of another chain than ${chain}, or after block ${finalHeight}`,
     )
   return row
 }
@@ -266,5 +270,5 @@ function readAs<T>(read: (text: string) => T, line: string, { name }: FileNote):
   } catch {
     // The error below is thrown instead.
   }
-  throw new SnapshotError(`'${name}' has a line that is no event and no schema: it was changed`)
+  throw new SnapshotError(`'${name}' has a line that is neither an event nor a schema: it was changed`)
 }

@@ -120,14 +120,15 @@ export const RECORD_FIELDS = {
   },
   subject: {
     type: 'address',
-    description: 'Its recipient; often the prover.',
+    description: 'Its recipient, often the prover.',
     from: ({ recipient }) => recipient,
   },
   timestamp: { type: 'time', description: 'Time of its block.', from: ({ blockTime }) => blockTime },
   event_timestamp: {
     type: 'time',
     description:
-      "When the located event occurred; the attestation's own time if its schema has no such field, or if the attested value is not a time until the year 9999.",
+      "Time when the located event occurred; the attestation's time if the schema has no such " +
+      'field, or if the value is not a time up to the year 9999.',
     from: ({ location: { eventTimestamp }, blockTime }) =>
       eventTimestamp === undefined ? blockTime : new Date(eventTimestamp * 1000),
   },
@@ -143,60 +144,61 @@ export const RECORD_FIELDS = {
   },
   location: {
     type: 'text',
-    description: 'The location, as text, as it was attested.',
+    description: 'Attested location, unchanged.',
     from: ({ location }) => location.location,
   },
   longitude: {
     type: 'number',
     nullable: true,
-    description: 'Of points, in degrees; null for others and for what cannot be read for certain.',
+    description: 'Longitude of a point in degrees; null for other types and for an ambiguous location.',
     schema: { minimum: -180, maximum: 180 },
     from: ({ location }) => location.geometry?.point?.[0] ?? null,
   },
   latitude: {
     type: 'number',
     nullable: true,
-    description: 'As longitude.',
+    description: 'Latitude of a point in degrees, null as for longitude.',
     schema: { minimum: -90, maximum: 90 },
     from: ({ location }) => location.geometry?.point?.[1] ?? null,
   },
   recipe_types: {
     type: 'texts',
-    description: 'Types of the proofs that came with it.',
+    description: 'Types of its proofs.',
     items: 'A type.',
     from: ({ location }) => location.recipeTypes,
   },
   recipe_payloads: {
     type: 'texts',
-    description: 'Their payloads, in parallel.',
+    description: 'Payloads of its proofs, parallel to the types.',
     items: 'Base64.',
     from: ({ location }) => location.recipePayloads,
   },
   media_types: {
     type: 'texts',
-    description: 'Types of the media that came with it.',
+    description: 'Types of its media.',
     items: 'A media type.',
     from: ({ location }) => location.mediaTypes,
   },
   media_data: {
     type: 'texts',
-    description: 'The media, in parallel.',
+    description: 'Media, parallel to the types.',
     items: 'The data.',
     from: ({ location }) => location.mediaData,
   },
   memo: {
     type: 'text',
-    description: 'A description; may be empty.',
+    description: 'Description; may be empty.',
     from: ({ location }) => location.memo,
   },
-  revoked: { type: 'boolean', description: 'Whether it was revoked.', from: (): boolean => false },
-  created_at: { type: 'time', description: 'When the record was written here.', from: ({ now }) => now },
-  updated_at: { type: 'time', description: 'When it last changed here.', from: ({ now }) => now },
+  revoked: { type: 'boolean', description: 'True if it was revoked.', from: (): boolean => false },
+  created_at: { type: 'time', description: 'Time when the record was indexed.', from: ({ now }) => now },
+  updated_at: { type: 'time', description: 'Time of the last change of the record.', from: ({ now }) => now },
   problem: {
     type: 'text',
     nullable: true,
     description:
-      'Why `location` cannot be read for certain, so that there is no geometry, and why an attested event time is not used; else null. (Beyond the specification.)',
+      'Reason why `location` is ambiguous, so that there is no geometry, and why an attested ' +
+      'event time is not used; otherwise null. (An extension to the specification.)',
     from: ({ location }) => joinProblems(location.geometryProblem, location.timeProblem),
   },
   attributes: {
@@ -204,7 +206,8 @@ export const RECORD_FIELDS = {
     nullable: true,
     optional: true,
     description:
-      'Further fields of the payload, by their names in the schema: only where the schema has such. Integers of more than 48 bits are texts, bytes are hex. (Beyond the specification.)',
+      'Further fields of the payload, by name; absent if the schema has none. Integers of more ' +
+      'than 48 bits are strings, bytes are hex. (An extension to the specification.)',
     from: ({ location }) => location.attributes,
   },
 } as const satisfies Record<string, RecordField>

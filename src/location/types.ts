@@ -30,7 +30,8 @@ const UNKNOWN = `is unknown, so there is no geometry; supported: ${Object.entrie
   .flatMap(([name, read]) => (typeof read === 'string' ? [] : [name]))
   .join(', ')}`
 const LATITUDE_FIRST =
-  'names latitude before longitude, but GeoJSON and most WKT have the longitude first, so there is no geometry; use coordinate-decimal+lat-lon'
+  'states latitude before longitude, but GeoJSON and most WKT have longitude first, ' +
+  'so there is no geometry; use coordinate-decimal+lat-lon'
 
 /** Reader of a location_type, or the reason for which it has no geometry. */
 export function locationReader(locationType: string): Read | string {

@@ -141,7 +141,7 @@ class WktReader {
       const numbers = [Number(found[1]), Number(found[2])]
       const given = found[4] !== undefined ? 4 : found[3] !== undefined ? 3 : 2
       size ||= given
-      if (given !== size) this.fail(`a position of ${size} numbers`, found.index)
+      if (given !== size) this.fail(`a position with ${size} numbers`, found.index)
       if (given > 2 && tag !== 'M') numbers.push(Number(found[3]))
       return numbers
     }

@@ -71,7 +71,7 @@ export const OPERATIONS = Object.fromEntries(
  */
 function wholeUnits(value: number, unit: UnitName): bigint {
   const whole = Math.round(value * UNITS[unit].perAnswerUnit)
-  if (!Number.isFinite(whole) || whole < 0) throw new Error(`measured ${value}, which is no result`)
+  if (!Number.isFinite(whole) || whole < 0) throw new Error(`measured ${value}, which is not a valid result`)
   return BigInt(whole)
 }
 

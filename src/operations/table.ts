@@ -125,37 +125,41 @@ interface OperationTexts {
  */
 export const TEXTS: Readonly<Record<OperationName, OperationTexts>> = {
   distance: {
-    summary: 'How far two geometries are apart',
+    summary: 'Distance between two geometries',
     about:
-      'Shortest geodesic distance between any two points of the geometries in metres, rounded to a centimetre; 0 where they touch.',
+      'Shortest geodesic distance between any two points of the geometries in metres, rounded to a ' +
+      'centimetre; 0 if they touch.',
     requires: ['requireDistanceAtMost'],
   },
   contains: {
-    summary: 'Whether a geometry lies wholly in another',
+    summary: 'Tests if a geometry is entirely inside another',
     about:
       'True if nothing of the geometry is outside the container and their interiors meet. A point within half a centimetre of the boundary is on it, so not contained: `intersects` covers that.',
     requires: ['requireContains'],
   },
   within: {
-    summary: 'Whether two geometries are at most a radius apart',
+    summary: 'Tests if two geometries are at most a radius apart',
     about:
-      "True if their distance, rounded to a centimetre, is at most the radius, rounded likewise. The answer's `operation` carries the radius in centimetres: match it by its prefix `within:`.",
+      'True if their distance, rounded to a centimetre, is at most the radius, rounded in the same ' +
+      "way. The answer's `operation` carries the radius in centimetres: match it by its prefix " +
+      '`within:`.',
     requires: ['requireWithin'],
   },
   intersects: {
-    summary: 'Whether two geometries share any point',
+    summary: 'Tests if two geometries share a point',
     about:
       'True if they share any space, boundaries included: if their distance, rounded to a centimetre, is 0.',
     requires: ['requireIntersects', 'requireDisjoint'],
   },
   area: {
-    summary: 'How large a polygon is',
+    summary: 'Area of a polygon',
     about:
-      'Geodesic area in square metres, holes left out, rounded to a square centimetre. A ring bounds its smaller side, whatever its winding.',
+      'Geodesic area in square metres, holes left out, rounded to a square centimetre. A ring ' +
+      'bounds its smaller side, in either winding order.',
     requires: ['requireAreaAtMost'],
   },
   length: {
-    summary: 'How long a line is',
+    summary: 'Length of a line',
     about: 'Sum of the geodesic lengths of its edges in metres, rounded to a centimetre.',
     requires: ['requireLengthAtMost'],
   },

@@ -155,7 +155,10 @@ export class Endpoint {
    */
   distrust(method: string, reason: string): void {
     if (this.isTrusted)
-      this.options.log?.warn(this.about(method, reason), 'an RPC endpoint gave an answer that cannot be true')
+      this.options.log?.warn(
+        this.about(method, reason),
+        'an RPC endpoint returned a response that cannot be correct',
+      )
     this.distrustedUntil = this.clock.now() + DISTRUST_MS
   }
 

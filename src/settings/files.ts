@@ -13,7 +13,7 @@ export function parseSettingsFile(marked: string): unknown {
     const position = faultPosition(error as Error)
     const lines = text.slice(0, position).split('\n')
     const where = `line ${lines.length}, column ${lines.at(-1)!.length + 1}`
-    throw new Error(`it is no JSON${position === undefined ? '' : ` from ${where} on`}`)
+    throw new Error(`it is not valid JSON${position === undefined ? '' : ` at ${where}`}`)
   }
   return parseStrictJson(text)
 }

@@ -188,7 +188,7 @@ export const SETTINGS = {
     rpcUrls: perChain(
       'RPC_URL_<CHAIN>',
       types.HTTP_URLS,
-      'JSON-RPC endpoints, http(s): one, or several in order of preference, comma-separated. The next is asked while one fails ([what a node is asked](../operations/rpc.md)). `<CHAIN>` is the slug in capitals, with _ for -',
+      'JSON-RPC endpoints, http(s): one, or several in order of preference, comma-separated. The next one is used while one fails ([RPC calls](../operations/rpc.md)). `<CHAIN>` is the slug in capitals, with _ for -',
       open,
     ),
     gatewayUrls: perChain(

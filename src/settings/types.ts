@@ -210,7 +210,7 @@ export const SIGNER_URL = type('http(s) or pkcs11 URL', (text): OutsideKey => {
       const [, name, value] =
         /^(token|object|id|type|module-path)=((?:[^%]|%[\da-f]{2})+)$/i.exec(attribute) ?? []
       if (name === undefined || attributes.has(name))
-        throw new Error(`expected ${PKCS11_FORM}; an attribute is unknown, empty or given twice`)
+        throw new Error(`expected ${PKCS11_FORM}. An attribute is unknown, empty or set twice`)
       attributes.set(name, percentDecoded(value!))
     }
   const [module, token, object, id] = ['module-path', 'token', 'object', 'id'].map((name) =>

@@ -85,7 +85,7 @@ export class BatchWriter {
       for (const [{ uid }, reason] of withheld)
         this.log.error(
           { chain: this.chain.slug, uid, reason: reason.message.slice(0, 300) },
-          'an attestation could not be stored: it is withheld, all else goes on',
+          'could not store an attestation: it is withheld, and indexing continues',
         )
       this.total.withheld += withheld.length
     })

@@ -74,7 +74,7 @@ export class Database {
     let isOver = false
     // A statement that `work` sends after the end would run, and commit, outside the transaction.
     const requireOpen = () => {
-      if (isOver) throw new Error('this transaction is over')
+      if (isOver) throw new Error('this transaction has ended')
     }
     const query: Query = async <Row extends object>(sql: string, values?: unknown[]) => {
       requireOpen()

@@ -75,7 +75,7 @@ export async function contentOf(query: Query, chains: readonly Chain[]): Promise
   ])
     if ((await query(`SELECT FROM ${table} LIMIT 1`)).length) return `${table} has rows`
   for (const chain of chains)
-    if (await finalBlock(query, chain)) return `an indexer of ${chain.slug} has begun`
+    if (await finalBlock(query, chain)) return `an indexer of ${chain.slug} has started`
   const [writer] = await query<{ chain: string }>(
     'SELECT chain FROM chain_writer WHERE until > now() LIMIT 1',
   )
