@@ -48,7 +48,7 @@ export async function answers({
   for await (const each of geo.answers.list({ ...filters, limit: rows + 1, signal })) found.push(each)
   const shown = found.slice(0, rows)
   if (options.json) return printJson(shown)
-  if (shown.length === 0) return note('No answer matches.')
+  if (shown.length === 0) return note('No matching answers.')
   printTable(
     [
       ['UID', 'CHAIN', 'LANDED', 'OPERATION', 'RESULT', 'RECIPIENT'],
@@ -61,7 +61,7 @@ export async function answers({
     [4],
   )
   if (found.length > rows)
-    note(`These are the first ${grouped(rows)}: --limit shows more, --json writes all.`)
+    note(`The first ${grouped(rows)} are shown. --limit shows more, --json writes all.`)
 }
 
 function resultOf({ result, units }: LandedAnswer): string {

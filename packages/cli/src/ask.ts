@@ -95,7 +95,7 @@ function waitingFields({
   delegatedAttestation: { submission, contract, nonce, deadline },
 }: Answer): [string, string][] {
   // An older version of the service sends no `submission`.
-  if (submission === undefined) return [['submission', 'not told: geo cannot land it']]
+  if (submission === undefined) return [['submission', 'unknown: geo cannot land this answer']]
   const how =
     submission === 'proxy' ? `proxy ${contract}, in any order` : `direct, EAS ${contract}, at nonce ${nonce}`
   return [

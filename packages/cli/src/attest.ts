@@ -28,9 +28,9 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
   const { options, geo, signal, note, paint, at } = session
   const { memo, recipient, locationType, schema, registerSchema, refUid: refUID, unchecked, output } = options
   if (output !== undefined && !options.offchain)
-    throw new UsageError('-o is for --offchain: an attestation of a chain is in no file.')
+    throw new UsageError('-o requires --offchain: an onchain attestation is not written to a file.')
   if (output !== undefined && existsSync(at(output)))
-    throw new UsageError(`'${output}' exists, and may be the only copy of an attestation: name another file.`)
+    throw new UsageError(`'${output}' exists and may be the only copy of an attestation. Name another file.`)
   const place = {
     location: locationType === undefined ? await geojsonOf(session, given) : given.trim(),
     ...{ locationType, memo, recipient },
@@ -71,9 +71,7 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
 async function geojsonOf(session: Session, given: string): Promise<unknown> {
   const input = await readInput(given, session)
   if (typeof input === 'object' && 'type' in input) return input
-  throw new UsageError(
-    'A place that is attested is lng,lat or GeoJSON, not an attestation or a private place.',
-  )
+  throw new UsageError('Expected lng,lat or GeoJSON: an attestation or a private place cannot be attested.')
 }
 
 /** Implements `geo revoke`, for a UID or the file of an offchain attestation. */
@@ -109,10 +107,11 @@ async function offchainOf(
   { stdin, at }: Session,
   target: string,
 ): Promise<{ source: string; chainId: number }> {
-  const otherwise = 'Expected a UID (0x and 64 hex digits), or the file of an offchain attestation'
+  const otherwise = 'Expected a UID (0x and 64 hex digits) or the file of an offchain attestation'
   const source = target === '-' ? await stdin() : await readText(target, at, otherwise)
   const given = (parsed(source) ?? {}) as { sig?: object }
   const { domain } = (given.sig ?? given) as { domain?: { chainId?: unknown } }
-  if (!domain?.chainId) throw new UsageError(`'${target}' holds no offchain attestation. ${otherwise}.`)
+  if (!domain?.chainId)
+    throw new UsageError(`'${target}' does not contain an offchain attestation. ${otherwise}.`)
   return { source, chainId: Number(domain.chainId) }
 }

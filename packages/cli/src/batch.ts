@@ -44,7 +44,8 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
   const { output, land, schema, recipient, submission } = options
   if (land && output === undefined)
     throw new UsageError(
-      '--land needs -o FILE: what was signed is kept beside it, so that nothing lands twice when the command is run again.',
+      '--land requires -o FILE. Signed answers are stored next to it, so that none lands twice if ' +
+        'you run the command again.',
     )
   const text = file === '-' ? await session.stdin() : await readText(file, at)
   const lines = await linesOf(text, geo, { chain: session.chain, schema, recipient, submission })
@@ -98,15 +99,16 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
   } catch (error) {
     progress?.end()
     const onward =
-      output === undefined ? 'give -o FILE, and it can go on from here' : 'run it again to go on from here'
-    session.note(`Stopped after ${grouped(written)} of ${grouped(lines.length)} lines; ${onward}.`)
+      output === undefined ? 'use -o FILE to make a run resumable' : 'run the command again to resume'
+    session.note(`Stopped after ${grouped(written)} of ${grouped(lines.length)} lines: ${onward}.`)
     throw error
   } finally {
     progress?.end()
     await journal?.close()
     await sink?.close()
   }
-  if (lines.length === 0) session.note(`${file === '-' ? 'Standard input' : `'${file}'`} has no questions.`)
+  if (lines.length === 0)
+    session.note(`${file === '-' ? 'Standard input' : `'${file}'`} contains no questions.`)
   session.note(
     `${grouped(written - refused)} answered, ${grouped(refused)} refused${output ? `, in ${output}` : ''}`,
   )

@@ -28,7 +28,8 @@ export async function verify(session: Session<CheckFlags>, target: string): Prom
   }))
     if (given !== undefined)
       throw new UsageError(
-        `${name} is for the UID of an attestation: an answer in a file says its own chain, schema and time, and the service verifies it.`,
+        `${name} requires the UID of an attestation: an answer in a file contains its own chain, ` +
+          'schema and time, and the service verifies it.',
       )
   return verifyAnswer(session, target)
 }
@@ -57,7 +58,9 @@ async function verifyAttestation(session: Session<CheckFlags>, uid: string): Pro
       ['attested', time(Number(attestation.time))],
     ])
     if (!says)
-      session.note(`This is no answer of the service. An attested place is shown by geo record ${uid}.`)
+      session.note(
+        `This attestation is not an answer of the service. To show an attested place, run geo record ${uid}.`,
+      )
   }
   return valid ? EXIT.done : EXIT.no
 }
@@ -111,7 +114,7 @@ export async function recompute(
   for (const argument of given) inputs.push(await readInput(argument, session))
   const answer = isUid(target, 'an answer') ? target : await readAnswer(session, target)
   if (typeof answer !== 'string' && 'results' in answer)
-    throw new UsageError('One answer is recomputed at a time: give one of the results of the batch.')
+    throw new UsageError('Only one answer can be recomputed at a time: use one of the results of the batch.')
   const chain =
     typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId, { signal })
   // Attestations are read from the chain, whether they are named or omitted.
@@ -151,7 +154,9 @@ async function nodeFor(session: Session, chain: Chain, answer: string | Answer, 
     if (!(error instanceof UsageError) || refs.length <= given) throw error
     const few = given === 1 ? '1 is' : `${given} are`
     throw new UsageError(
-      `The answer is about ${refs.length} places, and ${few} given: give each, in the order of ${refs.join(', ')}; for an attested place its UID. Attested places at the end may be left out, and are read from their chain. ${error.message}`,
+      `The answer is about ${refs.length} places, but ${few} given. Name each place in the order ` +
+        `of ${refs.join(', ')}, an attested place by its UID. Attested places at the end may be left ` +
+        `out: they are read from their chain. ${error.message}`,
     )
   }
 }

@@ -20,7 +20,7 @@ interface CommandRow {
 
 const PLACE = 'lng,lat, a UID, a GeoJSON file, or -'
 const SHAPE = 'a UID, a GeoJSON file, or -'
-const ANSWER = 'a file that geo distance --json (or another) wrote, or -'
+const ANSWER = 'a file written by geo distance --json or another operation, or -'
 
 const uncapitalized = (text: string) => `${text[0]!.toLowerCase()}${text.slice(1)}`
 
@@ -53,35 +53,35 @@ const operationRows = (): CommandRow[] =>
 const recordRows = (): CommandRow[] => [
   {
     name: 'records',
-    summary: 'attested places, as a table or a file',
+    summary: 'list attested places, as a table or a file',
     load: async () => (await import('./records.ts')).records,
     options: [chainFilter(), ...filterOptions(), ...listOptions()],
   },
   {
     name: 'record',
-    summary: 'one attested place',
+    summary: 'show one attested place',
     load: async () => (await import('./records.ts')).record,
     args: [new Argument('<uid>').argParser(read.uid)],
     options: [chainFilter()],
   },
   {
     name: 'stats',
-    summary: 'how many places are attested',
+    summary: 'count attested places',
     load: async () => (await import('./records.ts')).stats,
   },
   {
     name: 'answers',
-    summary: 'answers of the service that landed',
+    summary: 'list answers of the service that landed',
     load: async () => (await import('./answers.ts')).answers,
     options: [chainFilter(), ...answerOptions()],
   },
   {
     name: 'watch',
-    summary: 'new, revoked and reorged places, as they come',
+    summary: 'stream new, revoked and reorged places',
     load: async () => (await import('./watch.ts')).watch,
     options: [
       ...[chainFilter(), ...filterOptions().filter(({ long }) => STREAMED.has(long!))],
-      new Option('--after <id>', 'go on after this change'),
+      new Option('--after <id>', 'resume after this change'),
     ],
   },
 ]
@@ -90,16 +90,18 @@ const recordRows = (): CommandRow[] => [
 const writingRows = (): CommandRow[] => [
   {
     name: 'attest',
-    summary: 'attest a place, which others can then name by its UID',
+    summary: 'attest a place, so that others can refer to it by its UID',
     load: async () => (await import('./attest.ts')).attest,
-    args: [new Argument('<place>', 'lng,lat, a GeoJSON file, or -; with --location-type its text')],
+    args: [
+      new Argument('<place>', 'lng,lat, a GeoJSON file, or -; with --location-type, the location as text'),
+    ],
     options: [chainOption(), ...attestOptions(), ...keyOptions()],
   },
   {
     name: 'revoke',
-    summary: 'revoke an attestation of the key, on its chain or offchain',
+    summary: 'revoke an onchain or offchain attestation of the key',
     load: async () => (await import('./attest.ts')).revoke,
-    args: [new Argument('<attestation>', 'a UID, or the file of an offchain attestation')],
+    args: [new Argument('<attestation>', 'a UID or the file of an offchain attestation')],
     options: [
       chainOption('slug or id of its chain (env: GEO_CHAIN); default: the first one'),
       ...keyOptions(),
@@ -107,7 +109,7 @@ const writingRows = (): CommandRow[] => [
   },
   {
     name: 'land',
-    summary: 'land an answer: it becomes an attestation on its chain',
+    summary: 'land an answer, which becomes an attestation on its chain',
     load: async () => (await import('./land.ts')).landFile,
     args: [new Argument('<answer>', ANSWER)],
     options: keyOptions(),
@@ -118,54 +120,54 @@ const writingRows = (): CommandRow[] => [
 const otherRows = (): CommandRow[] => [
   {
     name: 'verify',
-    summary: 'whether an attestation, or an answer, is to be believed',
+    summary: 'verify an attestation or an answer',
     load: async () => (await import('./check.ts')).verify,
     args: [new Argument('<target>', `a UID, ${ANSWER}`)],
     options: [
-      chainOption('of a UID: its chain, slug or id (env: GEO_CHAIN); default: the first one'),
+      chainOption('chain of the UID, as slug or id (env: GEO_CHAIN); default: the first chain'),
       rpcOption(),
-      new Option('--max-age <seconds>', 'of a UID: how old the computation may be').argParser(read.seconds),
+      new Option('--max-age <seconds>', 'maximum age of the computation, for a UID').argParser(read.seconds),
       new Option(
         '--schema <uid>',
-        'of a UID: the schema that it must have; default: those of the service',
+        'expected schema, for a UID; default: the schemas of the service',
       ).argParser(read.uid),
     ],
   },
   {
     name: 'recompute',
-    summary: 'compute an answer again, here, with the kernel of the service',
+    summary: 'recompute an answer locally, with the kernel of the service',
     load: async () => (await import('./check.ts')).recompute,
     args: [
       new Argument('<answer>', `a UID, ${ANSWER}`),
-      new Argument('[inputs...]', 'what it is about, in order; attestations may be left out at the end'),
+      new Argument('[inputs...]', 'its inputs, in order; attestations at the end may be left out'),
     ],
     options: [chainOption(), rpcOption()],
   },
   {
     name: 'chains',
-    summary: 'the chains of the service, and how far it follows them',
+    summary: 'list the chains of the service, and how far each is indexed',
     load: async () => (await import('./service.ts')).chains,
   },
   {
     name: 'open',
     summary: 'open a page with a map in the browser',
     load: async () => (await import('./service.ts')).openPage,
-    args: [new Argument('[uid]', 'of one attested place').argParser(read.uid)],
+    args: [new Argument('[uid]', 'show this attested place').argParser(read.uid)],
     options: [chainFilter(), filterOptions().find(({ long }) => long === '--bbox')!],
   },
   {
     name: 'batch',
-    summary: 'ask the questions of a file, one a line',
+    summary: 'run the operations in a file, one a line',
     load: async () => (await import('./batch.ts')).batch,
     args: [new Argument('<file>', 'NDJSON, or -; a line is {"operation":"distance","from":...,"to":...}')],
     options: [
-      new Option('-o, --output <file>', 'write the answers to this file; run again, it goes on'),
+      new Option('-o, --output <file>', 'write the answers to this file; a second run resumes'),
       ...[...questionOptions(), landOption(), ...keyOptions()],
     ],
   },
   {
     name: 'mcp',
-    summary: 'tools for agents, over stdin and stdout',
+    summary: 'serve tools for agents over stdin and stdout',
     load: async () => (await import('./mcp.ts')).mcp,
     options: keyOptions(),
   },
@@ -180,25 +182,28 @@ export const commandRows = (): CommandRow[] => [
 ]
 
 const chainOption = (
-  text = 'slug or id of the chain of the question (env: GEO_CHAIN); default: the first one',
+  text = 'slug or id of the chain (env: GEO_CHAIN); default: the first chain of the service',
 ) => new Option('--chain <chain>', text).argParser(read.chain)
-const chainFilter = () => new Option('--chain <chain>', 'of this chain only').argParser(read.chain)
+const chainFilter = () => new Option('--chain <chain>', 'only on this chain').argParser(read.chain)
 const privateOption = () =>
   new Option(
     '--private <file>',
-    'sign only a salted hash of a place, and keep both in this file; of two places NAME=file',
+    'sign only a salted hash of a place, and store place and salt in this file; for one of two ' +
+      'places NAME=file',
   ).argParser((value: string, before: string[] = []) => [...before, value])
 const landOption = () => new Option('--land', 'land the answer, which becomes an attestation')
 const rpcOption = () =>
-  new Option('--rpc <url>', 'a node of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')
+  new Option('--rpc <url>', 'RPC endpoint of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')
 function questionOptions(): Option[] {
   return [
     chainOption(),
-    new Option('--recipient <address>', 'who receives the attestation; default: nobody').argParser(
+    new Option('--recipient <address>', 'recipient of the attestation; default: none').argParser(
       read.address,
     ),
-    new Option('--schema <uid>', 'schema to attest under; default: that of the service').argParser(read.uid),
-    new Option('--submission <form>', 'how the answer lands; default: as the service is set').choices([
+    new Option('--schema <uid>', 'schema to attest under; default: the schema of the service').argParser(
+      read.uid,
+    ),
+    new Option('--submission <form>', 'how the answer lands; default: the setting of the service').choices([
       'direct',
       'proxy',
     ]),
@@ -207,69 +212,78 @@ function questionOptions(): Option[] {
 function keyOptions(): Option[] {
   return [
     rpcOption(),
-    new Option('--key-file <file>', 'the key that pays: hex, or a keystore; only you may read it').env(
+    new Option('--key-file <file>', 'file of the key that pays: hex or a keystore, readable only by you').env(
       'GEO_KEY_FILE',
     ),
-    new Option('--passphrase-file <file>', 'of a keystore; default: GEO_PASSPHRASE, or you are asked'),
+    new Option(
+      '--passphrase-file <file>',
+      'file with the passphrase of the keystore; default: GEO_PASSPHRASE, or a prompt',
+    ),
   ]
 }
 function attestOptions(): Option[] {
   return [
-    new Option('--memo <text>', 'what to say of it'),
-    new Option('--time <time>', 'when it was so (ISO 8601); default: now').argParser(read.date),
-    new Option('--recipient <address>', 'whom it is about; default: nobody').argParser(read.address),
-    new Option('--expiration <time>', 'until when it holds; default: for ever').argParser(read.date),
-    new Option('--location-type <type>', 'of a text, such as wkt, h3 or geohash'),
+    new Option('--memo <text>', 'description of the place'),
+    new Option('--time <time>', 'time of the event (ISO 8601); default: now').argParser(read.date),
+    new Option('--recipient <address>', 'recipient of the attestation; default: none').argParser(
+      read.address,
+    ),
+    new Option('--expiration <time>', 'expiration; default: never').argParser(read.date),
+    new Option('--location-type <type>', 'location type of a text, such as wkt, h3 or geohash'),
     new Option('--schema <schema>', 'v0.1 (the default), location-protocol, or a UID').argParser(
       read.schemaName,
     ),
-    new Option('--register-schema', 'register the schema first, where the chain does not have it'),
-    new Option('--ref-uid <uid>', 'the attestation that it refers to').argParser(read.uid),
-    new Option('--unchecked', 'without asking the service whether it can read the place'),
-    new Option('--wait', 'until the service shows it'),
-    new Option('--offchain', 'sign it without a transaction, and print the attestation'),
-    new Option('-o, --output <file>', 'of --offchain: write it to this file'),
+    new Option('--register-schema', 'register the schema first if the chain does not have it'),
+    new Option('--ref-uid <uid>', 'UID of an attestation that it refers to').argParser(read.uid),
+    new Option('--unchecked', 'do not ask the service if it can read the place'),
+    new Option('--wait', 'wait until the service has indexed it'),
+    new Option('--offchain', 'sign it without a transaction and print the attestation'),
+    new Option('-o, --output <file>', 'with --offchain: write it to this file'),
   ]
 }
 /** Filters that the stream of changes also accepts. */
 const STREAMED = new Set(['--prover', '--subject', '--schema', '--location-type', '--bbox'])
 function filterOptions(): Option[] {
   return [
-    new Option('--prover <address>', 'who attested').argParser(read.address),
-    new Option('--subject <address>', 'the recipient').argParser(read.address),
-    new Option('--from-timestamp <time>', 'attested after this (ISO 8601)'),
-    new Option('--to-timestamp <time>', 'attested before this (ISO 8601)'),
+    new Option('--prover <address>', 'attester').argParser(read.address),
+    new Option('--subject <address>', 'recipient').argParser(read.address),
+    new Option('--from-timestamp <time>', 'attested after this time (ISO 8601)'),
+    new Option('--to-timestamp <time>', 'attested before this time (ISO 8601)'),
     new Option('--bbox <box>', 'minLng,minLat,maxLng,maxLat'),
     new Option('--near <position>', 'lng,lat; with --radius or --sort distance'),
     new Option('--radius <metres>', 'with --near').argParser(read.metres),
-    new Option('--intersects <shape>', 'GeoJSON, WKT, or a file of it'),
-    new Option('--memo <words>', 'words of the memo, or how they begin'),
+    new Option('--intersects <shape>', 'GeoJSON, WKT, or a file with one of them'),
+    new Option('--memo <words>', 'words of the memo, or beginnings of words'),
     new Option('--revoked <boolean>').choices(['true', 'false']),
-    new Option('--location-type <type>', 'such as geojson-point'),
+    new Option('--location-type <type>', 'location type, such as geojson-point'),
     new Option('--schema <uid>', 'schema of the attestation').argParser(read.uid),
   ]
 }
 function answerOptions(): Option[] {
   return [
-    new Option('--attested-by <address>', 'the signer, or the proxy of a chain').argParser(read.address),
-    new Option('--recipient <address>', 'whom they are for').argParser(read.address),
-    new Option('--operation <name>', 'such as distance, within, or within:50000 (centimetres)'),
-    new Option('--input <uid>', 'about this attestation, or the reference of a geometry').argParser(read.uid),
-    new Option('--from-timestamp <time>', 'landed after this (ISO 8601)'),
-    new Option('--to-timestamp <time>', 'landed before this (ISO 8601)'),
+    new Option('--attested-by <address>', 'attester: the signer, or the proxy of a chain').argParser(
+      read.address,
+    ),
+    new Option('--recipient <address>', 'recipient').argParser(read.address),
+    new Option('--operation <name>', 'operation, such as distance, within, or within:50000 (centimetres)'),
+    new Option('--input <uid>', 'input: UID of an attestation, or reference of a geometry').argParser(
+      read.uid,
+    ),
+    new Option('--from-timestamp <time>', 'landed after this time (ISO 8601)'),
+    new Option('--to-timestamp <time>', 'landed before this time (ISO 8601)'),
     new Option('--revoked <boolean>').choices(['true', 'false']),
-    new Option('--limit <n>', 'at most so many; default: 20 of a table, else all').argParser(read.count),
+    new Option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all').argParser(read.count),
   ]
 }
 function listOptions(): Option[] {
   return [
-    new Option('--sort <field>', 'default: the newest first').choices([
+    new Option('--sort <field>', 'order; default: newest first').choices([
       ...['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp', 'distance'],
     ]),
-    new Option('--limit <n>', 'at most so many; default: 20 of a table, else all').argParser(read.count),
-    new Option('--format <format>', 'default: table').choices([
+    new Option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all').argParser(read.count),
+    new Option('--format <format>', 'output format; default: table').choices([
       ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'flatgeobuf'],
     ]),
-    new Option('-o, --output <file>', 'write to this file, once it is whole'),
+    new Option('-o, --output <file>', 'write to this file when the output is complete'),
   ]
 }

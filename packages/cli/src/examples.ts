@@ -37,12 +37,12 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       command: 'geo distance tower.geojson $PLACE --private home.json',
     },
     {
-      text: 'landed: an attestation that contracts can read',
+      text: 'land it as an attestation that contracts can read',
       command: 'geo distance $PLACE 2.2945,48.8584 --land --key-file key.txt --rpc http://127.0.0.1:8545',
     },
   ],
   within: [
-    { text: 'at most 500 metres apart?', command: 'geo within $PLACE 13.3777,52.5163 500' },
+    { text: 'are they at most 500 metres apart?', command: 'geo within $PLACE 13.3777,52.5163 500' },
     { text: 'an offchain attestation as a place', command: 'geo within offchain.json 13.3777,52.5163 5000' },
   ],
   intersects: [
@@ -66,52 +66,52 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     },
   ],
   record: [{ text: 'one attested place', command: 'geo record $PLACE' }],
-  stats: [{ text: 'how many there are', command: 'geo stats' }],
+  stats: [{ text: 'number of attested places', command: 'geo stats' }],
   answers: [
-    { text: 'the last distances that landed', command: 'geo answers --operation distance --limit 5' },
-    { text: 'all about an attested place', command: 'geo answers --input $PLACE --json' },
+    { text: 'the newest distances that landed', command: 'geo answers --operation distance --limit 5' },
+    { text: 'all answers about an attested place', command: 'geo answers --input $PLACE --json' },
   ],
   watch: [
-    { text: 'changes in a box, as they come', command: 'geo watch --bbox -10,35,30,60' },
-    { text: 'for a program, from a position on', command: 'geo watch --json --after $POSITION' },
+    { text: 'stream changes in a box', command: 'geo watch --bbox -10,35,30,60' },
+    { text: 'for a program, starting at a position', command: 'geo watch --json --after $POSITION' },
   ],
   attest: [
     {
-      text: 'a place, which is a record of the service soon after',
+      text: 'attest a place, and wait until the service has indexed it',
       command: "geo attest field.geojson --memo 'A field in Berlin' --key-file key.txt --wait",
     },
     {
-      text: 'offchain: a signed file, which is a place in any question',
+      text: 'sign an offchain attestation, which is a file that any operation accepts',
       command: 'geo attest 13.3777,52.5163 --offchain --key-file key.txt -o gate.json',
     },
     {
-      text: 'another location type, by its text',
+      text: 'use another location type, with its text',
       command: 'geo attest --location-type h3 8a1f1d48985ffff --key-file key.txt',
     },
   ],
   revoke: [
     {
-      text: 'an attestation of the key; again, it says since when',
+      text: 'revoke an attestation of the key; a second run prints the time of the revocation',
       command: 'geo revoke $MINE --key-file key.txt',
     },
   ],
   land: [
-    { text: 'lands an answer that was asked for before', command: 'geo land answer.json --key-file key.txt' },
+    { text: 'land an answer that was computed before', command: 'geo land answer.json --key-file key.txt' },
   ],
   verify: [
     {
-      text: 'an attestation, read from its chain',
+      text: 'verify an attestation on its chain',
       command: 'geo verify $ANSWER --rpc http://127.0.0.1:8545',
     },
-    { text: 'an answer that has not landed', command: 'geo verify answer.json' },
+    { text: 'verify an answer that has not landed', command: 'geo verify answer.json' },
   ],
   recompute: [
     {
-      text: 'an answer, from what it is about',
+      text: 'recompute an answer from its inputs',
       command: 'geo recompute answer.json tower.geojson 13.3777,52.5163',
     },
     {
-      text: 'an attestation; attested places are read from the chain',
+      text: 'recompute an attestation; attested places are read from the chain',
       command: 'geo recompute $ANSWER $PLACE 2.2945,48.8584',
     },
   ],
@@ -122,7 +122,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   batch: [
     {
-      text: 'many questions; run it again to go on',
+      text: 'run many operations; a second run resumes',
       command: 'geo batch questions.ndjson -o answers.ndjson',
     },
     {
@@ -131,8 +131,8 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     },
   ],
   mcp: [
-    { text: 'tools that read', command: 'geo mcp' },
+    { text: 'tools that only read', command: 'geo mcp' },
     { text: 'with a key, a tool that lands answers', command: 'geo mcp --key-file key.txt' },
   ],
-  completion: [{ text: 'completion in this shell', command: 'eval "$(geo completion bash)"' }],
+  completion: [{ text: 'enable completion in this shell', command: 'eval "$(geo completion bash)"' }],
 }

@@ -18,15 +18,17 @@ export const EXIT = {
 
 /** Meanings of the exit codes, for --help and docs/guide/cli.md. */
 export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], string>> = {
-  0: 'done; of a check: it holds',
-  1: 'the result is no: verify finds it invalid, recompute differs, a batch has lines without an answer',
-  2: 'wrong usage or input: nothing was asked, or the service says what would be right',
-  3: 'the service refused: not found, not valid, an error of its own, another version',
-  4: 'the service, its database or the node of a chain is out of reach, or the time of --timeout is over',
-  5: 'the key or its use: rights of the key file, passphrase, node of another chain, a wallet that cannot pay',
-  6: 'the answer is altered, or not of the attester named; it did not land, or the place was not attested',
-  7: 'rate limit: the message says when to go on',
-  70: 'a fault of this program',
+  0: 'success; for a check: it passed',
+  1: 'negative result: verify finds an invalid answer, recompute differs, or lines of a batch have no answer',
+  2: 'invalid usage or input, found by geo or by the service',
+  3: 'error of the service: not found, verification failed, internal error, or another version',
+  4: 'the service, its database or an RPC endpoint is unreachable, or --timeout has elapsed',
+  5:
+    'problem with the key: permissions of the key file, passphrase, RPC endpoint of another ' +
+    'chain, or too little balance',
+  6: 'the answer is altered or by another attester; or it did not land, or the place was not attested',
+  7: 'rate limit: the message says when to retry',
+  70: 'internal error of this program',
   130: 'ended by Ctrl-C',
 }
 

@@ -70,7 +70,8 @@ export async function* fileOf(
   const isNearest = filters.sort === 'distance'
   if (isNearest && (limit === undefined || limit > LARGEST_PAGE))
     throw new UsageError(
-      `The nearest come as ${format} up to ${LARGEST_PAGE}: give --limit ${LARGEST_PAGE} or less. --format json has all of them.`,
+      `As ${format}, at most ${LARGEST_PAGE} nearest places are available. Set --limit ` +
+        `${LARGEST_PAGE} or less, or use --format json for all.`,
     )
   const asked = limit === undefined || isNearest ? limit : Math.max(limit, LARGEST_PAGE + 1)
   const body = whole(
@@ -113,7 +114,8 @@ async function refuseShort(
   for await (const _ of geo.records.list({ ...filters, limit, signal })) matching++
   if (matching > records)
     throw new UsageError(
-      `The records are so large that only the nearest ${records} fit: give --limit ${records}, or --format json.`,
+      `The records are so large that only the nearest ${records} fit. Set --limit ${records}, or ` +
+        'use --format json.',
     )
 }
 
@@ -123,7 +125,9 @@ async function* whole(body: ReadableStream<Uint8Array>, signal: AbortSignal): As
     for await (const chunk of body) yield chunk
   } catch (error) {
     signal.throwIfAborted()
-    throw new ConnectionError(`The export broke off (${messageOf(error)}): run it again.`, { cause: error })
+    throw new ConnectionError(`The export was interrupted (${messageOf(error)}). Run it again.`, {
+      cause: error,
+    })
   }
 }
 

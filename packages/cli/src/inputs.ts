@@ -19,7 +19,8 @@ const FORMS =
 export function standardInput(stream: NodeJS.ReadableStream): () => Promise<string> {
   let read = false
   return async () => {
-    if (read) throw new UsageError('Standard input can be read once: name a file in place of the second -.')
+    if (read)
+      throw new UsageError('Standard input can be read only once. Name a file instead of the second -.')
     read = true
     return textOf(stream)
   }
@@ -47,13 +48,13 @@ export async function readInput(argument: string, { stdin, at }: Sources): Promi
 export async function readText(
   file: string,
   at: Files['at'],
-  otherwise = 'Name one that there is',
+  otherwise = 'Name an existing file',
 ): Promise<string> {
   const text = await readFile(at(file), 'utf8').catch((error: NodeJS.ErrnoException) => {
     const named = fileNamed(file.slice(0, 200))
     if (error.code === 'ENOENT' || error.code === 'ENAMETOOLONG')
-      throw new UsageError(`There is no file ${named}. ${otherwise}.`)
-    throw new UsageError(`The file ${named} cannot be read (${error.code}).`)
+      throw new UsageError(`File not found: ${named}. ${otherwise}.`)
+    throw new UsageError(`Could not read the file ${named} (${error.code}).`)
   })
   return text.replace(/^\ufeff/, '')
 }
@@ -79,7 +80,7 @@ export function isUid(argument: string, file: string): boolean {
 }
 
 function noUid(text: string, otherwise = ''): UsageError {
-  return new UsageError(`'${text.slice(0, 80)}' is no UID: expected 0x and 64 hex digits${otherwise}.`)
+  return new UsageError(`'${text.slice(0, 80)}' is not a UID: expected 0x and 64 hex digits${otherwise}.`)
 }
 
 /**
@@ -95,12 +96,13 @@ export function written(text: string): string | { type: 'Point'; coordinates: nu
   const coordinates = text.split(',').map((part) => (part.trim() ? Number(part) : NaN))
   const [lng = NaN, lat = NaN] = coordinates
   if (coordinates.some(Number.isNaN) || coordinates.length < 2 || coordinates.length > 3)
-    throw new UsageError(`'${text}' is no position: expected lng,lat in degrees, such as 13.3777,52.5163.`)
+    throw new UsageError(`'${text}' is not a position: expected lng,lat in degrees, such as 13.3777,52.5163.`)
   if (Math.abs(inRange(lng, 180)) > 180)
     throw new UsageError(`'${text}' is not a position: ${longitudeProblem(lng)}.`)
   if (Math.abs(inRange(lat, 90)) > 90)
     throw new UsageError(
-      `'${text}' is no position: the longitude comes first, from -180 to 180, then the latitude, from -90 to 90.`,
+      `'${text}' is not a position: the longitude comes first, from -180 to 180, then the ` +
+        'latitude, from -90 to 90.',
     )
   return { type: 'Point', coordinates }
 }
@@ -118,10 +120,11 @@ async function inputOfJson(content: string, from: string): Promise<Input> {
     // An onchain attestation in the form of EAS's explorer and its GraphQL API.
     if ('id' in value && typeof value.id === 'string' && UID.test(value.id))
       throw new UsageError(
-        `${from} is an attestation of a chain, as an explorer shows it: give its UID, ${value.id}.`,
+        `${from} is an onchain attestation in an explorer's format. Use its UID, ${value.id}.`,
       )
   }
   throw new UsageError(
-    `${from} holds no place: expected GeoJSON (a geometry, a Feature, a FeatureCollection of one feature), a private place or an offchain attestation.`,
+    `${from} does not contain a place: expected GeoJSON (a geometry, a Feature, a ` +
+      'FeatureCollection of one feature), a private place or an offchain attestation.',
   )
 }

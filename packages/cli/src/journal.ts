@@ -50,7 +50,8 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
     const { signed, last, whole } = await read(file, at)
     if (whole === 0 && (await exists(at(output))))
       throw new UsageError(
-        `'${output}' exists, and '${file}' does not, so it is not known what was asked: name another file with -o, or remove it.`,
+        `'${output}' exists without its journal '${file}', so the run cannot resume. Name another ` +
+          `file with -o, or remove '${output}'.`,
       )
     const handle = await open(at(file), 'a')
     // A process that was killed may have left an incomplete last line, which is removed.
@@ -115,7 +116,8 @@ function entryOf(text: string, file: string, line: number): Entry {
     // The statement after this block throws the error.
   }
   throw new UsageError(
-    `'${file}' is no journal of this version of geo batch (line ${line}): name another file with -o. It may say what has landed, so look at it before you remove it.`,
+    `'${file}' is not a journal of this version of geo batch (line ${line}). Name another file ` +
+      'with -o. The journal may list landed answers, so check it before you remove it.',
   )
 }
 
@@ -139,7 +141,8 @@ async function takeLock(lock: string, file: string, at: Files['at']): Promise<vo
       const owner = Number(await readFile(at(lock), 'utf8').catch(() => ''))
       if (tries === 1 || runs(owner))
         throw new UsageError(
-          `Another geo batch (process ${owner}) works on '${file}': wait for it, or remove '${lock}' if it is none.`,
+          `Another geo batch (process ${owner}) is using '${file}'. Wait until it ends, or remove ` +
+            `'${lock}' if there is no such process.`,
         )
       await rm(at(lock), { force: true })
     }

@@ -28,7 +28,7 @@ const WORDS = /^\s*([a-z]+\s+){11,}[a-z]+\s*$/i
 /** Returns a file name for a message. A name that may contain a key or a mnemonic is not shown. */
 export function fileNamed(file: string): string {
   return /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i.test(file) || WORDS.test(file)
-    ? 'of this name'
+    ? '(name not shown)'
     : `'${file}'`
 }
 
@@ -39,7 +39,8 @@ export async function readAccount(
 ): Promise<PrivateKeyAccount> {
   if (!keyFile)
     throw new KeyError(
-      'This needs a key: name its file with --key-file or GEO_KEY_FILE. It holds 0x and 64 hex digits, or is a keystore (JSON, version 3).',
+      'This command requires a key. Name its file with --key-file or GEO_KEY_FILE: 0x and 64 hex ' +
+        'digits, or a keystore (JSON, version 3).',
     )
   const content = (await readSecret(keyFile, '--key-file', surroundings)).trim()
   const key = HEX_KEY.test(content)
@@ -49,7 +50,7 @@ export async function readAccount(
   try {
     return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
   } catch {
-    throw new KeyError(`'${keyFile}' holds a number that is no key of this curve: use another key.`)
+    throw new KeyError(`'${keyFile}' contains a number that is not a key of secp256k1. Use another key.`)
   }
 }
 
@@ -57,13 +58,15 @@ export async function readAccount(
 async function readSecret(file: string, option: string, { at }: KeySurroundings): Promise<string> {
   if (HEX_KEY.test(file.trim()) || WORDS.test(file))
     throw new KeyError(
-      `${option} takes the path of a file, and this looks like a key. Keys do not belong on a command line: others see it in the list of processes, and the shell remembers it. Put it into a file that only you can read; use another key where money is at stake.`,
+      `${option} expects the path of a file, but this looks like a key. Do not write keys on a ` +
+        'command line: other users see it in the list of processes, and the shell stores it. Write ' +
+        'the key into a file that only you can read. Use another key if this one protects money.',
     )
   const handle = await open(at(file)).catch((error: NodeJS.ErrnoException) => {
     throw new KeyError(
       error.code === 'ENOENT'
-        ? `There is no file ${fileNamed(file)}, which ${option} names.`
-        : `The file ${fileNamed(file)}, which ${option} names, cannot be read (${error.code}).`,
+        ? `File not found: ${fileNamed(file)} (${option}).`
+        : `Could not read the file ${fileNamed(file)} (${option}, ${error.code}).`,
     )
   })
   try {
@@ -71,17 +74,19 @@ async function readSecret(file: string, option: string, { at }: KeySurroundings)
     const { mode } = found
     if (found.isDirectory())
       throw new KeyError(
-        `${fileNamed(file)}, which ${option} names, is no file: name the one that holds the ${option === '--key-file' ? 'key' : 'passphrase'}.`,
+        `${fileNamed(file)} (${option}) is not a file. Name the file of the ` +
+          `${option === '--key-file' ? 'key' : 'passphrase'}.`,
       )
     if (process.platform !== 'win32' && mode & 0o077)
       throw new KeyError(
-        `Others can use '${file}' (its rights are ${(mode & 0o777).toString(8)}): run chmod 600 ${quoted(file)} and try again. Nothing was signed.`,
+        `Other users can access '${file}' (mode ${(mode & 0o777).toString(8)}). Run chmod 600 ` +
+          `${quoted(file)} and try again. Nothing was signed.`,
       )
     return (await handle.readFile('utf8')).replace(/^\ufeff/, '')
   } catch (error) {
     if (error instanceof KeyError) throw error
     throw new KeyError(
-      `The file ${fileNamed(file)}, which ${option} names, cannot be read (${(error as NodeJS.ErrnoException).code}).`,
+      `Could not read the file ${fileNamed(file)} (${option}, ${(error as NodeJS.ErrnoException).code}).`,
     )
   } finally {
     await handle.close()
@@ -107,7 +112,8 @@ function keystoreOf(content: string, file: string): Keystore {
     // The statement after this block throws an error without the file's content.
   }
   throw new KeyError(
-    `'${file}' holds no key: expected 0x and 64 hex digits, or a keystore (JSON, version 3, aes-128-ctr).`,
+    `'${file}' does not contain a key: expected 0x and 64 hex digits, or a keystore (JSON, ` +
+      'version 3, aes-128-ctr).',
   )
 }
 
@@ -124,7 +130,9 @@ async function decrypted(
   try {
     return decrypt(keystore, toKey(keystore, { password: passphrase }))
   } catch {
-    throw new KeyError(`The passphrase does not open '${file}', or the keystore is damaged.`)
+    throw new KeyError(
+      `Could not decrypt '${file}': the passphrase is incorrect, or the keystore is damaged.`,
+    )
   }
 }
 
@@ -135,7 +143,8 @@ async function asked(
 ): Promise<string> {
   if (!input.isTTY || !stderr.isTTY)
     throw new KeyError(
-      'The keystore has a passphrase, and there is no terminal to ask for it: name its file with --passphrase-file, or set GEO_PASSPHRASE.',
+      'The keystore requires a passphrase, but there is no terminal for the prompt. Name its file ' +
+        'with --passphrase-file, or set GEO_PASSPHRASE.',
     )
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input, output: unseen, terminal: true })

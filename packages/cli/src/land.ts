@@ -32,7 +32,7 @@ export async function landAnswer<A extends Answer | BatchAnswer>(
 ): Promise<A extends Answer ? Landed : Landed[]> {
   const steps = (step: LandingStep) => {
     if (step.step === 'sent') sent(step.transactionHash)
-    note(step.step === 'sent' ? `Sent: transaction ${step.transactionHash}` : `Signed anew: ${step.reason}`)
+    note(step.step === 'sent' ? `Sent: transaction ${step.transactionHash}` : `Re-signed: ${step.reason}`)
     return onStep(step)
   }
   const landed = await geo.land(answer as Answer, wallet, { signal, onStep: steps })
@@ -71,7 +71,7 @@ export async function readAnswer({ stdin, at }: Session, file: string): Promise<
   const [line = '', ...others] = content.trim().split('\n')
   const value = parsed(content)
   if (value === undefined && others.length > 0 && parsed(line) !== undefined)
-    throw new UsageError(`${what} holds several lines: give one of them, as sed -n 1p prints the first.`)
+    throw new UsageError(`${what} has several lines. Use one of them: sed -n 1p prints the first.`)
   const given = (value ?? {}) as {
     answer?: object
     attestation?: object
@@ -81,9 +81,10 @@ export async function readAnswer({ stdin, at }: Session, file: string): Promise<
   const { landed: _, ...answer } = (given.answer ?? given) as typeof given & { landed?: object }
   if (!answer.attestation && !Array.isArray(answer.results))
     throw new UsageError(
-      `${what} holds no answer: expected what geo distance --json printed, such as geo distance A B --json > answer.json.`,
+      `${what} does not contain an answer: expected the output of geo distance A B --json > ` +
+        'answer.json, or of another operation.',
     )
   if (typeof answer.chainId !== 'number')
-    throw new UsageError('The answer does not say its chain: add its chainId, such as "chainId": 84532.')
+    throw new UsageError('The answer has no chainId. Add it, such as "chainId": 84532.')
   return answer as unknown as Answer | BatchAnswer
 }

@@ -36,7 +36,7 @@ export function makePrivate(
     const file = named === undefined ? value : value.slice(named.length + 1)
     if (named === undefined && bare.length > 1)
       throw new UsageError(
-        `Which place is private? Say so: ${bare.map((name) => `--private ${name}=${file}`).join(' or ')}.`,
+        `--private must name one of the places: ${bare.map((name) => `--private ${name}=${file}`).join(' or ')}.`,
       )
     const index = names.indexOf(named ?? bare[0] ?? names[0]!)
     const input = inputs[index]
@@ -44,13 +44,14 @@ export function makePrivate(
       throw new UsageError(
         isPrivate(input)
           ? `The place ${names[index]} is private already: it has a salt.`
-          : '--private is for a position or GeoJSON: an attestation is known to all by its UID.',
+          : '--private requires a position or GeoJSON: an attestation is public.',
       )
-    if (file === '') throw new UsageError('--private names no file that keeps the place and its salt.')
+    if (file === '') throw new UsageError('--private requires a file for the place and its salt.')
     const found = path.resolve(at(file))
     if (existsSync(found) || kept.some((other) => other.path === found))
       throw new UsageError(
-        `${fileNamed(file)} exists, and may be the only copy of a salt: name another file, or give it as the place if it holds this one.`,
+        `${fileNamed(file)} exists and may be the only copy of a salt. Name another file, or use ` +
+          'this file as the place.',
       )
     inputs[index] = privatePlace(input)
     kept.push({ file, path: found, place: inputs[index] })
@@ -64,11 +65,14 @@ export async function keepPrivate(kept: readonly Kept[], note: (line: string) =>
     await writeFile(found, `${jsonLine(place)}\n`, { flag: 'wx', mode: 0o600 }).catch(
       (error: NodeJS.ErrnoException) => {
         throw new UsageError(
-          `The salt cannot be kept in ${fileNamed(file)} (${error.code}): without it the answer proves nothing, and is not shown.`,
+          `Could not write the salt to ${fileNamed(file)} (${error.code}). The answer proves nothing ` +
+            'without the salt, so it is not shown.',
         )
       },
     )
-    note(`Kept: ${file}, the place and its salt. Without it nobody can prove what the answer is about.`)
+    note(
+      `Wrote the place and its salt to ${file}. Without this file nobody can prove what the answer is about.`,
+    )
   }
 }
 

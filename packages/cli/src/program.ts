@@ -75,7 +75,7 @@ export function buildProgram(
   program
     .helpCommand(false)
     .command('help')
-    .summary('help for a command, with examples')
+    .summary('show the help of a command, with examples')
     .argument('[command]')
     .action((name?: string) => {
       // An unknown command fails in the same way as without `help`.
@@ -95,17 +95,18 @@ function emptyProgram(
     .description('Signed answers about places, from a Geospatial Attestation Service.')
     .version(version)
     .addOption(
-      new Option('--url <url>', 'address of the service').env('GEO_URL').default('http://127.0.0.1:3000'),
+      new Option('--url <url>', 'URL of the service').env('GEO_URL').default('http://127.0.0.1:3000'),
     )
     .addOption(
-      new Option('--attester <address>', 'who must have signed; default: whom the service names')
+      new Option('--attester <address>', 'expected attester; default: the attester that the service names')
         .env('GEO_ATTESTER')
         .argParser(read.address),
     )
     .addOption(
       new Option(
         '--contracts <list>',
-        'EAS and its proxy of chains, as id:0x...:0x..., by commas; default: those that the service names',
+        'EAS contract and proxy of chains, as id:0x...:0x..., comma-separated; default: those that ' +
+          'the service names',
       )
         .env('GEO_CONTRACTS')
         .argParser(read.contracts),
@@ -113,11 +114,11 @@ function emptyProgram(
     .addOption(
       new Option(
         '--timeout <seconds>',
-        `end after so long; 0: never; default: ${TIMEOUT_SECONDS}, and never for ${[...LONG].join(', ')}`,
+        `timeout in seconds; 0: none; default: ${TIMEOUT_SECONDS}, and none for ${[...LONG].join(', ')}`,
       ).argParser(read.timeout),
     )
-    .option('--json', 'JSON for scripts: one value or, of several results, one a line')
-    .option('-q, --quiet', 'on stderr only what is wrong')
+    .option('--json', 'write JSON for scripts: one value, or one per line for several results')
+    .option('-q, --quiet', 'write only errors to stderr')
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .configureOutput({

@@ -64,7 +64,8 @@ async function askedIn(
   const value = parsed(content)
   if (typeof value !== 'object' || value === null || !('operation' in value))
     throw new UsageError(
-      'The line is no question: expected a JSON object such as {"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}.',
+      'The line is not a question: expected a JSON object such as ' +
+        '{"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}.',
     )
   const { id, chain: slug, chainId = slug, ...fields } = value as Record<string, unknown>
   const named = chainId === undefined ? await chain() : await geo.chain(chainId as string | number)

@@ -43,7 +43,8 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   if (format !== 'table') return write(session, filters, format, limit)
   if (options.output)
     throw new UsageError(
-      'A table is for the terminal: give --format csv, geojson, ndjson, geoparquet, flatgeobuf or json.',
+      'A table cannot be written to a file. Set --format to csv, geojson, ndjson, geoparquet, ' +
+        'flatgeobuf or json.',
     )
   const found: LocationRecord[] = []
   // One extra record shows whether there are more.
@@ -58,9 +59,9 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   if (shown.length > 0) printRecords(shown, session)
   if (found.length > rows)
     session.note(
-      `${rows === 1 ? 'This is the first one' : `These are the first ${grouped(rows)}`}: --limit shows more, --format ${filters.sort === 'distance' ? 'json' : 'csv'} writes all.`,
+      `${rows === 1 ? 'The first one is shown' : `The first ${grouped(rows)} are shown`}: --limit shows more, --format ${filters.sort === 'distance' ? 'json' : 'csv'} writes all.`,
     )
-  if (found.length === 0) session.note('No record matches.')
+  if (found.length === 0) session.note('No matching records.')
 }
 
 /** Returns the filters of the list under their names in the API. */
@@ -81,7 +82,8 @@ async function shapeOf(given: string, at: Session['at']): Promise<string> {
   const file = await stat(at(given)).catch(() => undefined)
   if (!file?.isFile())
     throw new UsageError(
-      `'${given}' is neither GeoJSON nor WKT, such as 'POLYGON((13 52,14 52,14 53,13 53,13 52))', nor a file that holds it.`,
+      `'${given}' is not GeoJSON, WKT such as 'POLYGON((13 52,14 52,14 53,13 53,13 52))', or a ` +
+        'file with one of them.',
     )
   return (await readText(given, at)).trim()
 }
@@ -113,7 +115,9 @@ async function write(
   const { stdout, stderr } = session.context
   const binary = isBinary(format)
   if (binary && options.output === undefined && stdout.isTTY)
-    throw new UsageError(`A ${format} file is nothing for a terminal: give -o and its name, or a pipe.`)
+    throw new UsageError(
+      `A ${format} file cannot be shown in a terminal. Write it to a file with -o, or to a pipe.`,
+    )
   const drawn = !binary && !options.quiet && stderr.isTTY && (options.output !== undefined || !stdout.isTTY)
   const counted = drawn ? await geo.records.page({ ...filters, limit: 1, total: true, signal }) : undefined
   const total = counted && Math.min(limit ?? Infinity, counted.total ?? 0)

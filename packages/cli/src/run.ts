@@ -76,10 +76,10 @@ const OPTIONS = { '{ registerSchema: true }': '--register-schema', '{ unchecked:
 
 function textOf(error: NodeJS.ErrnoException, code: number, files: Files): string {
   const { message, stack, path, syscall } = error
-  if (code === EXIT.fault) return `This is a fault of geo. Please report it:\n${stack ?? message}`
+  if (code === EXIT.fault) return `Internal error of geo. Report it:\n${stack ?? message}`
   if (error instanceof TimeoutError) return error.text()
   if (syscall === undefined)
     return Object.entries(OPTIONS).reduce((text, [theirs, ours]) => text.replace(theirs, ours), message)
   const file = path === undefined ? '' : ` ${fileNamed(files.nameOf(path))}`
-  return `The file${file} cannot be used (${error.code}, ${syscall}).`
+  return `Could not use the file${file} (${error.code}, ${syscall}).`
 }

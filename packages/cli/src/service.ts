@@ -50,11 +50,11 @@ export async function openPage(session: Session<OpenFlags>, uid?: string): Promi
   await (uid ? geo.records.get(uid, { chain, signal }) : geo.health({ signal }))
   print(page.href)
   if (!hasDisplay(context.env, process.platform))
-    return note('There is no display here: open it in a browser.')
+    return note('There is no display. Open the URL in a browser.')
   const { default: open } = await import('open')
   // The browser inherits the environment of the process.
   const browser = await open(page.href)
-  browser.on('error', () => note('No browser could be started: open it yourself.'))
+  browser.on('error', () => note('Could not start a browser. Open the URL yourself.'))
 }
 
 /** Returns true if a browser that is started here would be visible. */

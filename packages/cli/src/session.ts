@@ -137,10 +137,12 @@ async function chainOfQuestions(
   const { chains } = await geo.info({ signal })
   const chain = chains.find(({ ready }) => ready) ?? chains[0]
   if (!chain)
-    throw new UsageError(`The service at ${geo.url} signs for no chain: name another one with --url.`)
+    throw new UsageError(
+      `The service at ${geo.url} cannot sign for any chain. Name another service with --url.`,
+    )
   const only = chains.length === 1
   note(
-    `Chain: ${chain.slug} (${chain.id}), the ${only ? 'only' : 'first'} one of the service${only ? '' : '; --chain names another'}.`,
+    `Chain: ${chain.slug} (${chain.id}), the ${only ? 'only' : 'first'} one of the service${only ? '' : '; --chain selects another'}.`,
   )
   return chain
 }
@@ -166,23 +168,28 @@ async function nodeOf(
       : [env.GEO_RPC_URL ?? '', 'GEO_RPC_URL']
   if (!url)
     throw new UsageError(
-      `This asks ${chain.slug} itself: give the URL of a node of it with --rpc, ${variable} or GEO_RPC_URL.`,
+      `This command reads ${chain.slug} directly. Set the URL of an RPC endpoint with --rpc, ` +
+        `${variable} or GEO_RPC_URL.`,
     )
   if (!/^https?:/.test(url) || !URL.canParse(url))
-    throw new UsageError(`${from} is no address of a node: expected one such as https://node.example.org`)
+    throw new UsageError(
+      `${from} is not the URL of an RPC endpoint: expected one such as https://node.example.org`,
+    )
   const { createPublicClient, http } = await import('viem')
   const { ConnectionError, messageOf } = await import('@geospatial-attestation/client')
-  const fetchFn = waiting.fetchOf(`the node of ${chain.slug}`)
+  const fetchFn = waiting.fetchOf(`the RPC endpoint of ${chain.slug}`)
   const client = createPublicClient({ transport: http(url, { fetchFn, fetchOptions: { signal } }) })
   const id = await client.getChainId().catch((error: unknown) => {
     signal.throwIfAborted()
     throw new ConnectionError(
-      `The node of ${chain.slug} that ${from} names does not answer (${messageOf(error)}): is its address right, and is it running?`,
+      `The RPC endpoint of ${chain.slug} in ${from} does not respond (${messageOf(error)}). Check ` +
+        'its URL, and that it is running.',
     )
   })
   if (id !== chain.id)
     throw new KeyError(
-      `${from} names a node of chain ${id}, and ${chain.slug} is chain ${chain.id}: name a node of ${chain.slug}.`,
+      `${from} is an RPC endpoint of chain ${id}, but ${chain.slug} is chain ${chain.id}. Set it ` +
+        `to an RPC endpoint of ${chain.slug}.`,
     )
   // The wallet's transport has no signal: a transaction that is being sent must not be aborted.
   return { client, transport: http(url, { fetchFn }) }

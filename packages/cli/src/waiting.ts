@@ -21,7 +21,7 @@ export class TimeoutError extends Error {
 
   /** @param text evaluated when the command ends: until then, a wallet may still send its transaction */
   constructor(readonly text: () => string) {
-    super('The time of --timeout is over.')
+    super('--timeout has elapsed.')
   }
 }
 
@@ -53,8 +53,9 @@ export function startWaiting(tell: ((what: string | undefined) => void) | undefi
     overtime: (seconds) =>
       new TimeoutError(() =>
         transaction === undefined
-          ? `No answer from ${last ?? 'the service'} within ${seconds} s (--timeout).`
-          : `${seconds} s are over (--timeout). The transaction ${transaction} was sent, and may still come into a block: look for it before you run this again.`,
+          ? `No response from ${last ?? 'the service'} within ${seconds} s (--timeout).`
+          : `${seconds} s have elapsed (--timeout). The transaction ${transaction} was sent and may ` +
+            'still be included in a block: check it before you run this again.',
       ),
   }
 }

@@ -22,26 +22,25 @@ export async function watch(session: Session<WatchFlags>): Promise<number> {
     ...(await filtersOf(session)),
     ...{ after: options.after, signal },
     onPosition: (id) => (position = id),
-    onOpen: () => note(`Watching ${geo.url}; Ctrl-C ends it.`),
-    onDrop: () => note('The connection was lost, and is tried again.'),
+    onOpen: () => note(`Watching ${geo.url}. Press Ctrl-C to stop.`),
+    onDrop: () => note('The connection was lost. Reconnecting.'),
   }
   for await (const event of geo.records.stream(settings)) {
     if (options.json) session.printJson(event)
     else session.print(lineOf(event, session))
   }
   const { reason } = signal as { reason: unknown }
-  if (position !== undefined) note(`Ended. To go on from here: geo watch --after '${position}'`)
+  if (position !== undefined) note(`Stopped. To resume: geo watch --after '${position}'`)
   if (!(reason instanceof TimeoutError)) return EXIT.interrupted
-  note(`${options.timeout} s are over (--timeout).`)
+  note(`${options.timeout} s have elapsed (--timeout).`)
   return EXIT.unreachable
 }
 
 function lineOf(event: RecordEvent, { paint }: Session): string {
   const kind = event.kind.padEnd('reorged'.length)
   if (event.kind === 'reset')
-    return `${paint.bad(kind)}  the position is lost: load the list again (${event.reason})`
-  if ('gone' in event)
-    return `${paint.bad(kind)}  ${event.gone.uid}  ${event.gone.chain}  taken back by the chain`
+    return `${paint.bad(kind)}  the position is not valid any more: load the list again (${event.reason})`
+  if ('gone' in event) return `${paint.bad(kind)}  ${event.gone.uid}  ${event.gone.chain}  removed by a reorg`
   const { uid, chain, timestamp, location_type, longitude, latitude, memo } = event.record
   const position = longitude === null ? '' : `${longitude},${latitude}`
   const painted = event.kind === 'new' ? paint.good(kind) : paint.bad(kind)

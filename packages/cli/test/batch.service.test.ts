@@ -52,7 +52,7 @@ describe('answers', () => {
   test('follow the order of the lines, with an error for each invalid line', async () => {
     const place = { type: 'Point', coordinates: [1, 2] }
     const wrong: [object | string, RegExp][] = [
-      ['nonsense', /^The line is no question: expected a JSON object such as/],
+      ['nonsense', /^The line is not a question: expected a JSON object such as/],
       [
         { operation: 'distance', from: `0x${'ab'.repeat(32)}`, to: '1,2' },
         /^Attestation Not Found: from: there is no/,
@@ -93,7 +93,7 @@ describe('answers', () => {
     const name = batches.questions(['', ' '])
     expect(await shell.geo(['batch', `${name}.ndjson`])).toEqual({
       ...{ code: 0, stdout: '' },
-      stderr: `'${name}.ndjson' has no questions.\n0 answered, 0 refused\n`,
+      stderr: `'${name}.ndjson' contains no questions.\n0 answered, 0 refused\n`,
     })
   })
 
@@ -108,7 +108,7 @@ describe('answers', () => {
     const stopped = await run(first)
     expect(stopped).toMatchObject({ code: 4, stdout: '' })
     expect(stopped.stderr).toMatch(
-      /^Stopped after 40 of 90 lines; run it again to go on from here\.\ngeo: .* does not answer/,
+      /^Stopped after 40 of 90 lines: run the command again to resume\.\ngeo: .* does not respond/,
     )
     expect(batches.rowsOf(`${name}.out`)).toHaveLength(40)
     const before = batches.rowsOf(`${name}.out`)
@@ -144,7 +144,7 @@ describe('answers', () => {
     running.interrupt()
     expect(await running.ended).toEqual({
       ...{ code: 130, stdout: '' },
-      stderr: 'Stopped after 40 of 50 lines; run it again to go on from here.\n',
+      stderr: 'Stopped after 40 of 50 lines: run the command again to resume.\n',
     })
     Object.assign(service, { shutAfter: Infinity, batches: 0 })
     expect((await shell.geo(args)).code).toBe(0)
@@ -241,7 +241,7 @@ describe('landing', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('5 answered, 1 refused')])
     const answers = batches.rowsOf(`${name}.out`)
     expect(answers[3].error.message).toMatch(
-      /^The answer did not land: the contract refuses it with InvalidAttestation/,
+      /^The answer did not land: the contract reverted with InvalidAttestation/,
     )
     expect(await batches.attested(chain, recipient)).toHaveLength(5)
     expect(answers.filter(({ landed }) => landed)).toHaveLength(5)

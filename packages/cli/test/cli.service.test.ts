@@ -38,7 +38,9 @@ describe('questions', () => {
   test('prints the result first, without colours if there is no terminal', async () => {
     const { code, stdout, stderr } = await shell.geo(ANSWER)
     expect(code).toBe(0)
-    expect(stderr).toBe('Chain: base-sepolia (84532), the first one of the service; --chain names another.\n')
+    expect(stderr).toBe(
+      'Chain: base-sepolia (84532), the first one of the service; --chain selects another.\n',
+    )
     expect(stdout).toMatch(
       /^881,329\.94 m\n\nquestion +distance\nabout +0xc8dd0bd4\w+ \(lng 2\.2945, lat 48\.8584\)\n/,
     )
@@ -82,7 +84,7 @@ describe('questions', () => {
   test.each([
     [
       [...ANSWER, '--private', 'x.json'],
-      'Which place is private? Say so: --private a=x.json or --private b=x.json.',
+      '--private must name one of the places: --private a=x.json or --private b=x.json.',
     ],
     [
       ['area', 'field.geojson', '--private', 'tower.geojson'],
@@ -93,7 +95,7 @@ describe('questions', () => {
     [[...ANSWER, '--private', 'a=x.json', '--private', 'a=y.json'], 'The place a is private already'],
     [['distance', '-', '0,0', '--private', 'a=x.json'], 'an attestation is known to all by its UID'],
     [[...ANSWER, '--private', 'a='], '--private names no file'],
-    [[...ANSWER, '--private', 'a=no/x.json'], "The salt cannot be kept in 'no/x.json' (ENOENT)"],
+    [[...ANSWER, '--private', 'a=no/x.json'], "Could not write the salt to 'no/x.json' (ENOENT)"],
   ])('rejects %j', async (args, problem) => {
     const { code, stdout, stderr } = await shell.geo(args, { stdin: place })
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(problem)])
@@ -245,7 +247,7 @@ describe('landing and checking', () => {
     const wrong = await shell.geo(args, { env: { GEO_PASSPHRASE: 'another' } })
     expect(wrong).toMatchObject({
       code: 5,
-      stderr: expect.stringContaining("The passphrase does not open 'keystore.json'"),
+      stderr: expect.stringContaining("Could not decrypt 'keystore.json'"),
     })
     expect(await shell.geo(args)).toMatchObject({
       code: 5,
@@ -270,7 +272,7 @@ describe('recomputing', () => {
     expect([fewer.code, fewer.stderr]).toEqual([
       2,
       expect.stringContaining(
-        `The answer is about 2 places, and 1 is given: give each, in the order of ${inputRefs.join(', ')};`,
+        `The answer is about 2 places, but 1 is given. Name each place in the order of ${inputRefs.join(', ')},`,
       ),
     ])
     const turned = await shell.geo(['recompute', 'answer.json', ...inputs.reverse(), '--json'])
@@ -440,7 +442,9 @@ describe('attesting', () => {
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('its signer revoked it')])
     expect(await shell.geo(['revoke', 'field.geojson', '--key-file', 'key.txt'])).toMatchObject({
       ...{ code: 2, stdout: '' },
-      stderr: expect.stringContaining("'field.geojson' holds no offchain attestation. Expected a UID"),
+      stderr: expect.stringContaining(
+        "'field.geojson' does not contain an offchain attestation. Expected a UID",
+      ),
     })
   })
 
@@ -475,7 +479,7 @@ describe('attesting', () => {
     const cases: [string[], RegExp][] = [
       [[place], /A place that is attested is lng,lat or GeoJSON, not an attestation/],
       [['1,2', '--time', 'tomorrow'], /--time <time>' argument 'tomorrow' is invalid\. Expected ISO 8601/],
-      [['1,2', '--expiration', '2020-01-01'], /expected a time to come/],
+      [['1,2', '--expiration', '2020-01-01'], /expected a time in the future/],
       [['1,2', '-o', 'x'], /-o is for --offchain/],
       [['1,2', '--location-type', 'h3'], /place/],
     ]

@@ -261,7 +261,7 @@ describe('a batch', () => {
       const run = shell.process(args)
       const other = shell.start(['distance', '5,5', '6,6', '--chain', 'sepolia', '--land', '-q'])
       // Killed at a step, or at a random moment after it. The last run may finish.
-      if (kills < 2) await run.until('stderr', /Sent|Signed anew/)
+      if (kills < 2) await run.until('stderr', /Sent|Re-signed/)
       else if (kills < 2 + cases) await Promise.race([run.ended, pause(2_000 * random())])
       else await run.ended
       run.child.kill('SIGKILL')

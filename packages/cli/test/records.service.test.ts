@@ -117,7 +117,9 @@ describe('files', () => {
     for (const limit of [[], ['--limit', '1001']]) {
       const { code, stdout, stderr } = await shell.geo(['records', '--format', format, ...nearest, ...limit])
       expect([code, stdout]).toEqual([2, ''])
-      expect(stderr).toContain(`The nearest come as ${format} up to 1000: give --limit 1000 or less.`)
+      expect(stderr).toContain(
+        `As ${format}, at most 1000 nearest places are available. Set --limit 1000 or less`,
+      )
     }
     const { stdout } = await shell.geo(['records', '--json', ...nearest])
     expect(JSON.parse(stdout)).toEqual(await listed(`${query}&limit=1000`))
@@ -161,7 +163,7 @@ describe('files', () => {
     })
     const args = ['records', '--near', '0,0', '--sort', 'distance', '--format', 'ndjson']
     const { code, stderr } = await shell.geo([...args, '--limit', '3', '--url', await listening(early)])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('only the nearest 2 fit: give --limit 2,')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('only the nearest 2 fit. Set --limit 2,')])
   })
 
   test('fails without leaving a file if an export is cut off', async () => {
@@ -173,7 +175,7 @@ describe('files', () => {
     const args = ['records', '--format', 'csv', '--url', url]
     expect(await shell.geo([...args, '-o', 'broken.csv'])).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/^geo: The export broke off \(.*\): run it again\.\n$/),
+      stderr: expect.stringMatching(/^geo: The export was interrupted \(.*\). Run it again\.\n$/),
     })
     for (const file of ['broken.csv', 'broken.csv.part'])
       expect(existsSync(path.join(shell.folder, file))).toBe(false)
@@ -225,8 +227,8 @@ describe('the terminal output', () => {
     expect(lines[1]!.replace(/ {2,}/g, '  ')).toBe(
       `${newest.uid}  base-sepolia  ${seen}  geojson-point  -123.3930  -48.8770  one {"two"}, "three",\ufffd[31m\ufffd31m\ufffd four`,
     )
-    expect(stderr).toBe('These are the first 20: --limit shows more, --format csv writes all.\n')
-    expect((await shell.geo(['records', '--bbox', '-30,-60,-29,-59'])).stderr).toBe('No record matches.\n')
+    expect(stderr).toBe('The first 20 are shown: --limit shows more, --format csv writes all.\n')
+    expect((await shell.geo(['records', '--bbox', '-30,-60,-29,-59'])).stderr).toBe('No matching records.\n')
     const revoked = await shell.geo(['records', '--revoked', 'true', '--limit', '100'])
     expect(revoked.stdout.split('\n')[1]).toMatch(/  \(revoked\)( |$)/)
     const one = await shell.geo(['record', newest.uid])
@@ -296,6 +298,6 @@ describe('the service', () => {
   })
   test('ends watching after --timeout, and reports it', async () => {
     const { code, stderr } = await shell.start(['watch', '--timeout', '2']).ended
-    expect([code, stderr]).toEqual([4, expect.stringMatching(/\n2 s are over \(--timeout\)\.\n$/)])
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/\n2 s have elapsed \(--timeout\)\.\n$/)])
   })
 })

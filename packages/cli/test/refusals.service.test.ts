@@ -57,20 +57,20 @@ describe('usage', () => {
     ],
     [['distance', '1,2', '3,4', '--jsn'], "unknown option '--jsn'\n(Did you mean --json?)"],
     [[...ASK, '--submission', 'post'], /Allowed choices are direct, proxy/],
-    [['distance', '2,91', '3,4'], /'2,91' is no position: the longitude comes first, from -180 to 180/],
+    [['distance', '2,91', '3,4'], /'2,91' is not a position: the longitude comes first, from -180 to 180/],
     [['distance', '190,48', '3,4'], /'190,48' is not a position: .* subtract 360, which gives -170/],
-    [['distance', '1,2,3,4', '3,4'], /'1,2,3,4' is no position: expected lng,lat in degrees, such as/],
-    [['distance', '1;2', '3,4'], /There is no file '1;2'. Expected a position as lng,lat, a UID/],
+    [['distance', '1,2,3,4', '3,4'], /'1,2,3,4' is not a position: expected lng,lat in degrees, such as/],
+    [['distance', '1;2', '3,4'], /File not found: '1;2'. Expected a position as lng,lat, a UID/],
     [['distance', '.', '3,4'], /The file '.' cannot be read \(EISDIR\)/],
-    [['distance', 'key.txt', '3,4'], /'key.txt' holds no place: expected GeoJSON/],
+    [['distance', 'key.txt', '3,4'], /'key.txt' does not contain a place: expected GeoJSON/],
     [['distance', 'explorer.json', '3,4'], /as an explorer shows it: give its UID, 0x(ab){32}\.$/],
-    [['distance', '0x1234', '3,4'], "'0x1234' is no UID: expected 0x and 64 hex digits."],
-    [['recompute', '0x12'], "'0x12' is no UID: expected 0x and 64 hex digits, or the file of an answer."],
+    [['distance', '0x1234', '3,4'], "'0x1234' is not a UID: expected 0x and 64 hex digits."],
+    [['recompute', '0x12'], "'0x12' is not a UID: expected 0x and 64 hex digits, or the file of an answer."],
     [
       ['revoke', '0x12'],
-      "'0x12' is no UID: expected 0x and 64 hex digits, or the file of an offchain attestation.",
+      "'0x12' is not a UID: expected 0x and 64 hex digits, or the file of an offchain attestation.",
     ],
-    [['verify', '0x12'], "'0x12' is no UID: expected 0x and 64 hex digits, or the file of an answer."],
+    [['verify', '0x12'], "'0x12' is not a UID: expected 0x and 64 hex digits, or the file of an answer."],
     [['distance', '-', '-'], /Standard input (holds no place|can be read once)/],
     [['help', 'nosuch'], "unknown command 'nosuch'\ngeo --help lists the commands."],
     [['help', 'chain'], "unknown command 'chain'\n(Did you mean chains?)\ngeo --help lists the commands."],
@@ -101,10 +101,10 @@ describe('usage', () => {
     [['verify', 'field.geojson', '--max-age', '5'], /^--max-age is for the UID of an attestation/],
     [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema is for the UID/],
     [['verify', 'field.geojson', '--chain', 'celo'], /^--chain is for the UID/],
-    [['verify', 'nothing.json'], /There is no file 'nothing.json'/],
+    [['verify', 'nothing.json'], /File not found: 'nothing.json'/],
     [
       ['chains', '--url', 'example.org'],
-      /'example.org' is no address of a service: expected one such as https/,
+      /'example.org' is not the URL of a service: expected one such as https/,
     ],
     [['batch', 'path.geojson', '--land', '--key-file', 'key.txt'], /--land needs -o FILE/],
   ] as [string[], string | RegExp][])('rejects %j', async (args, text) => {
@@ -117,7 +117,11 @@ describe('usage', () => {
     const { code, stdout, stderr } = await shell.geo(['distance', '0x12', '3,4', '--json'])
     expect([code, stdout]).toEqual([2, ''])
     expect(JSON.parse(stderr)).toEqual({
-      error: { name: 'UsageError', message: "'0x12' is no UID: expected 0x and 64 hex digits.", exitCode: 2 },
+      error: {
+        name: 'UsageError',
+        message: "'0x12' is not a UID: expected 0x and 64 hex digits.",
+        exitCode: 2,
+      },
     })
     const unknown = await shell.geo(['--json', 'distance', '--nothing'])
     expect(JSON.parse(unknown.stderr)).toMatchObject({ error: { name: 'CommanderError', exitCode: 2 } })
@@ -135,7 +139,7 @@ describe('the key', () => {
       shell.write('open key.txt', `${testAccount(4).privateKey}\n`, mode)
       const said = await refused([...LAND, '--key-file', 'open key.txt'], 5)
       expect(said).toBe(
-        `Others can use 'open key.txt' (its rights are ${mode.toString(8)}): run chmod 600 'open key.txt' and try again. Nothing was signed.`,
+        `Other users can access 'open key.txt' (mode ${mode.toString(8)}). Run chmod 600 'open key.txt' and try again. Nothing was signed.`,
       )
     }
     shell.write('open key.txt', testAccount(4).privateKey.slice(2), 0o400)
@@ -156,19 +160,24 @@ describe('the key', () => {
     }
     expect(await refused([...ASK, `--private-key=${key}`], 2)).toContain("unknown option '--private-key=...'")
     expect(await refused([...ASK, '--key', key], 2)).toContain("unknown option '--key'")
-    expect(await refused(['distance', key.slice(2), '1,2'], 2)).toMatch(/There is no file of this name/)
-    expect(await refused(['land', key, '--key-file', 'key.txt'], 2)).toMatch(/There is no file of this name/)
+    expect(await refused(['distance', key.slice(2), '1,2'], 2)).toMatch(/File not found: \(name not shown\)/)
+    expect(await refused(['land', key, '--key-file', 'key.txt'], 2)).toMatch(
+      /File not found: \(name not shown\)/,
+    )
     expect(await refused(['records', '--format', 'csv', '-o', path.join('none', key)], 2)).toMatch(
-      /^The file of this name cannot be used/,
+      /^Could not use the file \(name not shown\)/,
     )
   })
 
   test.each([
-    [[], /This needs a key: name its file with --key-file or GEO_KEY_FILE/],
-    [['--key-file', 'none'], /There is no file 'none', which --key-file names/],
-    [['--key-file', '.'], /^'.', which --key-file names, is no file: name the one that holds the key/],
-    [['--key-file', 'other.json'], /'other.json' holds no key: expected 0x and 64 hex digits, or a keystore/],
-    [['--key-file', 'zero.txt'], /'zero.txt' holds a number that is no key of this curve/],
+    [[], /This command requires a key. Name its file with --key-file or GEO_KEY_FILE/],
+    [['--key-file', 'none'], /File not found: 'none' \(--key-file\)/],
+    [['--key-file', '.'], /^'.' \(--key-file\) is not a file. Name the file of the key/],
+    [
+      ['--key-file', 'other.json'],
+      /'other.json' does not contain a key: expected 0x and 64 hex digits, or a keystore/,
+    ],
+    [['--key-file', 'zero.txt'], /'zero.txt' contains a number that is not a key of secp256k1/],
   ])('rejects %j', async (args, text) => {
     shell.write('other.json', `{"key":"${testAccount(4).privateKey}"`, 0o600)
     shell.write('zero.txt', `0x${'0'.repeat(64)}`, 0o600)
@@ -201,26 +210,24 @@ describe('a failure of the service or an RPC endpoint', () => {
 
   test('reports that the service is unreachable', async () => {
     expect(await refused([...ASK, '--url', NOWHERE], 4)).toMatch(
-      /does not answer .*: is the service running at http:\/\/127.0.0.1:9\?$/,
+      /does not respond .*Check that the service is running at http:\/\/127.0.0.1:9\.$/,
     )
   })
 
   test('reports an RPC endpoint that is unreachable, missing, or of another chain', async () => {
     const secret = `${NOWHERE}/v3/secret`
     const away = await refused([...LAND, '--rpc', secret], 4)
-    expect(away).toMatch(
-      /^The node of base-sepolia that --rpc names does not answer \(.*\): is its address right/,
-    )
+    expect(away).toMatch(/^The RPC endpoint of base-sepolia in --rpc does not respond \(.*\). Check its URL/)
     expect(away).not.toContain('secret')
     expect(await refused([...LAND, '--rpc', world.chains.get('celo')!.url], 5)).toBe(
-      '--rpc names a node of chain 42220, and base-sepolia is chain 84532: name a node of base-sepolia.',
+      '--rpc is an RPC endpoint of chain 42220, but base-sepolia is chain 84532. Set it to an RPC endpoint of base-sepolia.',
     )
     expect(await refused([...LAND, '--rpc', 'wss://node'], 2)).toBe(
-      '--rpc is no address of a node: expected one such as https://node.example.org',
+      '--rpc is not the URL of an RPC endpoint: expected one such as https://node.example.org',
     )
     const none = { GEO_RPC_URL_BASE_SEPOLIA: '' }
     expect(await refused(LAND, 2, none)).toBe(
-      'This asks base-sepolia itself: give the URL of a node of it with --rpc, GEO_RPC_URL_BASE_SEPOLIA or GEO_RPC_URL.',
+      'This command reads base-sepolia directly. Set the URL of an RPC endpoint with --rpc, GEO_RPC_URL_BASE_SEPOLIA or GEO_RPC_URL.',
     )
     const general = await shell.geo([...LAND, '--json'], { env: { ...none, GEO_RPC_URL: world.chain.url } })
     expect(JSON.parse(general.stdout).landed.chainId).toBe(84532)
@@ -231,12 +238,12 @@ describe('a failure of the service or an RPC endpoint', () => {
       serving((request, response) =>
         response
           .writeHead(status, { 'content-type': 'application/json', ...headers })
-          .end(JSON.stringify({ title: 'Computation Error', status, detail: 'The node is out of reach.' })),
+          .end(JSON.stringify({ title: 'Computation Error', status, detail: 'The node is unreachable.' })),
       )
     // A longer wait than the client accepts.
     const away = { 'retry-after': '1000' }
-    expect(await refused([...ASK, '--url', await refusing(500, away)], 4)).toContain('out of reach')
-    expect(await refused(['stats', '--url', await refusing(503, away)], 4)).toContain('out of reach')
+    expect(await refused([...ASK, '--url', await refusing(500, away)], 4)).toContain('unreachable')
+    expect(await refused(['stats', '--url', await refusing(503, away)], 4)).toContain('unreachable')
     await refused(['stats', '--url', await refusing(502, {})], 4)
     await refused(['stats', '--url', await refusing(500, {})], 3)
   })
@@ -246,10 +253,12 @@ describe('a failure of the service or an RPC endpoint', () => {
     const uid = `0x${'ab'.repeat(32)}`
     for (const args of [ASK, ['stats'], ['chains']])
       expect(await refused([...args, '--url', silent, '--timeout', '0.3'], 4)).toBe(
-        `No answer from the service at ${silent} within 0.3 s (--timeout).`,
+        `No response from the service at ${silent} within 0.3 s (--timeout).`,
       )
     const verify = ['verify', uid, '--chain', 'base-sepolia', '--rpc', silent, '--timeout', '5']
-    expect(await refused(verify, 4)).toBe('No answer from the node of base-sepolia within 5 s (--timeout).')
+    expect(await refused(verify, 4)).toBe(
+      'No response from the RPC endpoint of base-sepolia within 5 s (--timeout).',
+    )
   })
 
   test('names the transaction that was sent before the timeout', async () => {
@@ -278,12 +287,12 @@ describe('a failure of the service or an RPC endpoint', () => {
     const other = testAccount(6).address
     const alterations: [object, RegExp][] = [
       [{ result: 1 }, /^The answer was altered: its result is 1, but 881329.94 was signed. Nothing was sent/],
-      [{ attestation: { ...answer.attestation, recipient: other } }, /its signature is not that of/],
+      [{ attestation: { ...answer.attestation, recipient: other } }, /its signature is not by/],
       [
         { attestByDelegation: { ...answer.attestByDelegation, attester: other } },
         /attester of attestByDelegation/,
       ],
-      [{ chainId: 42220 }, /its signature is not that of/],
+      [{ chainId: 42220 }, /its signature is not by/],
     ]
     for (const [alteration, text] of alterations) {
       shell.write('altered.json', { ...answer, ...alteration })
@@ -292,7 +301,7 @@ describe('a failure of the service or an RPC endpoint', () => {
     // A pinned attester overrides the attester that the service names.
     shell.write('answer.json', answer)
     const pinned = await refused(['land', 'answer.json', '--key-file', 'key.txt', '--attester', other], 6)
-    expect(pinned).toMatch(/names 0xa0Ee7A142d267C1f36714E4a8F75612F20a79720 as its attester, not 0x/)
+    expect(pinned).toMatch(/its attester is 0xa0Ee7A142d267C1f36714E4a8F75612F20a79720, not 0x/)
   })
 
   test('does not send an answer that its contract rejects', async () => {
@@ -303,7 +312,7 @@ describe('a failure of the service or an RPC endpoint', () => {
     await provider.send('anvil_setCode', [chain.schemaRegistry, '0x00'])
     try {
       const said = await refused(['land', 'answer.json', '--key-file', 'key.txt'], 6)
-      expect(said).toMatch(/^The answer did not land: the contract refuses it with .*Nothing was sent\.$/)
+      expect(said).toMatch(/^The answer did not land: the contract reverted with .*Nothing was sent\.$/)
     } finally {
       await provider.send('anvil_setCode', [chain.schemaRegistry, code])
     }
@@ -340,10 +349,10 @@ describe('a failure of the service or an RPC endpoint', () => {
     const asked = await shell.geo([...ASK, '--url', before])
     expect(asked).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('submission  not told: geo cannot land it'),
+      stdout: expect.stringContaining('submission  unknown: geo cannot land this answer'),
     })
     expect(await refused([...LAND, '--url', before], 3)).toBe(
-      'The answer has no attestByDelegation: it was made by an older version of the service, which this package cannot land.',
+      'The answer has no attestByDelegation: it is from an older version of the service, and this package cannot land it.',
     )
     const other = await serving((request, response) => response.writeHead(404).end('<html>nginx</html>'))
     expect(await refused([...ASK, '--url', other], 3)).toContain('is no Geospatial Attestation Service')

@@ -41,8 +41,8 @@ test('gives simultaneous runs of one process their own environment and folder', 
   // Only the first folder has the file. Messages name it as the user did.
   expect((await Promise.all(inFolders)).map(({ stderr }) => stderr)).toEqual([
     expect.stringContaining("'main.ts' holds no answer"),
-    "geo: There is no file 'main.ts'. Name one that there is.\n",
-    "geo: There is no file 'main.ts'. Name one that there is.\n",
+    "geo: File not found: 'main.ts'. Name an existing file.\n",
+    "geo: File not found: 'main.ts'. Name an existing file.\n",
   ])
   const [help, set, usage] = await Promise.all([
     geo(['--help']),

@@ -144,7 +144,7 @@ async function schemaOf(name: SchemaName, chain: Chain, wallet: Wallet): Promise
   const reader = wallet.reader()
   await sameChain(reader, chain, 'The place is')
   const found = await getSchema(reader, chain.schemaRegistry, name)
-  if (!found) throw invalidPlace('schema', `${chain.slug} has no schema ${name}`)
+  if (!found) throw invalidPlace('schema', `no schema ${name} on ${chain.slug}`)
   return found
 }
 
@@ -167,13 +167,14 @@ async function sendAll(
   const reader = wallet.reader()
   await sameChain(reader, chain, 'The place is')
   const registered = await getSchema(reader, chain.schemaRegistry, schema.uid).catch((error: unknown) => {
-    throw new ConnectionError(`The node of ${chain.slug} does not answer: ${messageOf(error)}.`, {
+    throw new ConnectionError(`The RPC endpoint of ${chain.slug} does not respond: ${messageOf(error)}.`, {
       cause: error,
     })
   })
   if (!registered && !registerSchema)
     throw new LandingError(
-      `The schema ${schema.uid} is not registered on ${chain.slug}: anyone may register it; { registerSchema: true } does it first. Nothing was sent.`,
+      `The schema ${schema.uid} is not registered on ${chain.slug}. Anyone may register it: { ` +
+        'registerSchema: true } registers it first. Nothing was sent.',
       'InvalidSchema',
     )
   if (!unchecked) await checkReadable(context, chain, schema.uid, contents, paths, signal)
@@ -192,7 +193,8 @@ async function sendAll(
     } catch (error) {
       if (done.length === 0) throw error
       throw new PartlyAttestedError(
-        `At least the first ${done.length} of ${contents.length} places are attested; the others not for certain. ${(error as Error).message}`,
+        `At least the first ${done.length} of ${contents.length} places are attested. The state of ` +
+          `the others is unknown. ${(error as Error).message}`,
         done,
         transactionHash,
         { cause: error },
@@ -252,7 +254,7 @@ async function send(
         (await readAfter(outcome.receipt, () => getAttestation(wallet.reader(), chain.eas, uid), signal))
       if (!attestation || !same(attestation.data, data))
         throw new LandingError(
-          `The transaction ${transactionHash} succeeded, but the attestation is not in it.`,
+          `The transaction ${transactionHash} succeeded, but does not contain the attestation.`,
           undefined,
           transactionHash,
         )
@@ -281,7 +283,8 @@ async function signAll(
 ): Promise<AttestedOffchain[]> {
   if (!chain.domain)
     throw new GeoError(
-      `The service does not know the version of EAS on ${chain.slug} now${chain.reason ? ` (${chain.reason})` : ''}: try again later. Nothing was signed.`,
+      `The service does not know the version of EAS on ${chain.slug} at the ` +
+        `moment${chain.reason ? ` (${chain.reason})` : ''}. Retry later. Nothing was signed.`,
     )
   if (!unchecked) await checkReadable(context, chain, schema.uid, contents, paths, signal)
   onStep({ step: 'checked' })
@@ -313,7 +316,8 @@ async function recordOf(
     }
     if (performance.now() + wait > end)
       throw new ConnectionError(
-        `The service does not show the record ${uid} of ${slug} after ${timeout} s: geo.ready() says how far its copy of the chain goes. The attestation is on its chain all the same.`,
+        `The service has not indexed the record ${uid} of ${slug} after ${timeout} s. The ` +
+          'attestation is on its chain. geo.ready() shows how far the chain is indexed.',
       )
     await pause(wait, signal)
   }

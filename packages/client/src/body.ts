@@ -27,7 +27,7 @@ export function plain<T>(value: T): T {
   try {
     text = JSON.stringify(value, shown)
   } catch (error) {
-    throw invalidInput(`expected what JSON can hold, such as GeoJSON: ${messageOf(error)}`)
+    throw invalidInput(`expected a value that JSON can represent, such as GeoJSON: ${messageOf(error)}`)
   }
   return JSON.parse(text) as T
 }

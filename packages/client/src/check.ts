@@ -68,17 +68,18 @@ export async function checkAnswer(
   const node = provider ?? options.providers?.[chain.id]
   if (node === undefined)
     throw new SignerError(
-      `check reads ${chain.slug} itself: give its node, as in check(uid, { provider: 'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }).`,
+      `check reads ${chain.slug} directly. Set its RPC endpoint, as in check(uid, { provider: ` +
+        `'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }).`,
     )
   if (!(maxAge >= 0)) throw new GeoError(`maxAge: expected seconds, at least 0, got ${maxAge}.`)
   const reader = readerOf(node)
   await untilAborted(sameChainRead(reader, chain), signal)
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
-    throw new GeoError(`'${uid}' is no UID: expected 0x and 64 hex digits.`)
+    throw new GeoError(`'${uid}' is not a UID: expected 0x and 64 hex digits.`)
   const asked = async <T>(work: Promise<T>) =>
     untilAborted(work, signal).catch((error: unknown) => {
       signal?.throwIfAborted()
-      throw new ConnectionError(`The node of ${chain.slug} does not answer: ${messageOf(error)}.`, {
+      throw new ConnectionError(`The RPC endpoint of ${chain.slug} does not respond: ${messageOf(error)}.`, {
         cause: error,
       })
     })
@@ -106,10 +107,10 @@ export async function checkAnswer(
     expirationTime !== 0n &&
       Number(expirationTime) <= now &&
       `It expired at ${timeOf(Number(expirationTime))}.`,
-    !decoded && 'Its data is no payload of an answer.',
+    !decoded && 'Its data is not the payload of an answer.',
     decoded &&
       decoded.timestamp > now + SKEW_SECONDS &&
-      `It says that it was computed at ${timeOf(decoded.timestamp)}, which is in the future.`,
+      `The time of its computation, ${timeOf(decoded.timestamp)}, is in the future.`,
     decoded &&
       decoded.timestamp < now - maxAge &&
       `It was computed at ${timeOf(decoded.timestamp)}, more than ${maxAge} s ago.`,

@@ -304,12 +304,12 @@ export async function checkSigned(
 ): Promise<{ legacy: boolean }> {
   const { attestation, delegatedAttestation: delegation, attestByDelegation: call } = answer
   const altered = (what: string) =>
-    new AlteredAnswerError(`The answer was altered: ${what}. Nothing was sent; ask the question again.`)
+    new AlteredAnswerError(`The answer was altered: ${what}. Nothing was sent. Repeat the question.`)
   if (!same(attestation.attester, attester))
-    throw altered(`it names ${attestation.attester} as its attester, not ${attester}`)
+    throw altered(`its attester is ${attestation.attester}, not ${attester}`)
   for (const name of ['attester', 'signature'] as const)
     if (delegation[name] !== undefined && !same(String(delegation[name]), attestation[name]))
-      throw altered(`${name} of delegatedAttestation is not that of its attestation`)
+      throw altered(`${name} of delegatedAttestation differs from its attestation`)
   const message = () => ({
     ...{ attester, schema: attestation.schema, recipient: attestation.recipient, value: 0n },
     ...{ expirationTime: BigInt(attestation.expirationTime), revocable: attestation.revocable },
@@ -331,7 +331,7 @@ export async function checkSigned(
     }),
   )
   const layout = signers.findIndex((signer) => same(signer, attester))
-  if (layout < 0) throw altered(`its signature is not that of ${attester} over this content`)
+  if (layout < 0) throw altered(`its signature is not by ${attester} over this content`)
 
   const { v, r, s } = call.signature
   const expected = {
@@ -347,13 +347,13 @@ export async function checkSigned(
   }
   for (const [name, value] of Object.entries(expected))
     if (!same(String(value), String(given[name as keyof typeof given])))
-      throw altered(`${name} of attestByDelegation is not that of its attestation`)
+      throw altered(`${name} of attestByDelegation differs from its attestation`)
 
   const says = decodeClaims(attestation.data as Hex)
-  if (!says) throw altered('its data is no payload of an answer')
+  if (!says) throw altered('its data is not the payload of an answer')
   for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const)
     if (answer[name] !== undefined && String(answer[name]) !== String(says[name]))
-      throw altered(`its ${name} is ${String(answer[name])}, but ${String(says[name])} was signed`)
+      throw altered(`its ${name} is ${String(answer[name])}, but the signed value is ${String(says[name])}`)
   return { legacy: delegation.submission !== 'proxy' && layout === 0 }
 }
 

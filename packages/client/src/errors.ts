@@ -193,7 +193,7 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   const refusal: Refusal = {
     status,
-    title: text(title) ?? text(message) ?? (ofGraphql ? 'Invalid query' : `The service answered ${status}`),
+    title: text(title) ?? text(message) ?? (ofGraphql ? 'Invalid query' : `The service returned ${status}`),
     detail: text(detail) ?? text(ofGraphql?.message) ?? '',
     ...(text(type) !== undefined && { type: text(type)! }),
     ...(retryAfter !== undefined && { retryAfter }),
@@ -217,7 +217,7 @@ export function refuseUnknown<Options extends object>(
 ): void {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name))
   if (unknown !== undefined)
-    throw invalidInput(`${method} has no option '${unknown}'; it has ${Object.keys(known).join(', ')}`)
+    throw invalidInput(`${method} has no option '${unknown}'. Options: ${Object.keys(known).join(', ')}`)
 }
 
 /** Returns the message of an unknown error: its first line, without the full stop. */

@@ -44,13 +44,13 @@ export function geometryOf(value: unknown, path: string, nesting = 0): Geometry 
   if (nesting > MAX_NESTING) throw invalidPlace(path, `nested deeper than ${MAX_NESTING} levels`)
   const { properties } = (crs ?? {}) as { properties?: { name?: unknown } }
   if (crs !== undefined && crs !== null && !WGS84.test(String(properties?.name)))
-    throw invalidPlace(`${path}.crs`, 'only WGS84 longitude, latitude is understood; leave crs out')
+    throw invalidPlace(`${path}.crs`, 'expected WGS84 longitude and latitude. Remove crs')
   if (type === 'Feature') return geometryOf(geometry, `${path}.geometry`, nesting + 1)
   if (type === 'FeatureCollection') {
     if (!Array.isArray(features) || features.length !== 1)
       throw invalidPlace(
         `${path}.features`,
-        `expected exactly one feature, got ${describe(features)}; attest several as a list of places`,
+        `expected exactly one feature, got ${describe(features)}. Pass several places as a list`,
       )
     return geometryOf(features[0], `${path}.features[0]`, nesting + 1)
   }

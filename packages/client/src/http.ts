@@ -83,7 +83,8 @@ export function sender(options: HttpOptions): Send {
         signal?.throwIfAborted()
         if (error instanceof ApiError || error instanceof ServiceVersionError) throw error
         failure = new ConnectionError(
-          `${host} does not answer (${messageOf((error as Error).cause ?? error)}): is the service running at ${options.url}?`,
+          `${host} does not respond (${messageOf((error as Error).cause ?? error)}). Check that the ` +
+            `service is running at ${options.url}.`,
           { cause: error },
         )
       } finally {
@@ -129,7 +130,8 @@ const NOT_HERE = [400, 404, 405, 501]
 /** Creates the error for a URL at which another server responds, such as a chain's RPC endpoint. */
 export function notTheService(url: string): ServiceVersionError {
   return new ServiceVersionError(
-    `What answers at ${url} is no Geospatial Attestation Service of version 0.1 or newer: look at ${url} in a browser.`,
+    `The server at ${url} is not a Geospatial Attestation Service of version 0.1 or newer. Open ` +
+      `${url} in a browser to check it.`,
   )
 }
 

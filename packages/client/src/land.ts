@@ -113,13 +113,16 @@ async function findBefore(
   if (before.length === all) return { at: 'landed', landed: before }
   if (before.length > 0)
     throw new LandingError(
-      `${before.length} of the ${all} answers have landed already, as ${before.map(({ uid }) => uid).join(', ')}. Land each of the others by itself, as in land({ chainId: ${chain.id}, ...batch.results[i] }, signer). ${sentOf(refusal)}`,
+      `${before.length} of the ${all} answers have already landed, as ` +
+        `${before.map(({ uid }) => uid).join(', ')}. Land each of the others separately, as in ` +
+        `land({ chainId: ${chain.id}, ...batch.results[i] }, signer). ${sentOf(refusal)}`,
       undefined,
       refusal.transactionHash,
     )
   if (reason === USED)
     throw new LandingError(
-      `The answer did not land: its signature was used, and the service does not find the attestation. Ask the question again. ${sentOf(refusal)}`,
+      'The answer did not land: its signature was used, but the service does not find the ' +
+        `attestation. Repeat the question. ${sentOf(refusal)}`,
       'UsedSignature',
       refusal.transactionHash,
     )
@@ -129,11 +132,12 @@ async function findBefore(
 async function resign(landing: Landing, { answer, reason, refusal }: In<'resigning'>): Promise<State> {
   const { signal, resigns = RESIGNS, onStep = () => {} } = landing.options
   if (landing.resigned >= resigns)
-    throw new LandingError(`The answer did not land: ${reason}, and it was signed ${resigns} times anew.`)
+    throw new LandingError(`The answer did not land: ${reason}. It was re-signed ${resigns} times.`)
   const fresh = await landing.context.resign(answer, { signal }).catch((error: Error) => {
     if (!(error instanceof InvalidInputError)) throw error
     throw new LandingError(
-      `The answer did not land: ${reason}, and the service does not sign it anew (${error.detail}): ask the question again. ${sentOf(refusal)}`,
+      `The answer did not land: ${reason}, and the service cannot re-sign it (${error.detail}). ` +
+        `Repeat the question. ${sentOf(refusal)}`,
       contractError(refusal.refused),
       refusal.transactionHash,
       refusal.refused.data,
@@ -160,13 +164,13 @@ async function mendable(
   if (name === 'UsedSignature') return USED
   if (name === 'InvalidSignature' && direct) {
     const next = await getNonce(reader, chain.eas, attester)
-    if (next > nonce!) return 'another answer took its nonce'
+    if (next > nonce!) return 'another answer used its nonce'
     if (next < nonce!) return 'answers with lower nonces have not landed'
   }
   // The nonce matches and the signature is authentic (checked before), so the contract must be another one.
   const revert = (await import('./refused')).refusedWith(refused)
   throw new LandingError(
-    `The answer did not land: the contract refuses it with ${revert.text}. ${sentOf({ transactionHash })}`,
+    `The answer did not land: the contract reverted with ${revert.text}. ${sentOf({ transactionHash })}`,
     revert.name,
     transactionHash,
     refused.data,
@@ -192,10 +196,11 @@ export async function estimateGas(
     const { name, text } = (await import('./refused')).refusedWith(error)
     const hint =
       name === (submission.direct ? 'InvalidSignature' : 'UsedSignature')
-        ? ' It has landed before, or is to be signed anew: `verify` tells, and `land` does what is needed.'
+        ? ' It has landed before or must be re-signed: `verify` reports which, and `land` re-signs ' +
+          'it if needed.'
         : ''
     throw new LandingError(
-      `The contract refuses the answer with ${text}.${hint}`,
+      `The contract rejects the answer with ${text}.${hint}`,
       name,
       undefined,
       error.data,

@@ -30,7 +30,7 @@ export async function landedIn(
     const i = made.findIndex((attestation) => holds(attestation, answer, recorded))
     if (i < 0)
       throw new LandingError(
-        `The transaction ${transactionHash} succeeded, but the attestation of the answer is not in it.`,
+        `The transaction ${transactionHash} succeeded, but does not contain the attestation of the answer.`,
         undefined,
         transactionHash,
       )
@@ -102,7 +102,8 @@ export async function landedOutOfTurn(
 
 const uncertain = () =>
   new LandingError(
-    'It is not certain whether the answer has landed before: the service cannot tell now. Land the same answer again later. Nothing was sent.',
+    'The service cannot determine at the moment if the answer has landed before. Land the same ' +
+      'answer again later. Nothing was sent.',
   )
 
 async function landedEarlier(

@@ -52,7 +52,8 @@ interface Signed {
 async function recovered({ domain, types, message, signature }: Signed): Promise<string> {
   if (typeof signature === 'string' && expandSignature(signature).length !== 132)
     throw invalidInput(
-      'The signature is one text, as of a smart account: name who signed, as in geo.offchain(attestation, address).',
+      'The signature is a string, as for a smart account, so the signer is unknown. Name the ' +
+        'signer, as in geo.offchain(attestation, address).',
     )
   try {
     const { r, s, v } =
@@ -63,7 +64,9 @@ async function recovered({ domain, types, message, signature }: Signed): Promise
       signature: { r: r as Hex, s: s as Hex, v: BigInt(v) },
     })
   } catch {
-    throw invalidInput('No signer can be recovered from the signature of this attestation: is it whole?')
+    throw invalidInput(
+      'No signer can be recovered from the signature of this attestation. Check that it is complete.',
+    )
   }
 }
 
@@ -129,7 +132,9 @@ async function opened(source: OffchainSource): Promise<OffchainSource> {
     const isOld = version === 0 && same(await recovered(old as never), signer as string)
     return { sig: isOld ? old : sig, signer: signer as string }
   } catch {
-    throw invalidInput('What follows #attestation= in the link cannot be read: is the link whole?')
+    throw invalidInput(
+      'The text after #attestation= in the link cannot be decoded. Check that the link is complete.',
+    )
   }
 }
 

@@ -111,22 +111,24 @@ export function contentOf(place: Place, schema: Schema, refUID: string, at: Plac
   const { expiration, recipient = ZERO_ADDRESS, revocable = schema.revocable } = details
   const expirationTime = expiration === undefined ? 0 : secondsOf(expiration, `${path}.expiration`)
   if (expiration !== undefined && expirationTime <= Date.now() / 1000)
-    throw invalidPlace(`${path}.expiration`, 'expected a time to come')
+    throw invalidPlace(`${path}.expiration`, 'expected a time in the future')
   if (typeof recipient !== 'string' || !isAddress(recipient))
     throw invalidPlace(
       `${path}.recipient`,
-      `expected an address, 0x and 40 hex digits; in mixed case its checksum must be right; got ${describe(recipient)}`,
+      'expected an address, 0x and 40 hex digits; in mixed case its checksum must be correct; got ' +
+        `${describe(recipient)}`,
     )
   if (typeof revocable !== 'boolean') throw invalidPlace(`${path}.revocable`, 'expected true or false')
   if (revocable && !schema.revocable)
-    throw invalidPlace(`${path}.revocable`, 'the schema allows none that can be revoked')
+    throw invalidPlace(`${path}.revocable`, 'the schema does not allow revocable attestations')
   if (!/^0x[0-9a-fA-F]{64}$/.test(refUID))
     throw invalidPlace('refUID', `expected a UID, 0x and 64 hex digits, got ${describe(refUID)}`)
   const data = encodeDetails(details, schema.fields, at)
   if (data.length > 2 + 2 * MAX_DATA_BYTES)
     throw invalidPlace(
       path,
-      `its data has ${data.length / 2 - 1} bytes, and at most ${MAX_DATA_BYTES} are read: give fewer positions, or media as URIs`,
+      `its data has ${data.length / 2 - 1} bytes, but the maximum is ${MAX_DATA_BYTES}. Use fewer ` +
+        'positions, or media as URIs',
     )
   return { recipient, expirationTime: BigInt(expirationTime), revocable, refUID, data }
 }
@@ -143,14 +145,14 @@ function detailsOf(place: Place, path: string): PlaceDetails {
   if (isDetails(place)) {
     const unknown = Object.keys(place).find((name) => !DETAILS.includes(name))
     if (unknown !== undefined)
-      throw invalidPlace(`${path}.${unknown}`, `not a field of a place, which has ${DETAILS.join(', ')}`)
+      throw invalidPlace(`${path}.${unknown}`, `unknown field. Fields of a place: ${DETAILS.join(', ')}`)
     return place
   }
   const beside = isObject(place) && DETAILS.find((name) => name in place)
   if (beside)
     throw invalidPlace(
       `${path}.${beside}`,
-      `stands beside GeoJSON, where it is not attested: write { location: <GeoJSON>, ${beside}: ... }`,
+      `is a member of GeoJSON, which is not attested. Write { location: <GeoJSON>, ${beside}: ... }`,
     )
   return { location: place }
 }
@@ -163,12 +165,12 @@ function encodeDetails(details: PlaceDetails, fields: string, { path, location: 
   const has = (name: string) => columns.some((column) => column.name === name)
   for (const { type, name } of columns)
     if (!Object.hasOwn(FIELDS, name) || !FIELDS[name]!.type.test(type))
-      throw invalidPlace('schema', `'${type} ${name}' is no field of a location schema that can be filled`)
+      throw invalidPlace('schema', `'${type} ${name}' is not a supported field of a location schema`)
   for (const [name, { detail }] of Object.entries(FIELDS))
     if (detail && details[detail] !== undefined && !has(name))
       throw invalidPlace(`${path}.${detail}`, `the schema '${fields}' has no field for it`)
   for (const name of ['srs', 'locationType', 'location'])
-    if (!has(name)) throw invalidPlace('schema', `'${fields}' is no location schema: it has no ${name}`)
+    if (!has(name)) throw invalidPlace('schema', `'${fields}' is not a location schema: it has no ${name}`)
 
   const { memo = '', time = new Date(), media = [], recipes = [] } = details
   const { location, locationType } = locationOf(details, path, at)
@@ -201,7 +203,7 @@ function locationOf(
     if (!locationType)
       throw invalidPlace(
         `${path}.locationType`,
-        `missing: it says what the text is, such as wkt, h3 or geohash`,
+        'missing: expected the type of the text, such as wkt, h3 or geohash',
       )
     if (locationTypeOf(locationType) === 'geojson') geometryOf(parsed(location, at), at)
     return { location: text(location, at), locationType: text(locationType, `${path}.locationType`) }
@@ -210,7 +212,7 @@ function locationOf(
   const { type } = geometry
   const names = ['geojson', `geojson-${type.toLowerCase()}`]
   if (locationType !== undefined && !names.includes(locationType))
-    throw invalidPlace(`${path}.locationType`, `the location is ${names.join(' or ')}; leave it out`)
+    throw invalidPlace(`${path}.locationType`, `the location is ${names.join(' or ')}. Leave it out`)
   return { location: JSON.stringify(geometry), locationType: locationType ?? names[1]! }
 }
 
@@ -239,10 +241,10 @@ function secondsOf(time: Date | number, path: string): number {
  * half of a surrogate pair.
  */
 function text(value: unknown, path: string): string {
-  if (typeof value !== 'string') throw invalidPlace(path, `expected a text, got ${describe(value)}`)
+  if (typeof value !== 'string') throw invalidPlace(path, `expected a string, got ${describe(value)}`)
   if (value.includes('\0')) throw invalidPlace(path, 'the character NUL cannot be stored')
   if (/\p{Surrogate}/u.test(value))
-    throw invalidPlace(path, 'it holds half of a character: was it cut in an emoji?')
+    throw invalidPlace(path, 'it contains an unpaired surrogate. Check if an emoji was truncated')
   return value
 }
 

@@ -74,7 +74,8 @@ export async function checkReadable(
         throw invalidPlace(location + within, ofGeometry.replace(ATTESTATION, location))
       }
       throw new UncheckedError(
-        `The service did not say whether it can read the place: ${messageOf(error)}. Nothing was sent; { unchecked: true } attests without asking.`,
+        `The service could not check if it can read the place: ${messageOf(error)}. Nothing was ` +
+          'sent; { unchecked: true } attests without asking.',
         { cause: error },
       )
     }

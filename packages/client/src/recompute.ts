@@ -54,7 +54,8 @@ export async function recomputeAnswer(
   const claim = found?.claim ?? (answer as Claim)
   if (typeof claim?.inputRefs?.map !== 'function')
     throw invalidInput(
-      'answer: expected one of the service, or what its attestation says: operation, result, inputRefs',
+      'answer: expected an answer of the service, or the content of its attestation: operation, ' +
+        'result, inputRefs',
     )
   signal?.throwIfAborted()
   // An omitted input may be an attestation, which its reference names.
@@ -67,7 +68,9 @@ export async function recomputeAnswer(
 async function connect(chain: Chain, node: Provider | undefined): Promise<ChainReader> {
   if (node === undefined)
     throw new SignerError(
-      `recompute reads attestations from ${chain.slug} itself: give its node, as in recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }). Inputs that were GeoJSON cannot be read there: give them.`,
+      `recompute reads attestations from ${chain.slug} directly. Set its RPC endpoint, as in ` +
+        "recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { " +
+        `${chain.id}: 'https://...' } }). Pass inputs that were GeoJSON: they are not on the chain.`,
     )
   const reader = readerOf(node)
   await sameChainRead(reader, chain)
@@ -83,7 +86,7 @@ async function attestedAnswer(
   isContentOf: (content: OnchainAttestation, uid: string) => boolean,
 ): Promise<{ claim: Claim; attester: string }> {
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
-    throw invalidInput(`'${uid}' is no UID: expected 0x and 64 hex digits`)
+    throw invalidInput(`'${uid}' is not a UID: expected 0x and 64 hex digits`)
   const found = await attestation(uid)
   if (!found)
     throw new AttestationNotFoundError({
@@ -91,9 +94,11 @@ async function attestedAnswer(
       detail: `there is no attestation ${uid} on this chain`,
     })
   if (!isContentOf(found, uid))
-    throw new GeoError(`The node gave the content of another attestation for ${uid}: ask another node.`)
+    throw new GeoError(
+      `The RPC endpoint returned the content of another attestation for ${uid}. Use another RPC endpoint.`,
+    )
   const claims = decodeClaims(found.data)
-  if (!claims) throw invalidInput(`${uid} is no answer: its data is no payload of one`)
+  if (!claims) throw invalidInput(`${uid} is not an answer: its data is not the payload of one`)
   const { whole, units, ...claim } = claims
   // Uses the signed integer, since a JavaScript number cannot represent every result above 900,000 km2.
   const exact = whole === undefined ? {} : { result: whole, units: UNITS[units!].payload }

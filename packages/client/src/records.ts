@@ -191,7 +191,7 @@ async function* changes(
     const heard = () => {
       clearTimeout(silence)
       silence = setTimeout(
-        () => connection.abort(new ConnectionError(`Nothing was heard for ${SILENCE_MS / 1000} s.`)),
+        () => connection.abort(new ConnectionError(`Nothing was received for ${SILENCE_MS / 1000} s.`)),
         SILENCE_MS,
       )
     }

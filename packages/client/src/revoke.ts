@@ -50,10 +50,7 @@ export async function revokeOnchain(
     return { ...common, revocationTime: Number(attestation.revocationTime), already: true }
   await requireSame(wallet, attestation.attester, 'Its attester')
   if (!attestation.revocable)
-    throw new LandingError(
-      `The attestation ${uid} was made as one that cannot be revoked. Nothing was sent.`,
-      'Irrevocable',
-    )
+    throw new LandingError(`The attestation ${uid} is not revocable. Nothing was sent.`, 'Irrevocable')
   const call = { to: chain.eas, data: revokeCall(attestation.schema, uid) }
   const sent = await sendRevocation(signer, wallet, chain, call, signal)
   const revocationTime = await readAfter(
@@ -69,10 +66,10 @@ function asAttested(given: Attested): { uid: string; chainId?: number } {
   const { uid, chainId, attestation } = given ?? {}
   if (attestation && 'sig' in attestation)
     throw new GeoError(
-      `The attestation ${uid} is an offchain one: revoke it by revokeOffchain. Nothing was sent.`,
+      `The attestation ${uid} is an offchain attestation. Revoke it with revokeOffchain. Nothing was sent.`,
     )
   if (typeof uid === 'string') return { uid, chainId }
-  throw new GeoError('Expected a UID, or what attest gave. Nothing was sent.')
+  throw new GeoError('Expected a UID or the result of attest. Nothing was sent.')
 }
 
 /** Implements `Geo.revokeOffchain`. */
@@ -107,7 +104,7 @@ export async function revokeSigned(
 
 async function ready(context: Context, uid: string, signer: Signer, which: number | string | undefined) {
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
-    throw new GeoError(`'${uid}' is no UID: expected 0x and 64 hex digits. Nothing was sent.`)
+    throw new GeoError(`'${uid}' is not a UID: expected 0x and 64 hex digits. Nothing was sent.`)
   const wallet = walletOf(signer)
   const chain = await context.chain(which)
   const reader = wallet.reader()
@@ -119,7 +116,7 @@ async function requireSame(wallet: Wallet, maker: string, who: string): Promise<
   const address = await wallet.address()
   if (!same(address, maker))
     throw new SignerError(
-      `${who} is ${maker}, who alone can revoke it; the signer is ${address}. Nothing was sent.`,
+      `${who} is ${maker}, and only this account can revoke it, but the signer is ${address}. Nothing was sent.`,
     )
 }
 

@@ -27,11 +27,12 @@ export async function sameChain(
   chain: Chain,
   what: 'The answer is' | 'The place is' | 'The revocation is' | 'The transaction is' = 'The answer is',
 ): Promise<void> {
-  const id = await chainIdOf(reader, 'The node of the signer')
-  const other = what === 'The answer is' ? `ask for an answer for chain ${id}` : `name chain ${id} instead`
+  const id = await chainIdOf(reader, 'The RPC endpoint of the signer')
+  const other = what === 'The answer is' ? `request an answer for chain ${id}` : `name chain ${id} instead`
   if (id !== chain.id)
     throw new ChainMismatchError(
-      `${what} for ${chain.slug} (chain ${chain.id}), and the signer is on chain ${id}: switch it to ${chain.slug}, or ${other}. Nothing was sent.`,
+      `${what} for ${chain.slug} (chain ${chain.id}), but the signer is on chain ${id}. Switch it ` +
+        `to ${chain.slug}, or ${other}. Nothing was sent.`,
     )
 }
 
@@ -40,14 +41,15 @@ export async function sameChainRead(reader: ChainReader, chain: Chain): Promise<
   const id = await chainIdOf(reader, 'The node')
   if (id !== chain.id)
     throw new ChainMismatchError(
-      `${chain.slug} (chain ${chain.id}) is to be read, and the node is of chain ${id}: give a node of ${chain.slug}, or name chain ${id} instead.`,
+      `The RPC endpoint is on chain ${id} instead of ${chain.slug} (chain ${chain.id}). Set an RPC ` +
+        `endpoint of ${chain.slug}, or name chain ${id} instead.`,
     )
 }
 
 function chainIdOf(reader: ChainReader, who: string): Promise<number> {
   return reader.chainId().catch((error: unknown) => {
     throw new ConnectionError(
-      `${who} does not answer (${messageOf(error)}): is its URL right, and is it running?`,
+      `${who} does not respond (${messageOf(error)}). Check its URL, and that it is running.`,
       { cause: error },
     )
   })
@@ -94,7 +96,7 @@ export async function transact(
       return undefined
     } catch (error) {
       if (error instanceof RevertedError) return error
-      throw new ConnectionError(`The node of ${chain.slug} does not answer: ${messageOf(error)}.`, {
+      throw new ConnectionError(`The RPC endpoint of ${chain.slug} does not respond: ${messageOf(error)}.`, {
         cause: error,
       })
     }
@@ -113,10 +115,12 @@ export async function transact(
     if (late) return { refused: late }
     throw new SignerError(
       isPoor(error)
-        ? `The wallet did not send the transaction: insufficient funds. Give ${from} some of the coin of ${chain.slug}, for gas.`
+        ? `The wallet did not send the transaction: insufficient funds. Send ${from} some of the ` +
+            `native coin of ${chain.slug} for gas.`
         : isUnsent(error)
           ? `The wallet did not send the transaction: ${messageOf(error)}.`
-          : `The wallet does not say whether it sent the transaction: ${messageOf(error)}. Look for it in the account ${from} on ${chain.slug} before you try again.`,
+          : `It is unknown if the wallet sent the transaction: ${messageOf(error)}. Check the account ` +
+            `${from} on ${chain.slug} before you try again.`,
       { cause: error },
     )
   }
@@ -126,7 +130,8 @@ export async function transact(
   const late = await refusal()
   if (late) return { refused: late, transactionHash }
   throw new LandingError(
-    `The transaction ${transactionHash} failed, although the contract takes it: it may have run out of gas. Try again.`,
+    `The transaction ${transactionHash} failed, although the contract accepts it: it may have ` +
+      'run out of gas. Try again.',
     undefined,
     transactionHash,
   )
@@ -151,14 +156,14 @@ function isUnsent(error: unknown): boolean {
 const MEANINGS: Readonly<Record<string, string>> = {
   InvalidSchema: 'the schema is not registered there',
   InvalidExpirationTime: "its expiration is not later than the chain's clock",
-  Irrevocable: 'the schema allows none that can be revoked',
+  Irrevocable: 'the schema does not allow revocable attestations',
   NotFound: 'there is no attestation with the UID that it refers to',
-  InvalidAttestation: "the schema's resolver does not take it",
-  InvalidAttestations: "the schema's resolver does not take them",
-  NotPayable: "the schema's resolver takes no payment",
-  InsufficientValue: "the schema's resolver wants a payment, which this package does not send",
+  InvalidAttestation: "the schema's resolver rejects it",
+  InvalidAttestations: "the schema's resolver rejects them",
+  NotPayable: "the schema's resolver accepts no payment",
+  InsufficientValue: "the schema's resolver requires a payment, which this package does not send",
   InvalidRevocation: "the schema's resolver does not allow it",
-  AccessDenied: 'only its attester may do it',
+  AccessDenied: 'only its attester may revoke it',
 }
 /** Ends an error message: states whether a transaction was sent. */
 export function sentOf({ transactionHash }: Pick<Refused, 'transactionHash'>): string {
@@ -170,7 +175,8 @@ export async function refusal({ refused, transactionHash }: Refused, what: strin
   const { name, text } = (await import('./refused')).refusedWith(refused)
   const meaning = name && MEANINGS[name]
   return new LandingError(
-    `${what}: the contract refuses it with ${text}${meaning ? ` (${meaning})` : ''}. ${sentOf({ transactionHash })}`,
+    `${what}: the contract rejects it with ${text}${meaning ? ` (${meaning})` : ''}. ` +
+      `${sentOf({ transactionHash })}`,
     name,
     transactionHash,
     refused.data,
@@ -200,7 +206,8 @@ export async function readAfter<T>(
     }
     if (performance.now() > end)
       throw new ConnectionError(
-        `The transaction ${transactionHash} succeeded, but what it made cannot be read: ${failure}. Do not send it again.`,
+        `The transaction ${transactionHash} succeeded, but its result could not be read: ${failure}. ` +
+          'Do not send it again.',
       )
     await pause(POLL_MS, signal)
   }
@@ -236,19 +243,23 @@ async function receiptOf(
       // The transaction is pending, so a temporary failure of the RPC endpoint is tolerated.
       if (++failures > 20)
         throw new ConnectionError(
-          `The node does not say what became of the transaction ${transactionHash}: ${messageOf(error)}.`,
+          `Could not read the state of the transaction ${transactionHash} from the RPC endpoint: ` +
+            `${messageOf(error)}.`,
           { cause: error },
         )
     }
     if (failures === 0 && performance.now() - pending > BEHIND_MS)
       throw new LostTransactionError(
-        `The transaction ${transactionHash} was replaced: another one of ${sent!.from} on ${slug} took its nonce ${sent!.nonce}. Look what that one did before you try again.`,
+        `The transaction ${transactionHash} was replaced: another one of ${sent!.from} on ${slug} ` +
+          `used its nonce ${sent!.nonce}. Check that one before you try again.`,
         'replaced',
         transactionHash,
       )
     if (failures === 0 && performance.now() - known > UNKNOWN_MS)
       throw new LostTransactionError(
-        `The transaction ${transactionHash} was dropped: the node of ${slug} has not known it for ${UNKNOWN_MS / 60_000} minutes. It may still come: look for it in the sender's account before you try again.`,
+        `The transaction ${transactionHash} was dropped: the RPC endpoint of ${slug} has not found ` +
+          `it for ${UNKNOWN_MS / 60_000} minutes. It may still be included: check the sender's account ` +
+          'before you try again.',
         'dropped',
         transactionHash,
       )

@@ -67,7 +67,7 @@ export function connect(given: GeoOptions): Connection {
       refuseUnknown('verify', given, SIGNAL_ONLY)
       if (typeof answer !== 'object' || answer === null)
         throw invalidInput(
-          'verify takes an answer as the service gave it; an attestation is checked by its UID with check(uid).',
+          'verify expects an answer as returned by the service. Check an attestation by its UID with check(uid).',
         )
       return post('verify', answer, given.signal)
     },
@@ -142,7 +142,7 @@ function chainsOf(all: GeoOptions, info: Service['info']): Service['chain'] {
       const list = chains.map(({ id, slug }) => `${slug} (${id})`).join(', ')
       throw invalidInput(
         which === undefined
-          ? `No chain was named: give one in the question, or createGeo({ chain }). The service has ${list}.`
+          ? `No chain was named. Set it in the question, or in createGeo({ chain }). The service has ${list}.`
           : `The service has no chain ${which}. It has ${list}.`,
       )
     }
@@ -166,7 +166,7 @@ const posterOf =
       { body: plain(body), signal },
     )
     if (typeof data !== 'object' || data === null)
-      throw new ServiceVersionError(`The service at ${url} gave no answer to ${path}.`)
+      throw new ServiceVersionError(`The service at ${url} returned no answer for ${path}.`)
     return (chainId === undefined ? data : { ...data, chainId }) as A
   }
 
@@ -183,7 +183,8 @@ function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Cont
     for (const { attestation } of 'results' in signed ? signed.results : [signed])
       if (all.attester !== undefined && !same(attestation.attester, all.attester))
         throw new AlteredAnswerError(
-          `The answer is signed by ${attestation.attester}, not by ${all.attester}, the attester that was named: do not use it.`,
+          `The answer is signed by ${attestation.attester} instead of the expected attester ` +
+            `${all.attester}. Do not use it.`,
         )
     return signed as A
   }
@@ -196,7 +197,8 @@ function baseOf(url: string): string {
   const base = URL.canParse(url) ? new URL(url) : undefined
   if (!base || !/^https?:$/.test(base.protocol))
     throw invalidInput(
-      `'${url}' is no address of a service: expected one such as https://geo.example.org or http://127.0.0.1:3000`,
+      `'${url}' is not the URL of a service: expected one such as https://geo.example.org or ` +
+        'http://127.0.0.1:3000',
     )
   return base.href.replace(/\/+$/, '')
 }

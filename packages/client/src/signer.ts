@@ -136,14 +136,15 @@ export function walletOf(signer: Signer): Wallet {
 export function readerOf(provider: Provider | Signer): ChainReader {
   if (typeof provider === 'string') {
     if (!/^https?:/.test(provider) || !URL.canParse(provider))
-      throw new SignerError('Expected the URL of a node, such as https://node.example.org.')
+      throw new SignerError('Expected the URL of an RPC endpoint, such as https://node.example.org.')
     return requestReader(nodeAt(provider))
   }
   if (has(provider, 'getAddress', 'sendTransaction')) return ethersWallet(provider).reader()
   if (has(provider, 'getNetwork', 'call', 'getTransactionReceipt')) return ethersReader(provider)
   if (has(provider, 'request')) return requestReader((request) => provider.request(request))
   throw new SignerError(
-    'Expected a provider: the URL of a node, an ethers Provider, a viem client, or an EIP-1193 provider.',
+    'Expected a provider: the URL of an RPC endpoint, an ethers Provider, a viem client, or an ' +
+      'EIP-1193 provider.',
   )
 }
 
@@ -165,7 +166,8 @@ function ethersWallet(signer: EthersSigner): Wallet {
       if (has(signer.provider, 'getNetwork', 'call', 'getTransactionReceipt'))
         return ethersReader(signer.provider as EthersProvider)
       throw new SignerError(
-        'The ethers signer has no provider, so it can neither read nor send: connect it, as in wallet.connect(new JsonRpcProvider(url)).',
+        'The ethers signer has no provider, so it can neither read nor send. Connect it, as in ' +
+          'wallet.connect(new JsonRpcProvider(url)).',
       )
     },
     send: async (call) => {
@@ -217,7 +219,7 @@ function viemWallet(client: ViemClient): Wallet {
   const account = () => {
     if (client.account) return client.account
     throw new SignerError(
-      'The viem WalletClient has no account: give it one, as in createWalletClient({ account, chain, transport }).',
+      'The viem WalletClient has no account. Set it, as in createWalletClient({ account, chain, transport }).',
     )
   }
   return {
@@ -234,7 +236,8 @@ function viemWallet(client: ViemClient): Wallet {
 function viemAccount(account: ViemAccount): Wallet {
   const only = () => {
     throw new SignerError(
-      'A viem account alone can sign, and neither read nor send: give createWalletClient({ account, chain, transport: http(url) }).',
+      'A viem account can sign, but neither read nor send. Use createWalletClient({ account, ' +
+        'chain, transport: http(url) }).',
     )
   }
   return {
@@ -248,7 +251,8 @@ function viemAccount(account: ViemAccount): Wallet {
 function eip1193Wallet(provider: Eip1193Provider): Wallet {
   const address = async () => {
     const [first] = (await provider.request({ method: 'eth_requestAccounts' })) as string[]
-    if (first === undefined) throw new SignerError('The wallet gave no account: connect one and try again.')
+    if (first === undefined)
+      throw new SignerError('The wallet returned no account. Connect one and try again.')
     return first
   }
   return {

@@ -21,9 +21,7 @@ export interface Submission {
 
 export function chainIdOf(answer: Answer | BatchAnswer): number {
   if (typeof (answer as { chainId?: unknown } | undefined)?.chainId === 'number') return answer.chainId
-  throw new GeoError(
-    'The answer does not say its chain: add it, as in land({ chainId: 84532, ...answer }, signer).',
-  )
+  throw new GeoError('The answer has no chainId. Add it, as in land({ chainId: 84532, ...answer }, signer).')
 }
 
 /** Builds the transaction of an answer or batch, after checking it against what was signed. */
@@ -33,11 +31,9 @@ export async function submissionOf(
   answer: Answer | BatchAnswer,
 ): Promise<Submission> {
   const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
-  if (answers.length === 0) throw new GeoError('The batch has no results: there is nothing to land.')
+  if (answers.length === 0) throw new GeoError('The batch has no results to land.')
   if (answers.some((each) => !each?.attestation || !each.delegatedAttestation))
-    throw new GeoError(
-      'This is no answer of the service: expected one with attestation and delegatedAttestation.',
-    )
+    throw new GeoError('Expected an answer of the service, with attestation and delegatedAttestation.')
   const submission = answers[0]!.delegatedAttestation.submission
   const contract: { domain?: Domain } | null = submission === 'proxy' ? chain.proxy : chain
   if (
@@ -46,11 +42,14 @@ export async function submissionOf(
     )
   )
     throw new ServiceVersionError(
-      'The answer has no attestByDelegation: it was made by an older version of the service, which this package cannot land.',
+      'The answer has no attestByDelegation: it is from an older version of the service, and this ' +
+        'package cannot land it.',
     )
   if (!contract?.domain)
     throw new LandingError(
-      `The service has no ${submission === 'proxy' ? 'proxy' : 'contract'} of ${chain.slug} that takes its signatures now${chain.reason ? ` (${chain.reason})` : ''}: ask with another \`submission\`, or later.`,
+      `The service has no ${submission === 'proxy' ? 'proxy' : 'contract'} of ${chain.slug} that ` +
+        `accepts its signatures at the moment${chain.reason ? ` (${chain.reason})` : ''}. Use ` +
+        'another `submission`, or retry later.',
     )
   const attester = options.attester ?? expectedAttester(chain, answers[0]!.attestation.attester)
   const checked: { legacy: boolean }[] = []

@@ -276,7 +276,7 @@ describe('a schema that the chain does not have', () => {
     await expect(geo.attest(place, signer, { schema: OWN_SCHEMA })).rejects.toMatchObject({
       name: 'LandingError',
       contractError: 'InvalidSchema',
-      message: expect.stringMatching(/not registered on arbitrum: .*registerSchema: true/) as string,
+      message: expect.stringMatching(/not registered on arbitrum\. .*registerSchema: true/) as string,
     })
     expect(await sent()).toEqual(before)
     // Nothing is registered for an invalid place.

@@ -86,7 +86,7 @@ test.each(['direct', 'proxy'] as const)(
     const first = await geo.land({ chainId: 84532, ...batch.results[0]! } as Answer, honest)
     const before = await sent()
     await expect(geo.land(batch, honest)).rejects.toThrow(
-      new RegExp(`^1 of the 2 answers have landed already, as ${first.uid}\\..*Nothing was sent`),
+      new RegExp(`^1 of the 2 answers have already landed, as ${first.uid}\\..*Nothing was sent`),
     )
     expect(await sent()).toBe(before)
     const second = await geo.land({ chainId: 84532, ...batch.results[1]! } as Answer, honest)
@@ -146,7 +146,7 @@ test('waits for RPC nodes that lag behind the one that reported the block', asyn
   const lagging = wallet(async (call, real) => {
     const [{ data = '' } = {}] = (call.params ?? []) as { data?: string }[]
     if (call.method !== 'eth_call' || !data.startsWith(GET_ATTESTATION) || ++behind > 2) return real(call)
-    if (behind === 1) throw new Error('the node is away for a moment')
+    if (behind === 1) throw new Error('the node is briefly unavailable')
     return real({
       ...call,
       params: [{ ...(call.params![0] as object), data: GET_ATTESTATION + '0'.repeat(64) }, 'latest'],
@@ -166,7 +166,7 @@ test('does not claim that nothing was sent if a wallet sends and then fails, and
     if (call.method === 'eth_sendTransaction') throw new Error('already known')
     return result
   })
-  const unsure = /does not say whether it sent the transaction: already known\. Look for it in the account 0x/
+  const unsure = /unknown if the wallet sent the transaction: already known\. Check the account 0x/
   await expect(geo.attest(TOWER, failing)).rejects.toThrow(unsure)
   for (const submission of ['direct', 'proxy'] as const) {
     const answer = await asked(submission)

@@ -195,7 +195,7 @@ describe('questions', () => {
     expect((await caught(geo.area(PARK, { chain: 'mars' })))!.detail).toMatch(
       /no chain mars. It has base-sepolia \(84532\)/,
     )
-    expect(() => createGeo('example.org')).toThrow(/'example.org' is no address of a service/)
+    expect(() => createGeo('example.org')).toThrow(/'example.org' is not the URL of a service/)
   })
 
   test('queries GraphQL, health and readiness', async () => {
@@ -410,7 +410,9 @@ describe('errors', () => {
     const lost = await told([hangUp], once)
     const error = await caught(lost.geo.records.stats())
     expect(error).toBeInstanceOf(ConnectionError)
-    expect(error!.message).toMatch(/^127\.0\.0\.1:\d+ does not answer \(.+\): is the service running at http/)
+    expect(error!.message).toMatch(
+      /^127\.0\.0\.1:\d+ does not respond \(.+\)\. Check that the service is running at http/,
+    )
     const fault = await told(
       [answering(500, { type: 'https://x/errors/computation-error', title: 'T' })],
       once,

@@ -183,18 +183,22 @@ describe('nothing is sent', () => {
   }
 
   test.each<[string, (answer: any) => unknown, RegExp]>([
-    ['the result', (a) => ({ ...a, result: a.result + 0.01 }), /its result is 881329.95, but 881329.94/],
+    [
+      'the result',
+      (a) => ({ ...a, result: a.result + 0.01 }),
+      /its result is 881329.95, but the signed value is 881329.94/,
+    ],
     ['the operation', (a) => ({ ...a, operation: 'length' }), /its operation is length/],
     ['the inputs', (a) => ({ ...a, inputRefs: [...a.inputRefs].reverse() }), /its inputRefs/],
     [
       'the payload',
       (a) => ({ ...a, attestation: { ...a.attestation, data: a.attestation.data.replace('cd82', 'cd83') } }),
-      /its signature is not that of/,
+      /its signature is not by/,
     ],
     [
       'the recipient',
       (a) => ({ ...a, attestation: { ...a.attestation, recipient: testAccount(4).address } }),
-      /its signature is not that of/,
+      /its signature is not by/,
     ],
     [
       'the call',
@@ -202,17 +206,17 @@ describe('nothing is sent', () => {
         const data = { ...a.attestByDelegation.data, recipient: testAccount(4).address }
         return { ...a, attestByDelegation: { ...a.attestByDelegation, data } }
       },
-      /recipient of attestByDelegation is not that of its attestation/,
+      /recipient of attestByDelegation differs from its attestation/,
     ],
     [
       'the deadline',
       (a) => ({ ...a, delegatedAttestation: { ...a.delegatedAttestation, deadline: 9999999999 } }),
-      /its signature is not that of/,
+      /its signature is not by/,
     ],
     [
       'the attester',
       (a) => ({ ...a, attestation: { ...a.attestation, attester: testAccount(4).address } }),
-      /names .* as its attester/,
+      /its attester is .*, not/,
     ],
   ])('if %s was altered', async (_, alter, words) => {
     const geo = geoOf('celo')
@@ -247,7 +251,7 @@ describe('nothing is sent', () => {
       await refused(
         geo.land(answer, signer('base-sepolia')),
         ChainMismatchError,
-        /for celo \(chain 42220\), and the signer is on chain 84532: switch/,
+        /for celo \(chain 42220\), but the signer is on chain 84532. Switch/,
       )
     const key = testAccount(1).privateKey as `0x${string}`
     await refused(geo.land(answer, new Wallet(key)), SignerError, /has no provider.*wallet\.connect/)
@@ -259,7 +263,7 @@ describe('nothing is sent', () => {
       account: privateKeyToAccount(key),
       transport: http('http://127.0.0.1:1', { retryCount: 0 }),
     })
-    await refused(geo.land(answer, away), ConnectionError, /node of the signer does not answer/)
+    await refused(geo.land(answer, away), ConnectionError, /RPC endpoint of the signer does not respond/)
     expect(await before()).toEqual(counts)
   })
 
@@ -289,7 +293,7 @@ describe('nothing is sent', () => {
     const code = (await chain.provider.send('eth_getCode', [chain.chain.eas, 'latest'])) as string
     await chain.provider.send('anvil_setCode', [chain.chain.eas, '0x5f5ffd'])
     try {
-      await refused(geo.land(answer, viemSigner('base-sepolia')), LandingError, /the contract refuses it/)
+      await refused(geo.land(answer, viemSigner('base-sepolia')), LandingError, /the contract reverted with/)
     } finally {
       await chain.provider.send('anvil_setCode', [chain.chain.eas, code])
       await chain.provider.send('evm_revert', [attested])
@@ -311,7 +315,7 @@ describe('nothing is sent', () => {
       await refused(
         createGeo(url).distance(TOWER, GATE, { chain: 'celo' }),
         ServiceVersionError,
-        /no Geospatial/,
+        /not a Geospatial/,
       )
     } finally {
       other.close()
@@ -331,7 +335,7 @@ describe('nothing is sent', () => {
           () => none.records.page(),
           () => none.health(),
         ] as const)
-          await refused(work(), ServiceVersionError, /no Geospatial Attestation Service/)
+          await refused(work(), ServiceVersionError, /not a Geospatial Attestation Service/)
       }
     } finally {
       page.close()
@@ -537,7 +541,7 @@ test('rejects an unknown option, and lists the known ones', async () => {
   ] as const)
     await expect(work()).rejects.toMatchObject({
       name: 'InvalidInputError',
-      detail: expect.stringMatching(new RegExp(`has no option 'max_age'; it has ${known}`)) as string,
+      detail: expect.stringMatching(new RegExp(`has no option 'max_age'\. Options: ${known}`)) as string,
     })
 })
 

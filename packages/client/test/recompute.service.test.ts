@@ -265,7 +265,7 @@ describe('an answer that was altered', () => {
     const altered = { ...within, result: !within.result }
     expect(await recompute(altered, [TOWER, STREET])).toMatchObject({
       ...{ verdict: 'differs', computed: { result: within.result } },
-      sentence: `within 432.1 m is ${String(within.result)}, but was answered ${String(!within.result)}.`,
+      sentence: `within 432.1 m is ${String(within.result)}, but the answer is ${String(!within.result)}.`,
     })
   })
   test('differs once the radius changes the result', async () => {
@@ -335,7 +335,7 @@ describe('an attestation that', () => {
         {
           index: 0,
           expected: uid,
-          problem: `inputs[0] is not on the chain: there is no ${uid}. If it was GeoJSON, give that.`,
+          problem: `inputs[0] is not on the chain: there is no ${uid}. If the input was GeoJSON, pass the GeoJSON.`,
         },
       ],
       sentence: expect.any(String),
@@ -359,10 +359,10 @@ describe('an attestation that', () => {
       )
     expect(await about(request(LOCATION_PROTOCOL_SCHEMA.uid, encode('Paris')))).toMatchObject({
       sentence:
-        "inputs[0] has no certain geometry: location_type 'address' is an address, which has no geometry.",
+        "inputs[0] has an ambiguous location: location_type 'address' is an address, which has no geometry.",
     })
     expect(await about(request(LOCATION_PROTOCOL_SCHEMA.uid, '0x1234'))).toMatchObject({
-      sentence: expect.stringMatching(/^inputs\[0\] cannot be read: payload of 2 bytes ends/),
+      sentence: expect.stringMatching(/^inputs\[0\] cannot be decoded: payload of 2 bytes ends/),
     })
   })
   test("has a schema of another party is read with the field list of the chain's registry", async () => {
@@ -404,7 +404,7 @@ describe('an offchain attestation', () => {
         ...{ verdict: 'equal', inputs: [{ ref: document.sig.uid, kind: 'offchain', attester: signer }, {}] },
       })
   })
-  test('with other content has wrong inputs, whatever its document states', async () => {
+  test('has invalid inputs if its content differs, whatever its document states', async () => {
     const document = await offchain(TOWER)
     const answer = await ask('distance', { from: { attestation: document }, to: STREET })
     const { data } = locationRequest(NEAR_TOWER).data
@@ -468,10 +468,10 @@ describe('an invalid question', () => {
       'operation',
       claim(refs, 'volume'),
       [TOWER, STREET],
-      "answer.operation: 'volume' is none of distance, contains",
+      "answer.operation: 'volume' is not one of distance, contains",
     ],
-    ['radius', claim(refs, 'within:1e3', true), [TOWER, STREET], "answer.operation: 'within:1e3' is none of"],
-    ['references', claim([refs[0]!]), [TOWER], 'answer.inputRefs: distance has 2, this answer 1'],
+    ['radius', claim(refs, 'within:1e3', true), [TOWER, STREET], "answer.operation: 'within:1e3' is not one of"],
+    ['references', claim([refs[0]!]), [TOWER], 'answer.inputRefs: distance has 2, but this answer has 1'],
     ['inputs', claim(refs), [TOWER], 'inputs: expected 2, in the order of inputRefs, got 1'],
     ['result', claim(refs, 'distance', true), [TOWER, STREET], 'answer.result: expected a number, got true'],
     ['result', claim(refs, 'contains', 1), [TOWER, STREET], 'answer.result: expected true or false, got 1'],
@@ -490,7 +490,7 @@ describe('an invalid question', () => {
     ],
     ['input', claim(refs), [TOWER, null], 'inputs[1]: expected GeoJSON, { geometry, salt }, { attestation }'],
     ['input', claim(refs), [TOWER, {}], 'inputs[1]: expected GeoJSON, { geometry, salt }, { attestation }'],
-    ['input', claim(refs), [TOWER, 'Paris'], "inputs[1]: 'Paris' is no UID"],
+    ['input', claim(refs), [TOWER, 'Paris'], "inputs[1]: 'Paris' is not a UID"],
     [
       'input',
       claim(refs),
@@ -502,7 +502,7 @@ describe('an invalid question', () => {
       'input',
       claim(refs),
       [TOWER, { schema: '0x12', data: '0x' }],
-      'inputs[1]: no content of an attestation',
+      'inputs[1]: expected the content of an attestation',
     ],
     ['look-up', claim(refs), [TOWER, refs[1]], 'inputs[1]: a UID needs options.attestation'],
   ])('throws for an invalid %s, and states what is expected', async (_, answer, inputs, problem) => {

@@ -35,7 +35,7 @@ const signedAnswer = z.looseObject({
     signature: z.looseObject({ v: z.number(), r: z.string(), s: z.string() }),
   }),
 })
-const WHOLE = 'signed_answer of an operation that was asked with include_signature, whole and unchanged'
+const WHOLE = 'complete, unchanged signed_answer of an operation with include_signature'
 
 /** Creates the parameter that takes an answer: complete or, if the server keeps answers, by its id. */
 export const answerParameter = (kept: KeptAnswers | undefined) => {
@@ -50,12 +50,13 @@ export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer 
     if (answer) return answer
     if (/^\s*0x[0-9a-f]{64}\s*$/i.test(value))
       throw new ToolInputError(
-        `This is a UID, not an answer; search_answers shows answers that landed. Give ${kept ? 'an answer_id' : WHOLE}.`,
+        `Expected ${kept ? 'an answer_id' : WHOLE}, got a UID. search_answers finds answers that landed.`,
       )
     throw new ToolInputError(
       kept
-        ? `No answer '${value.slice(0, 60)}' is kept in this connection: ask the question again, and give its answer_id.`
-        : `No answers are kept here: ask the question again with include_signature, and give its signed_answer.`,
+        ? `No answer '${value.slice(0, 60)}' is stored in this connection. Call the operation again, ` +
+            'and use its answer_id.'
+        : 'No answers are stored here. Call the operation again with include_signature, and use its signed_answer.',
     )
   }
   let whole = value
@@ -69,6 +70,6 @@ export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer 
   const [issue] = parsed.error.issues
   const place = issue!.path.join('.')
   throw new ToolInputError(
-    `This is no whole answer${place && ` (${place} is missing or wrong)`}: give ${WHOLE}.`,
+    `The answer is incomplete${place && ` (${place} is missing or invalid)`}. Expected ${WHOLE}.`,
   )
 }

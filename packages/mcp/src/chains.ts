@@ -7,9 +7,9 @@ const listed = z.object({
     z.object({
       slug: z.string(),
       id: z.number(),
-      ready: z.boolean().describe('It can be signed for now'),
+      ready: z.boolean().describe('True if answers for it can be signed now'),
       reason: z.string().optional(),
-      attester: z.string().describe('Who signs answers for it'),
+      attester: z.string().describe('Address that signs answers for it'),
       eas: z.string(),
       proxy: z.string().nullable().describe('Where answers land in any order'),
     }),
@@ -23,7 +23,7 @@ export function chainTools(tools: Tools): void {
     {
       name: 'list_chains',
       title: 'List chains',
-      description: 'The chains that questions can be asked for, and who signs for each.',
+      description: 'Chains that operations support, with the attester of each.',
       annotations: { ...READS, openWorldHint: false },
       input: z.object({}),
       output: listed,
@@ -36,7 +36,7 @@ export function chainTools(tools: Tools): void {
       }))
       const lines = chains.map(
         ({ slug, id, ready, reason, attester }) =>
-          `- ${slug} (${id}): ${ready ? `signed for by ${attester}` : `not signed for now${reason === undefined ? '' : `: ${reason}`}`}`,
+          `- ${slug} (${id}): ${ready ? `signed for by ${attester}` : `cannot be signed for now${reason === undefined ? '' : `: ${reason}`}`}`,
       )
       return { structured: { chains }, texts: [[`${chains.length} chains.`, ...lines].join('\n')] }
     },

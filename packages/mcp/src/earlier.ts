@@ -13,10 +13,10 @@ import { slugOf } from './inputs'
 import { addTool, READS, type Tools } from './tool'
 
 const verified = z.object({
-  ours: z.boolean().describe('The service signed exactly this'),
-  submittable: z.boolean().describe('It can be landed now'),
-  reasons: z.array(z.string()).describe('Why not'),
-  sentence: z.string().nullable().describe('What was signed'),
+  ours: z.boolean().describe('True if the service signed exactly this'),
+  submittable: z.boolean().describe('True if it can land now'),
+  reasons: z.array(z.string()).describe('Reasons if not'),
+  sentence: z.string().nullable().describe('Signed content'),
   landed: z
     .object({
       status: z.enum(['landed', 'not landed', 'unknown']),
@@ -29,11 +29,11 @@ const verified = z.object({
   deadline: z.number(),
 })
 const landed = z.object({
-  uid: z.string().describe('The attestation that holds the answer'),
+  uid: z.string().describe('Attestation that contains the answer'),
   chain: z.string(),
   transactionHash: z.string(),
   blockNumber: z.number(),
-  already: z.boolean().describe('It had landed before; nothing was sent'),
+  already: z.boolean().describe('True if it had landed before; nothing was sent'),
   sentence: z.string(),
 })
 
@@ -52,8 +52,7 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
     {
       name: 'verify_answer',
       title: 'Verify an answer',
-      description:
-        'Whether an earlier answer is genuine, what it says, and whether it has landed or still can.',
+      description: 'Verifies an earlier answer, decodes it, and reports if it has landed or can still land.',
       annotations: READS,
       input,
       output: verified,
@@ -68,14 +67,15 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       const sentence = says && sentenceOf(says)
       const where =
         landed?.status === 'landed'
-          ? `It landed as attestation ${landed.uid} in block ${landed.blockNumber}${landed.revoked ? ', and was revoked since' : ''}.`
+          ? `It landed as attestation ${landed.uid} in block ` +
+            `${landed.blockNumber}${landed.revoked ? ', and was revoked later' : ''}.`
           : submittable
-            ? `It has not landed${landed?.status === 'unknown' ? ' as far as is known' : ''}, and can be landed.`
-            : `It cannot be landed now: ${reasons.join('; ')}.`
+            ? `It has not landed${landed?.status === 'unknown' ? ' as far as is known' : ''}, and can land.`
+            : `It cannot land now: ${reasons.join('; ')}.`
       return {
         structured: { ours, submittable, reasons, sentence, landed, deadline },
         texts: [
-          [ours ? 'Genuine.' : 'NOT signed by this service as it stands.', sentence, where]
+          [ours ? 'Genuine.' : 'NOT signed by this service in this form.', sentence, where]
             .filter(Boolean)
             .join(' '),
         ],
@@ -89,7 +89,9 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       name: 'land_answer',
       title: 'Land an answer on its chain',
       description:
-        'Writes an answer to its chain as an attestation, in a transaction that costs gas and cannot be undone; waits until it is in a block. One that has landed already is found, and nothing is sent.',
+        'Writes an answer to its chain as an attestation, in a transaction that costs gas and cannot ' +
+        'be undone, and waits until it is in a block. If the answer has landed before, returns its ' +
+        'attestation and sends nothing.',
       // The tool only adds an attestation, but it spends gas, so a host should ask its user.
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
       input,
@@ -104,7 +106,7 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       return {
         structured: { uid, chain, transactionHash, blockNumber, already, sentence },
         texts: [
-          `${already ? 'It had landed already, nothing was sent: attestation' : 'Landed as attestation'} ${uid} on ${chain}, transaction ${transactionHash}, block ${blockNumber}. ${sentence}`,
+          `${already ? 'It had already landed, so nothing was sent: attestation' : 'Landed as attestation'} ${uid} on ${chain}, transaction ${transactionHash}, block ${blockNumber}. ${sentence}`,
         ],
       }
     },

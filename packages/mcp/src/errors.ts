@@ -25,14 +25,14 @@ export function adviceOf(error: unknown): string | undefined {
   if (!(error instanceof GeoError)) return undefined
   const message = /[.!?]$/.test(error.message) ? error.message : `${error.message}.`
   if (error instanceof RateLimitedError)
-    return `${message} Do not call again before that; tell the user when it goes on${inSeconds(error)}.`
+    return `${message} Do not call again before that. Tell the user when to retry${inSeconds(error)}.`
   if (error instanceof ComputationError || error instanceof UnavailableError)
-    return `${message} Call again${inSeconds(error) || ' in a few seconds'}; if it fails again, tell the user.`
+    return `${message} Call again${inSeconds(error) || ' in a few seconds'}. If it fails again, tell the user.`
   if (error instanceof AttestationNotFoundError)
-    return `${message} A UID counts on its own chain only; search_records finds places.`
+    return `${message} A UID is valid on its own chain only. search_records finds places.`
   if (error instanceof InvalidInputError) return `${message} Correct the input and call again.`
   if (error instanceof VerificationFailedError)
-    return `${message} Do not use it; ask the question again for an answer that holds.`
+    return `${message} Do not use it. Call the operation again for a valid answer.`
   if (error instanceof ConnectionError) return `${message} Tell the user.`
   // The messages of the other errors state what to do.
   return message

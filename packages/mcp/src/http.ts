@@ -29,7 +29,7 @@ export function createHttpHandler(onError: (error: Error) => void = () => {}): H
   return async (request, body, server) => {
     if (Array.isArray(body))
       return Response.json(
-        jsonRpcError(INVALID_REQUEST, 'One message a request: batches are not answered.'),
+        jsonRpcError(INVALID_REQUEST, 'Batches are not supported. Send one message per request.'),
         { status: 400 },
       )
     const lacking = lackingParams(body)

@@ -66,7 +66,7 @@ function fromText(text: string): unknown {
     // `trim` also removes a byte order mark.
     return JSON.parse(text.trim())
   } catch {
-    throw new ToolInputError(`'${text.slice(0, 60)}' is no JSON: give a ${PLACE}.`)
+    throw new ToolInputError(`'${text.slice(0, 60)}' is not valid JSON: expected a ${PLACE}.`)
   }
 }
 

@@ -5,7 +5,7 @@ import { chain, pageSize } from './inputs'
 import { addTool, READS, type Tools } from './tool'
 
 const answer = z.object({
-  uid: z.string().describe('The attestation that holds it'),
+  uid: z.string().describe('Attestation that contains it'),
   chain: z.string(),
   attester: z.string(),
   recipient: z.string(),
@@ -14,23 +14,23 @@ const answer = z.object({
   units: z.string().nullable(),
   input_refs: z.array(z.string()),
   computed_at: z.string(),
-  timestamp: z.string().describe('When it was attested'),
+  timestamp: z.string().describe('Time of the attestation'),
   revoked: z.boolean(),
 })
 
 const search = {
   name: 'search_answers',
   title: 'Search answers that landed',
-  description: 'Answers of this service that are on a chain, whoever landed them, newest first.',
+  description: 'Finds answers of this service on a chain, whoever landed them, newest first.',
   annotations: READS,
   input: z.object({
-    chain: chain('Only of this chain').optional(),
+    chain: chain('Only on this chain').optional(),
     operation: z.string().optional().describe('distance, within, within:50000 (centimetres), ...'),
     input: z.string().optional().describe('About this UID or reference'),
     recipient: z.string().optional().describe('Address'),
-    revoked: z.boolean().optional().describe('false: only those that count'),
+    revoked: z.boolean().optional().describe('false: only those that are not revoked'),
     limit: pageSize({ usual: 10, most: 50 }),
-    cursor: z.string().optional().describe('next_cursor of the page before'),
+    cursor: z.string().optional().describe('next_cursor of the previous page'),
   }),
   output: z.object({ answers: z.array(answer), next_cursor: z.string().nullable() }),
 }

@@ -15,25 +15,25 @@ import { addTool, READS, type Tools } from './tool'
 
 /** Parameters of every operation. */
 const ASKED = {
-  chain: chain('Slug such as base-sepolia (list_chains); UIDs are on it too'),
+  chain: chain('Slug such as base-sepolia (list_chains); UIDs are on this chain'),
   schema: z.string().optional().describe('UID of a schema to attest under'),
   recipient: z.string().optional().describe('Address that receives the attestation'),
   include_signature: z.boolean().optional().describe('Also return the signed answer (3 kB)'),
 }
-const PRIVATE = 'Of these only salted hashes are signed'
+const PRIVATE = 'Inputs of which only salted hashes are signed'
 /** Fields of every answer, in addition to its result. */
 const TOLD = {
-  sentence: z.string().describe('The answer in words'),
+  sentence: z.string().describe('The answer as a sentence'),
   chain: z.string(),
   timestamp: z.number().describe('Unix seconds of the computation'),
-  inputRefs: z.array(z.string()).describe('By input: its UID, or the hash of raw geometry'),
-  attester: z.string().describe('Who signed'),
-  deadline: z.number().describe('Unix seconds until which it can be landed'),
+  inputRefs: z.array(z.string()).describe('Per input: its UID, or the hash of a raw geometry'),
+  attester: z.string().describe('Attester'),
+  deadline: z.number().describe('Unix seconds until which it can land'),
   salts: z
     .record(z.string(), z.string())
     .optional()
-    .describe('Of private places: with the geometry they prove what the answer is about'),
-  answer_id: z.string().optional().describe('Names it in verify_answer and land_answer'),
+    .describe('Salts of private places: together with the geometry they prove what the answer is about'),
+  answer_id: z.string().optional().describe('ID for verify_answer and land_answer'),
   signed_answer: z.looseObject({}).optional(),
 }
 
@@ -42,7 +42,7 @@ type Shape = typeof ASKED & { private: z.ZodOptional<z.ZodArray<z.ZodString>> }
 /** Defines the tool of an operation. */
 function definitionOf(name: OperationName, { inputs, parameters = [], units }: OperationRow) {
   const names = inputs.map((each) => each.name)
-  const privateError = `expected a list of names of places, of ${names.join(', ')}`
+  const privateError = `expected a list of names of inputs: ${names.join(', ')}`
   const places = inputs.map(({ name, label, accepts, usual = [] }): [string, z.ZodType] => {
     const types = accepts ?? usual
     return [
@@ -111,10 +111,12 @@ export function operationTools(tools: Tools): void {
           ...(whole && { signed_answer: answer }),
         },
         texts: [
-          `${sentence} Signed by ${attester} for ${slug}; it can be landed until ${timeOf(deadline)}${id === undefined ? '' : ` as ${id}`}.`,
+          `${sentence} Signed by ${attester} for ${slug}; it can land until ` +
+            `${timeOf(deadline)}${id === undefined ? '' : ` as ${id}`}.`,
           ...Object.entries(salts).map(
             ([name, salt]) =>
-              `Salt of ${name}: ${salt}. Tell the user to keep it with the geometry: without them nobody can prove what this is about.`,
+              `Salt of ${name}: ${salt}. Tell the user to store it with the geometry: without both nobody ` +
+              'can prove what this is about.',
           ),
           ...(whole ? [JSON.stringify(answer)] : []),
         ],

@@ -56,7 +56,8 @@ export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
       // After a cancellation, nobody reads the message.
       const advice = signal.aborted ? 'This was cancelled.' : adviceOf(error)
       if (advice === undefined) onError(error)
-      const text = advice ?? 'The tool failed on our side. Try once more, then tell the user.'
+      const text =
+        advice ?? 'The tool failed because of an internal error. Try once more, then tell the user.'
       return { isError: true, content: [{ type: 'text', text }] }
     }
   })
@@ -66,5 +67,8 @@ export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
 function unknownArguments(issue: z.core.$ZodRawIssue, shape: z.ZodRawShape): string | undefined {
   if (issue.code !== 'unrecognized_keys') return undefined
   const known = Object.keys(shape)
-  return `there is no argument ${issue.keys.join(', ')}; ${known.length ? `there are ${known.join(', ')}` : 'this tool has none'}`
+  return (
+    `unknown argument ${issue.keys.join(', ')}; ` +
+    (known.length ? `arguments: ${known.join(', ')}` : 'this tool has none')
+  )
 }

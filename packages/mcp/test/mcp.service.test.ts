@@ -322,10 +322,10 @@ describe('landing', () => {
       /^The answer was altered: its result is 1, but 10199\.3273 was signed/,
     )
     expect(await refused(client, 'land_answer', { answer: { result: 1 } })).toMatch(
-      /^This is no whole answer \(chainId is missing or wrong\): give signed_answer of an operation/,
+      /^The answer is incomplete \(chainId is missing or invalid\)\. Expected complete, unchanged signed_answer of an operation/,
     )
     expect(await refused(client, 'land_answer', { answer: 'answer-99' })).toBe(
-      "No answer 'answer-99' is kept in this connection: ask the question again, and give its answer_id.",
+      "No answer 'answer-99' is stored in this connection. Call the operation again, and use its answer_id.",
     )
     expect(await sent()).toBe(transactions)
     expect(await told(client, 'land_answer', { answer })).toMatchObject({ already: false })
@@ -349,7 +349,7 @@ describe('error messages that state the next step', () => {
     ],
     ['distance', { ...POINT, from: [1], ...CHAIN }, /from: expected \[longitude, latitude\]/],
     ['distance', { ...POINT, from: 7, ...CHAIN }, /from: expected a UID of an attested place, \[longitude, /],
-    ['distance', { ...POINT, from: '{"type":', ...CHAIN }, /^'{"type":' is no JSON: give a UID/],
+    ['distance', { ...POINT, from: '{"type":', ...CHAIN }, /^'{"type":' is not valid JSON: expected a UID/],
     [
       'distance',
       { ...POINT, from: [48, 200], ...CHAIN },
@@ -359,7 +359,7 @@ describe('error messages that state the next step', () => {
     [
       'distance',
       { ...POINT, from: `0x${'12'.repeat(32)}`, ...CHAIN },
-      /^Attestation Not Found: .* A UID counts on its own chain only; search_records finds places\.$/,
+      /^Attestation Not Found: .* A UID is valid on its own chain only. search_records finds places\.$/,
     ],
     ['within', { geometry: TOWER, target: GATE, radius: -1, ...CHAIN }, /radius: expected metres, above 0/],
     [
@@ -379,11 +379,7 @@ describe('error messages that state the next step', () => {
     ['search_records', { bbox: [1, 2] }, /bbox: expected \[west, south, east, north\]/],
     ['search_records', { attributes: 'x' }, /attributes: expected an object, such as /],
     ['search_records', { near: [1, 'x'] }, /near\.1: expected \[longitude, latitude\]/],
-    [
-      'distance',
-      { ...POINT, private: ['to you'], ...CHAIN },
-      /expected a list of names of places, of from, to/,
-    ],
+    ['distance', { ...POINT, private: ['to you'], ...CHAIN }, /expected a list of names of inputs: from, to/],
     ['verify_answer', {}, /answer: expected the signed_answer of an operation/],
     ['search_records', { chain: 'mars' }, /^Invalid chain parameter: .*base-sepolia.* Correct the input/],
     ...['0x12', '.', '..', '', `0x${'12'.repeat(32)}/..`].map(
@@ -401,7 +397,7 @@ describe('error messages that state the next step', () => {
     [
       'verify_answer',
       { answer: {} },
-      /^This is no whole answer \(chainId is missing or wrong\): give signed_answer of /,
+      /^The answer is incomplete \(chainId is missing or invalid\)\. Expected complete, unchanged signed_answer of /,
     ],
     ['verify_answer', { answer: 'answer-1' }, /^No answers are kept here: ask .* with include_signature/],
   ])('are returned for %s %j', async (name, input, message) => {
@@ -416,7 +412,7 @@ describe('error messages that state the next step', () => {
       'legacy',
     )
     expect(await refused(client, 'list_chains', {})).toMatch(
-      /^127\.0\.0\.1:1 does not answer \(.*\): is the service running at .*\? Tell the user\.$/,
+      /^127\.0\.0\.1:1 does not respond \(.*\)\. Check that the service is running at .*\. Tell the user\.$/,
     )
   })
   test('state the seconds of a rate limit, which includes requests to the API', async () => {
@@ -433,7 +429,7 @@ describe('error messages that state the next step', () => {
       })
       expect([direct.status, direct.headers.get('ratelimit-remaining')]).toEqual([200, '0'])
       expect(await refused(client, 'area', { geometry: SQUARE, ...CHAIN })).toMatch(
-        /^Too Many Requests: More than 2 requests in an hour .* Do not call again before that; tell the user when it goes on \(in \d{4} s\)\.$/,
+        /^Too Many Requests: More than 2 requests in an hour .* Do not call again before that. Tell the user when to retry \(in \d{4} s\)\.$/,
       )
       await told(client, 'search_records', {})
     } finally {

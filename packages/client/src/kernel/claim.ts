@@ -47,12 +47,15 @@ type Claimed = boolean | { whole: bigint; shown?: number }
 export function readClaim({ operation: label, result, units, inputRefs }: Claim): ReadClaim {
   const named = readLabel(String(label))
   if (!named)
-    throw invalid('answer.operation', `'${String(label)}' is none of ${Object.keys(OPERATIONS).join(', ')}`)
+    throw invalid(
+      'answer.operation',
+      `'${String(label)}' is not one of ${Object.keys(OPERATIONS).join(', ')}`,
+    )
   const { name, numbers } = named
   const { inputs, units: unit } = rowOf(name)
   const refs = Array.isArray(inputRefs) ? inputRefs.map((ref) => String(ref).toLowerCase()) : []
   if (refs.length !== inputs.length)
-    throw invalid('answer.inputRefs', `${name} has ${inputs.length}, this answer ${refs.length}`)
+    throw invalid('answer.inputRefs', `${name} has ${inputs.length}, but this answer has ${refs.length}`)
   return { label, name, numbers, refs, claimed: readResult(result, units, unit) }
 }
 
@@ -96,7 +99,7 @@ export function judge(
     const found = `${question} is ${String(outcome)}`
     return claimed === outcome
       ? { verdict: 'equal', computed, sentence: `${found}, as answered.` }
-      : { verdict: 'differs', computed, sentence: `${found}, but was answered ${String(!outcome)}.` }
+      : { verdict: 'differs', computed, sentence: `${found}, but the answer is ${String(!outcome)}.` }
   }
   const { payload, perAnswerUnit, symbol, payloadSymbol } = UNITS[units]
   const result = Number(outcome) / perAnswerUnit

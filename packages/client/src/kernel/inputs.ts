@@ -162,18 +162,21 @@ class InputReader {
 
   private async readUid(text: string): Promise<ReadInput | WrongInput> {
     if (!/^0x[0-9a-f]{64}$/i.test(text))
-      throw invalid(this.place, `'${text.slice(0, 80)}' is no UID; ${EXPECTED}`)
+      throw invalid(this.place, `'${text.slice(0, 80)}' is not a UID; ${EXPECTED}`)
     const uid = text.toLowerCase()
     if (uid !== this.expected) return this.wrong(`is ${uid}, not ${this.expected}.`, uid)
     if (!this.options.attestation)
       throw invalid(
         this.place,
-        'a UID needs options.attestation, which looks it up on its chain; or give its content',
+        'a UID requires options.attestation, which reads it from its chain. Set it, or pass the ' +
+          'content of the attestation',
       )
     const attested = await this.options.attestation(uid)
     return attested
       ? this.readAttested(attested)
-      : this.wrong(`is not on the chain: there is no ${uid}. If it was GeoJSON, give that.`)
+      : this.wrong(
+          `is not on the chain: there is no attestation ${uid}. If the input was GeoJSON, pass the GeoJSON.`,
+        )
   }
 
   private async readAttested(attested: AttestationContent): Promise<ReadInput | WrongInput> {
@@ -219,18 +222,19 @@ class InputReader {
   ): Promise<ReadInput> {
     const uid = schema.toLowerCase()
     const known = schemaOf(uid, this.options.locationSchemas ?? []) ?? (await this.registeredSchema(uid))
-    if (!known) return { refused: `${this.place} has the schema ${uid}, which is no location schema.` }
+    if (!known) return { refused: `${this.place} has the schema ${uid}, which is not a location schema.` }
     try {
       const payload = decodeByText(known, hexToBytes(data as Hex))
       if (locationTypeOf(payload.locationType) === 'h3') await loadH3()
       const location = readLocation(payload)
       if (typeof location === 'string')
-        return { refused: `${this.place} has no certain geometry: ${location}.` }
+        return { refused: `${this.place} has an ambiguous location: ${location}.` }
       // Read from the stored text, as the service does.
       const geometry = JSON.parse(canonicalJson(location)) as Geometry
       return { proven: { ...proven, geometry }, reading: readGeometry(geometry, this.place) }
     } catch (error) {
-      if (error instanceof PayloadError) return { refused: `${this.place} cannot be read: ${error.message}.` }
+      if (error instanceof PayloadError)
+        return { refused: `${this.place} cannot be decoded: ${error.message}.` }
       throw error
     }
   }
@@ -261,7 +265,7 @@ function packedOf(attested: AttestationContent, place: string): Uint8Array {
     )
   } catch (error) {
     if (error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError)
-      throw invalid(place, `no content of an attestation: ${error.message}`)
+      throw invalid(place, `expected the content of an attestation: ${error.message}`)
     throw error
   }
 }
@@ -300,7 +304,7 @@ function documentOf(value: unknown, place: string): Document {
     // The object of eas-sdk contains bigints.
     json = JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each))
   } catch (error) {
-    throw invalid(`${place}.attestation`, `expected what JSON can hold: ${messageOf(error)}`)
+    throw invalid(`${place}.attestation`, `expected a value that JSON can represent: ${messageOf(error)}`)
   }
   try {
     return readDocument(JSON.parse(json), true)

@@ -383,6 +383,6 @@ export function hypot(x: number, y: number, z?: number): number {
 export function pow(base: number, exponent: number): number {
   const power = base === 2 ? exponent : base === 0.5 ? -exponent : NaN
   if (!(Number.isInteger(power) && Math.abs(power) <= 1022))
-    throw new RangeError(`${base} to the power of ${exponent} is not computed alike everywhere`)
+    throw new RangeError(`${base} to the power of ${exponent} differs between JavaScript engines`)
   return ofHighWord((power + 1023) << 20)
 }
