@@ -160,7 +160,7 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
   for (const { id, problem } of refused)
     logger.error(
       { subscription: id, problem },
-      'an entry of WEBHOOKS_FILE is wrong; its subscription stays as it was',
+      'an entry of WEBHOOKS_FILE has an error; its subscription is unchanged',
     )
   const kept = refused.flatMap(({ id }) => id ?? [])
   const deliverer = new Deliverer(store, rows, sender, logger)
@@ -169,7 +169,7 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
       ...UNTIL_ANSWERED,
       onFailure: ({ message }, attempt) => {
         if (attempt === 1)
-          logger.warn({ reason: message }, 'the webhooks of the settings cannot be stored yet')
+          logger.warn({ reason: message }, 'could not store the subscriptions of WEBHOOKS_FILE yet')
       },
     }).then(() => deliverer.start())
   const admin = webhooks.readAdminKey && { webhooks: rows, sender, adminKey: webhooks.readAdminKey() }
@@ -184,7 +184,7 @@ async function warnOfSilence(rows: WebhookStore, logger: Logger): Promise<void> 
   if (active + failing > 0)
     logger.warn(
       { subscriptions: active + failing },
-      'there are webhook subscriptions, and this process sends nothing: it has neither WEBHOOKS_FILE nor ADMIN_KEY',
+      'webhook subscriptions exist, but this process does not deliver them: set WEBHOOKS_FILE or ADMIN_KEY',
     )
 }
 
@@ -209,7 +209,7 @@ async function connectAttesters(settings: Settings, logger: Logger, clock: () =>
     await reader.isLocal()
     const chain = attester.chain.slug
     const refusal = await attester.direct.refusal()
-    if (refusal) logger.error({ chain, refusal }, 'this chain is not signed for')
+    if (refusal) logger.error({ chain, refusal }, 'answers for this chain cannot be signed')
     else
       logger.info(
         { chain, attester: attester.address, signer: settings.signer!.kind, library: CURVE.name },
@@ -218,8 +218,9 @@ async function connectAttesters(settings: Settings, logger: Logger, clock: () =>
     const { proxy } = attester
     if (!proxy) continue
     const reason = await proxy.refusal()
-    if (reason) logger.error({ chain, proxy: proxy.address, reason }, 'this proxy is not signed for')
-    else logger.info({ chain, proxy: proxy.address }, 'signing for the proxy')
+    if (reason)
+      logger.error({ chain, proxy: proxy.address, reason }, 'answers for this proxy cannot be signed')
+    else logger.info({ chain, proxy: proxy.address }, 'answers for this proxy can be signed')
   }
   return attesters
 }
@@ -240,7 +241,7 @@ async function fetcherOf(
     })
   return new SafeFetcher({
     ipfsGateways,
-    onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched'),
+    onRefusal: (where, reason) => logger.debug({ where, reason }, 'could not fetch a document'),
   })
 }
 

@@ -25,21 +25,25 @@ async function main(): Promise<void> {
   const clock = () => Date.now()
   if (settings.signer!.kind === 'remote')
     throw new SettingsError(
-      'SIGNER_URL signs typed data, and this command has a transaction to sign: send it from there (docs/operations/proxy.md)',
+      'SIGNER_URL signs typed data only, but this command needs a signed transaction. Send the ' +
+        'transaction from the signer (docs/operations/proxy.md)',
     )
   const identity = await loadIdentity(settings)
 
   console.log(`Chain      ${chain.slug} (${chain.id})`)
   const attester = new Attester(identity, connected, new ChainReader(connected, clock))
   const refusal = await attester.direct.refusal()
-  if (refusal) throw new SettingsError(`${chain.slug} cannot be signed for, as ${refusal}`)
+  if (refusal) throw new SettingsError(`${chain.slug} cannot be signed for: ${refusal}`)
   console.log(`EAS        ${attester.direct.address}`)
-  console.log(`Signer     ${attester.address}: it sends the transaction and owns the proxy`)
+  console.log(`Signer     ${attester.address}: sends the transaction and will own the proxy`)
   if (await attester.proxy?.unreachable())
-    throw new SettingsError(`${setting} names a proxy, but the node does not answer about it: try again`)
+    throw new SettingsError(
+      `${setting} names a proxy that could not be read from the RPC endpoint. Try again`,
+    )
   if (attester.proxy && !(await attester.proxy.refusal()))
     throw new SettingsError(
-      `${setting} already names a proxy in order, ${attester.proxy.address}: leave the setting out to deploy another`,
+      `${setting} already names a working proxy, ${attester.proxy.address}. Remove the setting to ` +
+        'deploy another one',
     )
 
   const provider = new JsonRpcProvider(rpcUrls[0], chain.id, { staticNetwork: true })
@@ -55,12 +59,13 @@ async function main(): Promise<void> {
     const fees = maxFeePerGas === null ? { gasPrice } : { maxFeePerGas, maxPriorityFeePerGas }
     console.log(`Name       ${name} (of its EIP-712 domain)`)
     console.log(
-      `Cost       at most ${formatEther(gas * fee)} of the chain's coin: ${gas} gas at ${formatUnits(fee, 'gwei')} gwei; rollups add a fee for their data`,
+      `Cost       at most ${formatEther(gas * fee)} of the chain's native coin: ${gas} gas at ` +
+        `${formatUnits(fee, 'gwei')} gwei. Rollups charge an additional data fee`,
     )
     console.log(`Balance    ${formatEther(balance)}`)
     if (balance < gas * fee)
       throw new SettingsError(
-        `The signer cannot pay that: send it at least ${formatEther(gas * fee - balance)}`,
+        `The balance of the signer is too low: send it at least ${formatEther(gas * fee - balance)}`,
       )
     if (dryRun) return console.log('Dry run: nothing was sent.')
     if (!yes && !(await confirmed())) return console.log('Nothing was sent.')
@@ -68,7 +73,7 @@ async function main(): Promise<void> {
     const nonce = await provider.getTransactionCount(attester.address, 'pending')
     const transaction = Transaction.from({ chainId: chain.id, nonce, data, gasLimit: gas, ...fees })
     transaction.signature = await identity.signer.sign(transaction.unsignedHash, () => {
-      throw new TypeError('a transaction is no typed data')
+      throw new TypeError('a transaction is not typed data')
     })
     const sent = await provider.broadcastTransaction(transaction.serialized)
     console.log(`Sent       ${sent.hash}`)
@@ -77,9 +82,9 @@ async function main(): Promise<void> {
     const proxy = receipt.contractAddress!
     const again = { ...connected, proxy: proxy.toLowerCase() }
     const reason = await new Attester(identity, again, new ChainReader(again, clock)).proxy!.refusal()
-    if (reason) throw new Error(`The proxy at ${proxy} was deployed, but it is not in order: ${reason}`)
+    if (reason) throw new Error(`The proxy at ${proxy} was deployed, but does not work: ${reason}`)
     console.log(`Deployed   ${proxy}, in block ${receipt.blockNumber}, for ${receipt.gasUsed} gas`)
-    console.log(`\nNow set this for every copy of the API, and start it again:\n\n${setting}=${proxy}`)
+    console.log(`\nNow set this for every API instance, and restart it:\n\n${setting}=${proxy}`)
   } finally {
     provider.destroy()
   }
@@ -104,7 +109,8 @@ function readArguments() {
 }
 
 async function confirmed(): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new SettingsError('Add --yes to send it: there is no terminal to ask')
+  if (!process.stdin.isTTY)
+    throw new SettingsError('Add --yes to send it: there is no terminal for the confirmation')
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   const answer = await terminal.question('Deploy it? [y/N] ')
   terminal.close()

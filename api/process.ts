@@ -56,10 +56,16 @@ function listenFault(
     case 'EADDRINUSE':
       return `${prefix}PORT: port ${port} of ${host} is in use. Stop what listens there, or set ${prefix}PORT to another port.`
     case 'EACCES':
-      return `${prefix}PORT: the system does not let this process listen on port ${port}. Set ${prefix}PORT to one above 1023.`
+      return (
+        `${prefix}PORT: this process has no permission to listen on port ${port}. Set ${prefix}PORT ` +
+        'to a port above 1023.'
+      )
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `${prefix}HOST: ${host} is no address of this machine. Set ${prefix}HOST to one that is, such as 127.0.0.1 or 0.0.0.0.`
+      return (
+        `${prefix}HOST: ${host} is not an address of this machine. Set ${prefix}HOST to one of its ` +
+        'addresses, such as 127.0.0.1 or 0.0.0.0.'
+      )
   }
   return undefined
 }

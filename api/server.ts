@@ -206,8 +206,8 @@ function computeScope(parts: ServerParts) {
       const allowed = otherMethods(scope, method, pathOf(url)).join(', ')
       throw new UnknownRouteError(
         allowed
-          ? `${method} is not possible here; use ${allowed}.`
-          : `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`,
+          ? `Unsupported method ${method}. Use ${allowed}.`
+          : `Endpoint not found: ${method} ${pathOf(url)}. Endpoints: ${known.join(', ')}`,
         allowed,
       )
     })
@@ -234,7 +234,10 @@ function publicRecordsScope(
 }
 
 function tooManyRequests(perHour: number, after: string): string {
-  return `More than ${perHour} requests in an hour from your address; try again in ${after}. A request that takes long counts as several.`
+  return (
+    `More than ${perHour} requests in an hour from your IP address. Retry in ${after}. A slow ` +
+    'request counts as several.'
+  )
 }
 
 /** Handles requests without a route: 404 for an unknown path, 405 for a known path with another method. */
@@ -244,12 +247,9 @@ function unknownRecordsRoute(app: FastifyInstance) {
     const path = pathOf(request.url)
     const allowed = otherMethods(app, method, path)
     if (allowed.length === 0)
-      throw new RecordsError('not-found', `There is nothing at ${path}. GET / lists the endpoints`)
+      throw new RecordsError('not-found', `Nothing found at ${path}. GET / lists the endpoints`)
     reply.header('allow', allowed.join(', '))
-    throw new RecordsError(
-      'method-not-allowed',
-      `${method} is not possible here; use ${allowed.join(' or ')}`,
-    )
+    throw new RecordsError('method-not-allowed', `Unsupported method ${method}. Use ${allowed.join(' or ')}`)
   }
 }
 

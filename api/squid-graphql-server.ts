@@ -64,7 +64,7 @@ async function main(): Promise<void> {
   await listenUntilStopped(app, settings.squidGraphql, 'GQL_', () => backend.close())
 }
 
-const EXAMPLES = `# The squid's entities. A list says how many by its limit.
+const EXAMPLES = `# The squid's entities. \`limit\` sets the number of rows of a list.
 
 query Newest {
   locationRecords(limit: 10, orderBy: [timestamp_DESC, id_DESC]) { chain uid timestamp prover locationType memo revoked geometry }

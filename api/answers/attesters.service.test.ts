@@ -73,7 +73,7 @@ test('stores a signer, the other accounts, and the proxy that one of them owns',
 test('does not store a proxy with another owner', async () => {
   const found = await noted(await served(UNUSED.privateKey, { proxy: chain.proxy }), 1, 1)
   expect(found.rows.map(({ address }) => address)).toEqual([UNUSED.address.toLowerCase()])
-  expect(found.refusals[0]).toMatch(/^the owner of the proxy is 0x\w+, no attester of this service$/)
+  expect(found.refusals[0]).toMatch(/^the owner of the proxy, 0x\w+, is not an attester of this service$/)
 })
 
 test('does not store a test account on a public chain, whose key is public', async () => {

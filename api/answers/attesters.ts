@@ -42,7 +42,7 @@ export async function noteAttesters(
               if (attempt === 1)
                 log.warn(
                   { chain: chain.slug, attester: address, reason: message },
-                  'the answers of this attester cannot be read yet',
+                  'could not list the answers of this attester yet',
                 )
             },
           },
@@ -57,7 +57,7 @@ export async function noteAttesters(
         await contract.known()
         const owner = await reader.proxyOwner(contract.address, true)
         if (attester.ours(owner) === undefined)
-          throw new Error(`the owner of the proxy is ${owner}, no attester of this service`)
+          throw new Error(`the owner of the proxy, ${owner}, is not an attester of this service`)
         return 0
       }
       return [

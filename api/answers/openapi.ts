@@ -57,7 +57,7 @@ function readInput(given: string, name: string): string {
 const LIST_FORMATS = ['json', 'ndjson', 'csv', 'html'] as const
 /** Formats of one answer. */
 export const ANSWER_FORMATS = ['json', 'html'] as const
-const FORMAT_TEXT = 'Default: what the Accept header prefers, else JSON.'
+const FORMAT_TEXT = 'Default: the format that the Accept header prefers, otherwise JSON.'
 const SORTS = ['-timestamp', 'timestamp'] as const
 const addresses = (description: string) =>
   textParameter(
@@ -71,7 +71,7 @@ const LIST_QUERY = queryOf({
     severalReader(readKnownChain),
     { examples: ['base-sepolia', '84532,42220'] },
   ),
-  attester: addresses('Who attested, as EAS has it: our signer, or the proxy of the chain'),
+  attester: addresses('Attester as recorded by EAS: the signer of this service, or the proxy of the chain'),
   recipient: addresses('Recipient of the attestation'),
   operation: textParameter(
     `${NAMES.join(', ')}; \`within\` with any radius, \`within:50000\` with this one (in centimetres). Several: separated by commas.`,
@@ -79,7 +79,8 @@ const LIST_QUERY = queryOf({
     { examples: ['distance', 'within:50000'] },
   ),
   input: textParameter(
-    'What an answer is about: the UID of an attestation, or the reference of a geometry (`POST /compute/v0/reference`). Several, of which an answer has one: separated by commas.',
+    'Input of an answer: the UID of an attestation, or the reference of a geometry (`POST ' +
+      '/compute/v0/reference`). Several: separated by commas; an answer must have one of them.',
     severalReader(readInput),
   ),
   schema: FILTERS.schema,
@@ -90,14 +91,16 @@ const LIST_QUERY = queryOf({
     {
       enum: SORTS,
       default: SORTS[0],
-      description: "By the time of the attestation's block; `-` is descending.",
+      description: "Order by the time of the attestation's block; `-` is descending.",
     },
     choiceReader(SORTS),
   ),
   limit: parameter(
     {
       type: 'integer',
-      description: `How many at most. Of JSON and HTML ${DEFAULT_LIMIT} unless told otherwise, and ${MAX_LIMIT} at most; other formats hold all that match without it.`,
+      description:
+        `Maximum number of answers. JSON and HTML: default ${DEFAULT_LIMIT}, at most ${MAX_LIMIT}. ` +
+        'Other formats contain all matching answers by default.',
       minimum: 1,
     },
     wholeReader(1),
@@ -109,7 +112,7 @@ const LIST_QUERY = queryOf({
     },
     choiceReader(LIST_FORMATS),
   ),
-  cursor: textParameter('`next_cursor` of the page before, with the same filters and sort.', readText, {
+  cursor: textParameter('`next_cursor` of the previous page, with the same filters and sort.', readText, {
     maxLength: MAX_CURSOR_LENGTH,
   }),
   bom: BOM,
@@ -158,29 +161,30 @@ const FIELDS: Readonly<Record<string, Schema>> = {
   uid: text('UID of the attestation.', UID),
   chain: text('Slug of its chain.'),
   attester: text(
-    'Who attested it, as EAS has it: our signer, or the proxy of the chain, which takes our signatures alone.',
+    'Attester as recorded by EAS: the signer of this service, or the proxy of the chain, which ' +
+      'accepts signatures of this service only.',
     ADDRESS,
   ),
-  recipient: text('Its recipient.', ADDRESS),
+  recipient: text('Recipient of the attestation.', ADDRESS),
   operation: text('Such as `distance`, or `within:50000` (a radius in centimetres).'),
   result: {
     oneOf: [{ type: 'number' }, { type: 'boolean' }],
-    description: 'A number of `units`, or a boolean, as it was answered.',
+    description: 'Result: a number in `units`, or a boolean.',
   },
   units: { type: ['string', 'null'], description: '`meters` or `square_meters`; null for booleans.' },
   value: {
     type: ['string', 'null'],
     description:
-      'The whole number that a contract reads, centimetres or square centimetres, as text; null for booleans.',
+      'Integer that a contract reads, in centimetres or square centimetres, as a string; null for booleans.',
   },
   input_refs: {
     type: 'array',
-    description: 'What it is about, in order: UIDs of attestations, or references of geometries.',
+    description: 'Inputs, in order: UIDs of attestations, or references of geometries.',
     items: text('32 bytes in hex.', UID),
   },
-  computed_at: text('When it was computed.', TIME),
-  timestamp: text('When it was attested: the time of its block.', TIME),
-  revoked: { type: 'boolean', description: 'Whether it was revoked.' },
+  computed_at: text('Time of the computation.', TIME),
+  timestamp: text("Time of the attestation's block.", TIME),
+  revoked: { type: 'boolean', description: 'True if it was revoked.' },
   ...Object.fromEntries(Object.entries(PROVENANCE_FIELDS).map(([name, field]) => [name, { ...field }])),
 }
 /** Names of the fields, in their order. */
@@ -198,7 +202,7 @@ export const ANSWERS_COMPONENTS: Readonly<Record<string, Schema>> = {
         description: 'The answers.',
         maxItems: MAX_LIMIT,
       }),
-      count: Type.Integer({ description: 'How many they are.', minimum: 0 }),
+      count: Type.Integer({ description: 'Number of answers.', minimum: 0 }),
       limit: Type.Integer({ description: 'The limit applied.', minimum: 1, maximum: MAX_LIMIT }),
       next_cursor: Type.Unsafe<string | null>({
         type: ['string', 'null'],
@@ -210,7 +214,7 @@ export const ANSWERS_COMPONENTS: Readonly<Record<string, Schema>> = {
 }
 
 const LIST_SUMMARY = 'Answers of this service that are attestations'
-const ANSWER_SUMMARY = 'One of them by its UID'
+const ANSWER_SUMMARY = 'An answer by its UID'
 
 export const answersSchemas = {
   list: {
@@ -218,13 +222,16 @@ export const answersSchemas = {
     tags: ['Records'],
     summary: LIST_SUMMARY,
     description:
-      'Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. JSON and HTML come in pages; NDJSON and CSV hold all that match, or `limit` of them, streamed. (An extension to the specification.)',
+      'Signed answers of the Compute API that anyone has submitted, directly or through the proxy. ' +
+      'They are found on the chain by their attester. The default order is newest first. JSON and ' +
+      'HTML have pages; NDJSON and CSV stream all matching answers, or the first `limit`. (An ' +
+      'extension to the specification.)',
     querystring: LIST_QUERY,
     response: {
       ...formats(LIST_SUMMARY, {
         'application/json': ref('LandedAnswerList'),
         'application/x-ndjson': { type: 'string', description: 'A `LandedAnswer` a line.' },
-        'text/csv': { type: 'string', description: 'Its fields as columns; `input_refs` as JSON.' },
+        'text/csv': { type: 'string', description: 'Fields as columns; `input_refs` as JSON.' },
         'text/html': HTML,
       }),
       ...RECORDS_ERRORS,

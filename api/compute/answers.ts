@@ -94,7 +94,10 @@ function uniqueExpiration(): number {
 }
 
 function ifNonceUsed(resignUrl: string): string {
-  return `Of the answers with this nonce one lands; EAS refuses the others (InvalidSignature). Then send this answer with its chainId to POST ${resignUrl}.`
+  return (
+    'Only one of the answers with this nonce can land; EAS reverts the others with ' +
+    `InvalidSignature. If that happens, send this answer with its chainId to POST ${resignUrl}.`
+  )
 }
 
 /** Signs results with one deadline, for EAS at consecutive nonces. Throws an UnavailableError. */
@@ -186,7 +189,7 @@ export function sourcesOf(attester: Attester, statement: Statement, token: strin
 }
 
 export const WRONG_TOKEN =
-  'delegatedAttestation.resignToken: not the one that was given with this attestation'
+  'delegatedAttestation.resignToken: expected the resignToken returned with this attestation'
 
 /** True if the token was issued with the answer of this statement. */
 export function isToken(attester: Attester, statement: Statement, token: string): boolean {
@@ -204,6 +207,6 @@ function sealedKinds(attester: Attester, statement: Statement, token: string): s
  */
 export function claimsOf(data: string): Claims {
   const read = readAnswer(data)
-  if (!read) throw invalidInput('attestation.data: not the payload of a result')
+  if (!read) throw invalidInput('attestation.data: expected the payload of a result')
   return read.claims
 }

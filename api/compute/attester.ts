@@ -62,7 +62,9 @@ const TEST_ADDRESSES = new Set([
 
 /** Returns the error of a request for a proxy that does not accept this service's signatures. */
 export function proxyRefused({ slug }: Chain, reason: string): ComputeError {
-  return invalidInput(`submission: the proxy of ${slug} takes no signature of ours, as ${reason}; use direct`)
+  return invalidInput(
+    `submission: the proxy of ${slug} does not accept signatures of this service: ${reason}. Use direct`,
+  )
 }
 
 /** Signs for one chain, and only for contracts that were verified to be EAS or its proxy. */
@@ -107,7 +109,7 @@ export class Attester {
         const verdict = await lookAtEas(chain, reader)
         return 'reason' in verdict || !TEST_ADDRESSES.has(signer.address) || (await this.reader.isLocal())
           ? verdict
-          : { reason: 'the signer is a publicly known test account, which signs on a local chain only' }
+          : { reason: 'the signer is a publicly known test account, which may sign on local chains only' }
       },
       elapsed,
     )
@@ -154,7 +156,7 @@ export class Attester {
   async nonceOf(address: string, fresh: boolean): Promise<number> {
     const nonce = Number(await this.reader.nonce(address.toLowerCase(), fresh))
     if (!Number.isSafeInteger(nonce))
-      throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
+      throw new Error(`the attester's nonce ${nonce} is above 2^53, the limit of JSON numbers`)
     return nonce
   }
 

@@ -78,14 +78,16 @@ async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
         continue
       }
       if (geometries.length === MAX_GEOMETRIES)
-        throw new RequestError(`The body has more than ${MAX_GEOMETRIES} geometries, which no request takes.`)
+        throw new RequestError(
+          `The body has more than ${MAX_GEOMETRIES} geometries, the maximum of a request.`,
+        )
       const place = 'salt' in object ? [...holder.slice(-1), field].join('.') : field
       geometries.push({ holder, field, geometry: await readOne(value, place, reader) })
       object[field] = null
     }
   if (hasMoreValues(parsed, MAX_VALUES))
     throw new RequestError(
-      `The body has more than ${MAX_VALUES} values beside its geometries, which no request takes.`,
+      `The body has more than ${MAX_VALUES} values in addition to its geometries, the maximum of a request.`,
     )
   return { parsed, geometries }
 }

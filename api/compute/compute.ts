@@ -87,7 +87,8 @@ export async function computeBatch(
     if (left <= 0)
       throw new ComputeError(
         'computation-error',
-        `Measuring the first ${i} operations took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer, or smaller geometries.`,
+        `Measuring the first ${i} operations took more than ${BATCH_BUDGET_MS / 1000} seconds. ` +
+          'Nothing was signed. Send fewer operations or smaller geometries.',
       )
     results.push(
       await inPlace(`operations[${i}]`, () =>
@@ -114,12 +115,12 @@ export async function contractFor(
   if (!proxy) {
     const others = [...attesters].flatMap(([id, other]) => (other.attester.proxy ? [id] : []))
     throw invalidInput(
-      `submission: ${chain.slug} has no proxy; use direct. Chains with a proxy: ${others.join(', ') || 'none'}`,
+      `submission: ${chain.slug} has no proxy. Use direct. Chains with a proxy: ${others.join(', ') || 'none'}`,
     )
   }
   const refusal = await proxy.refusal()
   if (refusal && (await proxy.unreachable()))
-    throw new UnavailableError(`The node of ${chain.slug} does not answer right now.`)
+    throw new UnavailableError(`The RPC endpoint of ${chain.slug} does not respond.`)
   if (refusal) throw proxyRefused(chain, refusal)
   return proxy
 }
@@ -172,7 +173,7 @@ export async function reference(
   if (geometry instanceof ReadGeometry) return { inputRef: geometry.input.ref }
   if (typeof geometry === 'string' || (geometry && typeof geometry === 'object' && !('type' in geometry)))
     throw invalidInput(
-      'geometry: expected a GeoJSON geometry; the reference of an attestation is its UID, in lower case',
+      'geometry: expected a GeoJSON geometry. The reference of an attestation is its UID in lower case',
     )
   return { inputRef: await referenceOf(readGeometry(geometry, 'geometry')) }
 }
@@ -282,13 +283,17 @@ function described(
 export async function servedChain(parts: ComputeParts, chainId: number): Promise<ServedChain> {
   const chosen = parts.attesters.get(chainId)
   if (!chosen)
-    throw invalidInput(`chainId: chain ${chainId} is not served; usable ones: ${await usableChainIds(parts)}`)
+    throw invalidInput(
+      `chainId: chain ${chainId} is not supported. Chains that can be signed for: ` +
+        `${await usableChainIds(parts)}`,
+    )
   const refusal = await chosen.attester.direct.refusal()
   if (refusal && (await chosen.attester.direct.unreachable()))
-    throw new UnavailableError(`The node of ${chosen.attester.chain.slug} does not answer right now.`)
+    throw new UnavailableError(`The RPC endpoint of ${chosen.attester.chain.slug} does not respond.`)
   if (refusal)
     throw invalidInput(
-      `chainId: chain ${chainId} cannot be signed for, as ${refusal}; usable ones: ${await usableChainIds(parts)}`,
+      `chainId: chain ${chainId} cannot be signed for: ${refusal}. Chains that can be signed for: ` +
+        `${await usableChainIds(parts)}`,
     )
   return chosen
 }
@@ -321,11 +326,14 @@ async function chosenSchema(
   const record = await reader.schema(uid)
   if (!record)
     throw invalidInput(
-      `schema: ${uid} is not registered on this chain${given === undefined ? ' (it is the default)' : ''}; register "${fields}" or name another`,
+      `schema: ${uid} is not registered on this ` +
+        `chain${given === undefined ? ' (it is the default)' : ''}. Register "${fields}", or name ` +
+        'another schema',
     )
   if (record.types !== RESULT_TYPES[fields])
     throw invalidInput(
-      `schema: ${uid} is "${record.schema.slice(0, 200)}", but a result of this operation has the fields "${fields}"`,
+      `schema: ${uid} is "${record.schema.slice(0, 200)}", but the results of this operation need ` +
+        `the fields "${fields}"`,
     )
   return { uid, revocable: record.revocable }
 }

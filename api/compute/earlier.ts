@@ -79,9 +79,11 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
     terms: { expirationTime, deadline, ...(submission === 'direct' && { nonce: nonce! }) },
     token: delegated.resignToken,
     // If there are two contradictions, the second one is reported.
-    ...(refUID !== ZeroHash && { contradiction: 'attestation.refUID: we sign none but the zero UID' }),
+    ...(refUID !== ZeroHash && {
+      contradiction: 'attestation.refUID: expected the zero UID, the only one that this service signs',
+    }),
     ...(differs && {
-      contradiction: `delegatedAttestation.${differs}: not the same as attestation.${differs}`,
+      contradiction: `delegatedAttestation.${differs}: expected the value of attestation.${differs}`,
     }),
     claims: Object.fromEntries(
       CLAIM_NAMES.filter((name) => answer[name] !== undefined).map((name) => [name, answer[name]]),
@@ -103,14 +105,16 @@ async function signerOf(
 }
 
 const NOT_OURS =
-  'not what we signed for this chain and contract: the signature does not fit the content, deadline and, for EAS, the nonce'
+  'the signature is not one of this service for this chain and contract: it does not match the ' +
+  'content, the deadline and, in EAS, the nonce'
 
 /** Returns the contract of this submission. Throws a ComputeError if the chain has no proxy. */
 function signedFor({ chain, direct, proxy }: Attester, submission: Submission): VerifyingContract {
   const contract = submission === 'direct' ? direct : proxy
   if (!contract)
     throw invalidInput(
-      `delegatedAttestation.submission: ${chain.slug} has no proxy now, so what was signed for one lands nowhere. Compute it anew`,
+      `delegatedAttestation.submission: ${chain.slug} has no proxy any more, so an answer signed ` +
+        'for it cannot land. Repeat the request',
     )
   return contract
 }
@@ -125,11 +129,11 @@ async function leftInProblem(
   if (named !== undefined && (typeof named !== 'string' || named.toLowerCase() !== address.toLowerCase()))
     return `delegatedAttestation.contract: answers with submission ${submission} are signed for ${address}`
   if (submission === 'proxy' && nonce !== undefined)
-    return 'delegatedAttestation.nonce: answers for the proxy have none'
+    return 'delegatedAttestation.nonce: expected none, because answers for the proxy have no nonce'
   if (attestByDelegation !== undefined && !isDeepStrictEqual(attestByDelegation, call))
-    return 'attestByDelegation: not the call of this answer'
+    return 'attestByDelegation: expected the call of this answer'
   if (transaction !== undefined && !isDeepStrictEqual(transaction, await transactionOf(contract, call)))
-    return 'transaction: not the one that submits this answer'
+    return 'transaction: expected the transaction that submits this answer'
   return undefined
 }
 
@@ -163,17 +167,18 @@ export async function resignBatch(parts: ComputeParts, request: EarlierBatch): P
     deadline !== undefined &&
     results.some(({ delegatedAttestation }) => delegatedAttestation.deadline !== deadline)
   )
-    throw verificationFailed('deadline: not that of these results')
+    throw verificationFailed('deadline: expected the deadline of these results')
   const calls = multiAttestRequests(earlier.map(({ call }) => call))
   if (multiAttestByDelegation !== undefined && !isDeepStrictEqual(multiAttestByDelegation, calls))
-    throw verificationFailed('multiAttestByDelegation: not the call of these results; leave it out')
+    throw verificationFailed('multiAttestByDelegation: expected the call of these results. Leave it out')
   const before = signedFor(chain.attester, results[0]!.delegatedAttestation.submission ?? 'direct')
   if (transaction !== undefined && !isDeepStrictEqual(transaction, await multiTransactionOf(before, calls)))
-    throw verificationFailed('transaction: not the one that submits these results; leave it out')
+    throw verificationFailed('transaction: expected the transaction that submits these results. Leave it out')
   const forms = new Set(results.map(({ delegatedAttestation: { submission = 'direct' } }) => submission))
   if (forms.size > 1 && !request.submission)
     throw invalidInput(
-      'submission: missing; these results have both forms, say in which they are to land now',
+      'submission: missing. These results were signed for both forms. Set it to the form in which ' +
+        'they should land',
     )
   const { submission = [...forms][0], include } = request
   const contract = await contractFor(parts, chain, submission)
@@ -201,15 +206,16 @@ async function reviewed(
   if (!signer) throw verificationFailed(`attestation: ${NOT_OURS}`)
   const call = delegatedRequest(statement, answer.signature, signer, answer.terms)
   const problem = await leftInProblem(contract, earlier, call)
-  if (problem) throw verificationFailed(`${problem}; leave it out`)
+  if (problem) throw verificationFailed(`${problem}. Leave it out`)
   const claims = claimsOf(statement.data)
   const [other] = otherThanSigned(claims, answer.claims)
-  if (other) throw verificationFailed(`${other}: not what was signed`)
+  if (other) throw verificationFailed(`${other}: expected the signed value`)
   const sources = sourcesOf(attester, statement, answer.token!)
   const age = Math.floor(parts.clock() / 1000) - claims.timestamp
   if (age > parts.resignMaxAgeSeconds)
     throw invalidInput(
-      `attestation: computed ${age} seconds ago; up to ${parts.resignMaxAgeSeconds} it is signed again. Compute it anew`,
+      `attestation: computed ${age} seconds ago, but it can be re-signed for ` +
+        `${parts.resignMaxAgeSeconds} seconds only. Repeat the request`,
     )
   await checkInputsValid(parts, chain, { claims, sources })
   return { unsigned: { statement, claims, sources }, call }
@@ -220,7 +226,7 @@ const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
   ({
     landed: ': this answer has landed',
     'not landed': ` by another answer: ${remedy}`,
-    unknown: `: by this answer, which then has landed, or by another one, and then: ${remedy}`,
+    unknown: `, either by this answer, which has then landed, or by another one. In that case ${remedy}`,
   })[status]
 
 /**
@@ -251,7 +257,10 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
   const { nonce, deadline } = answer.terms
   const now = Math.floor(parts.clock() / 1000)
   const isOld = claims !== null && now - claims.timestamp > parts.resignMaxAgeSeconds
-  const late = { isLate: deadline < now, remedy: isOld ? 'ask the question again' : 'have it signed again' }
+  const late = {
+    isLate: deadline < now,
+    remedy: isOld ? 'repeat the request' : 're-sign it with POST /compute/v0/resign',
+  }
   const standing =
     nonce === undefined
       ? await atProxy(chain, contract, answer, call && { claims, call }, late)
@@ -301,7 +310,7 @@ async function atEas(
   const landed = claims && (await findLanded(chain, { ...statement, ...terms }, by, claims.timestamp))
   const reasons: string[] = []
   if (nonce < current) reasons.push(`nonce ${nonce} was used${landed ? usedBy(landed.status, late) : ''}`)
-  if (nonce > current) reasons.push(`nonce ${nonce} comes later: the contract now expects ${current}`)
+  if (nonce > current) reasons.push(`nonce ${nonce} cannot be used yet: the contract expects ${current}`)
   if (late.isLate && layout !== 'legacy') reasons.push(tooLate(terms, landed, late))
   return { reasons, landed, current }
 }
@@ -329,13 +338,13 @@ async function atProxy(
   const landed = await findLanded(chain, { ...statement, ...terms }, contract.address, claims.timestamp)
   const error = delegationError('proxy', revert)
   if (error === 'UsedSignature' || landed.status === 'landed')
-    return { reasons: ['the proxy has taken this signature: this answer has landed'], landed }
+    return { reasons: ['the proxy has already accepted this signature: this answer has landed'], landed }
   const reason =
     error === 'DeadlineExpired'
       ? tooLate(terms, landed, late)
       : error === 'AccessDenied'
-        ? 'the proxy has another owner by now: have it signed again with submission direct'
-        : `the contract refuses it: ${error ?? `an unknown error, ${revert.slice(0, 10)}`}`
+        ? 'the proxy has a new owner: re-sign the answer with submission direct'
+        : `the contract reverts with ${error ?? `an unknown error, ${revert.slice(0, 10)}`}`
   return { reasons: [reason], landed }
 }
 

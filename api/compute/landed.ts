@@ -74,7 +74,8 @@ async function* attestedSince(
 ): AsyncGenerator<Required<AttestedLog>> {
   let calls = 0
   const ask = <T>(call: () => Promise<T>): Promise<T> => {
-    if (++calls > MAX_CALLS) throw new UnavailableError(`The node of ${chain.slug} gives too little at once.`)
+    if (++calls > MAX_CALLS)
+      throw new UnavailableError(`The RPC endpoint of ${chain.slug} returns too few logs per request.`)
     return call()
   }
   const head = await ask(() => reader.block('latest'))

@@ -104,11 +104,11 @@ describe('measuring', () => {
     ]),
   })
   test.each<[share: number, budgetMs: number | undefined, names: RegExp]>([
-    [1, undefined, /give fewer positions/],
-    [1, 200, /operations before this one/],
-    [0.6, undefined, /give fewer positions/],
-    [0.4, undefined, /machine/],
-    [0, 200, /machine/],
+    [1, undefined, /Send fewer positions/],
+    [1, 200, /previous operations/],
+    [0.6, undefined, /Send fewer positions/],
+    [0.4, undefined, /overloaded/],
+    [0, 200, /overloaded/],
   ])(
     'ends a measurement that takes too long at %d of a processor with the reason, and runs the next one',
     async (share, budgetMs, names) => {

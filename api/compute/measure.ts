@@ -244,7 +244,8 @@ export function memoryOf(readings: readonly Reading[]): ArrayBuffer[] {
 function tooManyOfYours(): ComputeError {
   return new ComputeError(
     'rate-limited',
-    `${WORKERS.waitingEach} requests of yours with large geometries wait already; wait for one of them.`,
+    `${WORKERS.waitingEach} of your requests with large geometries are queued. Retry after one ` +
+      'of them has finished.',
     5,
   )
 }
@@ -252,7 +253,7 @@ function tooManyOfYours(): ComputeError {
 function tooManyLarge(): ComputeError {
   return new ComputeError(
     'computation-error',
-    'Too many large geometries are being measured. Nothing was signed; try again in a minute.',
+    'Too many large geometries are being measured. Nothing was signed. Retry in a minute.',
     60,
   )
 }
@@ -260,7 +261,9 @@ function tooManyLarge(): ComputeError {
 function machineBusy(milliseconds: number): ComputeError {
   return new ComputeError(
     'computation-error',
-    `The machine of this service has too much other work: in the ${seconds(milliseconds)} that measuring may take it got less than half of a processor. Nothing was signed, and the geometries are not at fault; try again in a minute.`,
+    'This service is overloaded: measuring got less than half of a processor in its limit of ' +
+      `${seconds(milliseconds)}. The geometries are not the cause. Nothing was signed. Retry in a ` +
+      'minute.',
     60,
   )
 }
@@ -269,7 +272,8 @@ function machineBusy(milliseconds: number): ComputeError {
 function nothingLeft(milliseconds: number): ComputeError {
   return new ComputeError(
     'computation-error',
-    `The operations before this one took so long that ${seconds(milliseconds)} were left for it, which was not enough. Nothing was signed; give fewer operations, or smaller geometries.`,
+    `The previous operations left only ${seconds(milliseconds)} for this one, which was not ` +
+      'enough. Nothing was signed. Send fewer operations or smaller geometries.',
   )
 }
 
@@ -280,7 +284,8 @@ function seconds(milliseconds: number): string {
 function tookTooLong(milliseconds: number): ComputeError {
   return new ComputeError(
     'computation-error',
-    `Measuring these geometries took more than ${seconds(milliseconds)}, so it was ended. Nothing was signed; give fewer positions.`,
+    `Measuring these geometries took more than ${seconds(milliseconds)}and was stopped. Nothing ` +
+      'was signed. Send fewer positions.',
   )
 }
 

@@ -148,7 +148,8 @@ export class OffchainResolver {
     const { fetcher } = this.options
     if (!fetcher)
       throw invalidInput(
-        `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`,
+        `${path}.uri: this deployment does not fetch URIs. Send the offchain attestation itself, as ` +
+          '{"attestation": {...}}',
       )
     const text = await fetcher.fetch(uri, client).catch((error: unknown) => {
       throw error instanceof ComputeError ? error.within(`${path}.`) : error
@@ -190,7 +191,8 @@ function parseDocument(text: string, path: string): unknown {
   } catch (error) {
     if (error instanceof SyntaxError)
       throw invalidInput(
-        `${path}.uri: the document is no JSON, or gives a key twice, or has the key __proto__, or nests too deep`,
+        `${path}.uri: expected a JSON document without duplicate keys, without the key __proto__, ` +
+          'and not nested too deeply',
       )
     throw error
   }
@@ -199,7 +201,7 @@ function parseDocument(text: string, path: string): unknown {
 /** Returns the geometry of a verified attestation, as GeoJSON. */
 function readLocation({ schema, data }: OffchainAttestation, path: string): unknown {
   if (!isLocationSchema(schema))
-    throw refused(path, 'invalid-input', `it has the schema ${schema}, which is no location schema`)
+    throw refused(path, 'invalid-input', `its schema, ${schema}, is not a location schema`)
   try {
     const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
     if (!geometry) throw refused(path, 'invalid-input', `it ${noGeometry(geometryProblem)}`)
@@ -211,12 +213,12 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
       throw refused(
         path,
         'invalid-input',
-        `its location_type promises a ${promised}, but its location is a ${value.type}`,
+        `its location_type requires a ${promised}, but its location is a ${value.type}`,
       )
     return value
   } catch (error) {
     if (error instanceof PayloadError)
-      throw refused(path, 'invalid-input', `its data cannot be read: ${error.message}`)
+      throw refused(path, 'invalid-input', `its data cannot be decoded: ${error.message}`)
     throw error
   }
 }

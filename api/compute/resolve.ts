@@ -60,7 +60,9 @@ export function isOffchainForm(input: object, path: string): boolean {
   const extra = form && Object.keys(input).find((name) => !form.includes(name))
   if (extra !== undefined)
     throw invalidInput(
-      `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or GeoJSON`,
+      `${path}: the field ${extra.slice(0, 40)} cannot be combined with ${form!.join(' and ')}. ` +
+        'Use one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or ' +
+        'GeoJSON',
     )
   return offchain
 }
@@ -132,7 +134,8 @@ export class Resolver {
     const headAge = index?.headAge ?? 0
     if (headAge > maxLagSeconds && !isLocal)
       throw new UnavailableError(
-        `The last block of ${chain.slug} that its node knows is ${Math.round(headAge)} seconds old, so what was revoked since is not known.`,
+        `The newest block at the RPC endpoint of ${chain.slug} is ${Math.round(headAge)} seconds ` +
+          'old, so later revocations are unknown.',
       )
     // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried.
     // The inputs of a request arrive here at the same time, and the reader sends one request for them.
@@ -160,7 +163,7 @@ export class Resolver {
       minConfirmations > 0 &&
       (!row || (index?.indexedBlock ?? -1) - row.blockNumber + 1 < minConfirmations)
     )
-      throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
+      throw refuse(`does not have ${minConfirmations} confirmations yet. Retry later`)
     if (!withGeometry) return { geometry: null, problem: null }
     if (row) return row
     await learnSchema(attestation!.schema, reader, schemaPolicy)
@@ -191,13 +194,13 @@ export class Resolver {
 /** Reads the geometry of an attestation that the index does not have, or that produced no record. */
 function readPayload({ uid, schema, data }: OnchainAttestation, path: string): FoundGeometry {
   if (!isLocationSchema(schema))
-    throw invalidInput(`${path}: attestation ${uid} has the schema ${schema}, which is no location schema`)
+    throw invalidInput(`${path}: attestation ${uid} has the schema ${schema}, which is not a location schema`)
   try {
     const { geometry, geometryProblem: problem } = decodeLocation(schema, data)
     return { geometry: geometry?.json ?? null, problem }
   } catch (error) {
     if (error instanceof PayloadError)
-      throw invalidInput(`${path}: attestation ${uid} cannot be read: ${error.message}`)
+      throw invalidInput(`${path}: attestation ${uid} cannot be decoded: ${error.message}`)
     throw error
   }
 }

@@ -78,7 +78,7 @@ function batchLimiter() {
     if (!release)
       throw new ComputeError(
         'rate-limited',
-        `${BATCHES_AT_ONCE} batches are being answered for you already; wait for one of them.`,
+        `${BATCHES_AT_ONCE} of your batches are being computed. Retry after one of them has finished.`,
         5,
       )
     return work().finally(release)

@@ -14,9 +14,11 @@ export interface Salted {
 }
 
 const SALT = /^0x(?!0{64}$)[0-9a-fA-F]{64}$/
-const MISPLACED_SALT = 'a salt belongs next to the geometry, not in it: {"geometry": {...}, "salt": "0x..."}'
+const MISPLACED_SALT =
+  'the salt must be a sibling of the geometry, not a member of it: {"geometry": {...}, "salt": "0x..."}'
 const MISSING_SALT =
-  'expected a salt beside the geometry: {"geometry": {...}, "salt": "0x..."}; without one the geometry itself is the input'
+  'expected a salt next to the geometry, as in {"geometry": {...}, "salt": "0x..."}. Without a ' +
+  'salt, send the geometry itself'
 
 /**
  * True if an input is of this form. Throws a GeometryError for a salt inside GeoJSON, where it would have no

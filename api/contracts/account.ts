@@ -102,12 +102,16 @@ export class AccountChecks {
    */
   async refusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
     const call = accountCall(claim)
-    if (!call) return { isContract: true, problem: 'ends as ERC-6492 says, but is not of its form' }
+    if (!call)
+      return {
+        isContract: true,
+        problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires',
+      }
     const { slug } = this.node.connected.chain
     const release = await this.slots
       .acquire('all', AbortSignal.timeout(CALL_TIMEOUT_MS))
       .catch((cause: unknown) => {
-        throw new UnavailableError(`The node of ${slug} is busy with questions to accounts.`, { cause })
+        throw new UnavailableError(`Too many calls to smart accounts on ${slug} are queued.`, { cause })
       })
     try {
       const [last, final] = await Promise.all([
@@ -116,12 +120,15 @@ export class AccountChecks {
       ])
       const contract = `the contract ${claim.account} of ${slug}`
       if (last === 'no contract')
-        return { isContract: false, problem: `is not that of a key, and there is no ${contract.slice(4)}` }
+        return {
+          isContract: false,
+          problem: `is not by the key of its address, and there is no ${contract.slice(4)}`,
+        }
       if (last === 'refused') return { isContract: true, problem: `is not accepted by ${contract}` }
       if (final && final.answer !== 'accepted')
         return {
           isContract: true,
-          problem: `is not accepted by ${contract} as of its block ${final.block}, the last one that is final: try again later`,
+          problem: `is not accepted by ${contract} at block ${final.block}, the newest final block. Retry later`,
         }
       return undefined
     } finally {
@@ -130,9 +137,11 @@ export class AccountChecks {
   }
 
   private async ask(call: object, block: string): Promise<AccountAnswer> {
-    const answer = readAccountAnswer(await this.node.request('eth_call', [call, block], { anew: true }))
+    const answer = readAccountAnswer(await this.node.request('eth_call', [call, block], { unshared: true }))
     if (!answer)
-      throw new UnavailableError(`The node of ${this.node.connected.chain.slug} has no answer of an account.`)
+      throw new UnavailableError(
+        `The RPC endpoint of ${this.node.connected.chain.slug} could not call a smart account.`,
+      )
     return answer
   }
 

@@ -39,7 +39,7 @@ export interface Reading {
    * True if the response must not be older than the call, so that it is not shared with an equal call under
    * way.
    */
-  anew?: boolean
+  unshared?: boolean
   /** Block whose state is read; default: the latest. */
   block?: string
 }
@@ -111,7 +111,7 @@ export class ChainNode {
     const name = typeof which === 'number' ? toQuantity(which) : which
     const block = await this.request('eth_getBlockByNumber', [name, false], {
       essential: latest,
-      anew: latest,
+      unshared: latest,
     })
     const { number, timestamp } = block as { number: string; timestamp: string }
     return { number: Number(number), time: Number(timestamp) }
@@ -142,10 +142,10 @@ export class ChainNode {
     const age = Math.round(this.clock() / 1000 - headTime)
     const { slug } = this.connected.chain
     if (age > maxSeconds)
-      throw new UnavailableError(`The last block of ${slug} that its node knows is ${age} seconds old.`)
+      throw new UnavailableError(`The newest block at the RPC endpoint of ${slug} is ${age} seconds old.`)
     if (age < -SKEW_SECONDS)
       throw new UnavailableError(
-        `The last block of ${slug} is ${-age} seconds in the future: the clock of this service is behind.`,
+        `The newest block of ${slug} is ${-age} seconds in the future: the clock of this service is slow.`,
       )
   }
 
@@ -193,24 +193,30 @@ export class ChainNode {
       },
     )
     if (answer === '0x')
-      throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
-    if (typeof answer !== 'string') throw this.noAnswerOf(name, 'the answer is no text')
+      throw new NoContractError(
+        `The RPC endpoint of ${this.connected.chain.slug} finds no contract at ${to}.`,
+      )
+    if (typeof answer !== 'string') throw this.noAnswerOf(name, 'the returned value is not a string')
     return answer
   }
 
-  /** Sends a call. Equal calls under way are shared, unless `anew`. */
-  request(method: string, parameters: unknown[], { essential, anew }: Reading = {}): Promise<unknown> {
+  /** Sends a call. Equal calls under way are shared, unless `unshared`. */
+  request(method: string, parameters: unknown[], { essential, unshared }: Reading = {}): Promise<unknown> {
     const send = () => this.send(method, parameters)
-    if (anew && essential) return send()
+    if (unshared && essential) return send()
     // A call that must not be shared has its own key.
-    const key = anew ? Symbol(method) : JSON.stringify({ method, params: parameters })
+    const key = unshared ? Symbol(method) : JSON.stringify({ method, params: parameters })
     return this.inFlight.get(key) ?? this.limited(key, send, essential)
   }
 
   /** Sends unless too many calls are under way. */
   protected limited<T>(key: string | symbol, send: () => Promise<T>, essential = false): Promise<T> {
     if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
-      return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
+      return Promise.reject(
+        new UnavailableError(
+          `Too many calls to the RPC endpoint of ${this.connected.chain.slug} are queued.`,
+        ),
+      )
     const call = send().finally(() => this.inFlight.delete(key))
     this.inFlight.set(key, call)
     return call
@@ -226,13 +232,13 @@ export class ChainNode {
   }
 
   protected noAnswerOf(name: string, cause: unknown): NoAnswerError {
-    return new NoAnswerError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, {
+    return new NoAnswerError(`The RPC endpoint of ${this.connected.chain.slug} could not call ${name}().`, {
       cause,
     })
   }
 
   protected noAnswer(cause?: unknown): UnavailableError {
-    return new UnavailableError(`The node of ${this.connected.chain.slug} does not answer right now.`, {
+    return new UnavailableError(`The RPC endpoint of ${this.connected.chain.slug} does not respond.`, {
       cause,
     })
   }

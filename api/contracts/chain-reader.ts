@@ -166,7 +166,9 @@ export class ChainReader extends ChainNode {
     const schema = textOf(record)
     // A text that is not UTF-8 cannot be verified. No supported schema has one.
     if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid)
-      throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false schema.`)
+      throw new UnavailableError(
+        `The RPC endpoint of ${this.connected.chain.slug} returned a schema that does not match its UID.`,
+      )
     const found = { schema, types: fieldTypes(schema).join(), revocable }
     this.schemas.set(uid, found)
     return found
@@ -189,7 +191,9 @@ export class ChainReader extends ChainNode {
       attester: answer.attester.toLowerCase(),
     }
     if (attestation.uid !== uid || !(await hashesToUid(attestation, uid)))
-      throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false attestation.`)
+      throw new UnavailableError(
+        `The RPC endpoint of ${this.connected.chain.slug} returned an attestation that does not match its UID.`,
+      )
     return attestation
   }
 
@@ -275,7 +279,7 @@ export class ChainReader extends ChainNode {
    */
   async revertOf(to: string, data: string): Promise<string | undefined> {
     try {
-      await this.request('eth_call', [{ to, data }, 'latest'], { anew: true })
+      await this.request('eth_call', [{ to, data }, 'latest'], { unshared: true })
       return undefined
     } catch (error) {
       const revert = error instanceof UnavailableError ? revertData(error.cause) : undefined
@@ -300,7 +304,7 @@ export class ChainReader extends ChainNode {
       const { chain } = this.connected
       const data = abi.encodeFunctionData(name, parameters)
       const call = async () => {
-        const answer = await this.ask(to, name, data, { essential: true, anew: true })
+        const answer = await this.ask(to, name, data, { essential: true, unshared: true })
         const value = /^0x[0-9a-f]{64}$/i.test(answer) ? valueOf(answer) : undefined
         if (value === undefined) throw this.noAnswerOf(name, `answered ${answer.slice(0, 80)}`)
         return value
@@ -330,10 +334,10 @@ export class ChainReader extends ChainNode {
     const [block, ...attestations] = await answers
     const { slug, eas } = this.connected.chain
     const answer = attestations[uids.indexOf(uid)]
-    if (answer === '0x') throw new NoContractError(`The node of ${slug} has no contract at ${eas}.`)
+    if (answer === '0x') throw new NoContractError(`The RPC endpoint of ${slug} finds no contract at ${eas}.`)
     const headTime = timeOf(block)
     if (typeof answer !== 'string' || Number.isNaN(headTime))
-      throw this.noAnswerOf('getAttestation', 'no text, or no latest block')
+      throw this.noAnswerOf('getAttestation', 'a value that is not a string, or no latest block')
     return { headTime, word: answer }
   }
 

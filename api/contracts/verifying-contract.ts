@@ -78,7 +78,7 @@ export class VerifyingContract {
   /** Result of the last probe, without waiting. If it is too old, another probe starts. */
   get lastRefusal(): string | undefined {
     void this.probe().catch(() => {})
-    return this.last ? reasonOf(this.last) : 'it was not looked at yet'
+    return this.last ? reasonOf(this.last) : 'it has not been checked yet'
   }
 
   /**
@@ -93,14 +93,14 @@ export class VerifyingContract {
   /** Returns the signing parameters. Throws an UnavailableError while the contract cannot be signed for. */
   async ready(): Promise<Signing> {
     const probe = await this.probe()
-    if (!isReady(probe)) throw new UnavailableError(`Signing for ${this.address} is not possible right now.`)
+    if (!isReady(probe)) throw new UnavailableError(`Signing for ${this.address} is unavailable.`)
     return probe
   }
 
   /** Returns the parameters of earlier signatures. Throws an UnavailableError if they are unknown. */
   async known(): Promise<Signing> {
     const signing = signingOf(await this.probe())
-    if (!signing) throw new UnavailableError(`What ${this.address} takes is not known right now.`)
+    if (!signing) throw new UnavailableError(`The state of ${this.address} is unknown at the moment.`)
     return signing
   }
 
@@ -149,13 +149,13 @@ export class VerifyingContract {
       if (!(error instanceof UnavailableError)) throw error
       if (before && isReady(before)) return { ...before, state: 'away', at }
       return error instanceof NoContractError
-        ? { state: 'refused', reason: `its endpoint knows no contract at ${this.address}`, at }
+        ? { state: 'refused', reason: `its RPC endpoint finds no contract at ${this.address}`, at }
         : { state: 'unreachable', at }
     }
   }
 }
 
-const NODE_AWAY = 'the node does not answer'
+const NODE_AWAY = 'the RPC endpoint does not respond'
 
 function isReady(probe: Probe): probe is Probe & { state: 'ready' | 'away' } {
   return probe.state === 'ready' || probe.state === 'away'
@@ -175,7 +175,7 @@ function signingOf(probe: Probe): Signing | undefined {
 /** Checks that the EAS of a chain is the one that src/chains.ts describes. Throws an UnavailableError. */
 export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verdict> {
   const chainId = await reader.chainId()
-  if (chainId !== chain.id) return { reason: `its endpoint is on chain ${chainId}` }
+  if (chainId !== chain.id) return { reason: `its RPC endpoint is on chain ${chainId}` }
   const facts = await reader.easFacts()
   if (facts.schemaRegistry !== chain.schemaRegistry)
     return {
@@ -189,7 +189,9 @@ export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verd
     .find((expected) => domainSeparator(expected) === facts.domainSeparator)
   if (!domain)
     return {
-      reason: `its EAS is of none of the versions that src/chains.ts lists for it (${chain.domainVersions.join(', ')}): it has the unknown domain separator ${facts.domainSeparator}`,
+      reason:
+        'its EAS has none of the versions that src/chains.ts lists ' +
+        `(${chain.domainVersions.join(', ')}): its domain separator is ${facts.domainSeparator}`,
     }
   return { domain, separator: facts.domainSeparator, layout }
 }
@@ -206,14 +208,14 @@ export async function lookAtProxy(
 ): Promise<Verdict> {
   const facts = await reader.proxyFacts(proxy)
   const owner = facts && (await reader.proxyOwner(proxy, true).catch(unlessItHasNone))
-  if (!facts || owner === undefined) return { reason: 'it is no PermissionedEIP712Proxy of EAS' }
+  if (!facts || owner === undefined) return { reason: 'it is not a PermissionedEIP712Proxy of EAS' }
   const { eas, name, version, domainSeparator: separator, attestTypeHash } = facts
-  if (eas !== chain.eas) return { reason: `it stands before the EAS ${eas}, not ${chain.eas}` }
+  if (eas !== chain.eas) return { reason: `it forwards to the EAS ${eas} instead of ${chain.eas}` }
   if (layoutOfTypeHash(attestTypeHash) !== 'proxy')
     return { reason: `it has the unknown attest type hash ${attestTypeHash}` }
   const domain = domainOf(chain, name, version, proxy)
   if (domainSeparator(domain) !== separator)
-    return { reason: `its domain separator is not that of "${name}", version ${version}` }
+    return { reason: `its domain separator does not match the name "${name}" and version ${version}` }
   const signing: Signing = { domain, separator, layout: 'proxy' }
   return owner === signer ? signing : { reason: ownedBy(owner, signer), before: signing }
 }
@@ -223,7 +225,7 @@ function unlessItHasNone(error: unknown): undefined {
 }
 
 export function ownedBy(owner: string, signer: string): string {
-  return `its owner is ${checksumAddress(owner)}, not our signer ${checksumAddress(signer)}`
+  return `its owner is ${checksumAddress(owner)} instead of the signer ${checksumAddress(signer)}`
 }
 
 function domainOf({ id }: Chain, name: string, version: string, address: string): AttestDomain {

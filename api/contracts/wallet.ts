@@ -62,7 +62,7 @@ const HEADERS = {
 /** Header with the chain on which the wallet is a contract; a wallet that is a key needs none. */
 const CHAIN_HEADER = 'x-wallet-chain'
 const HEADERS_NEEDED =
-  'a signed request carries X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce'
+  'a signed request needs the headers X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce'
 /**
  * Extra time in milliseconds that a nonce is remembered after its timestamp expires, because the clocks of
  * API instances may differ.
@@ -140,7 +140,8 @@ export class WalletTier {
     const address = parseChecksumAddress(given('address'))?.toLowerCase()
     if (!address)
       throw verificationFailed(
-        'X-Wallet-Address: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
+        'X-Wallet-Address: expected an address, 0x and 40 hex digits, in one letter case or with a ' +
+          'correct checksum',
       )
     const chain = this.readChain(request)
     const signature = given('signature')
@@ -159,7 +160,8 @@ export class WalletTier {
     const off = Number(timestamp) - this.options.clock() / 1000
     if (Math.abs(off) > this.options.maxSkewSeconds)
       throw verificationFailed(
-        `X-Wallet-Timestamp: ${Math.round(Math.abs(off))} seconds ${off < 0 ? 'before' : 'after'} the server's clock; at most ${this.options.maxSkewSeconds} are accepted`,
+        `X-Wallet-Timestamp: ${Math.round(Math.abs(off))} seconds ${off < 0 ? 'before' : 'after'} ` +
+          `the server's clock. At most ${this.options.maxSkewSeconds} are accepted`,
       )
     return { address, signature, timestamp, nonce, chain }
   }
@@ -172,7 +174,7 @@ export class WalletTier {
       throw verificationFailed(
         ids.length
           ? `X-Wallet-Chain: expected the id of the chain on which the wallet is a contract, one of: ${ids.join(', ')}`
-          : 'X-Wallet-Chain: only keys may sign here, as no chain is asked about contracts; leave it out',
+          : 'X-Wallet-Chain: this deployment accepts signatures of keys only, not of contracts. Leave it out',
       )
     return chain
   }
@@ -201,19 +203,19 @@ export class WalletTier {
     const problem = byKey ? undefined : await this.problemOf(chain, { account: address, digest, signature })
     if (problem !== undefined)
       throw verificationFailed(
-        `X-Signature: ${problem} over this request, whose text is ${JSON.stringify(text.slice(0, 2_000))}`,
+        `X-Signature: ${problem} for this request, whose text is ${JSON.stringify(text.slice(0, 2_000))}`,
       )
     // The contracts of one address on two chains may be two wallets.
     const wallet = byKey ? address : `${chain}:${address}`
     if (!(await nonces.claim(`${wallet}:${nonce}`, 2_000 * maxSkewSeconds + CLOCK_MARGIN_MS)))
-      throw verificationFailed('X-Wallet-Nonce: was used before; take a new one for every request')
+      throw verificationFailed('X-Wallet-Nonce: was used before. Use a new one for every request')
     if (perHour === 0) return
     const count = await counter.count(`rate:wallet:${wallet}`, HOUR_MS)
     showCount(reply, perHour, count)
     if (count.current > perHour)
       throw new ComputeError(
         'rate-limited',
-        `More than ${perHour} requests in an hour from this wallet; try again in ${inSeconds(count.ttl)}.`,
+        `More than ${perHour} requests in an hour from this wallet. Retry in ${inSeconds(count.ttl)}.`,
         Math.ceil(count.ttl / 1000),
       )
   }
@@ -223,7 +225,7 @@ export class WalletTier {
    * is.
    */
   private async problemOf(chain: string | undefined, claim: AccountSignature): Promise<string | undefined> {
-    const unknown = `not made by ${claim.account}`
+    const unknown = `is not by ${claim.account}`
     if (chain === undefined) return unknown
     const reader = this.options.smartAccounts!.get(Number(chain))!
     const [refusal] = await Promise.all([

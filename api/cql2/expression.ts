@@ -135,7 +135,8 @@ function literalOf(at: string, operand: Operand): Scalar {
   const name = Array.from(operand.property.slice(0, 80)).slice(0, 40).join('')
   throw new Cql2Error(
     at,
-    `expected a property and a value, got the property ${name} for a value (two properties cannot be compared). A text is written '${name}', in cql2-json "${name}"`,
+    `expected a property and a value, got the property ${name} for a value (two properties ` +
+      `cannot be compared). Write a string as '${name}', or in cql2-json as "${name}"`,
   )
 }
 

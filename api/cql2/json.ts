@@ -33,7 +33,7 @@ export function readJson(text: string): Expression {
   if (inexact)
     throw new Cql2Error(
       'at /',
-      `expected a text for an integer beyond 2^53, such as "${inexact[0].slice(0, 80)}"`,
+      `expected a string for an integer beyond 2^53, such as "${inexact[0].slice(0, 80)}"`,
     )
   return new JsonReader().expression(value, '', 0)
 }
@@ -53,8 +53,7 @@ class JsonReader {
 
   expression(value: unknown, path: string, depth: number): Expression {
     const at = here(path)
-    if (depth > MAX_DEPTH)
-      throw new Cql2Error(at, `expected at most ${MAX_DEPTH} operators within each other`)
+    if (depth > MAX_DEPTH) throw new Cql2Error(at, `expected at most ${MAX_DEPTH} levels of nested operators`)
     if (typeof value === 'boolean') return this.build.literal(at, value)
     const { op, args } = operationOf(value, at)
     const inner = (i: number) => this.expression(args[i], `${path}/args/${i}`, depth + 1)
@@ -123,7 +122,7 @@ function operandOf(value: unknown, path: string): Operand {
   }
   throw new Cql2Error(
     here(path),
-    'expected a text, a number, true, false, {"property": ...}, {"date": ...} or {"timestamp": ...}',
+    'expected a string, a number, true, false, {"property": ...}, {"date": ...} or {"timestamp": ...}',
   )
 }
 

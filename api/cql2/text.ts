@@ -80,7 +80,7 @@ class TextReader {
     const at = this.here()
     if (this.mark('(')) {
       if (++this.depth > MAX_DEPTH)
-        throw new Cql2Error(at, `expected at most ${MAX_DEPTH} parentheses within each other`)
+        throw new Cql2Error(at, `expected at most ${MAX_DEPTH} levels of nested parentheses`)
       const expression = this.expression()
       if (!this.mark(')')) this.fail("AND, OR or ')'")
       this.depth--
@@ -117,7 +117,7 @@ class TextReader {
     if (this.word('in')) return negated(not, this.build.in(at, left, this.list()))
     if (!not && 'value' in left && typeof left.value === 'boolean') return this.build.literal(at, left.value)
     if (not) return this.fail('LIKE, BETWEEN or IN')
-    const example = 'property' in left ? ` (a Boolean is compared, too: revoked = true)` : ''
+    const example = 'property' in left ? ' (compare a boolean, too: revoked = true)' : ''
     return this.fail(`=, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some${example}`)
   }
 
@@ -169,7 +169,7 @@ class TextReader {
 
   private instant(name: string): Scalar {
     this.mark('(')
-    const text = this.string() ?? this.fail(`a text such as '2026-01-31'`)
+    const text = this.string() ?? this.fail("a string such as '2026-01-31'")
     if (!this.mark(')')) this.fail("')'")
     return /^date$/i.test(name) ? { date: text } : { timestamp: text }
   }
@@ -207,7 +207,7 @@ class TextReader {
   private string(): string | undefined {
     const start = this.start()
     const raw = this.match(STRING)?.[1]
-    if (raw === undefined && this.text[start] === "'") this.fail("a text that ends with '", start)
+    if (raw === undefined && this.text[start] === "'") this.fail("a string that ends with '", start)
     return raw?.replace(/''|\\[^]/g, (pair) => (pair === "''" ? "'" : (CONTROLS[pair[1]!] ?? pair)))
   }
 

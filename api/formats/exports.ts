@@ -310,13 +310,14 @@ export class Exports {
       reply.header('retry-after', RETRY_AFTER_SECONDS)
       throw new RecordsError(
         'rate-limited',
-        `${EXPORTS_OF_CLIENT} exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)`,
+        `${EXPORTS_OF_CLIENT} of your exports are running. Retry after one of them has finished, or ` +
+          'request pages (limit up to 1000)',
       )
     }
     const now = this.clock()
     if (this.open.size >= EXPORTS_AT_ONCE && !this.makeRoom()) {
       release()
-      throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
+      throw new UnavailableError('Too many exports are running. Pages (limit up to 1000) are available.')
     }
     const entered: Export = {
       ...{ work, kind, hasFile: false, began: now, behindAt: now + GRACE_MS[kind], breakOff },

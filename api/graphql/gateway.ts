@@ -68,13 +68,13 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
   await graphiqlRoutes(app, examples, () => {
     throw new GraphqlRequestError(
       405,
-      'Send the query by POST, as JSON: {"query": "{ ... }"}. A browser gets GraphiQL here.',
+      'Send the query by POST, as JSON: {"query": "{ ... }"}. A browser gets GraphiQL at this URL.',
       { allow: 'POST, GET, OPTIONS' },
     )
   })
   app.setNotFoundHandler((request) => {
     throw ['GET', 'HEAD', 'POST', 'OPTIONS'].includes(request.method)
-      ? new GraphqlRequestError(404, 'There is nothing here.')
+      ? new GraphqlRequestError(404, 'Not found.')
       : new GraphqlRequestError(405, 'Send the query by POST.', { allow: 'POST, GET, OPTIONS' })
   })
 
@@ -86,7 +86,8 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       tooMany: (perHour, after) =>
         new GraphqlRequestError(
           429,
-          `More than ${perHour} requests in an hour from your address; try again in ${after}. A request that takes long counts as several.`,
+          `More than ${perHour} requests in an hour from your IP address. Retry in ${after}. A slow ` +
+            'request counts as several.',
         ),
     })
     scope.post(
@@ -127,7 +128,7 @@ async function answered(
   const abort = new AbortController()
   const late = new GraphqlRequestError(
     503,
-    `There was no answer within ${answerMs / 1000} seconds: ask for less at once, or later.`,
+    `The query did not finish within ${answerMs / 1000} seconds. Request less at once, or retry later.`,
     { 'retry-after': String(RETRY_AFTER_SECONDS) },
   )
   const timer = setTimeout(() => abort.abort(late), answerMs)
@@ -157,12 +158,12 @@ function refusal(isOwn: boolean): GraphqlRequestError {
   return isOwn
     ? new GraphqlRequestError(
         429,
-        'Too many of your queries wait for an answer already; wait for one of them.',
+        'Too many of your queries are queued. Retry after one of them has finished.',
         headers,
       )
     : new GraphqlRequestError(
         503,
-        `Too many queries wait for an answer; try again in ${RETRY_AFTER_SECONDS} seconds.`,
+        `Too many queries are queued. Retry in ${RETRY_AFTER_SECONDS} seconds.`,
         headers,
       )
 }
@@ -175,11 +176,11 @@ interface GraphqlRequest {
 
 /** Reads a GraphQL-over-HTTP request. Ignores other fields, such as `extensions`. */
 function readBody(body: unknown): GraphqlRequest {
-  if (Array.isArray(body)) throw new RequestError('One query a request: batches are not answered.')
+  if (Array.isArray(body)) throw new RequestError('Batches are not supported. Send one query per request.')
   if (typeof body !== 'object' || body === null)
     throw new RequestError('Send a JSON object: {"query": "{ ... }", "variables": {...}}.')
   const { query, operationName, variables } = body as Record<string, unknown>
-  if (typeof query !== 'string') throw new RequestError('query: missing; the text of a GraphQL query.')
+  if (typeof query !== 'string') throw new RequestError('query: missing; expected a GraphQL query.')
   if (operationName != null && typeof operationName !== 'string')
     throw new RequestError('operationName: expected a string.')
   if (variables != null && (typeof variables !== 'object' || Array.isArray(variables)))
@@ -196,7 +197,7 @@ function publicError(error: GraphQLError, request: FastifyRequest): object {
   const { originalError: cause } = error
   if (!cause || cause instanceof QueryError || cause instanceof GraphQLError) return formatError(error)
   request.log.error(cause, 'a GraphQL query failed')
-  return { ...formatError(error), message: 'The query failed on our side.' }
+  return { ...formatError(error), message: 'The query failed because of an error in the service.' }
 }
 
 const DEFAULT_TYPE = 'application/json; charset=utf-8'
@@ -228,16 +229,16 @@ function asErrors(
     return [error.statusCode, [{ message: error.message }]]
   }
   if (error instanceof UnavailableError) {
-    request.log.warn({ reason: error.message }, 'a GraphQL query could not be answered')
+    request.log.warn({ reason: error.message }, 'a GraphQL query could not be executed')
     reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return [503, [{ message: `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.` }]]
+    return [503, [{ message: `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.` }]]
   }
   const { code, statusCode = 500, message } = error
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return [413, [{ message: `The body is too large: at most ${BODY_LIMIT / 1024} KiB.` }]]
+    return [413, [{ message: `The body is too large. The maximum is ${BODY_LIMIT / 1024} KiB.` }]]
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return [415, [{ message: 'Content-Type must be application/json.' }]]
   if (statusCode >= 400 && statusCode < 500) return [statusCode, [{ message }]]
   request.log.error(error, 'a GraphQL request failed')
-  return [500, [{ message: 'The query failed on our side.' }]]
+  return [500, [{ message: 'The query failed because of an error in the service.' }]]
 }

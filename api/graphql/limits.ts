@@ -96,8 +96,8 @@ export function checkQuery(
   if (!operation)
     throw new QueryError(
       operationName === undefined
-        ? 'The query holds several operations: say which by operationName.'
-        : `The query holds no operation named '${operationName.slice(0, 40)}'.`,
+        ? 'The query has several operations. Choose one with operationName.'
+        : `The query has no operation named '${operationName.slice(0, 40)}'.`,
     )
   const fragments = new Map(
     document.definitions.flatMap((each) =>
@@ -107,7 +107,7 @@ export function checkQuery(
   for (const definition of document.definitions)
     if (definition.kind === 'OperationDefinition') checkSize(definition.selectionSet, fragments)
   if (operation.operation !== 'query')
-    throw new QueryError(`Only queries are possible here, no ${operation.operation}.`)
+    throw new QueryError(`Unsupported operation '${operation.operation}'. Supported: query.`)
   const errors = validate(schema, document, specifiedRules, undefined, { maxErrors: QUERY_LIMITS.errors })
   if (errors.length) throw new InvalidQueryError(errors)
   new CostCheck(schema, fragments, withDefaults(operation, variables), rowsOf).check(operation)
@@ -129,7 +129,7 @@ function checkText(text: string): void {
   let depth = 0
   for (let token = lexer.advance(); token.kind !== TokenKind.EOF; token = lexer.advance()) {
     if (++tokens > QUERY_LIMITS.tokens)
-      throw new QueryError(`The query has more than ${QUERY_LIMITS.tokens} names, marks and values.`)
+      throw new QueryError(`The query has more than ${QUERY_LIMITS.tokens} tokens.`)
     if (
       token.kind === TokenKind.BRACE_L ||
       token.kind === TokenKind.BRACKET_L ||
@@ -157,16 +157,16 @@ function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, Fragme
       // Every selection counts, because nested fragments without fields take time, too.
       if (++fields > QUERY_LIMITS.fields)
         throw new QueryError(
-          `The query asks for more than ${QUERY_LIMITS.fields} fields, fragments unfolded.`,
+          `The query selects more than ${QUERY_LIMITS.fields} fields, those of fragments included.`,
         )
       // PostGraphile stores fields in a plain object, in which names that objects inherit look like known
       // fields.
       if (selection.kind === 'Field' && selection.alias && selection.alias.value in Object.prototype)
-        throw new QueryError(`The alias '${selection.alias.value}' is not possible: choose another.`)
+        throw new QueryError(`Unsupported alias '${selection.alias.value}'. Choose another one.`)
       if (selection.kind === 'FragmentSpread') {
         const name = selection.name.value
         if (within.includes(name))
-          throw new QueryError(`The fragment '${name.slice(0, 40)}' leads back to itself.`)
+          throw new QueryError(`The fragment '${name.slice(0, 40)}' contains itself.`)
         const fragment = fragments.get(name)
         if (fragment) unfold(fragment.selectionSet, [...within, name])
       } else if (selection.selectionSet) unfold(selection.selectionSet, within)
@@ -226,7 +226,7 @@ class CostCheck {
     )
     if (roots.size > QUERY_LIMITS.rootFields)
       throw new QueryError(
-        `The query has ${roots.size} fields at its root; at most ${QUERY_LIMITS.rootFields} are answered together.`,
+        `The query has ${roots.size} root fields. The maximum is ${QUERY_LIMITS.rootFields}.`,
       )
     this.walk(operation.selectionSet, this.schema.getQueryType()!, 1, 1)
   }
@@ -251,7 +251,7 @@ class CostCheck {
       const name = node.name.value
       if (name === '__schema' || name === '__type') {
         if (++this.schemas > 3)
-          throw new QueryError('At most 3 questions about the schema are answered together.')
+          throw new QueryError('The query has more than 3 introspection fields. The maximum is 3.')
         this.walkSchema(
           node.selectionSet!,
           getNamedType(
@@ -263,7 +263,7 @@ class CostCheck {
         continue
       }
       if (depth > QUERY_LIMITS.depth)
-        throw new QueryError(`The query is deeper than ${QUERY_LIMITS.depth} fields in one another.`)
+        throw new QueryError(`The fields of the query are nested deeper than ${QUERY_LIMITS.depth} levels.`)
       const field = isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined
       if (!field) continue
       const args = Object.fromEntries(
@@ -287,7 +287,8 @@ class CostCheck {
     this.cost += rows
     if (this.cost > QUERY_LIMITS.cost)
       throw new QueryError(
-        `The query may give more than ${QUERY_LIMITS.cost} rows (pages within pages multiply; counting is worth ${COUNT_COST}): ask for fewer at a time, by first or last.`,
+        `The query may return more than ${QUERY_LIMITS.cost} rows (nested pages multiply, and a ` +
+          `count costs ${COUNT_COST}). Request fewer rows with first or last.`,
       )
   }
 
@@ -303,15 +304,15 @@ class CostCheck {
   ): void {
     if (depth > QUERY_LIMITS.introspectionDepth)
       throw new QueryError(
-        `The question about the schema is deeper than ${QUERY_LIMITS.introspectionDepth} fields in one another.`,
+        `The fields of the introspection are nested deeper than ${QUERY_LIMITS.introspectionDepth} levels.`,
       )
     for (const node of this.fieldsOf(set)) {
       const name = node.name.value
       if (node.alias && node.alias.value !== name)
-        throw new QueryError('Questions about the schema may have no aliases.')
+        throw new QueryError('Introspection fields must not have aliases.')
       const lists = LISTS_OF_TYPES.has(name) && parent.name === '__Type'
       if (lists && listed)
-        throw new QueryError(`${name} within fields of the schema's types is not answered.`)
+        throw new QueryError(`Unsupported introspection field '${name}' inside fields of types.`)
       const field = isObjectType(parent) ? parent.getFields()[name] : undefined
       const type = field && getNamedType(field.type)
       if (node.selectionSet && isCompositeType(type))
@@ -333,10 +334,11 @@ export function pageRows(args: Readonly<Record<string, unknown>>, fallback: numb
     // GraphQL itself rejects values that are not numbers.
     if (typeof value === 'number' && !(value >= 0 && value <= maximum))
       throw new QueryError(
-        `${name}: ${value} is not possible; from 0 to ${maximum}.${name === 'offset' ? ' Go on by after: endCursor.' : ''}`,
+        `${name}: expected a number from 0 to ${maximum}, got ` +
+          `${value}.${name === 'offset' ? ' To go further, set after to endCursor.' : ''}`,
       )
-  if (first != null && last != null) throw new QueryError('first and last: give one of them.')
-  if (offset != null && last != null) throw new QueryError('offset and last: give one of them.')
+  if (first != null && last != null) throw new QueryError('first and last: set only one of them.')
+  if (offset != null && last != null) throw new QueryError('offset and last: set only one of them.')
   const rows = first ?? last
   return typeof rows === 'number' ? rows : fallback
 }

@@ -11,13 +11,16 @@ const ERRORS = list(
   object(
     'An error.',
     {
-      message: text('What is wrong, and what would be right.'),
+      message: text('Problem, and the expected value.'),
       locations: list(place, 'Where in the query.'),
-      path: list({ type: ['string', 'integer'] }, 'The field of the answer that it left empty.'),
+      path: list(
+        { type: ['string', 'integer'] },
+        'Path of the field of the response that is null because of it.',
+      ),
     },
     ['locations', 'path'],
   ),
-  'What went wrong, if anything did.',
+  'Errors, if any.',
   { minItems: 1 },
 )
 
@@ -27,30 +30,34 @@ export const GRAPHQL_COMPONENTS: Record<string, Schema> = {
     title: 'A GraphQL query',
     required: ['query'],
     properties: {
-      query: text('The query: at most 16,384 characters.', {
+      query: text('Query of at most 16,384 characters.', {
         maxLength: 16_384,
         examples: ['{ locationRecords(first: 3) { nodes { uid geometry } } }'],
       }),
       operationName: {
         type: ['string', 'null'],
-        description: 'Which of its operations, where it holds several.',
+        description: 'Name of the operation to run, if the query has several.',
       },
       variables: {
         type: ['object', 'null'],
-        description: 'Values of its variables.',
+        description: 'Values of the variables.',
         additionalProperties: true,
       },
     },
   },
   GraphqlAnswer: object(
-    'What was asked for, and what went wrong.',
+    'Data and errors of the query.',
     {
-      data: { type: ['object', 'null'], description: 'As the query asked.', additionalProperties: true },
+      data: {
+        type: ['object', 'null'],
+        description: 'Data in the form of the query.',
+        additionalProperties: true,
+      },
       errors: ERRORS,
     },
     ['errors'],
   ),
-  GraphqlErrors: object('Why there is no answer.', { errors: ERRORS }),
+  GraphqlErrors: object('Problem of the request.', { errors: ERRORS }),
 }
 
 const answer = (schema: string, description: string) => ({
@@ -62,34 +69,31 @@ export const graphqlSchemas = {
   query: {
     operationId: 'queryGraphql',
     tags: ['GraphQL'],
-    summary: 'Records and their events, as the query asks',
+    summary: 'Queries records and their events',
     description:
-      'Raw GraphQL over all indexed attestations, reading only: records with GeoJSON geometry, the log of events, filters, connections. The schema describes itself by introspection; docs/reference/graphql.md has examples and the limits. Who accepts `application/graphql-response+json` gets the answer under that name.',
+      'Read-only GraphQL over all indexed attestations: records with GeoJSON geometry, the event ' +
+      'log, filters and connections. Introspection describes the schema; docs/reference/graphql.md ' +
+      'has examples and limits. The response has the type `application/graphql-response+json` if ' +
+      'the client accepts it.',
     body: ref('GraphqlRequest'),
     response: {
-      200: answer(
-        'GraphqlAnswer',
-        'The query was carried out; its errors, if it has any, are in the answer.',
-      ),
-      400: answer(
-        'GraphqlErrors',
-        'The query is no query of this schema, or asks for more than is answered at once.',
-      ),
+      200: answer('GraphqlAnswer', 'The query was executed. The response contains its errors, if any.'),
+      400: answer('GraphqlErrors', 'The query does not match the schema, or exceeds a limit.'),
       413: answer('GraphqlErrors', 'The body is larger than 64 KiB.'),
-      415: answer('GraphqlErrors', 'The body is no JSON.'),
-      429: answer('GraphqlErrors', 'Too many requests, or too many at once.'),
-      500: answer('GraphqlErrors', 'A fault of ours.'),
-      503: answer('GraphqlErrors', 'The database is out of reach, or too many queries wait for it.'),
+      415: answer('GraphqlErrors', 'The body is not JSON.'),
+      429: answer('GraphqlErrors', 'Too many requests per hour, or too many at once.'),
+      500: answer('GraphqlErrors', 'The service has a fault.'),
+      503: answer('GraphqlErrors', 'The database is unreachable, or too many queries are queued for it.'),
     },
   },
   graphiql: {
     operationId: 'getGraphiql',
     tags: ['GraphQL'],
-    summary: 'A page to ask from',
-    description: 'GraphiQL for a browser (`Accept: text/html`), which loads nothing from elsewhere.',
+    summary: 'GraphiQL',
+    description: 'GraphiQL for browsers (`Accept: text/html`). It loads nothing from other servers.',
     response: {
       200: { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } },
-      405: answer('GraphqlErrors', 'Queries are sent by POST.'),
+      405: answer('GraphqlErrors', 'Send queries by POST.'),
     },
   },
 } satisfies Record<string, FastifySchema>

@@ -17,7 +17,7 @@ query Newest {
   }
 }
 
-# Places in a box that still stand: [minLng, minLat, maxLng, maxLat].
+# Active records in a box: [minLng, minLat, maxLng, maxLat].
 query InBox($bbox: [Float!] = [-10, 35, 30, 60]) {
   locationRecords(first: 10, filter: { bbox: $bbox, revoked: { equalTo: false } }) {
     totalCount
@@ -86,9 +86,10 @@ export class PublishedGraphql implements GraphqlBackend {
 
   private async build(): Promise<void> {
     const { role, warning } = await this.views.open()
-    if (warning !== undefined) this.log.warn({ warning }, 'raw GraphQL reads under a login that may do more')
+    if (warning !== undefined)
+      this.log.warn({ warning }, 'raw GraphQL uses a login that may do more than read')
     this.built = await this.views.describe(buildPublishedSchema)
-    this.log.info({ role: role ?? 'the login itself' }, 'raw GraphQL is ready')
+    this.log.info({ role: role ?? 'the login of the connection' }, 'raw GraphQL is ready')
   }
 
   schema(): GraphQLSchema {

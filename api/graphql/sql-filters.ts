@@ -75,7 +75,8 @@ const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>>
   location_record: {
     memoWords: {
       description:
-        'Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.',
+        'Words, or beginnings of words, that all occur in the first 2,000 characters of the memo, in ' +
+        'any letter case.',
       condition: (sql, source, value) =>
         sql.fragment`memo_words(${source}.memo) @@ memo_query(${sql.value(textOf('memoWords', value, readMemoWords))})`,
     },
@@ -213,9 +214,7 @@ function fieldsOf(filter: unknown): Fields {
   const fields = (filter ?? {}) as Fields
   for (const [name, value] of Object.entries(fields))
     if (value === null || (typeof value === 'object' && Object.keys(value).length === 0))
-      throw new QueryError(
-        `filter: ${name} says nothing; leave it out, or give it an operator such as equalTo.`,
-      )
+      throw new QueryError(`filter: ${name} has no operator. Add one such as equalTo, or leave it out.`)
   return fields
 }
 
@@ -224,10 +223,10 @@ function valuesOf(field: string, operators: unknown): unknown {
   return Object.fromEntries(
     Object.entries(operators as Fields).map(([operator, value]) => {
       const where = `filter: ${field}: ${operator}`
-      if (value === null) throw new QueryError(`${where}: null is nothing to look for; leave it out.`)
+      if (value === null) throw new QueryError(`${where}: expected a value, got null. Leave it out.`)
       if (!Array.isArray(value)) return [operator, storedValue(field, value, where)]
       if (value.length === 0 || value.length > MAX_LISTED)
-        throw new QueryError(`${where}: from 1 to ${MAX_LISTED} values, not ${value.length}.`)
+        throw new QueryError(`${where}: expected 1 to ${MAX_LISTED} values, got ${value.length}.`)
       return [operator, value.map((each) => storedValue(field, each, where))]
     }),
   )
@@ -267,11 +266,11 @@ export function storedValue(field: string, value: unknown, where: string): unkno
     case 'blockTimestamp':
       return readTime(value, where)
     case 'id':
-      if (!/^[a-z-]{1,40}-[0-9a-fx-]{1,80}$/i.test(value)) throw wanted('an id as it is answered')
+      if (!/^[a-z-]{1,40}-[0-9a-fx-]{1,80}$/i.test(value)) throw wanted('an id as in a response')
       return value.toLowerCase()
   }
   if (value.length > MAX_TEXT || value.includes('\0'))
-    throw wanted(`at most ${MAX_TEXT} characters, none of them NUL`)
+    throw wanted(`at most ${MAX_TEXT} characters, without NUL`)
   return value
 }
 

@@ -51,8 +51,7 @@ export const PageInfoPlugin: Plugin = (builder) => {
     (build) => {
       const Cursor: GraphQLScalarType = new build.graphql.GraphQLScalarType({
         name: 'Cursor',
-        description:
-          'A place in a connection, to go on from: `endCursor` of one page is `after` of the next.',
+        description: 'A position in a connection: pass `endCursor` of a page as `after` of the next one.',
         serialize: String,
         parseValue: String,
       })
@@ -86,13 +85,14 @@ export const PageInfoPlugin: Plugin = (builder) => {
           }) => ({
             hasNextPage: fieldWithHooks(
               'hasNextPage',
-              has('Whether rows follow this page; paging backwards, whether it was asked for by `before`.'),
+              has('True if rows follow this page; when paging backwards, true if `before` was given.'),
               {},
             ),
             hasPreviousPage: fieldWithHooks(
               'hasPreviousPage',
               has(
-                'Paging backwards, whether rows precede this page; else whether it was asked for by `after` or `offset`.',
+                'When paging backwards, true if rows precede this page; otherwise true if `after` or ' +
+                  '`offset` was given.',
               ),
               {},
             ),
@@ -153,15 +153,19 @@ export const PageArgumentsPlugin: Plugin = (builder) => {
       {
         first: {
           type: GraphQLInt,
-          description: `The first so many rows, at most ${PAGE_LIMITS.rows}; ${fallback} where neither first nor last is given.`,
+          description:
+            `Number of rows from the start, at most ${PAGE_LIMITS.rows}; ${fallback} if neither first ` +
+            'nor last is given.',
         },
-        last: { type: GraphQLInt, description: `The last so many rows, at most ${PAGE_LIMITS.rows}.` },
+        last: { type: GraphQLInt, description: `Number of rows from the end, at most ${PAGE_LIMITS.rows}.` },
         offset: {
           type: GraphQLInt,
-          description: `Leave out so many rows, at most ${PAGE_LIMITS.offset}; \`after\` goes as far as there are rows, and as fast there as at the start.`,
+          description:
+            `Number of rows to skip, at most ${PAGE_LIMITS.offset}; \`after\` has no such limit, and is ` +
+            'as fast at the end as at the start.',
         },
-        before: { type: Cursor, description: 'Rows before this place.' },
-        after: { type: Cursor, description: 'Rows after this place.' },
+        before: { type: Cursor, description: 'Rows before this cursor.' },
+        after: { type: Cursor, description: 'Rows after this cursor.' },
       },
       'pages',
     )
@@ -217,8 +221,8 @@ export const OrderPlugin: Plugin = (builder) => {
       },
     })
     return {
-      [NEWEST_FIRST]: order(NEWEST_FIRST, false, 'By time, the newest first'),
-      OLDEST_FIRST: order('OLDEST_FIRST', true, 'By time, the oldest first'),
+      [NEWEST_FIRST]: order(NEWEST_FIRST, false, 'By time, newest first'),
+      OLDEST_FIRST: order('OLDEST_FIRST', true, 'By time, oldest first'),
     }
   })
   builder.hook(
@@ -233,7 +237,7 @@ export const OrderPlugin: Plugin = (builder) => {
         ...args,
         orderBy: {
           type: new GraphQLNonNull(type),
-          description: 'Rows of the same time are in the order of their ids.',
+          description: 'Rows with the same time are ordered by id.',
           defaultValue: type.getValue(NEWEST_FIRST)!.value as unknown,
         },
       }
@@ -292,13 +296,13 @@ export const TotalCountPlugin: Plugin = (builder) => {
       totalCount: counted(
         'totalCount',
         GraphQLInt,
-        `How many match, on all pages together. Counted no further than ${COUNT_LIMIT}: see \`totalCountIsExact\`.`,
+        `Number of matching rows on all pages, counted up to ${COUNT_LIMIT}: see \`totalCountIsExact\`.`,
         (count) => Math.min(count, COUNT_LIMIT),
       ),
       totalCountIsExact: counted(
         'totalCountIsExact',
         GraphQLBoolean,
-        `False where more than ${COUNT_LIMIT} match.`,
+        `False if more than ${COUNT_LIMIT} rows match.`,
         (count) => count <= COUNT_LIMIT,
       ),
     }
@@ -311,7 +315,8 @@ export const TotalCountPlugin: Plugin = (builder) => {
 function readCursor(cursor: string, order: string, argument: string): [time: string, id: string] {
   const wrong = () =>
     new QueryError(
-      `${argument}: this is no cursor of this connection in the order ${order}; give startCursor or endCursor of one of its pages, or cursor of an edge.`,
+      `${argument}: expected a cursor of this connection in the order ${order}: startCursor or ` +
+        'endCursor of one of its pages, or the cursor of an edge.',
     )
   if (cursor.length > 400) throw wrong()
   let parts: unknown

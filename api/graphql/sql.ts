@@ -90,12 +90,15 @@ export class PublishedViews {
     const asLogin = this.ownLogin ? await this.canRead(client) : asRole
     if (asLogin !== undefined)
       throw new UnavailableError(
-        `The views cannot be read under the role ${READER_ROLE} (${asLogin}). docs/operations/deploying.md says what the database's administrator does about it.`,
+        `The role ${READER_ROLE} cannot read the views (${asLogin}). Ask the database's ` +
+          'administrator to set up the role (docs/operations/deploying.md).',
       )
     if (!superuser && !writes) return { role: undefined }
     return {
       role: undefined,
-      warning: `GRAPHQL_DATABASE_URL is of a login that may do more than read, and may not take the role ${READER_ROLE}: only read-only transactions keep it from writing`,
+      warning:
+        'the login of GRAPHQL_DATABASE_URL may do more than read, and cannot set the role ' +
+        `${READER_ROLE}: only read-only transactions prevent writes`,
     }
   }
 
@@ -157,7 +160,7 @@ export class PublishedViews {
     let failed = false
     const run = async (text: string, values?: unknown[]): Promise<{ rows: unknown[] }> => {
       // After a failure, Postgres rejects all further statements of the transaction.
-      if (failed) throw new QueryError('This was not looked up, as another field of the query failed.')
+      if (failed) throw new QueryError('This field was not read, because another field of the query failed.')
       if (signal.aborted || left <= 0) throw tooLongTogether()
       const started = performance.now()
       const isShortened = left < STATEMENT_TIMEOUT_MS
@@ -169,7 +172,8 @@ export class PublishedViews {
         if (isShortened && isTimeout(error as DatabaseError)) throw tooLongTogether()
         throw received > ANSWER_BYTES
           ? new QueryError(
-              `The answer would be larger than ${ANSWER_BYTES / 1_048_576} MiB: ask for fewer rows, or fewer of the large fields (geometry, location, memo, mediaData, recipePayloads, data).`,
+              `The response would be larger than ${ANSWER_BYTES / 1_048_576} MiB. Request fewer rows, or ` +
+                'fewer of the large fields (geometry, location, memo, mediaData, recipePayloads, data).',
             )
           : translated(error as DatabaseError)
       } finally {
@@ -211,7 +215,7 @@ function isTimeout({ code, message }: DatabaseError): boolean {
 
 function tooLongTogether(): QueryError {
   return new QueryError(
-    `The request takes longer than ${REQUEST_TIMEOUT_MS / 1000} seconds as a whole: ask for less at once.`,
+    `The request takes longer than ${REQUEST_TIMEOUT_MS / 1000} seconds in total. Request less at once.`,
   )
 }
 
@@ -219,11 +223,12 @@ function tooLongTogether(): QueryError {
 function translated(error: DatabaseError): Error {
   if (isTimeout(error))
     return new QueryError(
-      `Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by chain and uid, prover, subject, attester, a range of time or a bbox.`,
+      `Reading this field takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by ` +
+        'chain and uid, prover, subject, attester, a time range or a bbox.',
     )
   return isOutage(error) ? unavailable(error) : error
 }
 
 function unavailable(cause: Error): UnavailableError {
-  return new UnavailableError('The database does not answer right now.', { cause })
+  return new UnavailableError('The database does not respond.', { cause })
 }

@@ -72,7 +72,7 @@ export class SquidGraphql implements GraphqlBackend {
     const { openreader } = context
     const ask = openreader.executeQuery.bind(openreader)
     openreader.executeQuery = async (query) => {
-      if (signal.aborted) throw new QueryError('The request took too long as a whole: ask for less at once.')
+      if (signal.aborted) throw new QueryError('The request takes too long in total. Request less at once.')
       return ask(query)
     }
     try {
@@ -101,7 +101,8 @@ async function loadServer() {
   } catch (cause) {
     if (!(cause as { code?: string }).code?.endsWith('MODULE_NOT_FOUND')) throw cause
     throw new SettingsError(
-      "The squid's GraphQL needs the optional package @subsquid/graphql-server: install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev).",
+      "The squid's GraphQL server needs the optional package @subsquid/graphql-server. Install " +
+        'with `npm ci` (in Docker: --build-arg OMIT=--omit=dev).',
       { cause },
     )
   }
@@ -117,7 +118,8 @@ function mapError(error: GraphQLError): GraphQLError {
     return because(
       new QueryError(
         /size limit/.test(cause.message)
-          ? `The answer might have more than ${RESPONSE_NODES} fields (data, location, geometry, memo, mediaData and recipePayloads count 50 times): give a limit, or a smaller one.`
+          ? `The response might have more than ${RESPONSE_NODES} fields (data, location, geometry, memo, ` +
+              'mediaData and recipePayloads count 50 times). Set a limit, or a smaller one.'
           : cause.message,
       ),
     )
@@ -125,12 +127,11 @@ function mapError(error: GraphQLError): GraphQLError {
   if ((cause as DatabaseError).code === '57014')
     return because(
       new QueryError(
-        `Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by id, uid, chain, prover or a range of time.`,
+        `Reading this field takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by ` +
+          'id, uid, chain, prover or a time range.',
       ),
     )
-  return isOutage(cause)
-    ? because(new UnavailableError('The database does not answer right now.', { cause }))
-    : error
+  return isOutage(cause) ? because(new UnavailableError('The database does not respond.', { cause })) : error
 }
 
 /** Rows of a list (`limit`) or of a connection (`first`), within the same limits as in raw GraphQL. */
@@ -145,7 +146,7 @@ const squidRows: RowsOf = (field, args) => {
     ['after', args.after == null ? undefined : Number(args.after), PAGE_LIMITS.offset],
   ] as const)
     if (typeof value === 'number' && !(value >= 0 && value <= maximum))
-      throw new QueryError(`${name}: ${String(args[name])} is not possible; from 0 to ${maximum}.`)
+      throw new QueryError(`${name}: expected a number from 0 to ${maximum}, got ${String(args[name])}.`)
   const asked = args[rows]
   return typeof asked === 'number' ? asked : PAGE_LIMITS.default
 }

@@ -35,7 +35,7 @@ function spellingsOf(name: string): string {
  * RequestError if it is empty, not UTF-8, not JSON, too deep or contains `__proto__`.
  */
 export function parseBody(body: Buffer): unknown {
-  if (body.length === 0) throw new RequestError('The body is empty; send a JSON object.')
+  if (body.length === 0) throw new RequestError('The body is empty. Send a JSON object.')
   if (!isUtf8(body)) throw new RequestError('The body is not valid UTF-8.')
   if (nestsDeeper(body, MAX_NESTING))
     throw new RequestError(`The body is nested deeper than ${MAX_NESTING} levels.`)
@@ -46,7 +46,7 @@ export function parseBody(body: Buffer): unknown {
     const fault = jsonFault(withoutMark(text))
     throw new RequestError(
       fault === undefined
-        ? 'The body must not hold __proto__, nor a constructor with a prototype.'
+        ? 'The body must not contain the key __proto__, or the key constructor with a prototype.'
         : `The body is not valid JSON${fault}.`,
     )
   }
@@ -86,7 +86,7 @@ function jsonFault(text: string): string | undefined {
     const { message } = error as Error
     const position = faultPosition(error as Error)
     if (position !== undefined) return ` from character ${position + 1} on`
-    if (message.startsWith('Unexpected end')) return ': it ends too early'
+    if (message.startsWith('Unexpected end')) return ': it ends prematurely'
     const [, token] = /^Unexpected token '([^])'/u.exec(message) ?? []
     return token === undefined ? '' : `: unexpected ${JSON.stringify(token)}`
   }

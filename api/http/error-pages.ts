@@ -12,72 +12,80 @@ export interface ErrorPage {
 /** One page for every error of the Compute API. */
 export const ERROR_PAGES: Readonly<Record<ComputeErrorKind, ErrorPage>> = {
   'invalid-input': {
-    meaning:
-      'The request itself is not right, so nothing was computed and nothing was signed. The same request will be refused again.',
+    meaning: 'The request is invalid, so nothing was computed or signed. The same request will fail again.',
     causes: [
-      'A field is missing, misspelt, or of another type than asked for.',
-      'A geometry is malformed, out of range (positions are [longitude, latitude]), or a polygon without a certain inside: a ring that crosses itself, for example.',
-      'The attestation that a UID names is revoked, expired, of a schema that holds no location, or without a geometry that can be read for certain.',
-      'The chain is not served, or cannot be signed for at the moment; or the schema is not registered there, or has other types than the result.',
-      'The address or the method of the request is not one of this API.',
-      'The head of the request has more than 100 headers or 16 KiB: the status is 431 then.',
+      'A field is missing or misspelt, or has the wrong type.',
+      'A geometry is malformed, out of range (positions are [longitude, latitude]), or a polygon ' +
+        'whose inside is ambiguous, such as one with a ring that crosses itself.',
+      'The attestation of a UID is revoked or expired, its schema is not a location schema, or its ' +
+        'geometry is ambiguous.',
+      'The chain is not supported, or cannot be signed for at the moment; or the schema is not ' +
+        'registered on the chain, or its types differ from those of the result.',
+      'The API has no endpoint with this path and method.',
+      'The request has more than 100 headers, or more than 16 KiB of them (status 431).',
     ],
     remedies: [
-      'Read detail: it names the field and says what would be right.',
+      'Read `detail`: it names the field and the expected value.',
       'GET / lists the chains that can be signed for, and /docs every field of every request.',
     ],
   },
   'attestation-not-found': {
     meaning:
-      'There is no attestation with this UID on the chain that chainId names. The chain itself was asked, not only the index.',
+      'No attestation has this UID on the chain of `chainId`. The service looked on the chain ' +
+      'itself, not only in its index.',
     causes: [
-      'The attestation lies on another chain. `detail` names it if this service has read the attestation there.',
-      'Its transaction is not mined yet, or was dropped by a reorganisation of the chain.',
-      'The UID is that of an offchain attestation: those must be handed over, or be linked to.',
+      'The attestation is on another chain. `detail` names the chain if this service has ' +
+        'indexed the attestation.',
+      'Its transaction is not in a block yet, or was removed by a reorg.',
+      'The UID is that of an offchain attestation. Send the attestation itself, or its URI.',
     ],
     remedies: [
       'Compare chainId with the chain on which the attestation was made.',
-      'After attesting, wait until the transaction is in a block, then ask again.',
-      'For an offchain attestation give {"uid", "uri"} or {"attestation"} in place of the bare UID.',
+      'After attesting, wait until the transaction is in a block, then retry.',
+      'For an offchain attestation, send {"uid", "uri"} or {"attestation"} instead of the UID alone.',
     ],
   },
   'verification-failed': {
-    meaning: 'A signature does not hold, so what it vouches for was not used. Nothing was signed.',
+    meaning: 'A signature could not be verified, so the signed content was not used. Nothing was signed.',
     causes: [
-      'An offchain attestation was changed after it was signed, or its UID, signer, chain or contract is not the one it claims.',
-      'An offchain attestation is expired, dated in the future, or was revoked by its signer.',
-      'The document behind a uri is not the attestation whose UID was asked for.',
-      "A request signed by a wallet carries a signature that is not that wallet's.",
+      'An offchain attestation was changed after it was signed, or does not match its UID, signer, ' +
+        'chain or contract.',
+      'An offchain attestation has expired, is dated in the future, or was revoked by its signer.',
+      'The document at a `uri` is not the attestation of the given UID.',
+      'The signature of a signed request is not by the wallet that the request names.',
     ],
     remedies: [
-      "Hand over the attestation exactly as its signer's software wrote it, salt, domain and signature included.",
-      'Ask the signer for one that is made for this chain and still stands.',
+      "Send the attestation exactly as the signer's software wrote it, including salt, domain and signature.",
+      'Ask the signer for a valid attestation for this chain.',
     ],
   },
   'computation-error': {
-    meaning:
-      'The request was understood, but this service could not answer it. Nothing was signed, and no allowance of yours is at fault.',
+    meaning: 'The request is valid, but the service could not compute the answer. Nothing was signed.',
     causes: [
-      "The database or the chain's node is out of reach: the answer then carries Retry-After.",
-      'The geometries are so entangled that measuring them takes longer than is allowed.',
-      'A fault of ours, which was logged.',
+      "The database or the chain's RPC endpoint is unreachable. The response then has the header Retry-After.",
+      'The geometries are so complex that measuring them exceeds the time limit.',
+      'The service has a fault, which was logged.',
     ],
     remedies: [
       'With Retry-After: send the same request again after that many seconds.',
-      'When detail speaks of the time it takes: simplify the geometries.',
-      'GET /ready tells which part is out of reach. If it stays, tell whoever runs this deployment, with the time of the request.',
+      'If `detail` names a time limit, simplify the geometries.',
+      'GET /ready shows which part is unavailable. If the error persists, report it to the ' +
+        'operator with the time of the request.',
     ],
   },
   'rate-limited': {
-    meaning: 'More requests came from your address within an hour than are allowed. Nothing was computed.',
+    meaning: 'Your IP address has exceeded the number of requests per hour. Nothing was computed.',
     causes: [
-      'Many requests within the hour: refused ones count too.',
-      "Others share your address, behind one company's gateway for example. An IPv6 network (/64) counts as one address.",
+      'Too many requests within an hour. Failed requests count, too.',
+      "Other clients share your IP address, for example behind a company's gateway. An IPv6 " +
+        'network (/64) counts as one address.',
     ],
     remedies: [
-      'Wait as long as Retry-After says, in seconds.',
-      'Every answer says in RateLimit-Remaining how many requests are left, and in RateLimit-Reset in how many seconds the hour ends.',
-      'Keep answers: one whose nonce another answer has taken is signed again by POST /compute/v0/resign, without being computed again.',
+      'Wait for the number of seconds in the header Retry-After.',
+      'Every response has the number of requests left in RateLimit-Remaining, and the seconds ' +
+        'until the hour ends in RateLimit-Reset.',
+      'Store answers: POST /compute/v0/resign re-signs an answer whose nonce was used, without a ' +
+        'new computation.',
     ],
   },
 }
@@ -106,6 +114,6 @@ export function errorPageHtml(slug: ComputeErrorKind, publicBaseUrl: string): Pa
 ${list(causes)}
 <h2>What to do</h2>
 ${list(remedies)}
-<p>${anchor(`${publicBaseUrl}/docs`, "The API's documentation")}</p>`,
+<p>${anchor(`${publicBaseUrl}/docs`, 'API documentation')}</p>`,
   )
 }

@@ -24,8 +24,8 @@ const LARGE_BODY = 65_536
  */
 const MAX_HEADERS = 100
 /** The size limit of 16 KiB is Node's own. */
-const HEAD_TOO_LARGE = `The head of the request is too large: at most ${MAX_HEADERS} headers and 16 KiB.`
-const NOT_HTTP = 'This is not valid HTTP/1.1.'
+const HEAD_TOO_LARGE = `The headers of the request are too large: at most ${MAX_HEADERS} headers and 16 KiB.`
+const NOT_HTTP = 'The request is not valid HTTP/1.1.'
 const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).'
 
 /**
@@ -57,7 +57,7 @@ export function guardRequests(
     const timer = setTimeout(() => {
       // A response that has started, such as a stream, has its own time limits.
       if (!reply.sent && !reply.raw.headersSent)
-        reply.send(new UnavailableError('There was no answer in time.'))
+        reply.send(new UnavailableError('The service did not respond in time.'))
     }, answerMs)
     reply.raw.once('close', () => clearTimeout(timer))
     const fault = headFault(request)
@@ -146,7 +146,7 @@ function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
     return new RequestError('The header Host is missing.')
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
-    return new RequestError('Content-Encoding: not accepted; send the body as it is.')
+    return new RequestError('Content-Encoding: expected none. Send the body uncompressed.')
   if (!isEncoded(url)) return new QueryStringError(NOT_UTF8)
   return undefined
 }
@@ -192,7 +192,7 @@ function afterwards({ raw }: FastifyReply, then: () => void): void {
 function connectionFault(code: string | undefined): RequestError {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new RequestError('The request did not arrive whole in time.')
+      return new RequestError('The request was not received completely in time.')
     case 'HPE_HEADER_OVERFLOW':
       return new RequestError(HEAD_TOO_LARGE, 431)
   }

@@ -29,7 +29,9 @@ export class Nonces {
     if (!this.shared) return this.claimLocally(key, ms)
     const first = await this.shared.claim(`nonce:${key}`, ms)
     if (first === undefined)
-      throw new UnavailableError('Whether a nonce was used before cannot be told right now; take a new one.')
+      throw new UnavailableError(
+        'The service cannot check the nonce at the moment. Sign the request with a new one and retry.',
+      )
     return first
   }
 

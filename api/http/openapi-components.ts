@@ -59,15 +59,17 @@ export const GEOMETRY_TYPES = [
 const GEOMETRIES: Record<string, Schema> = {
   Position: list(
     { type: 'number' },
-    'Longitude (-180 to 180) and latitude (-90 to 90) in degrees (WGS84); an altitude is ignored by the measure, and part of the reference.',
+    'Longitude (-180 to 180) and latitude (-90 to 90) in degrees (WGS84). Operations ignore an ' +
+      'altitude, but it is part of the reference.',
     { minItems: 2, maxItems: 3 },
   ),
   Ring: positions(
-    'A closed ring: its last position is its first. It bounds its smaller side, whatever its winding, and must not cross itself.',
+    'A closed ring: its last position equals its first. It bounds its smaller side in either ' +
+      'winding order, and must not cross itself.',
     4,
   ),
-  Point: geometry('Point', ref('Position'), 'One place.'),
-  MultiPoint: geometry('MultiPoint', positions('Places.'), 'Several places.'),
+  Point: geometry('Point', ref('Position'), 'A single position.'),
+  MultiPoint: geometry('MultiPoint', positions('Places.'), 'Several positions.'),
   LineString: geometry('LineString', positions("The line's positions.", 2), 'A line of geodesic edges.'),
   MultiLineString: geometry(
     'MultiLineString',
@@ -78,30 +80,33 @@ const GEOMETRIES: Record<string, Schema> = {
   MultiPolygon: geometry(
     'MultiPolygon',
     list(RINGS, 'Polygons.', { minItems: 1 }),
-    'Several regions that do not overlap.',
+    'Several polygons that do not overlap.',
   ),
   GeometryCollection: {
-    ...object('Geometries of any types, as one.', {
+    ...object('Geometries of any type, measured as one.', {
       type: { const: 'GeometryCollection' },
-      geometries: list(ref('Geometry'), 'Its parts; collections nest 8 deep at most.', { minItems: 1 }),
+      geometries: list(ref('Geometry'), 'Parts of the collection. Collections can be nested 8 deep.', {
+        minItems: 1,
+      }),
     }),
     title: 'GeometryCollection',
     ...OPEN,
   },
   Geometry: {
     description:
-      'A GeoJSON geometry (RFC 7946), 100,000 positions at most. Edges are shortest geodesics, not lines on a map.',
+      'A GeoJSON geometry (RFC 7946) of at most 100,000 positions. Edges are shortest geodesics, ' +
+      'not lines on a map.',
     oneOf: GEOMETRY_TYPES.map(ref),
   },
   Feature: {
     ...object(
-      'A GeoJSON Feature, taken as its geometry.',
+      'A GeoJSON Feature, read as its geometry.',
       {
         type: { const: 'Feature' },
         geometry: ref('Geometry'),
-        properties: { description: 'Passed over, as are other fields.' },
-        id: { description: 'Passed over.' },
-        bbox: { description: 'Passed over.' },
+        properties: { description: 'Ignored, like other members.' },
+        id: { description: 'Ignored.' },
+        bbox: { description: 'Ignored.' },
       },
       ['properties', 'id', 'bbox'],
     ),
@@ -110,11 +115,11 @@ const GEOMETRIES: Record<string, Schema> = {
   },
   FeatureCollection: {
     ...object(
-      'A GeoJSON FeatureCollection of exactly one Feature, taken as its geometry.',
+      'A GeoJSON FeatureCollection of exactly one Feature, read as its geometry.',
       {
         type: { const: 'FeatureCollection' },
-        features: list(ref('Feature'), 'The one Feature.', { minItems: 1, maxItems: 1 }),
-        bbox: { description: 'Passed over.' },
+        features: list(ref('Feature'), 'The only Feature.', { minItems: 1, maxItems: 1 }),
+        bbox: { description: 'Ignored.' },
       },
       ['bbox'],
     ),
@@ -126,10 +131,10 @@ const GEOMETRIES: Record<string, Schema> = {
 /** Named schemas that several rooms refer to. */
 export const SHARED_COMPONENTS: Readonly<Record<string, Schema>> = {
   ...GEOMETRIES,
-  RecordsError: object('An error of the Records API, and of whatever lies outside both APIs.', {
+  RecordsError: object('An error of the Records API, or of an endpoint outside both APIs.', {
     status: { const: 'error', description: 'Always `error`.' },
     message: text('The kind of error.'),
-    detail: text('What is wrong, and what would be right.'),
+    detail: text('Problem, and the expected value.'),
   }),
 }
 
@@ -138,12 +143,12 @@ export const SHARED_COMPONENTS: Readonly<Record<string, Schema>> = {
 /** Headers of responses that count against a limit. */
 export const RATE_HEADERS = Object.fromEntries(
   ['ratelimit', 'x-ratelimit'].flatMap((prefix) => [
-    [`${prefix}-limit`, integer('Requests allowed in an hour. Absent where the deployment has no limit.')],
-    [`${prefix}-remaining`, integer('Requests left in the running hour.')],
+    [`${prefix}-limit`, integer('Requests per hour. Absent if the deployment has no limit.')],
+    [`${prefix}-remaining`, integer('Requests left in the current hour.')],
     [`${prefix}-reset`, integer('Seconds until the hour ends.')],
   ]),
 )
-export const RETRY_AFTER = { 'retry-after': integer('Seconds after which another try makes sense.') }
+export const RETRY_AFTER = { 'retry-after': integer('Seconds to wait before a retry.') }
 /** A response of one type. */
 export const answer = (
   schema: Schema,
@@ -156,7 +161,7 @@ export const answer = (
 })
 
 /** HTML response for browsers. */
-export const HTML: Schema = { type: 'string', description: 'The same as a page, for browsers.' }
+export const HTML: Schema = { type: 'string', description: 'HTML page, for browsers.' }
 /** Headers of an error that a retry may resolve. */
 export const errorHeaders = ({ status, retryable }: ErrorRow): Schema | undefined =>
   retryable
@@ -179,17 +184,19 @@ export const recordsErrors = (texts: Partial<Record<RecordsErrorKind, string>>) 
 
 /** Errors of routes that read indexed records. */
 export const RECORDS_ERRORS = recordsErrors({
-  'invalid-query': 'A parameter is wrong, unknown, or given twice.',
+  'invalid-query': 'A parameter is invalid, unknown, or set twice.',
   'rate-limited': 'Too many requests.',
-  'internal-error': 'A fault of ours.',
-  unavailable: 'The database is out of reach.',
+  'internal-error': 'The service has a fault.',
+  unavailable: 'The database is unreachable.',
 })
 const ETAG = {
-  etag: text('Names the state of the data; with If-None-Match, the answer is 304 until a record changes.'),
+  etag: text(
+    'Identifies the state of the data. With If-None-Match, the response is 304 until a record changes.',
+  ),
 }
 const NOT_MODIFIED = {
   type: 'null',
-  description: 'Nothing changed since the answer with this ETag.',
+  description: 'Nothing has changed since the response with this ETag.',
   headers: { ...RATE_HEADERS, ...ETAG },
 }
 /** Responses that depend on the records alone, in several formats. */

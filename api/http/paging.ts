@@ -45,11 +45,12 @@ export function readCursor(text: string): { position: Position; tag: string | un
 export function positionIn(cursor: string, tag: string): Position {
   const read = readCursor(cursor)
   if (read?.tag === undefined)
-    throw invalid('cursor', 'Expected a next_cursor as it was answered; leave it out to begin')
+    throw invalid('cursor', 'Expected the next_cursor of a response. Leave it out to start')
   if (read.tag !== tag)
     throw invalid(
       'cursor',
-      'It belongs to a list with other filters or another sort; repeat those, or leave the cursor out to begin',
+      'The cursor belongs to a list with other filters or another sort. Repeat those, or leave the ' +
+        'cursor out to start',
     )
   return read.position
 }

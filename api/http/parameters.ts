@@ -109,9 +109,9 @@ function knownTexts(query: Record<string, unknown>, names: readonly string[]): R
     if (!names.includes(name))
       throw new RecordsError(
         'invalid-query',
-        `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}` : 'This endpoint takes none'}`,
+        `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}` : 'This endpoint has no parameters'}`,
       )
-    if (typeof value !== 'string') throw invalid(name, 'Give it once')
+    if (typeof value !== 'string') throw invalid(name, 'Set it only once')
   }
   return query as Record<string, string>
 }

@@ -33,9 +33,9 @@ export function problemPage(
   publicBaseUrl: string,
 ): Page {
   const ways = [
-    ...(about === undefined ? [] : [anchor(about, 'What this error means, and what to do')]),
-    anchor(`${publicBaseUrl}/api/v0/location-records?format=html`, 'The records'),
-    anchor(`${publicBaseUrl}/ogc?f=html`, 'The same for GIS software, with maps'),
+    ...(about === undefined ? [] : [anchor(about, 'Causes and remedies of this error')]),
+    anchor(`${publicBaseUrl}/api/v0/location-records?format=html`, 'Location records'),
+    anchor(`${publicBaseUrl}/ogc?f=html`, 'OGC API for GIS software, with maps'),
     anchor(`${publicBaseUrl}/docs`, "The API's documentation"),
   ]
   return page(
@@ -43,9 +43,9 @@ export function problemPage(
     [],
     html`<p class="note">Status ${status}</p>
 <p><bdi>${detail}</bdi></p>
-<h2>From here</h2>
+<h2>Where to go next</h2>
 ${list(ways)}
-<h2>What programs are told</h2>
+<h2>JSON response</h2>
 <pre>${JSON.stringify(body, null, 2)}</pre>`,
   )
 }

@@ -19,7 +19,7 @@ export function itIsOn(chains: readonly string[]): string {
 
 /** States why an attestation has no geometry. */
 export function noGeometry(problem: string | null): string {
-  return `has no geometry that can be read for certain${problem ? `: ${shownProblem(problem)}` : ''}`
+  return `has no unambiguous geometry${problem ? `: ${shownProblem(problem)}` : ''}`
 }
 
 /**
@@ -136,11 +136,11 @@ function refusalOf(error: FastifyError): string | undefined {
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return 'The body is not valid JSON.'
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-      return 'The body is empty; send a JSON object.'
+      return 'The body is empty. Send a JSON object.'
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return 'Content-Type must be application/json.'
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return 'The body is too large: at most 5 MiB.'
+      return 'The body is too large. The maximum is 5 MiB.'
   }
   return error.statusCode && error.statusCode >= 400 && error.statusCode < 500 ? error.message : undefined
 }
@@ -225,17 +225,20 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
   if (error instanceof ComputeError) return error
   if (error instanceof GeometryError) return invalidInput(error.message)
   if (error instanceof UnavailableError) {
-    request.log.warn({ reason: error.message }, 'a computation could not be done')
+    request.log.warn({ reason: error.message }, 'a computation is unavailable')
     return new ComputeError(
       'computation-error',
-      `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`,
+      `${error.message} Nothing was signed. Retry in ${RETRY_AFTER_SECONDS} seconds.`,
       RETRY_AFTER_SECONDS,
     )
   }
   const fault = refusalOf(error)
   if (fault) return invalidInput(fault)
   request.log.error(error, 'a computation failed')
-  return new ComputeError('computation-error', 'The computation failed on our side. Nothing was signed.')
+  return new ComputeError(
+    'computation-error',
+    'The computation failed because of an error in the service. Nothing was signed.',
+  )
 }
 
 /**
@@ -265,9 +268,9 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
     return error
   }
   if (error instanceof UnavailableError) {
-    request.log.warn({ reason: error.message }, 'a query could not be answered')
+    request.log.warn({ reason: error.message }, 'a query is unavailable')
     reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return new RecordsError('unavailable', `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
+    return new RecordsError('unavailable', `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`)
   }
   const fault = refusalOf(error)
   if (fault)
@@ -277,5 +280,5 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
       error instanceof RequestError ? error.statusCode : undefined,
     )
   request.log.error(error, 'a query failed')
-  return new RecordsError('internal-error', 'The request failed on our side.')
+  return new RecordsError('internal-error', 'The request failed because of an error in the service.')
 }

@@ -128,7 +128,7 @@ export class SharedRedis implements SharedMarks {
             if (late || settled) return
             late = true
             this.overdue++
-            this.note(false, `no answer within ${this.timeoutMs} ms`)
+            this.note(false, `no response within ${this.timeoutMs} ms`)
             resolve(undefined)
           }),
         this.timeoutMs,
@@ -138,7 +138,7 @@ export class SharedRedis implements SharedMarks {
         settled = true
         clearTimeout(timer)
         if (late) this.overdue--
-        this.note(failure === undefined, failure?.message ?? 'it answers')
+        this.note(failure === undefined, failure?.message ?? 'it responds')
         resolve(value)
       }
       command().then(settle, (error: Error) => settle(undefined, error))
@@ -149,8 +149,8 @@ export class SharedRedis implements SharedMarks {
   private note(answering: boolean, reason: string): void {
     if (answering === this.answering) return
     this.answering = answering
-    if (answering) this.log.info({ reason }, 'Redis is in reach, rate limits are shared')
-    else this.log.warn({ reason }, 'Redis is out of reach, rate limits are counted in this process')
+    if (answering) this.log.info({ reason }, 'Redis is reachable; rate limits are shared')
+    else this.log.warn({ reason }, 'Redis is unreachable; rate limits are counted per process')
   }
 }
 

@@ -6,7 +6,7 @@ export class NoSlotError extends Error {
 
   /** @param own true if the client's own limit is reached */
   constructor(readonly own: boolean) {
-    super('There is no place to wait.')
+    super('The queue is full.')
   }
 }
 

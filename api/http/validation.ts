@@ -132,7 +132,7 @@ function compileObject(schema: ObjectSchema): Check {
           place: prefix + field.slice(0, 40),
           problem: Object.hasOwn(instead, field)
             ? instead[field]!
-            : `unknown field; known ones are ${known.join(', ')}`,
+            : `unknown field. Known fields: ${known.join(', ')}`,
         }
     for (const { name, names, check, problem } of properties) {
       let given: string | undefined
@@ -141,7 +141,7 @@ function compileObject(schema: ObjectSchema): Check {
         if (given !== undefined)
           return {
             place: `${prefix}${given}, ${each}`,
-            problem: 'the same parameter twice; give one',
+            problem: 'the same parameter twice. Set only one of them',
             property: name,
           }
         given = each
@@ -310,7 +310,7 @@ export function documented(schema: TSchema): TSchema {
               alias,
               {
                 ...withRules(property, { aliases: undefined }),
-                ...(alias !== name && { description: `Another name of \`${name}\`.` }),
+                ...(alias !== name && { description: `Alias of \`${name}\`.` }),
               },
             ],
       ),

@@ -21,11 +21,9 @@ export interface WorkerLimits {
 /** Builds errors of the Records API, from sentences for too many tasks and for one that took too long. */
 export function workerErrors(busy: string, slow: string): Pick<WorkerLimits, 'busy' | 'slow'> {
   return {
-    busy: busyWith(`${busy} They are yours.`, busy),
+    busy: busyWith(`${busy} They are all from your IP address.`, busy),
     slow: (isStarved) =>
-      new UnavailableError(
-        isStarved ? 'The machine of this service has too much other work to do this in time.' : slow,
-      ),
+      new UnavailableError(isStarved ? 'The service is overloaded and could not finish in time.' : slow),
   }
 }
 

@@ -4,7 +4,7 @@ import { integer, object, ref, text, type Schema } from '../http/openapi-compone
 /** OpenAPI 3.1 description of /mcp. The protocol describes messages, and tools/list the tools. */
 
 const VERSION = { const: '2.0', description: 'Of JSON-RPC.' }
-const ID = { type: ['string', 'integer', 'null'], description: 'Of the message that is answered.' }
+const ID = { type: ['string', 'integer', 'null'], description: 'ID of the message that is answered.' }
 const ANY = { type: 'object', additionalProperties: true }
 
 export const MCP_COMPONENTS: Record<string, Schema> = {
@@ -13,8 +13,8 @@ export const MCP_COMPONENTS: Record<string, Schema> = {
       'A message of the Model Context Protocol (JSON-RPC 2.0).',
       {
         jsonrpc: VERSION,
-        id: { type: ['string', 'integer'], description: 'Chosen by the client; a notification has none.' },
-        method: text('Such as `tools/call`.', { examples: ['tools/list'] }),
+        id: { type: ['string', 'integer'], description: 'ID chosen by the client; a notification has none.' },
+        method: text('Method, such as `tools/call`.', { examples: ['tools/list'] }),
         params: { ...ANY, description: "The method's parameters." },
       },
       ['id', 'params'],
@@ -22,21 +22,21 @@ export const MCP_COMPONENTS: Record<string, Schema> = {
     title: 'A message',
   },
   McpAnswer: object(
-    'The answer: a result, or an error.',
+    'Response: a result or an error.',
     {
       jsonrpc: VERSION,
       id: ID,
-      result: { ...ANY, description: 'As the method says. A tool that failed says so in `isError`.' },
+      result: { ...ANY, description: 'Result of the method. `isError` is true if a tool failed.' },
       error: ref('McpFault'),
     },
     ['result', 'error'],
   ),
   McpFault: object(
-    'What is wrong with the message.',
+    'Error of the message.',
     {
       code: integer('Of JSON-RPC.'),
-      message: text('What is wrong, and what would be right.'),
-      data: { description: 'More about it.' },
+      message: text('Problem, and the expected value.'),
+      data: { description: 'Details.' },
     },
     ['data'],
   ),
@@ -51,19 +51,21 @@ export const mcpSchemas = {
   message: {
     operationId: 'sendMcpMessage',
     tags: ['Agents'],
-    summary: 'The same questions as tools',
+    summary: 'Operations and searches as tools',
     description:
-      'Model Context Protocol over Streamable HTTP, without sessions and streams: one message a request. The tools ask this API as the caller, so its limits and errors hold. docs/guide/agents.md connects a host.',
+      'Model Context Protocol over Streamable HTTP, without sessions and streams: one message per ' +
+      'request. The tools call this API for the client, so its limits and errors apply. ' +
+      'docs/guide/agents.md shows how to connect a host.',
     body: ref('McpMessage'),
     response: {
-      200: answer('The answer to the message.'),
-      202: { type: 'null', description: 'A notification was taken.' },
-      400: answer('The message is no message of this protocol, or of no revision that is spoken.'),
-      403: answer('A page of another origin sent it.'),
+      200: answer('Response to the message.'),
+      202: { type: 'null', description: 'A notification was accepted.' },
+      400: answer('The message is not a message of this protocol, or has an unsupported revision.'),
+      403: answer('A page of another origin sent the message.'),
       413: answer('The body is larger than 64 KiB.'),
-      415: answer('The body is no JSON.'),
+      415: answer('The body is not JSON.'),
       429: answer('Too many messages.'),
-      503: answer('There was no answer in time.'),
+      503: answer('The tool did not finish in time.'),
     },
   },
 } satisfies Record<string, FastifySchema>

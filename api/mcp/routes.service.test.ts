@@ -161,7 +161,7 @@ describe('an invalid message', () => {
   })
   test('is refused at 10 MB before it is read', async () => {
     const head = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${10 * 1024 ** 2}\r\n\r\n`
-    expect(await exchange(api.url, `${head}{"jsonrpc"`)).toMatch(/^HTTP\/1\.1 413 [^]*at most 64 KiB/)
+    expect(await exchange(api.url, `${head}{"jsonrpc"`)).toMatch(/^HTTP\/1\.1 413 [^]*The maximum is 64 KiB/)
   })
   test('does not disturb other clients if it is cut off, even many at once', async () => {
     const logged: string[] = []

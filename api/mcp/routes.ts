@@ -46,7 +46,7 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
   app.setNotFoundHandler(({ method, url }) => {
     if (/^\/mcp\/?(\?|$)/.test(url) && method !== 'POST')
       throw new McpRequestError(405, `${where} There are no sessions and no streams.`, { allow: 'POST' })
-    throw new McpRequestError(404, `There is nothing here. ${where}`)
+    throw new McpRequestError(404, `Not found. ${where}`)
   })
 
   await app.register(async (scope) => {
@@ -57,7 +57,7 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
       tooMany: (perHour, after) =>
         new McpRequestError(
           429,
-          `More than ${perHour} messages in an hour from your address; try again in ${after}.`,
+          `More than ${perHour} messages in an hour from your IP address. Retry in ${after}.`,
         ),
     })
     scope.post(
@@ -69,7 +69,7 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
         if (reply.raw.destroyed) abort.abort()
         const { createGeo, createHttpHandler, createMcpServer } = await packages()
         answer ??= createHttpHandler((error) =>
-          app.log.debug({ reason: error.message }, 'a message was refused'),
+          app.log.debug({ reason: error.message }, 'a message was rejected'),
         )
         const geo = createGeo({ url: INSIDE, fetch: fetchInside(app, request), retries: 0 })
         const onError = (error: unknown) => request.log.error(error, 'a tool failed')
@@ -118,7 +118,7 @@ function refuseForeignPages({ headers: { origin } }: FastifyRequest, publicBaseU
   if (origin === undefined || origin === new URL(publicBaseUrl).origin) return
   throw new McpRequestError(
     403,
-    'Pages of other origins may not use /mcp: connect from a program, which sends no Origin.',
+    'The header Origin must be that of this service. Connect from a program that sends no Origin.',
   )
 }
 
@@ -149,7 +149,7 @@ function refusalOf(
   }
   if (error instanceof UnavailableError) {
     reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return [503, CODES.refused, `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`]
+    return [503, CODES.refused, `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`]
   }
   if (error instanceof RequestError) return [error.statusCode, CODES.parseError, error.message]
   const { code, statusCode = 500, message } = error
@@ -157,11 +157,12 @@ function refusalOf(
     return [
       413,
       CODES.refused,
-      `The body is too large: at most ${BODY_LIMIT / 1024} KiB. Attest a larger geometry and give its UID, or send it to /compute.`,
+      `The body is too large. The maximum is ${BODY_LIMIT / 1024} KiB. For a larger geometry, ` +
+        'attest it and send its UID, or use /compute.',
     ]
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return [415, CODES.refused, 'Content-Type must be application/json.']
   if (statusCode >= 400 && statusCode < 500) return [statusCode, CODES.refused, message]
   request.log.error(error, 'a message failed')
-  return [500, CODES.internalError, 'The message failed on our side.']
+  return [500, CODES.internalError, 'The message failed because of an error in the service.']
 }

@@ -37,8 +37,10 @@ export interface Collection extends Document {
 
 export const TITLE = 'Location records'
 export const DESCRIPTION =
-  'Statements about places that people attested on blockchains (EAS attestations), newest first: who stated it, when, where, and whether it was revoked. ' +
-  'A geometry is as it was attested: edges are meant as shortest geodesics on the WGS84 ellipsoid, and nothing is cut at the antimeridian. Records whose geometry cannot be read for certain have none.'
+  'Location attestations on blockchains (EAS), newest first, each with attester, time, ' +
+  'geometry and revocation. Geometries are unchanged: their edges are shortest geodesics on ' +
+  'the WGS84 ellipsoid, and they are not cut at the antimeridian. Records with an ambiguous ' +
+  'location have no geometry.'
 
 /** Addresses of the documents, under the public base URL. */
 export class OgcAddresses {
@@ -126,7 +128,7 @@ function queryablesLink(at: OgcAddresses): Link {
     at.queryables,
     'http://www.opengis.net/def/rel/ogc/1.0/queryables',
     SCHEMA,
-    'What a filter may name (JSON Schema)',
+    'Fields you can filter by (JSON Schema)',
   )
 }
 
@@ -150,9 +152,9 @@ export function landing(
     description: DESCRIPTION,
     links: [
       ...selfLinks(at.root, JSON_TYPE, 'This document', format, query),
-      link(`${at.root}/api`, 'service-desc', OPENAPI, 'The definition of this API (OpenAPI 3.0)'),
-      link(`${at.root}/api?f=html`, 'service-doc', HTML, 'The definition of this API, as a page'),
-      ...both(`${at.root}/conformance`, 'conformance', 'The conformance classes that it implements'),
+      link(`${at.root}/api`, 'service-desc', OPENAPI, 'Definition of this API (OpenAPI 3.0)'),
+      link(`${at.root}/api?f=html`, 'service-doc', HTML, 'Definition of this API, as a page'),
+      ...both(`${at.root}/conformance`, 'conformance', 'Conformance classes of this API'),
       ...both(`${at.root}/collections`, 'data', 'The collections'),
       ...more,
     ],
@@ -200,7 +202,7 @@ export function collection(
       link(`${at.items}?f=html`, 'items', HTML, 'The records, as pages'),
       // Link relations are compared without regard to case (RFC 8288, 2.1.1), but GDAL recognizes only this
       // spelling.
-      link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'What a record looks like (JSON Schema)'),
+      link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'Schema of a record (JSON Schema)'),
       queryablesLink(at),
     ],
   }

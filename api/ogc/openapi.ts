@@ -76,18 +76,15 @@ const integerHeader = (description: string) => ({ description, schema: { type: '
 const HEADERS = {
   ...Object.fromEntries(
     ['RateLimit', 'X-RateLimit'].flatMap((prefix) => [
-      [
-        `${prefix}-Limit`,
-        integerHeader('Requests allowed in an hour. Absent where the deployment has no limit.'),
-      ],
-      [`${prefix}-Remaining`, integerHeader('Requests left in the running hour.')],
+      [`${prefix}-Limit`, integerHeader('Requests per hour. Absent if the deployment has no limit.')],
+      [`${prefix}-Remaining`, integerHeader('Requests left in the current hour.')],
       [`${prefix}-Reset`, integerHeader('Seconds until the hour ends.')],
     ]),
   ),
-  'Retry-After': integerHeader('Seconds after which another try makes sense.'),
+  'Retry-After': integerHeader('Seconds to wait before a retry.'),
   ETag: {
     description:
-      'Names the state of what was answered: given back as If-None-Match, 304 while it is the same.',
+      'Identifies the state of the response. With If-None-Match, the response is 304 until the state changes.',
     schema: { type: 'string' },
   },
   Link: { description: 'The links of the document (RFC 8288).', schema: { type: 'string' } },
@@ -103,14 +100,14 @@ const exception = (description: string, ...names: string[]) => ({
 })
 const RESPONSES: Record<string, object> = {
   NotModified: {
-    description: 'What If-None-Match named is still what would be answered.',
+    description: 'The state in If-None-Match is still current.',
     headers: headers(...RATES, 'ETag'),
   },
-  InvalidParameter: exception('A parameter is invalid, unknown, or given twice.'),
-  NotFound: exception('There is no such feature.'),
-  TooManyRequests: exception('Too many requests came from this address within an hour.', 'Retry-After'),
-  ServerError: exception('A fault of the service.'),
-  Unavailable: exception('The database is out of reach.', 'Retry-After'),
+  InvalidParameter: exception('A parameter is invalid, unknown, or set twice.'),
+  NotFound: exception('No such feature.'),
+  TooManyRequests: exception('Too many requests from this IP address within an hour.', 'Retry-After'),
+  ServerError: exception('The service has a fault.'),
+  Unavailable: exception('The database is unreachable.', 'Retry-After'),
 }
 const response = (name: string) => ({ $ref: `#/components/responses/${name}` })
 
@@ -126,10 +123,16 @@ type Operation = readonly [
 const OBJECT = { type: 'object' }
 /** Paths below /ogc, with the JSON response of GET. Parameters are listed if there are others than `f`. */
 const OPERATIONS: readonly Operation[] = [
-  ['/', 'getLandingPage', 'The landing page: where everything else is', JSON_TYPE, ref('LandingPage')],
+  ['/', 'getLandingPage', 'Landing page with links to everything else', JSON_TYPE, ref('LandingPage')],
   ['/api', 'getApiDefinition', 'This document', OPENAPI, OBJECT],
-  ['/conformance', 'getConformanceDeclaration', 'What this API conforms to', JSON_TYPE, ref('ConfClasses')],
-  ['/collections', 'getCollections', 'The collections: there is one', JSON_TYPE, ref('Collections')],
+  [
+    '/conformance',
+    'getConformanceDeclaration',
+    'Conformance classes of this API',
+    JSON_TYPE,
+    ref('ConfClasses'),
+  ],
+  ['/collections', 'getCollections', 'Collections (one)', JSON_TYPE, ref('Collections')],
   [
     `/collections/${COLLECTION}`,
     'describeCollection',
@@ -137,24 +140,18 @@ const OPERATIONS: readonly Operation[] = [
     JSON_TYPE,
     ref('Collection'),
   ],
-  [
-    `/collections/${COLLECTION}/schema`,
-    'getSchema',
-    'What a feature looks like, as JSON Schema',
-    SCHEMA,
-    OBJECT,
-  ],
+  [`/collections/${COLLECTION}/schema`, 'getSchema', 'JSON Schema of a feature', SCHEMA, OBJECT],
   [
     `/collections/${COLLECTION}/queryables`,
     'getQueryables',
-    'The properties that a filter may name, as JSON Schema',
+    'JSON Schema of the properties that a filter may use',
     SCHEMA,
     OBJECT,
   ],
   [
     `/collections/${COLLECTION}/items`,
     'getFeatures',
-    'Location records that match all filters, newest first unless asked otherwise, in pages',
+    'Location records that match all filters, in pages, newest first by default',
     GEOJSON,
     ref('FeatureCollection'),
     Object.keys(ITEMS_QUERY.properties),
@@ -167,7 +164,7 @@ const OPERATIONS: readonly Operation[] = [
     ref('Feature'),
     ['featureId', 'f'],
   ],
-  ['/tileMatrixSets', 'getTileMatrixSets', 'The tile matrix sets: there is one', JSON_TYPE, OBJECT],
+  ['/tileMatrixSets', 'getTileMatrixSets', 'Tile matrix sets (one)', JSON_TYPE, OBJECT],
   [
     `/tileMatrixSets/${MATRIX_SET}`,
     'getTileMatrixSet',
@@ -175,17 +172,11 @@ const OPERATIONS: readonly Operation[] = [
     JSON_TYPE,
     OBJECT,
   ],
-  [
-    `/collections/${COLLECTION}/tiles`,
-    'getTileSets',
-    'The tilesets of the collection: there is one',
-    JSON_TYPE,
-    OBJECT,
-  ],
+  [`/collections/${COLLECTION}/tiles`, 'getTileSets', 'Tilesets of the collection (one)', JSON_TYPE, OBJECT],
   [
     `/collections/${COLLECTION}/tiles/${MATRIX_SET}`,
     'getTileSet',
-    'Where the vector tiles are, and what is in them',
+    'TileJSON of the vector tiles',
     JSON_TYPE,
     OBJECT,
   ],
@@ -223,13 +214,14 @@ export function ogcOpenApi(publicBaseUrl: string, deploymentName: string): OgcOp
     info: {
       title: `${TITLE}: OGC API - Features`,
       description:
-        'Location attestations of several chains as features, for GIS software. Only GET (and HEAD). No authentication; requests are limited by client address.',
+        'Location attestations of several chains as features, for GIS software. Only GET and HEAD ' +
+        'are supported. No authentication; requests are limited per IP address.',
       version,
       license: { name: 'GPL-3.0-or-later' },
     },
     servers: [{ url: `${publicBaseUrl}/ogc`, description: deploymentName }],
     tags: [
-      { name: 'Capabilities', description: 'What there is.' },
+      { name: 'Capabilities', description: 'Content of the response.' },
       { name: 'Data', description: 'The features.' },
     ],
     paths: Object.fromEntries(OPERATIONS.map((each) => [each[0], { get: operationOf(each) }])),

@@ -34,9 +34,9 @@ export function collectionBody({ id, description, itemType, crs, extent }: Colle
     id,
     itemType,
     crs: crs.join(', '),
-    'extent, in space': `${spatial.bbox.map((box) => box.join(', ')).join('; ')} (${spatial.crs})`,
+    'spatial extent': `${spatial.bbox.map((box) => box.join(', ')).join('; ')} (${spatial.crs})`,
     ...(temporal && {
-      'extent, in time': `${temporal.interval.map(([first, last]) => `${first} to ${last}`).join('; ')} (${temporal.trs})`,
+      'temporal extent': `${temporal.interval.map(([first, last]) => `${first} to ${last}`).join('; ')} (${temporal.trs})`,
     }),
   })}`
 }
@@ -67,7 +67,7 @@ export function itemsPage(
   const without = features.filter(({ geometry }) => geometry === null).length
   const notes = [
     ...(without ? [`${without} of them ${without === 1 ? 'has' : 'have'} no geometry.`] : []),
-    ...(left ? [`${left} are too large to be drawn here.`] : []),
+    ...(left ? [`${left} are too large to draw.`] : []),
   ]
   const paging = links
     .filter(({ rel }) => rel === 'next' || rel === 'first')

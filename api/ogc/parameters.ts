@@ -72,7 +72,7 @@ function readBox(text: string): Bbox {
   if (!(low <= high))
     throw new RecordsError(
       'invalid-bbox',
-      'Of six numbers the third and the sixth are heights, the lower one first',
+      'The third and the sixth number are heights, and the third must not be above the sixth',
     )
   return bboxOf([west, south, east, north])
 }
@@ -156,7 +156,7 @@ function shifted(from: number, duration: string, direction: 1 | -1): number {
 // --- Parameters ---
 
 const FORMAT = {
-  f: textParameter('The form of the answer; without it what the header Accept prefers.', readFormat, {
+  f: textParameter('Format of the response. Default: the one that the header Accept prefers.', readFormat, {
     enum: FORMATS,
   }),
 }
@@ -164,7 +164,7 @@ const collectionId = parameter({ type: 'string' }, (text) => {
   if (text !== COLLECTION)
     throw new RecordsError(
       'not-found',
-      `There is no collection '${text.slice(0, 100)}'. There is one: ${COLLECTION}`,
+      `Collection not found: '${text.slice(0, 100)}'. The only one is ${COLLECTION}`,
     )
   return text
 })
@@ -177,7 +177,7 @@ export const COLLECTION_PATH = pathOf({
     if (text !== MATRIX_SET)
       throw new RecordsError(
         'not-found',
-        `There is no tile matrix set '${text.slice(0, 100)}'. There is one: ${MATRIX_SET}`,
+        `Tile matrix set not found: '${text.slice(0, 100)}'. The only one is ${MATRIX_SET}`,
       )
     return text
   }),
@@ -192,7 +192,11 @@ export const FEATURE_QUERY = queryOf({ include: INCLUDE, ...FORMAT })
 export const ITEMS_QUERY = queryOf({
   bbox: parameter(
     {
-      description: `Only records whose geometry meets this box, edges included, and records without a geometry: minLng,minLat,maxLng,maxLat in degrees (${CRS84}), or six numbers with heights, which are not looked at. minLng > maxLng crosses the antimeridian. Boxes and geometries are compared on the plane of longitude and latitude.`,
+      description:
+        'Selects records whose geometry intersects this box, edges included, and records without a ' +
+        `geometry: minLng,minLat,maxLng,maxLat in degrees (${CRS84}), or six numbers with heights, ` +
+        'which are ignored. A box with minLng > maxLng crosses the antimeridian. Boxes and ' +
+        'geometries are compared on the plane of longitude and latitude.',
       type: 'array',
       minItems: 4,
       maxItems: 6,
@@ -207,12 +211,14 @@ export const ITEMS_QUERY = queryOf({
     },
     readBox,
   ),
-  'bbox-crs': textParameter('The reference system of bbox. There is only the one.', readCrs, {
+  'bbox-crs': textParameter('Reference system of bbox. Only this one is supported.', readCrs, {
     enum: [CRS84, CRS84H],
     default: CRS84,
   }),
   datetime: textParameter(
-    "Only records whose `timestamp`, the time of the attestation's block, is this RFC 3339 time, or lies in this interval, its ends included; `..` or nothing is an open end. Beyond the standard a date is all of its day in UTC, and one end may be an ISO 8601 duration.",
+    "Selects records whose `timestamp`, the time of the attestation's block, is this RFC " +
+      '3339 time or is in this closed interval; `..` or nothing is an open end. In addition ' +
+      'to the standard, a date is the whole day in UTC, and one end may be an ISO 8601 duration.',
     readDatetime,
     { examples: ['2026-01-01T00:00:00Z/..'] },
   ),
@@ -234,30 +240,31 @@ export const ITEMS_QUERY = queryOf({
     severalReader(readSchemaUid),
   ),
   location_type: textParameter(
-    'Only records of this form of location, in any letter case. Several: separated by commas.',
+    'Only records of this location type, in any letter case. Several: separated by commas.',
     severalReader(readLocationType),
     { minLength: 1, examples: ['geojson-point'] },
   ),
   revoked: parameter(
     {
-      description: 'Only revoked records, or only those that still stand. (0 and 1 are taken, too.)',
+      description: 'true selects revoked records, false the others. (1 and 0 are accepted, too.)',
       type: 'boolean',
     },
     readBoolean,
   ),
-  uid: textParameter('Only records of the attestation with this UID: one on each chain at most.', readUid, {
+  uid: textParameter('Only records with this UID: at most one on each chain.', readUid, {
     ...UID,
   }),
   ...CQL2_FILTER,
   include: INCLUDE,
   sortby: textParameter(
-    "The order: by the time of the attestation's block, or of the located event; `-` is descending. Records of one time are in the order of their IDs.",
+    "Order: by the time of the attestation's block, or of the located event; `-` is " +
+      'descending. Records with the same time are ordered by ID.',
     readSortby,
     { enum: TIME_SORTS, default: '-timestamp' },
   ),
   limit: parameter(
     {
-      description: `How many features at most. More than ${MAX_LIMIT} gives ${MAX_LIMIT}.`,
+      description: `Maximum number of features. Values above ${MAX_LIMIT} are read as ${MAX_LIMIT}.`,
       type: 'integer',
       minimum: 1,
       maximum: MAX_LIMIT,
@@ -293,7 +300,7 @@ export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort
   if (cursor === undefined) return search
   const read = readCursor(cursor)
   if (!read || read.tag !== cursorTag(sort))
-    throw invalid('cursor', 'Follow the next link of an answer as it is')
+    throw invalid('cursor', 'Expected the cursor of a next link. Follow the link unchanged')
   return { ...search, from: read.position }
 }
 

@@ -327,7 +327,7 @@ function itemRoute(
           throw new RecordsError(
             'record-not-found',
             (id && (await own.unreadable(id.uid, id.chain))) ??
-              `There is no feature '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`,
+              `Feature not found: '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`,
           )
         return found
       }
@@ -336,7 +336,7 @@ function itemRoute(
       const href = at.feature(`${row.chain}-${row.uid}`)
       const links = [
         ...selfLinks(href, GEOJSON, 'This record', format, request.query.given),
-        link(at.collection, 'collection', JSON_TYPE, 'The collection that holds it'),
+        link(at.collection, 'collection', JSON_TYPE, 'Collection of the record'),
       ]
       const text = `${featureText(row).slice(0, -1)},"links":${JSON.stringify(links)}}`
       return send(reply, format, {
@@ -353,5 +353,5 @@ function itemRoute(
   )
 }
 
-const SCHEMA_NOTE = 'What a feature looks like, as JSON Schema. A property that is null counts as missing.'
-const QUERYABLES_NOTE = 'The properties that a filter in CQL2 may name, as JSON Schema.'
+const SCHEMA_NOTE = 'JSON Schema of a feature. A null property counts as missing.'
+const QUERYABLES_NOTE = 'JSON Schema of the properties that a CQL2 filter may use.'

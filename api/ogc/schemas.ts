@@ -49,24 +49,24 @@ export const SCHEMAS: Record<string, Schema> = {
     {
       href: text('Where it leads.', { format: 'uri' }),
       rel: text('Its relation to this document.'),
-      type: text('Media type of what is there.'),
-      title: text('What is there.'),
-      templated: { type: 'boolean', description: 'Whether the address is a template (RFC 6570).' },
+      type: text('Media type of the resource.'),
+      title: text('Title of the resource.'),
+      templated: { type: 'boolean', description: 'True if href is a template (RFC 6570).' },
     },
     ['templated'],
   ),
   LandingPage: object('The landing page.', {
     title: text('Title.'),
-    description: text('What is offered.'),
+    description: text('Description of the API.'),
     links: LINKS,
   }),
-  ConfClasses: object('What is conformed to.', { conformsTo: array(text('URI of a conformance class.')) }),
+  ConfClasses: object('Conformance classes.', { conformsTo: array(text('URI of a conformance class.')) }),
   Collections: object('The collections.', { links: LINKS, collections: array(ref('Collection')) }),
   Collection: object('A collection of features.', {
     id: text('Its ID.', { enum: [COLLECTION] }),
     title: text('Title.'),
-    description: text('What it holds.'),
-    itemType: text('What its items are.', { enum: ['feature'] }),
+    description: text('Description of the collection.'),
+    itemType: text('Type of its items.', { enum: ['feature'] }),
     crs: array(text('URI of a reference system.')),
     extent: ref('Extent'),
     links: LINKS,
@@ -74,11 +74,11 @@ export const SCHEMAS: Record<string, Schema> = {
   Extent: object(
     'Where and when its features are.',
     {
-      spatial: object('In space.', {
+      spatial: object('Spatial extent.', {
         bbox: array(array({ type: 'number' }, { minItems: 4, maxItems: 4 }), { minItems: 1 }),
         crs: text('Its reference system.', { enum: [CRS84] }),
       }),
-      temporal: object('In time: of `timestamp`. Left out while there are no records.', {
+      temporal: object('Extent in time, by `timestamp`. Left out if there are no records.', {
         interval: array(array(text('A time.', { format: 'date-time' }), { minItems: 2, maxItems: 2 }), {
           minItems: 1,
         }),
@@ -91,14 +91,13 @@ export const SCHEMAS: Record<string, Schema> = {
     'Features, newest first unless `sortby` says otherwise (RFC 7946).',
     {
       type: text('Its type.', { enum: ['FeatureCollection'] }),
-      timeStamp: text('When it was made.', { format: 'date-time' }),
+      timeStamp: text('Time of the response.', { format: 'date-time' }),
       numberMatched: {
         type: 'integer',
         minimum: 0,
-        description:
-          'How many features there are on all pages. Left out where they are more than can be counted at once.',
+        description: 'Number of matching features on all pages. Left out if they are too many to count.',
       },
-      numberReturned: { type: 'integer', minimum: 0, description: 'How many are on this page.' },
+      numberReturned: { type: 'integer', minimum: 0, description: 'Number of features on this page.' },
       links: LINKS,
       features: array(ref('Feature')),
     },
@@ -117,7 +116,8 @@ export const SCHEMAS: Record<string, Schema> = {
   ),
   Geometry: {
     ...object(
-      'A geometry (RFC 7946) as it was attested; null where it cannot be read for certain. Its edges are meant as geodesics, and it is not cut at the antimeridian.',
+      'Attested geometry (RFC 7946); null if the location is ambiguous. Its edges are geodesics, ' +
+        'and it is not cut at the antimeridian.',
       {
         type: text('Its type.', { enum: GEOMETRY_TYPES }),
         coordinates: array({}),
@@ -151,7 +151,7 @@ export function featureSchema(id: string): Schema {
       id: { type: 'string', description: '`<chain>-<uid>`' },
       geometry: {
         type: 'object',
-        description: 'GeoJSON of any type; null where it cannot be read for certain.',
+        description: 'GeoJSON of any type; null if the location is ambiguous.',
       },
       properties: {
         type: 'object',
@@ -172,7 +172,7 @@ const OTHER_QUERYABLES: Readonly<Record<string, Schema>> = {
     $ref: 'https://geojson.org/schema/Geometry.json',
     format: 'geometry-any',
     'x-ogc-role': 'primary-geometry',
-    description: 'The geometry; its edges are geodesics. For S_INTERSECTS and IS NULL.',
+    description: 'Geometry with geodesic edges, for S_INTERSECTS and IS NULL.',
   },
 }
 
@@ -196,7 +196,8 @@ export function queryablesSchema(id: string): Schema {
         title: 'Attribute',
         type: ['string', 'number', 'boolean'],
         description:
-          'A further field of the payload; names within it follow after dots. A number also finds the integer that is written as text.',
+          'A further field of the payload; dots separate nested names. A number also matches an ' +
+          'integer written as a string.',
       },
     },
     additionalProperties: false,

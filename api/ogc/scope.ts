@@ -103,5 +103,5 @@ export function send(reply: FastifyReply, format: Format, { type, links, json, h
 /** Rejects methods that would change data: the service is read-only over HTTP. */
 async function onlyReading({ method }: FastifyRequest, reply: FastifyReply): Promise<void> {
   reply.header('allow', 'GET, HEAD')
-  throw new RecordsError('method-not-allowed', `${method} is not possible here; use GET`)
+  throw new RecordsError('method-not-allowed', `Unsupported method ${method}. Use GET`)
 }

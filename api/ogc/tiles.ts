@@ -94,7 +94,7 @@ export function tilesets(to: TilesAddresses, links: Link[], format: Format) {
     tilesets: [
       {
         ...TILESET,
-        links: [...selfLinks(to.tileset, JSON_TYPE, 'What is in the tiles', format), matrixSetLink(to)],
+        links: [...selfLinks(to.tileset, JSON_TYPE, 'Content of the tiles', format), matrixSetLink(to)],
       },
     ],
   }
@@ -131,7 +131,7 @@ export function tileset(
         templated: true as const,
       },
       matrixSetLink(to),
-      link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'What a record looks like (JSON Schema)'),
+      link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'Schema of a record (JSON Schema)'),
     ],
   }
 }

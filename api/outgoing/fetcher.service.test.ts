@@ -583,7 +583,7 @@ const attacks: Record<string, Attack> = {
     route: answer(gzipSync(gzipSync(DOCUMENT)), { 'content-encoding': 'gzip' }),
     reason: /not valid for encoding utf-8/i,
   },
-  'an unknown encoding': {
+  'unknown content encoding': {
     route: answer(DOCUMENT, { 'content-encoding': 'zstd' }),
     reason: sentence(),
   },
@@ -1153,7 +1153,7 @@ describe('ipfs', () => {
         sentence(),
       ],
       'no blocks': [() => store(document(), carOf(document(), [])), sentence()],
-      'an extra block of another hash': [
+      'an extra block does not match its hash': [
         () => store(document(), carOf(document(), [document(), { ...other(), bytes: bytes('x') }])),
         sentence(),
       ],

@@ -34,8 +34,10 @@ const NEXT_ADDRESS_MS = 1_000
  * 3).
  */
 const UNFETCHABLE =
-  'uri: the document could not be fetched. It must answer 200 within 5 seconds, with JSON (Content-Type application/json, UTF-8) of at most 256 KiB, at an https URL on port 443 of a host all of whose addresses are public, ' +
-  'with a valid certificate and at most 3 redirects to such URLs; or be a file of that size behind an ipfs:// URI'
+  'uri: the document could not be fetched. The URL must be https on port 443, of a host with ' +
+  'public addresses only and a valid certificate, with at most 3 redirects to such URLs. It ' +
+  'must return 200 within 5 seconds, with JSON (Content-Type application/json, UTF-8) of at ' +
+  'most 256 KiB. An ipfs:// URI must name a file of at most that size'
 
 /** Network access behind the fetcher's checks. Tests replace it; the checks stay. */
 export interface FetchWorld {
@@ -116,7 +118,7 @@ export class SafeFetcher {
       throw malformed('expected printable ASCII without spaces and backslashes; percent-encode the rest')
     if (/^ipfs:\/\//i.test(uri)) {
       if (this.options.ipfsGateways.length === 0)
-        throw malformed('this service fetches no ipfs:// URIs; expected https://')
+        throw malformed('this deployment does not fetch ipfs:// URIs. Expected https://')
       const path = await readIpfsUri(uri)
       if ('problem' in path) throw malformed(path.problem)
       return path
@@ -136,7 +138,8 @@ export class SafeFetcher {
     if (!this.semaphore.isAtLimit(client)) throw new UnavailableError('Too many documents are being fetched.')
     throw new ComputeError(
       'rate-limited',
-      `uri: ${IN_FLIGHT_PER_CLIENT} documents are being fetched for you already; wait for one of them`,
+      `uri: ${IN_FLIGHT_PER_CLIENT} documents are being fetched for your IP address. Retry after ` +
+        'one of them has finished',
       Math.ceil(this.world.refusalMs / 1000),
     )
   }
@@ -150,7 +153,7 @@ export class SafeFetcher {
       if (![301, 302, 303, 307, 308].includes(answer.statusCode)) return jsonBody(answer)
       if (redirects === MAX_REDIRECTS) throw new Error('too many redirects')
       const location = single(answer, 'location')
-      if (location === undefined) throw new Error('redirected nowhere')
+      if (location === undefined) throw new Error('a redirect without a location')
       url = new URL(location, url)
       const problem = urlProblem(url)
       if (problem) throw new Error(`redirected: ${problem}`)
@@ -176,8 +179,9 @@ export class SafeFetcher {
         })
         if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
         if (!/^application\/vnd\.ipld\.car *(;|$)/i.test(single(answer, 'content-type') ?? ''))
-          throw new Error('not sent as a CAR')
-        if (answer.headers['content-encoding'] !== undefined) throw new Error('an encoding of the CAR')
+          throw new Error('the response is not a CAR')
+        if (answer.headers['content-encoding'] !== undefined)
+          throw new Error('the CAR has a content encoding')
         return await documentOfCar(answer.body, target, MAX_BYTES)
       } catch (error) {
         reasons.push(`${new URL(gateway).host}: ${(error as Error).message}`)
@@ -241,15 +245,15 @@ export function checkingConnector(
     if (problem) throw new Error(problem)
     const addresses = await world.resolve(host, signal)
     signal.throwIfAborted()
-    if (addresses.length === 0) throw new Error('no address')
+    if (addresses.length === 0) throw new Error('the host name has no address')
     const hidden = addresses.find((address) => !isPublicAddress(address))
-    if (hidden !== undefined) throw new Error(`has the address ${hidden}`)
+    if (hidden !== undefined) throw new Error(`the host has the address ${hidden}, which is not public`)
 
     const tcp = quiet(world.dial(addresses, 443), signal)
     await once(tcp, 'connect', { signal })
     if (!isPublicAddress(tcp.remoteAddress ?? '')) {
       tcp.destroy()
-      throw new Error(`led to the address ${tcp.remoteAddress}`)
+      throw new Error(`the connection has the address ${tcp.remoteAddress}, which is not public`)
     }
     const tls = quiet(
       connectTls({
@@ -354,7 +358,7 @@ async function jsonBody(answer: Answer): Promise<Uint8Array> {
   if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
   const type = single(answer, 'content-type') ?? ''
   if (!/^application\/([a-z0-9.-]+\+)?json *(; *charset="?utf-8"? *)?$/i.test(type))
-    throw new Error('not sent as JSON in UTF-8')
+    throw new Error('the response is not JSON in UTF-8')
   return decompress(answer.body, single(answer, 'content-encoding')?.toLowerCase() ?? 'identity')
 }
 
@@ -376,7 +380,7 @@ async function decompress(body: Uint8Array, encoding: string): Promise<Uint8Arra
     case 'br':
       return promisify(brotliDecompress)(body, limit)
   }
-  throw new Error('an unknown encoding')
+  throw new Error('unknown content encoding')
 }
 
 function decodeUtf8(bytes: Uint8Array): string {

@@ -50,7 +50,7 @@ export async function readIpfsUri(uri: string): Promise<IpfsPath | { problem: st
   )
     return {
       problem:
-        'expected names in an ipfs path: neither empty, "." nor "..", and without slashes and control characters',
+        'expected names in an ipfs path that are not empty, "." or "..", without slashes and control characters',
     }
   return { cid: cid.toString(), path: path as string[] }
 }
@@ -97,8 +97,8 @@ export async function documentOfCar(
   const store = boundedStore(blocks)
   // The exporter only reads single blocks, because its own traversal has no limits.
   const open = (cid: CID, depth: number) => {
-    if (depth > MAX_DEPTH) throw new Error('too deep')
-    if (cid.code !== DAG_PB && cid.code !== RAW) throw new Error('a link to another kind of data')
+    if (depth > MAX_DEPTH) throw new Error('the directory is nested too deep')
+    if (cid.code !== DAG_PB && cid.code !== RAW) throw new Error('a link has an unsupported codec')
     return exporter(cid, store)
   }
 
@@ -112,7 +112,7 @@ export async function documentOfCar(
     const links = directory.node.Links
     if (directory.unixfs.type === 'directory') return links.find((link) => link.Name === name)?.Hash
     const fanout = Number(directory.unixfs.fanout ?? 0)
-    if (!(fanout >= 2 && fanout <= MAX_FANOUT)) throw new Error('a shard of unknown width')
+    if (!(fanout >= 2 && fanout <= MAX_FANOUT)) throw new Error('a directory shard has an unsupported width')
     // In a shard, a link's name is its slot in hex digits plus the entry's name; a link to a further shard
     // has the slot only.
     const digits = (fanout - 1).toString(16).length
@@ -130,7 +130,7 @@ export async function documentOfCar(
   let size = 0
   const push = (part: Uint8Array) => {
     size += part.length
-    if (size > maxBytes) throw new Error('too large')
+    if (size > maxBytes) throw new Error('the file is too large')
     parts.push(part)
   }
   async function read(cid: CID, depth: number): Promise<void> {
@@ -138,10 +138,11 @@ export async function documentOfCar(
     if (node.type === 'raw') return push(node.node)
     if (node.type !== 'file' || !['file', 'raw'].includes(node.unixfs.type)) throw new Error('not a file')
     const before = size
-    if (node.unixfs.fileSize() > BigInt(maxBytes)) throw new Error('too large')
+    if (node.unixfs.fileSize() > BigInt(maxBytes)) throw new Error('the file is too large')
     if (node.unixfs.data) push(node.unixfs.data)
     for (const link of node.node.Links) await read(link.Hash, depth + 1)
-    if (BigInt(size - before) !== node.unixfs.fileSize()) throw new Error('of another size than it says')
+    if (BigInt(size - before) !== node.unixfs.fileSize())
+      throw new Error('the file does not have the stated size')
   }
 
   let cid = CID.parse(target.cid)
@@ -162,7 +163,8 @@ async function verifiedBlocks(car: Uint8Array): Promise<ReadonlyMap<string, Uint
   for await (const { cid, bytes } of await CarBlockIterator.fromBytes(car)) {
     if (++count > MAX_BLOCKS) throw new Error('too many blocks')
     const digest = createHash('sha256').update(bytes).digest('hex')
-    if (!isVerifiable(cid) || hex(cid.multihash.digest) !== digest) throw new Error('a block of another hash')
+    if (!isVerifiable(cid) || hex(cid.multihash.digest) !== digest)
+      throw new Error('a block does not match its hash')
     blocks.set(digest, bytes)
   }
   return blocks
@@ -174,12 +176,12 @@ function boundedStore(blocks: ReadonlyMap<string, Uint8Array>) {
   let bytesRead = 0
   return {
     async *get(cid: CID) {
-      if (!isVerifiable(cid)) throw new Error('a link by another hash')
+      if (!isVerifiable(cid)) throw new Error('a link has an unsupported hash function')
       const block = blocks.get(hex(cid.multihash.digest))
       if (!block) throw new Error('a block is missing')
       bytesRead += block.length
-      if (++reads > MAX_BLOCKS) throw new Error('too many blocks to read')
-      if (bytesRead > MAX_CAR_BYTES) throw new Error('too many bytes to read')
+      if (++reads > MAX_BLOCKS) throw new Error('the file needs too many blocks')
+      if (bytesRead > MAX_CAR_BYTES) throw new Error('the file needs too many bytes')
       yield block
     },
   }

@@ -50,7 +50,7 @@ export class SafeSender {
     if (this.isPrivate(url))
       return /^https?:$/.test(url.protocol) ? undefined : 'expected http:// or https://'
     const problem = urlProblem(url)
-    return problem && `${problem}, or a host that WEBHOOK_PRIVATE_HOSTS names`
+    return problem && `${problem}, or a host in WEBHOOK_PRIVATE_HOSTS`
   }
 
   /** Posts a body, and returns once the head of the response has arrived. Throws if none arrives in time. */
@@ -89,7 +89,7 @@ export class SafeSender {
 function publicConnector(world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'>): buildConnector.connector {
   return (options, callback) => {
     const late = new AbortController()
-    const timer = setTimeout(() => late.abort(new Error('no connection in time')), CONNECT_MS)
+    const timer = setTimeout(() => late.abort(new Error('the connection timed out')), CONNECT_MS)
     checkingConnector(world, late.signal)(options, (...result) => {
       clearTimeout(timer)
       callback(...result)

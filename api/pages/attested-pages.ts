@@ -25,7 +25,7 @@ export const REVOKED = html` <span class="revoked">revoked</span>`
 
 /** @param what noun for the attestation: `record` */
 export function revokedNote(what: string): Html {
-  return html`<p class="revoked">This ${what} was revoked by whoever attested it.</p>`
+  return html`<p class="revoked">This ${what} was revoked by its attester.</p>`
 }
 
 /** Content of a page of a list. */
@@ -119,8 +119,8 @@ export function conditionsInWords(
   return [
     ...(chain === undefined ? [] : [`on the chain ${either(chain)}`]),
     ...(prover === undefined ? [] : [`attested by ${either(prover)}`]),
-    ...(subject === undefined ? [] : [`about the recipient ${either(subject)}`]),
-    ...(schema === undefined ? [] : [`of the schema ${either(schema)}`]),
+    ...(subject === undefined ? [] : [`with the recipient ${either(subject)}`]),
+    ...(schema === undefined ? [] : [`with the schema ${either(schema)}`]),
     ...more,
     ...(revoked === undefined ? [] : [revoked ? 'revoked' : 'not revoked']),
     ...(after === undefined ? [] : [`attested after ${after.toISOString()}`]),
@@ -132,6 +132,6 @@ export const either = (values: OneOrMore) => [values].flat().join(' or ')
 
 export function orderOf({ by, descending }: Sort): string {
   if (by === 'distance') return 'nearest first'
-  const what = by === NEWEST_FIRST.by ? '' : ' by the time of the event'
+  const what = by === NEWEST_FIRST.by ? '' : ' by time of the event'
   return `${descending ? 'newest' : 'oldest'} first${what}`
 }

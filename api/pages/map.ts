@@ -96,7 +96,9 @@ export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: strin
   const outline = box ? `\n${outlineOf(frame, view, scale)}` : ''
   const height = round(view.height * scale)
   return {
-    svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${land(view, scale)}${grid(view, scale)}${marks.join('\n')}${outline}</svg>`,
+    svg:
+      `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Map of the records ` +
+      `on this page">${land(view, scale)}${grid(view, scale)}${marks.join('\n')}${outline}</svg>`,
     left,
   }
 }

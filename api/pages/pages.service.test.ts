@@ -236,18 +236,18 @@ describe('the list', () => {
     for (const [query, words] of [
       ['chain=celo', 'on the chain celo'],
       [`prover=${address}`, `attested by ${address}`],
-      [`subject=${address}`, `about the recipient ${address}`],
-      [`schema=0x${'a'.repeat(64)}`, `of the schema 0x${'a'.repeat(64)}`],
-      ['location_type=%3Cscript%3E', 'of the location type <script>'],
+      [`subject=${address}`, `with the recipient ${address}`],
+      [`schema=0x${'a'.repeat(64)}`, `with the schema 0x${'a'.repeat(64)}`],
+      ['location_type=%3Cscript%3E', 'with the location type <script>'],
       ['revoked=true', 'revoked'],
       ['revoked=false', 'not revoked'],
       ['fromTimestamp=2026-01', 'attested after 2026-01-01T00:00:00.000Z'],
       ['toTimestamp=2027', 'attested before 2027-01-01T00:00:00.000Z'],
-      ['bbox=-10,35,30,60', 'meeting the box from longitude -10 to 30, latitude 35 to 60'],
+      ['bbox=-10,35,30,60', 'intersecting the box from longitude -10 to 30, latitude 35 to 60'],
       ['bbox=170,-20,-170,-10', 'from longitude 170 to -170 (across the antimeridian)'],
       ['near=1,2&radius=5000', 'within 5,000 m of longitude 1, latitude 2'],
-      ['intersects=POINT(1 2)', 'sharing a place with {'],
-      ['sort=event_timestamp', 'oldest first by the time of the event'],
+      ['intersects=POINT(1 2)', 'intersecting {'],
+      ['sort=event_timestamp', 'oldest first by time of the event'],
       ['chain=sepolia', 'No records here of 0 that match'],
     ])
       expect([query, await listText(query!)]).toEqual([query, expect.stringContaining(words!)])
@@ -318,7 +318,7 @@ describe('answers on chain', () => {
     expect(list).toContain('1 matching answer, oldest first.')
     for (const part of [
       `attested by ${address}`,
-      `about the recipient ${address}`,
+      `with the recipient ${address}`,
       'of the operation distance',
       `about the input ${answerUid(3)}`,
       'distance revoked3.5 meters0x000000…0003, 0x000000…000f',

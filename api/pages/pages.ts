@@ -137,13 +137,14 @@ function conditionsOf({ locationType, memo, attributes, bbox, place, ...search }
   const [west, south, east, north] = bbox ?? []
   return [
     ...conditionsInWords(search, [
-      ...(locationType === undefined ? [] : [`of the location type ${either(locationType)}`]),
+      ...(locationType === undefined ? [] : [`with the location type ${either(locationType)}`]),
       ...(memo === undefined ? [] : [`with the words ${memo} in the memo`]),
       ...(attributes === undefined ? [] : [`whose attributes contain ${shortened(attributes, 200)}`]),
     ]),
     ...(bbox
       ? [
-          `meeting the box from longitude ${west} to ${east}${west! > east! ? ' (across the antimeridian)' : ''}, latitude ${south} to ${north}`,
+          `intersecting the box from longitude ${west} to ` +
+            `${east}${west! > east! ? ' (across the antimeridian)' : ''}, latitude ${south} to ${north}`,
         ]
       : []),
     ...(place === undefined ? [] : [placeInWords(place)]),
@@ -151,7 +152,7 @@ function conditionsOf({ locationType, memo, attributes, bbox, place, ...search }
 }
 
 function placeInWords({ geometry, radiusMeters }: Place): string {
-  if (radiusMeters === undefined) return `sharing a place with ${shortened(geometry, 200)}`
+  if (radiusMeters === undefined) return `intersecting ${shortened(geometry, 200)}`
   const { coordinates } = JSON.parse(geometry) as { coordinates: number[] }
   const distance =
     radiusMeters < MAX_RADIUS ? `within ${radiusMeters.toLocaleString('en')} m` : 'at any distance'

@@ -150,7 +150,8 @@ function nextSize(size: number, characters: number): number {
 export function tooManyCandidates(): RecordsError {
   return new RecordsError(
     'invalid-query',
-    `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`,
+    `More than ${MAX_CANDIDATES} records would have to be measured. Use a smaller geometry or ` +
+      'radius, or narrow the search by time, chain or prover',
   )
 }
 

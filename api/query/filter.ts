@@ -57,7 +57,7 @@ export function filterChoice(
  */
 export function conditionIn(text: string, language?: FilterLanguage): Condition<Place> {
   if (!language && text.trimStart().startsWith('{'))
-    throw invalid('filter', 'This is CQL2 JSON: give filter-lang=cql2-json too')
+    throw invalid('filter', 'The filter is CQL2 JSON. Add filter-lang=cql2-json')
   try {
     return new Compiler().condition(language === 'cql2-json' ? readJson(text) : readText(text), false)
   } catch (error) {
@@ -103,7 +103,10 @@ class Compiler {
       case 'like': {
         const { column, type } = queryableOf(at, expression.property)
         if (type !== 'text' && type !== 'lower')
-          throw new Cql2Error(at, `expected LIKE of a text; ${expression.property} is a ${type}`)
+          throw new Cql2Error(
+            at,
+            `expected LIKE with a string property, but ${expression.property} is a ${type}`,
+          )
         return { column, like: patternOf(at, expression.pattern, type), not }
       }
       default:
@@ -114,7 +117,7 @@ class Compiler {
   private meeting(expression: Expression & { op: 's_intersects' }, not: boolean): Condition<Place> {
     const { at, property } = expression
     if (queryableOf(at, property).type !== 'geometry')
-      throw new Cql2Error(at, `expected S_INTERSECTS of geometry, not of ${property}`)
+      throw new Cql2Error(at, `expected S_INTERSECTS with the property geometry, got ${property}`)
     if ('bbox' in expression) return { box: boxOf(at, expression.bbox), not }
     if (++this.places > MAX_PLACES)
       throw new Cql2Error(at, `expected at most ${MAX_PLACES} geometries, boxes aside`)
@@ -123,7 +126,7 @@ class Compiler {
     } catch (error) {
       if (error instanceof GeometryError) throw new Cql2Error(at, error.message)
       if (error instanceof EffortError)
-        throw new Cql2Error(at, 'this geometry is too entangled to search with; simplify it')
+        throw new Cql2Error(at, 'the geometry is too complex for a search. Simplify it')
       throw error
     }
   }
@@ -156,7 +159,7 @@ function attributeCondition(
   for (const name of attribute) textOf(at, name, 'text')
   const alike = (value: Scalar): (string | number | boolean)[] => {
     if (typeof value === 'object')
-      throw new Cql2Error(at, `${attributeName} is compared with texts, numbers, TRUE and FALSE`)
+      throw new Cql2Error(at, `${attributeName} can be compared with strings, numbers, TRUE and FALSE only`)
     if (typeof value === 'string') return [textOf(at, value, 'text')]
     if (typeof value === 'bigint') return [String(value)]
     return Number.isInteger(value) ? [value, String(value)] : [value]
@@ -165,7 +168,7 @@ function attributeCondition(
     case 'isNull':
       return { attribute, isNull: !not }
     case 's_intersects':
-      throw new Cql2Error(at, `expected S_INTERSECTS of geometry, not of ${attributeName}`)
+      throw new Cql2Error(at, `expected S_INTERSECTS with the property geometry, got ${attributeName}`)
     case 'like':
       return { attribute, like: patternOf(at, expression.pattern, 'text'), not }
     case 'in':
@@ -181,7 +184,7 @@ function attributeCondition(
         const to = isInteger ? String(value) : value
         return { attribute, compare: (not ? NEGATED[op] : op) as typeof op, to }
       }
-      throw new Cql2Error(at, `${attributeName} is ordered by numbers only: expected one such as 13.4`)
+      throw new Cql2Error(at, `${attributeName} can be compared by order with numbers only, such as 13.4`)
     }
   }
 }
@@ -195,7 +198,7 @@ function queryableOf(at: string, property: string): Queryable {
   const found = QUERYABLES.get(property)
   if (found) return found
   const name = Array.from(property.slice(0, 80)).slice(0, 40).join('')
-  throw new Cql2Error(at, `there is no property ${name}. Expected one of ${QUERYABLE_NAMES}`)
+  throw new Cql2Error(at, `unknown property ${name}. Expected one of ${QUERYABLE_NAMES}`)
 }
 
 const NEGATED: Record<Comparison, Comparison> = {
@@ -214,7 +217,7 @@ function comparison(
   const compare = not ? NEGATED[given] : given
   switch (type) {
     case 'geometry':
-      throw new Cql2Error(at, 'expected S_INTERSECTS or IS NULL of geometry')
+      throw new Cql2Error(at, 'expected S_INTERSECTS or IS NULL with the property geometry')
     case 'boolean': {
       const to = booleanOf(at, property, value)
       const passing = [false, true].filter((each) => isOrdered(Number(each) - Number(to), compare))
@@ -298,13 +301,13 @@ function timeOf(at: string, property: string, value: Scalar): Span {
   const isMidnight = typeof value === 'string' && DATE.test(text.replace(/T$/, ''))
   const from = isDate || isTime || isMidnight ? instantOf(text.replace(/T$/, ''), 'up') : undefined
   if (from === undefined)
-    throw new Cql2Error(at, `${TIME_HELP}, of a day that exists in the years 0001 to 9999`)
+    throw new Cql2Error(at, `${TIME_HELP}, with an existing day in the years 0001 to 9999`)
   return { from, next: isDate ? from + DAY_MS : instantOf(text.replace(/T$/, ''), 'down')! + 1 }
 }
 
 function numberOf(at: string, property: string, value: Scalar): number {
   if (typeof value === 'number' || typeof value === 'bigint') return Number(value)
-  throw new Cql2Error(at, `${property} is a number: expected one such as 13.4`)
+  throw new Cql2Error(at, `${property} is a number: expected a value such as 13.4`)
 }
 
 /** Reads a boolean. GDAL writes 1 and 0. */
@@ -323,10 +326,11 @@ function patternOf(at: string, value: Scalar, type: 'text' | 'lower'): string {
 }
 
 function textOf(at: string, value: Scalar, type: 'text' | 'lower', property = 'the pattern'): string {
-  if (typeof value !== 'string') throw new Cql2Error(at, `${property} is a text: expected one such as 'celo'`)
+  if (typeof value !== 'string')
+    throw new Cql2Error(at, `${property} is a string: expected a value such as 'celo'`)
   // Postgres text cannot hold NUL or unpaired surrogates.
   if (/[\0\p{Surrogate}]/u.test(value))
-    throw new Cql2Error(at, 'expected a text without NUL, and without halves of surrogate pairs')
+    throw new Cql2Error(at, 'expected a string without NUL and unpaired surrogates')
   return type === 'lower' ? value.toLowerCase() : value
 }
 

@@ -308,7 +308,7 @@ test.each<[Record<string, string>, string]>([
   ],
   [
     { near: '1,2', sort: 'distance', format: 'csv', limit: '5000' },
-    'sort=distance comes in pages: give 1000 or less, and go on by cursor',
+    'The maximum with sort=distance is 1000. Read further pages by cursor',
   ],
 ])('rejects %o', async (query, detail) => {
   expect((await ask(query)).detail).toBe(detail)

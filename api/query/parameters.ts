@@ -52,7 +52,7 @@ export const CRS84H = 'http://www.opengis.net/def/crs/OGC/0/CRS84h'
 
 export function readCrs(text: string, name: string): string {
   if (text !== CRS84 && text !== CRS84H)
-    throw invalid(name, `Expected ${CRS84}: positions are in degrees of longitude and latitude`)
+    throw invalid(name, `Expected ${CRS84}: positions are longitude and latitude in degrees`)
   return text
 }
 
@@ -99,7 +99,7 @@ export function readAttributes(text: string, name: string): string {
       name,
       `${problem} Expected a JSON object such as {"assetId":"pump-7"}, at most ${MAX_ATTRIBUTES_LENGTH} characters`,
     )
-  if (text.length > MAX_ATTRIBUTES_LENGTH) throw wanted('It is too long.')
+  if (text.length > MAX_ATTRIBUTES_LENGTH) throw wanted('The text is too long.')
   // Postgres rejects NUL, unpaired surrogates and numbers with very many digits.
   if (/[\0\p{Surrogate}]/u.test(text) || !isPortableJson(text))
     throw wanted('Write characters and numbers as they are, without NUL or exponents.')
@@ -107,10 +107,11 @@ export function readAttributes(text: string, name: string): string {
   try {
     value = parseStrictJson(text)
   } catch (error) {
-    if (error instanceof SyntaxError) throw wanted(`It is no JSON: ${error.message}.`)
+    if (error instanceof SyntaxError) throw wanted(`The text is not valid JSON: ${error.message}.`)
     throw error
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wanted('It is no object.')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw wanted('The value is not an object.')
   return JSON.stringify(value)
 }
 
@@ -157,7 +158,7 @@ function readPlace(text: string, name: string): Place {
     if (error instanceof SyntaxError)
       throw invalid(name, `Expected GeoJSON or WKT: ${error.message.slice(0, 200)}`)
     if (error instanceof EffortError)
-      throw invalid(name, 'This geometry is too entangled to search with; simplify it')
+      throw invalid(name, 'The geometry is too complex for a search. Simplify it')
     throw error
   }
 }
@@ -169,7 +170,7 @@ const INCLUDED = ['provenance'] as const
 export const INCLUDE = parameter(
   {
     enum: INCLUDED,
-    description: `What each record has beyond its fields. provenance: ${Object.keys(PROVENANCE_FIELDS).join(', ')}.`,
+    description: `Additional parts of each record. provenance: ${Object.keys(PROVENANCE_FIELDS).join(', ')}.`,
   },
   choiceReader(INCLUDED),
 )
@@ -185,11 +186,12 @@ export const FILTERS = {
     severalReader(readAddress),
   ),
   subject: textParameter(
-    'Its recipient, in any letter case. Several: separated by commas.',
+    'Recipient of the attestation, in any letter case. Several: separated by commas.',
     severalReader(readAddress),
   ),
   fromTimestamp: textParameter(
-    'Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).',
+    'Attested after this time (ISO 8601, UTC if it has no offset). A date, month or year stands ' +
+      'for its start.',
     timeReader('down'),
     { examples: ['2025-12-01'] },
   ),
@@ -211,35 +213,38 @@ export const FILTERS = {
     { minLength: 1, examples: ['geojson-point', 'geojson-point,h3'] },
   ),
   memo: textParameter(
-    'Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.',
+    'Words, or beginnings of words, that all occur in the first 2,000 characters of the memo, in ' +
+      'any letter case.',
     readMemoWords,
     { minLength: 1, maxLength: MAX_MEMO_WORDS_LENGTH, examples: ['eiffel tower'] },
   ),
   attributes: textParameter(
-    'A JSON object: only records whose `attributes` contain it, at every depth (jsonb `@>`).',
+    'A JSON object. Selects records whose `attributes` contain it, at every depth (jsonb `@>`).',
     readAttributes,
     { minLength: 2, maxLength: MAX_ATTRIBUTES_LENGTH, examples: ['{"assetId":"pump-7"}'] },
   ),
   revoked: parameter(
-    { type: 'boolean', description: 'Only revoked ones, or only ones that are not.' },
+    { type: 'boolean', description: 'true selects revoked records, false the others.' },
     readBoolean,
   ),
   near: textParameter(
-    '`lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre; or what is nearest to it, with `sort=distance`.',
+    '`lng,lat` in degrees. Selects records within `radius` of this position, on the ' +
+      'ellipsoid, to the centimetre; or with `sort=distance` those nearest to it.',
     readPoint,
     { examples: ['13.3777,52.5163'] },
   ),
   radius: parameter(
     {
       type: 'number',
-      description: 'Metres; belongs to `near`.',
+      description: 'Distance from `near` in metres.',
       exclusiveMinimum: 0,
       maximum: MAX_RADIUS,
     },
     readRadius,
   ),
   intersects: textParameter(
-    'GeoJSON (a geometry, or a Feature) or WKT, longitude first: only what shares a place with it, edges being geodesics. Not with `near`.',
+    'GeoJSON (a geometry or a Feature) or WKT, longitude first. Selects records that share a ' +
+      'point with this geometry; edges are geodesics. Cannot be combined with `near`.',
     readPlace,
     { examples: ['POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))'] },
   ),
@@ -248,18 +253,20 @@ export const FILTERS = {
 /** CQL2 filter (OGC 19-079r2, 8). filterChoice reads its text in the language of `filter-lang`. */
 export const CQL2_FILTER = {
   filter: textParameter(
-    "Only records of which this is true, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL and S_INTERSECTS, with AND, OR and NOT. A geometry's edges are geodesics; a BBOX is compared on the plane of longitude and latitude.",
+    'Condition on records, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL and S_INTERSECTS, ' +
+      "with AND, OR and NOT. A geometry's edges are geodesics; a BBOX is compared on the plane of " +
+      'longitude and latitude.',
     readText,
     { examples: ['revoked = FALSE AND S_INTERSECTS(geometry, BBOX(13, 52, 14, 53))'] },
   ),
   'filter-lang': textParameter(
-    'The language of filter.', // GDAL sends the name of the first draft, cql-text, with text that is valid in CQL2.
+    'Language of filter.', // GDAL sends the name of the first draft, cql-text, with text that is valid in CQL2.
     (text, name): FilterLanguage =>
       text === 'cql-text' ? 'cql2-text' : choiceReader(FILTER_LANGUAGES)(text, name),
     { enum: FILTER_LANGUAGES, default: FILTER_LANGUAGES[0] },
   ),
   'filter-crs': textParameter(
-    'The reference system of the geometries in filter. There is only the one.',
+    'Reference system of the geometries in filter. Only this one is supported.',
     readCrs,
     { enum: [CRS84, CRS84H], default: CRS84 },
   ),
@@ -270,7 +277,7 @@ export const BOM = parameter(
   {
     type: 'boolean',
     default: false,
-    description: 'A byte order mark before CSV, by which Excel recognizes UTF-8.',
+    description: 'Writes a byte order mark before CSV, so that Excel recognizes UTF-8.',
   },
   readBoolean,
 )
@@ -336,8 +343,8 @@ function placeIn({
   const isNearest = sort?.by === 'distance'
   if (intersects) {
     if (isNearest) throw invalid('sort', 'distance needs near=lng,lat, and no intersects')
-    if (near) throw invalid('intersects', 'Give near and radius, or intersects: not both')
-    if (radius !== undefined) throw invalid('radius', 'It belongs to near=lng,lat')
+    if (near) throw invalid('intersects', 'Set near and radius, or intersects, but not both')
+    if (radius !== undefined) throw invalid('radius', 'It requires near=lng,lat')
     return intersects
   }
   if (!near && isNearest) throw invalid('sort', 'distance needs near=lng,lat')
@@ -350,7 +357,7 @@ function placeIn({
 
 /** Throws a RecordsError for a byte order mark in a format other than CSV: RFC 8259 forbids one in JSON. */
 export function checkBom(bom: boolean | undefined, format: string): void {
-  if (bom && format !== 'csv') throw invalid('bom', 'It belongs to format=csv')
+  if (bom && format !== 'csv') throw invalid('bom', 'It requires format=csv')
 }
 
 /**

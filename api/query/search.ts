@@ -133,7 +133,7 @@ export class Search {
 
   private async nearestPage(filter: RecordFilter, place: Place | undefined, sort: Sort): Promise<RecordPage> {
     const { limit, offset = 0, from, withGeometry = false, withProvenance = false } = this.paging
-    if (!place) throw new Error('A search by distance needs a place')
+    if (!place) throw new Error('A search by distance needs near=lng,lat')
     const near = new Map<string, RecordResult>()
     const found = await nearest(
       { filter, place, limit: offset + limit + 1, ...(from && { from }) },
@@ -244,7 +244,8 @@ export class Search {
     if ((await this.store.countRecords({ ...filter, reaching: place.reach }, most + 1)) > most)
       throw new RecordsError(
         'invalid-query',
-        `More than ${most} records would have to be measured for this export; give a smaller place, or narrow it by time, chain or prover`,
+        `More than ${most} records would have to be measured for this export. Use a smaller geometry ` +
+          'or radius, or narrow the search by time, chain or prover',
       )
     const { from, withProvenance } = this.paging
     let { offset: skip = 0, limit } = this.paging

@@ -46,10 +46,7 @@ const LIMITS: WorkerLimits = {
   // longest one of another client.
   slots: { all: 2, each: 1, waiting: 256, waitingEach: 32, waitMs: 8_000 },
   taskMs: 15_000,
-  ...workerErrors(
-    'Too many searches by exact place wait already.',
-    'Looking at so many geometries took too long.',
-  ),
+  ...workerErrors('Too many spatial searches are queued.', 'Measuring the geometries took too long.'),
 }
 
 /**
@@ -88,7 +85,8 @@ function wideBoxHint({ layout, chains, lon, lat }: Reading): string {
     (lat[i] === south || lat[i] === north) &&
     (lon[i] === lon[i + 1]) !== (lat[i] === lat[i + 1])
   return east - west >= 180 && [0, 1, 2, 3].every(isCorner)
-    ? `; the edges of a box of ${east - west} degrees take the shorter way around the world: for such a box give bbox=${[west, south, east, north].join()}`
+    ? `; the edges of a box of ${east - west} degrees take the shorter way around the world. For ` +
+        `such a box use bbox=${[west, south, east, north].join()}`
     : ''
 }
 

@@ -49,7 +49,7 @@ const CHAIN = textParameter(`Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an ali
   examples: [ACTIVE_SLUGS[0]],
 })
 const GEOMETRY_COLUMNS = ['wkt'] as const
-const FORMAT_TEXT = 'What to answer in; else `Accept` says, or it is JSON.'
+const FORMAT_TEXT = 'Format of the response. Default: the one that `Accept` prefers, otherwise JSON.'
 
 export const LIST_QUERY = queryOf({
   ...FILTERS,
@@ -58,30 +58,37 @@ export const LIST_QUERY = queryOf({
       enum: SORTS,
       default: '-timestamp',
       description:
-        "By the time of the attestation's block or of the located event; `-` is descending. `distance`: nearest to `near` first, exactly; each record then has `distance_meters`, and `radius` is optional.",
+        "Order: by the time of the attestation's block or of the located event; `-` is descending. " +
+        '`distance` sorts exactly by distance from `near`; each record then has ' +
+        '`distance_meters`, and `radius` is optional.',
     },
     readSort,
   ),
   limit: parameter(
     {
       type: 'integer',
-      description: `How many at most. A page has ${MAX_LIMIT} at most: more gives ${MAX_LIMIT} in JSON, and streams the other formats. GeoParquet and FlatGeobuf are never pages.`,
+      description:
+        `Maximum number of records. A page has at most ${MAX_LIMIT}: a larger limit is read as ` +
+        `${MAX_LIMIT} in JSON, and streams other formats. GeoParquet and FlatGeobuf never have pages.`,
       minimum: 1,
       default: DEFAULT_LIMIT,
     },
-    wholeReader(1, `; in JSON more than ${MAX_LIMIT} gives ${MAX_LIMIT}`),
+    wholeReader(1, `. In JSON a larger value is read as ${MAX_LIMIT}`),
   ),
   offset: parameter(
     {
       type: 'integer',
-      description: `How many to skip: page n of size L has (n-1)*L. At most ${MAX_OFFSET}, unless beyond the last record: further on goes \`cursor\`.`,
+      description:
+        `Number of records to skip: (n-1)*L for page n of size L. At most ${MAX_OFFSET}, unless it ` +
+        'is beyond the last record. Use `cursor` to go further.',
       minimum: 0,
       default: 0,
     },
     wholeReader(0),
   ),
   cursor: textParameter(
-    '`next_cursor` of the page before, with the same filters and sort: goes on from its last record, whatever arrived meanwhile. Not with `offset`.',
+    '`next_cursor` of the previous page, with the same filters and sort. Continues after its ' +
+      'last record, even if new records have arrived. Cannot be combined with `offset`.',
     readText,
     { maxLength: MAX_CURSOR_LENGTH },
   ),
@@ -89,7 +96,7 @@ export const LIST_QUERY = queryOf({
     {
       type: 'boolean',
       default: false,
-      description: 'Whether to count all that match, in JSON; a page for browsers always says it.',
+      description: 'True to count all matching records, in JSON. HTML pages always show the count.',
     },
     readBoolean,
   ),
@@ -98,7 +105,7 @@ export const LIST_QUERY = queryOf({
   geometry: parameter(
     {
       enum: GEOMETRY_COLUMNS,
-      description: 'A column `geometry` in CSV: Well-Known Text, longitude first.',
+      description: 'Adds a column `geometry` to CSV: Well-Known Text, longitude first.',
     },
     choiceReader(GEOMETRY_COLUMNS),
   ),
@@ -118,25 +125,25 @@ const count = (description: string, more: Schema = {}) => Type.Integer({ descrip
 
 const STATISTICS = Type.Object(
   {
-    total: count('All of them.'),
+    total: count('All records.'),
     by_chain: Type.Unsafe<Record<string, number>>({
       type: 'object',
-      description: 'By chain; those that are coming soon where they have records.',
+      description: 'Records by chain, including chains that are coming soon if they have records.',
       required: CHAINS.filter(({ active }) => active).map(({ slug }) => slug),
       properties: Object.fromEntries(CHAINS.map(({ slug }) => [slug, count(`On ${slug}.`)])),
     }),
     by_time: Type.Object(
       {
-        last_24_hours: count('Of the last 24 hours.'),
-        last_7_days: count('Of the last 7 days.'),
-        last_30_days: count('Of the last 30 days.'),
+        last_24_hours: count('Records of the last 24 hours.'),
+        last_7_days: count('Records of the last 7 days.'),
+        last_30_days: count('Records of the last 30 days.'),
       },
-      { description: 'By the time of their block.' },
+      { description: 'Records by the time of their block.' },
     ),
-    revoked: count('Revoked ones.'),
+    revoked: count('Revoked records.'),
     chains: Type.Unsafe<Record<string, Static<typeof CHAIN_READINESS>>>({
       type: 'object',
-      description: 'How far the copy of each chain goes, by slug.',
+      description: 'Index state of each chain, by slug.',
       additionalProperties: ref('ChainFreshness'),
     }),
   },
@@ -148,20 +155,20 @@ const CONFIGURATION = Type.Object(
   {
     chains: Type.Unsafe<Record<string, boolean>>({
       type: 'object',
-      description: 'Every known chain; false while it is coming soon.',
+      description: 'Every known chain; false if it is coming soon.',
       required: CHAINS.map(({ slug }) => slug),
       properties: Object.fromEntries(
         CHAINS.map(({ slug }) => [
           slug,
-          { type: 'boolean', description: `Whether \`chain=${slug}\` is accepted.` },
+          { type: 'boolean', description: `True if \`chain=${slug}\` is accepted.` },
         ]),
       ),
     }),
     schema: Type.String({ description: 'UID of the location schema.', ...UID }),
-    schema_fields: Type.String({ description: 'Its fields.' }),
+    schema_fields: Type.String({ description: 'Fields of the schema.' }),
     version: Type.Unsafe<'v0'>({ const: 'v0', description: 'Version of the API.' }),
   },
-  { description: 'What the Records API covers.' },
+  { description: 'Coverage of the Records API.' },
 )
 export type Configuration = Static<typeof CONFIGURATION>
 
@@ -170,29 +177,28 @@ const SCHEMA_LIST = Type.Object(
     data: Type.Array(
       Type.Object({
         uid: Type.String({ description: 'UID of the schema.', ...UID }),
-        chain: Type.String({ description: 'Slug of the chain that has it.' }),
-        fields: Type.String({ description: 'Its text as registered.', examples: ['string srs,...'] }),
-        resolver: Type.String({ description: 'Its resolver; the zero address where it has none.' }),
-        revocable: Type.Boolean({ description: 'Whether its attestations may be revoked.' }),
-        block: Type.Integer({ description: 'The block that registered it.' }),
+        chain: Type.String({ description: 'Slug of its chain.' }),
+        fields: Type.String({ description: 'Registered text.', examples: ['string srs,...'] }),
+        resolver: Type.String({ description: 'Address of its resolver; the zero address if none.' }),
+        revocable: Type.Boolean({ description: 'True if its attestations may be revoked.' }),
+        block: Type.Integer({ description: 'Block of its registration.' }),
         indexed: Type.Boolean({
-          description: 'Whether its attestations become records: settings or the limit may leave it out.',
+          description: 'True if its attestations become records. Settings or the limit may leave it out.',
         }),
       }),
-      { description: 'By chain, in the order of their registration.' },
+      { description: 'Schemas by chain, in the order of registration.' },
     ),
     built_in: Type.Array(
       Type.Object({
         uid: Type.String({ description: 'UID of the schema.', ...UID }),
-        fields: Type.String({ description: 'Its text.' }),
+        fields: Type.String({ description: 'Text of the schema.' }),
       }),
       {
-        description:
-          'Those that are known without a registry, the same on every chain: no resolver, revocable.',
+        description: 'Schemas known without a registry, the same on every chain: no resolver, revocable.',
       },
     ),
   },
-  { description: 'Location schemas that people have registered.' },
+  { description: 'Registered location schemas.' },
 )
 export type SchemaList = Static<typeof SCHEMA_LIST>
 
@@ -205,7 +211,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
       ...PROVENANCE_PROPERTIES,
       distance_meters: {
         type: 'number',
-        description: 'Distance from `near`, to the centimetre; with `sort=distance` only.',
+        description: 'Distance from `near` in metres, to the centimetre; only with `sort=distance`.',
         minimum: 0,
       },
     },
@@ -213,18 +219,18 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
   ListResponse: Type.Object(
     {
       data: Type.Array(Type.Unsafe(ref('LocationRecord')), { description: 'The records.', maxItems: 1000 }),
-      count: count('How many they are.', { minimum: 0 }),
+      count: count('Number of records.', { minimum: 0 }),
       limit: count('The limit applied.', { minimum: 1, maximum: 1000 }),
       offset: count('The offset applied; 0 with a cursor.', { minimum: 0 }),
       next_cursor: Type.Unsafe<string | null>({
         type: ['string', 'null'],
         description: '`cursor` of the next page; null at the end.',
       }),
-      total: Type.Optional(count('How many match, with `total=true`.', { minimum: 0 })),
+      total: Type.Optional(count('Number of matching records, with `total=true`.', { minimum: 0 })),
       total_exact: Type.Optional(
         Type.Boolean({
           description:
-            'Whether `total` is all of them; else there are at least so many, and no more were counted.',
+            'True if `total` is the exact number. Otherwise there are at least `total`: counting stops there.',
         }),
       ),
     },
@@ -236,7 +242,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
       id: Type.String({ description: '`<chain>-<uid>`.', pattern: '^[a-z-]+-0x[0-9a-f]{64}$' }),
       geometry: Type.Unsafe<object | null>({
         oneOf: [ref('Geometry'), { type: 'null' }],
-        description: 'Our reading of `location`; null where it cannot be read for certain.',
+        description: 'Geometry of `location`; null if the location is ambiguous.',
       }),
       properties: Type.Unsafe<object>(ref('LocationRecord')),
     },
@@ -262,11 +268,12 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
 
 const LINK = {
   link: text(
-    '`self`, `next` (by cursor), `first` and, where pages are counted by `offset`, `prev`: RFC 8288. Left out where it would be longer than 6,000 characters, and of an answer that is read to its end.',
+    '`self`, `next` (by cursor), `first` and, with `offset`, `prev` (RFC 8288). Left ' +
+      'out if it would be longer than 6,000 characters, and for complete exports.',
   ),
 }
 const LIST_SUMMARY = 'Attested locations that match all filters'
-const RECORD_SUMMARY = 'One attested location by its UID'
+const RECORD_SUMMARY = 'An attested location by its UID'
 /** Documents a route without parameters whose response is JSON. */
 const jsonOnly = (
   operationId: string,
@@ -285,7 +292,12 @@ export const recordsSchemas = {
     tags: ['Records'],
     summary: LIST_SUMMARY,
     description:
-      'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON and HTML come in pages, and so do GeoJSON, NDJSON and CSV where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. GeoParquet and FlatGeobuf are always streamed. A parameter that is unknown or given twice is an error. (The specification has `chain` to `bbox`, `limit` and `offset`; the other parameters are extensions to it.)',
+      'The default order is newest first. The order is total, so pages neither repeat nor omit a ' +
+      'record. JSON and HTML have pages, and GeoJSON, NDJSON and CSV if `limit` is 1000 or less. ' +
+      'With a larger limit they stream that many records, without a limit all matching ones. ' +
+      'GeoParquet and FlatGeobuf are always streamed. An unknown parameter, or one that is set ' +
+      'twice, is an error. (The specification has `chain` to `bbox`, `limit` and `offset`; ' +
+      'the other parameters are extensions to it.)',
     querystring: LIST_QUERY,
     response: {
       ...formats(
@@ -297,24 +309,28 @@ export const recordsSchemas = {
           'text/csv': {
             type: 'string',
             description:
-              'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. What a spreadsheet could take for a formula has an apostrophe before it (docs/reference/record-formats.md says how to take it away).',
+              'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON ' +
+              'strings, null as an empty field. A value that a spreadsheet could read as a formula has an ' +
+              'apostrophe before it (docs/reference/record-formats.md shows how to remove it).',
           },
           'application/vnd.apache.parquet': {
             type: 'string',
             description:
-              'GeoParquet 1.1, bytes: the fields of `LocationRecord`, and `geometry` and `bbox`; along a Hilbert curve, so that `sort` decides only which records a `limit` leaves. Edges are geodesics of WGS84.',
+              'GeoParquet 1.1, bytes: the fields of `LocationRecord`, and `geometry` and `bbox`; ' +
+              'ordered along a Hilbert curve, so `sort` decides only which records a `limit` selects. ' +
+              'Edges are geodesics of WGS84.',
           },
           'application/vnd.flatgeobuf': {
             type: 'string',
             description:
-              'FlatGeobuf 3, bytes, with an index of places, in the same order; lists as JSON text.',
+              'FlatGeobuf 3, bytes, with a spatial index, in the same order; lists as JSON strings.',
           },
           'text/html': HTML,
         },
-        { ...LINK, 'content-disposition': text('A file name, of all formats but JSON and HTML.') },
+        { ...LINK, 'content-disposition': text('File name, for all formats except JSON and HTML.') },
       ),
       ...RECORDS_ERRORS,
-      503: recordsError('The database is out of reach, or too many exports are under way.', RETRY_AFTER),
+      503: recordsError('The database is unreachable, or too many exports are running.', RETRY_AFTER),
     },
   },
   byUid: {
@@ -337,19 +353,21 @@ export const recordsSchemas = {
   stats: jsonOnly(
     'getStatistics',
     'Counts over all records',
-    'As of now, over all chains: kept as records change, so they cost nothing. And how far the copy of each chain goes.',
+    'Current counts over all chains, and the index state of each chain. Counts are updated as ' +
+      'records change, so reading them is cheap.',
     'Statistics',
   ),
   schemas: jsonOnly(
     'listSchemas',
     'Location schemas found in the registries',
-    "Found in each chain's SchemaRegistry: every schema with an srs, a location type and a location. Those of the configuration are indexed on every chain, beside these.",
+    'Every schema in the SchemaRegistry of a chain that has an srs, a location type and a ' +
+      'location. Schemas in the configuration are also indexed, on every chain.',
     'SchemaList',
   ),
   config: jsonOnly(
     'getConfiguration',
     'Chains and schema of the Records API',
-    'Which chains are accepted by the `chain` filter.',
+    'Chains that the `chain` filter accepts.',
     'Configuration',
     {
       400: RECORDS_ERRORS[400],

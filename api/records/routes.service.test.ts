@@ -825,7 +825,7 @@ describe('formats', () => {
     ).toMatchObject({ properties: { problem } })
     for (const path of [`${LIST}/${uid}`, `/ogc/collections/location-records/items/${id}`])
       expect(await (await fetch(`${api.url}${path}`, { headers: { accept: 'text/html' } })).text()).toContain(
-        `It has no geometry that can be read for certain: ${problem.replace(/'/g, '&#39;')}.`,
+        `It has no unambiguous geometry: ${problem.replace(/'/g, '&#39;')}.`,
       )
   })
   test('returns one record as a Feature', async () => {

@@ -64,7 +64,8 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
     if (deep && page.offset < (await known.get()).total)
       throw invalid(
         'offset',
-        `At most ${MAX_OFFSET}: so many records cannot be skipped at once. Go on from the page before with cursor=<its next_cursor>, or part the records by time`,
+        `The maximum is ${MAX_OFFSET}. To go further, pass next_cursor of the previous page as ` +
+          'cursor, or split the records by time',
       )
     if (await freshness.answers(request, reply, format)) return reply
     // A deep offset that was not rejected lies beyond the last record.
@@ -104,7 +105,9 @@ function sendList(
   if (links === undefined && format !== 'json' && next && rows.length < limit)
     throw invalid(
       'limit',
-      `These records are so large that a page ends after ${rows.length}, and where to go on does not fit into a Link header: give limit=${rows.length} or less, leave it out to get them all, or take JSON`,
+      `These records are so large that the page ends after ${rows.length}, and the cursor of the ` +
+        `next page does not fit into a Link header. Set limit=${rows.length} or less, leave limit ` +
+        'out to get all records, or choose JSON',
     )
   if (format !== 'json') {
     const { type, file, head, write, tail } =
@@ -197,14 +200,17 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
   const choice = choiceOf(query)
   const format = chooseFormat(query.format, accept, LIST_FORMATS)
   if (query.cursor !== undefined && query.offset !== undefined)
-    throw invalid('offset', 'Give offset or cursor, not both')
+    throw invalid('offset', 'Set offset or cursor, but not both')
   const from = query.cursor === undefined ? undefined : positionIn(query.cursor, choiceTag(choice, sort))
   const paged = format === 'json' || format === 'html'
-  if (total && !paged) throw invalid('total', 'It is told in JSON only')
-  if (geometry && format !== 'csv') throw invalid('geometry', 'It is a column of format=csv')
+  if (total && !paged) throw invalid('total', 'Only JSON has it')
+  if (geometry && format !== 'csv') throw invalid('geometry', 'Only format=csv has this column')
   checkBom(bom, format)
   if (include && isColumnar(format))
-    throw invalid('include', 'GeoParquet and FlatGeobuf have the fields of the record: take another format')
+    throw invalid(
+      'include',
+      'GeoParquet and FlatGeobuf have only the fields of the record. Choose another format',
+    )
   const whole = isColumnar(format) || (!paged && !(limit !== undefined && limit <= MAX_LIMIT))
   const search = {
     ...choice,
@@ -218,10 +224,10 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
   if (isColumnar(format) && sort.by === 'distance')
     throw invalid(
       'sort',
-      'GeoParquet and FlatGeobuf are in space order: leave it out, or take another format',
+      'GeoParquet and FlatGeobuf are in space order. Leave it out, or choose another format',
     )
   if (whole && sort.by === 'distance')
-    throw invalid('limit', `sort=distance comes in pages: give ${MAX_LIMIT} or less, and go on by cursor`)
+    throw invalid('limit', `The maximum with sort=distance is ${MAX_LIMIT}. Read further pages by cursor`)
   return {
     ...(whole
       ? { whole, format, search: { ...search, sort: sort as TimeSort } }

@@ -18,7 +18,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   '/manual/guide/cli.md': 'the package @geospatial-attestation/cli, whose command is geo',
   '/manual/guide/agents.md': 'the tools for agents, over HTTP or by geo mcp',
   '/manual/guide/contracts.md':
-    'the Solidity kit @geospatial-attestation/contracts, which checks answers and makes resolvers of them',
+    'the Solidity kit @geospatial-attestation/contracts, which verifies answers and provides resolvers',
 }
 
 /**
@@ -68,7 +68,7 @@ ${questions.map(({ path, summary }) => `- \`POST ${path}\`: ${summary}`).join('\
 
 ## Descriptions
 
-${mcp ? `- [MCP](${base}/mcp): the same as tools for agents, over Streamable HTTP (POST alone)\n` : ''}- [OpenAPI](${base}/openapi.json): every request and answer, with examples
+${mcp ? `- [MCP](${base}/mcp): tools for agents, over Streamable HTTP (POST only)\n` : ''}- [OpenAPI](${base}/openapi.json): every request and answer, with examples
 ${links('Service')
   .filter((link) => !link.includes('openapi'))
   .join('\n')}
@@ -76,7 +76,7 @@ ${links('Service')
 ${pages.length ? `## Clients and the contract kit\n\n${pages.filter(isProgram).join('\n')}\n\n## Guides\n\n${pages.filter((line) => !isProgram(line)).join('\n')}\n\n` : ''}## Attested places
 
 ${links('Records').join('\n')}
-- [/ogc](${base}/ogc): The same places for GIS software
+- [/ogc](${base}/ogc): Location records for GIS software
 
 ## Errors
 

@@ -20,83 +20,79 @@ type Figure = number | null | undefined
 const OF_CHAINS: readonly (readonly [string, string, (figures: ChainFigures) => Figure])[] = [
   [
     'geospatial_chain_head_block',
-    'The last block of the chain, as its node last said',
+    'Newest block of the chain, by its RPC endpoint',
     ({ is }) => is.head_block,
   ],
-  ['geospatial_chain_indexed_block', 'The last block that is in the database', ({ is }) => is.indexed_block],
+  ['geospatial_chain_indexed_block', 'Newest block in the database', ({ is }) => is.indexed_block],
   [
     'geospatial_chain_lag_blocks',
-    'Blocks between the head and the last one in the database',
+    'Blocks between the head and the newest block in the database',
     ({ is }) => is.lag_blocks,
   ],
   [
     'geospatial_chain_lag_seconds',
-    'For how long the copy has not been known to be equal to the chain',
+    'Seconds since the database was last known to agree with the chain',
     ({ is }) => is.lag_seconds,
   ],
   [
     'geospatial_chain_fresh',
-    '1 if the copy is known to agree with the chain; compute queries the chain while it is not',
+    '1 if the database is known to agree with the chain; otherwise compute queries the chain',
     ({ is, known }) => known && (is.fresh ? 1 : 0),
   ],
   [
     'geospatial_chain_ready',
-    'Whether GET /ready counts the chain as ready',
+    '1 if GET /ready counts the chain as ready',
     ({ is, known }) => known && (is.status === 'ready' ? 1 : 0),
   ],
-  [
-    'geospatial_audit_reread_blocks',
-    'Blocks whose logs were read a second time',
-    ({ row }) => row?.rereadBlocks,
-  ],
+  ['geospatial_audit_reread_blocks', 'Blocks whose logs were audited', ({ row }) => row?.rereadBlocks],
   [
     'geospatial_audit_proven_blocks',
-    'Blocks whose logs were held against their header and receipts',
+    'Blocks whose logs were proven by their header and receipts',
     ({ row }) => row?.provenBlocks,
   ],
   [
     'geospatial_audit_unproven_blocks',
-    'Blocks that could not be proven lately: compared only, and tried again',
+    'Blocks of the last audits that were compared but not proven; they are retried',
     ({ row }) => row?.unprovenBlocks,
   ],
   [
     'geospatial_audit_repaired_events',
-    'Events that a node had left out, made up or changed, put right by the audit',
+    'Events that an RPC endpoint had omitted, invented or changed, repaired by the audit',
     ({ row }) => row?.repairedEvents,
   ],
   [
     'geospatial_withheld_attestations',
-    'Attestations that could not be stored: they give no record, and everything else goes on',
+    'Attestations that could not be stored: they produce no record, and indexing continues',
     ({ row }) => row?.withheldAttestations,
   ],
   [
     'geospatial_location_schemas',
-    "Location schemas of the chain's registry that were found and are indexed",
+    "Location schemas found in the chain's registry and indexed",
     ({ row }) => row?.schemasFound,
   ],
   [
     'geospatial_location_schemas_left_out',
-    'Location schemas that settings or the limit of 1,000 leave out',
+    'Location schemas left out by settings or by the limit of 1,000',
     ({ row }) => row?.schemasLeftOut,
   ],
   [
     'geospatial_schema_history_blocks',
-    'Blocks whose attestations of schemas or attesters that were found later are still to be read',
+    'Blocks still to be read again for schemas or attesters that were found later',
     ({ row }) => row?.schemaHistoryBlocks,
   ],
   [
     'geospatial_chain_in_doubt',
-    'Whether something speaks against the copy of the chain: GET /ready says what',
+    '1 if there is evidence against the indexed data: GET /ready gives the reason',
     ({ row }) => row && (row.doubt === null ? 0 : 1),
   ],
   [
     'geospatial_chain_contradictions',
-    'Answers of nodes that could not be true and that no other endpoint settled',
+    'Responses of RPC endpoints that cannot be correct, and that no other endpoint resolved',
     ({ row }) => row?.contradictions,
   ],
   [
     'geospatial_proxy_ready',
-    "Whether the chain's EIP-712 proxy takes our signatures, as it was last seen",
+    "1 if the chain's EIP-712 proxy accepted our signatures at the last check",
     ({ proxy }) => proxy && (proxy.status === 'ready' ? 1 : 0),
   ],
 ]
@@ -106,7 +102,7 @@ export function metricsOfDatabase(registry: Registry) {
   const registers = [registry]
   const databaseUp = new Gauge({
     name: 'geospatial_database_up',
-    help: 'Whether the database answers',
+    help: '1 if the database responds',
     registers,
   })
   const gauges = OF_CHAINS.map(
@@ -153,7 +149,7 @@ export function metricsOfProcess(registry: Registry, parts: ProcessParts) {
     }),
     limited: new Counter({
       name: 'http_requests_rate_limited_total',
-      help: 'Requests answered with 429',
+      help: 'Requests that returned 429',
       labelNames: ['route'],
       registers,
     }),
@@ -164,7 +160,7 @@ function registerWork(registry: Registry, { store, measurer, listeners }: Proces
   const registers = [registry]
   new Gauge({
     name: 'geospatial_database_connections',
-    help: 'Connections to each database server, idle or busy, and requests that wait for one',
+    help: 'Connections to each database server, idle or busy, and requests queued for one',
     labelNames: ['server', 'state'],
     registers,
     collect() {
@@ -175,7 +171,7 @@ function registerWork(registry: Registry, { store, measurer, listeners }: Proces
   })
   new Gauge({
     name: 'geospatial_measuring_tasks',
-    help: 'Large geometries in worker threads, and those that wait for one',
+    help: 'Large geometries in worker threads, and those queued for one',
     labelNames: ['state'],
     registers,
     collect() {
@@ -184,7 +180,7 @@ function registerWork(registry: Registry, { store, measurer, listeners }: Proces
   })
   new Counter({
     name: 'geospatial_bound_violations_total',
-    help: 'Bounds of the kernel that did not hold; nothing was signed',
+    help: 'Violated error bounds of the kernel; nothing was signed',
     registers,
     collect() {
       this.reset()
@@ -193,7 +189,7 @@ function registerWork(registry: Registry, { store, measurer, listeners }: Proces
   })
   new Gauge({
     name: 'geospatial_stream_listeners',
-    help: 'How many follow the records',
+    help: 'Clients of the record stream',
     registers,
     collect() {
       this.set(listeners())
@@ -205,7 +201,7 @@ function registerSigning(registry: Registry, attesters: ComputeParts['attesters'
   const registers = [registry]
   new Gauge({
     name: 'geospatial_attester_nonce',
-    help: "The attester's nonce in the chain's EAS, as it was last read: it grows by what lands",
+    help: "The attester's nonce in the chain's EAS at the last read: landed answers increase it",
     labelNames: ['chain'],
     registers,
     aggregator: 'max',
@@ -216,7 +212,7 @@ function registerSigning(registry: Registry, attesters: ComputeParts['attesters'
   })
   new Gauge({
     name: 'geospatial_attester_balance',
-    help: "What the attester has of the chain's coin, as it was last read: signing needs none, landing does",
+    help: "The attester's balance in the chain's native coin at the last read: signing needs none, landing does",
     labelNames: ['chain'],
     registers,
     aggregator: 'max',
@@ -229,7 +225,7 @@ function registerSigning(registry: Registry, attesters: ComputeParts['attesters'
   })
   new Counter({
     name: 'geospatial_signatures_total',
-    help: 'Signatures made, by chain and by what they are submitted to: EAS (direct) or the proxy',
+    help: 'Signatures made, by chain and submission: direct (EAS) or proxy',
     labelNames: ['chain', 'submission'],
     registers,
     collect() {
@@ -241,7 +237,7 @@ function registerSigning(registry: Registry, attesters: ComputeParts['attesters'
   })
   new Counter({
     name: 'geospatial_signature_failures_total',
-    help: 'Signatures that the signer failed to make, by chain',
+    help: 'Failed signatures, by chain',
     labelNames: ['chain'],
     registers,
     collect() {

@@ -95,8 +95,8 @@ test.each<[string, object, object]>([
   ['a head that the endpoint may have from a cache', { headAge: 40 }, { status: 'ready', fresh: false }],
   [
     'a reason for doubt',
-    { doubt: 'contradictions seen lately' },
-    { status: 'in doubt', fresh: false, doubt: 'contradictions seen lately' },
+    { doubt: 'recent contradictions' },
+    { status: 'in doubt', fresh: false, doubt: 'recent contradictions' },
   ],
   [
     'no block yet',

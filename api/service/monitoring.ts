@@ -113,7 +113,7 @@ function metricsRoute(app: FastifyInstance, parts: MonitoringParts, statuses: St
     }
     const ofCopies = await (figuresOfCopies?.() ?? ofProcess.metrics())
     // The metrics of one copy alone would look like counters that decreased.
-    if (ofCopies === undefined) throw new UnavailableError('Not every copy of the API told its figures.')
+    if (ofCopies === undefined) throw new UnavailableError('Not every API process returned its metrics.')
     return reply.type(ofDatabase.contentType).send(`${await ofDatabase.metrics()}\n${ofCopies}`)
   })
 

@@ -641,14 +641,14 @@ async function record(): Promise<Example[]> {
     noDatabase,
     'Records',
     'database',
-    'The database does not answer',
+    'The database does not respond',
     get('/api/v0/location-records'),
   )
   await recorder.send(
     noDatabase,
     'queryGraphql',
     'database',
-    'The database does not answer',
+    'The database does not respond',
     query({ query: '{ __typename }' }),
   )
   const faulty = await serve({
@@ -660,11 +660,17 @@ async function record(): Promise<Example[]> {
       run: () => Promise.reject(new Error('x')),
     },
   })
-  await recorder.send(faulty, 'queryGraphql', 'fault', 'A fault of ours', query({ query: '{ __typename }' }))
-  await recorder.send(noDatabase, 'getHealth', 'unhealthy', 'The database does not answer', get('/health'))
-  await recorder.send(noDatabase, 'getReadiness', 'database', 'The database does not answer', get('/ready'))
+  await recorder.send(
+    faulty,
+    'queryGraphql',
+    'fault',
+    'The service has a fault',
+    query({ query: '{ __typename }' }),
+  )
+  await recorder.send(noDatabase, 'getHealth', 'unhealthy', 'The database does not respond', get('/health'))
+  await recorder.send(noDatabase, 'getReadiness', 'database', 'The database does not respond', get('/ready'))
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
-  await recorder.send(app, 'Records', 'fault', 'A fault of ours', get('/api/v0/location-records'))
+  await recorder.send(app, 'Records', 'fault', 'The service has a fault', get('/api/v0/location-records'))
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
   return recorder.examples
 }
@@ -695,7 +701,7 @@ async function recordAdmin(recorder: Recorder): Promise<void> {
     [
       ...[id, 'msg_HpiVr26plDw5CLXmJMz1R2ZXqnc'],
       ...['{"type":"reset","timestamp":"2026-01-01T00:00:00.000Z","data":{"reason":"Changes were lost."}}'],
-      'the receiver answered 503',
+      'the receiver returned 503',
     ],
   )
   await asked('listWebhooks', 'page', 'A page', request('GET', ''))
@@ -718,7 +724,7 @@ async function recordAdmin(recorder: Recorder): Promise<void> {
   await asked('Admin', 'key', 'Without the key', { ...request('GET', ''), headers: {} })
   await asked('Admin', 'wrong', 'An address that is not allowed', request('POST', '', { url: 'http://x' }))
   const noDatabase = await administered('postgres://nobody@127.0.0.1:1/none')
-  await asked('Admin', 'database', 'The database does not answer', request('GET', ''), noDatabase)
+  await asked('Admin', 'database', 'The database does not respond', request('GET', ''), noDatabase)
 }
 
 let examples: Example[]
@@ -1090,7 +1096,7 @@ describe('pages', () => {
       fault: ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined),
     })
     expect((await lying.inject(get('/'))).json().chains).toMatchObject([
-      { id: 84532, attester, ready: false, reason: 'its endpoint is on chain 1', abi: [] },
+      { id: 84532, attester, ready: false, reason: 'its RPC endpoint is on chain 1', abi: [] },
     ])
   })
   test('include every endpoint that GET / names', async () => {

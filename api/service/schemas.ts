@@ -16,11 +16,11 @@ const domain = (name: TSchema, contract: string) =>
   Type.Object(
     {
       name,
-      version: text('The version that the contract signs as.'),
+      version: text('Version in the domain of the contract.'),
       chainId: Type.Integer({ description: 'The chain.' }),
       verifyingContract: address(contract),
     },
-    { description: 'EIP-712 domain of the signatures; absent while they cannot be made.' },
+    { description: 'EIP-712 domain of the signatures; absent while signing is unavailable.' },
   )
 
 const Information = named(
@@ -29,15 +29,15 @@ const Information = named(
     {
       name: text('Name of the service.'),
       version: text('Version of the program.'),
-      description: text('What it is.'),
-      deployment: text('Which deployment this is, as its operator calls it.'),
+      description: text('Description of the service.'),
+      deployment: text('Name of this deployment, chosen by its operator.'),
       endpoints: Type.Object(
         {
           compute: texts(ADDRESS, 'The Compute API.'),
           records: texts(ADDRESS, 'The Records API.'),
           ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
           graphql: texts(ADDRESS, 'Raw GraphQL; a browser gets GraphiQL.'),
-          mcp: Type.Optional(text('The same as tools for agents; absent where it is off.')),
+          mcp: Type.Optional(text('Tools for agents; absent if disabled.')),
           health: text(ADDRESS),
           readiness: text(ADDRESS),
           metrics: text(ADDRESS),
@@ -54,33 +54,38 @@ const Information = named(
             id: Type.Integer({ description: 'Its ID: `chainId` of requests.' }),
             slug: text('Its name.'),
             eas: address('Its EAS contract.'),
-            schemaRegistry: address('The contract that schemas are registered with.'),
+            schemaRegistry: address('The schema registry.'),
             attester: address(
-              'Who signs for it. A contract that relies on answers accepts this attester only.',
+              'Address that signs answers for it. A contract that relies on answers accepts this attester only.',
             ),
             otherAttesters: Type.Optional(
               Type.Array(address('An address.'), {
                 description:
-                  'While the key changes: the next one, which some answers are signed by already, or the last one, whose answers stay good.',
+                  'Other address during a key change: the next one, which already signs some answers, or the ' +
+                  'previous one, whose answers remain valid.',
               }),
             ),
             ready: Type.Boolean({
-              description: 'Whether it can be signed for now, as seen within the last minute.',
+              description:
+                'True if answers for it could be signed at the last check, within the last minute.',
             }),
-            reason: Type.Optional(text('Why not.')),
+            reason: Type.Optional(text('Reason if not.')),
             abi: texts(
               'A function or error, as ethers and viem read it.',
-              'What takes our signatures on this contract, and the errors that it refuses them with; empty while it cannot be signed for.',
+              'Functions of this contract that accept the signatures, and the errors that they revert ' +
+                'with; empty while signing is unavailable.',
             ),
             domain: Type.Optional(domain(constant('EAS', 'Its name.'), 'The EAS contract.')),
             proxy: orNull(
               Type.Object(
                 {
-                  address: address('The contract. EAS shows it as the attester of what lands through it.'),
-                  ready: Type.Boolean({ description: 'Whether it takes our signatures now.' }),
-                  reason: Type.Optional(text('Why not.')),
-                  abi: texts('A function or error.', 'As of the chain.'),
-                  domain: Type.Optional(domain(text('The name that it was deployed with.'), 'The proxy.')),
+                  address: address(
+                    'The contract. EAS shows it as the attester of answers that land through it.',
+                  ),
+                  ready: Type.Boolean({ description: 'True if it accepts the signatures of this service.' }),
+                  reason: Type.Optional(text('Reason if not.')),
+                  abi: texts('A function or error.', 'ABI, like that of the chain.'),
+                  domain: Type.Optional(domain(text('Name that it was deployed with.'), 'The proxy.')),
                 },
                 {
                   description:
@@ -91,25 +96,25 @@ const Information = named(
           },
           { description: 'A chain of the Compute API.' },
         ),
-        { description: 'The chains that can be computed for.' },
+        { description: 'Chains of the Compute API.' },
       ),
       defaultSchemas: Type.Object(
         {
-          numeric: uid('Of distance, area and length.'),
-          boolean: uid('Of contains, within and intersects.'),
+          numeric: uid('Schema of distance, area and length.'),
+          boolean: uid('Schema of contains, within and intersects.'),
         },
-        { description: 'Schemas of requests that name none.' },
+        { description: 'Default schemas of requests.' },
       ),
       defaultSubmission: oneOfTexts(
         SUBMISSIONS,
-        'How answers land where the request does not say it; on a chain without a proxy `direct`.',
+        'How answers land by default; `direct` on a chain without a proxy.',
       ),
     },
-    { description: 'Which deployment this is.' },
+    { description: 'Name of the deployment.' },
   ),
 )
 
-const DATABASE = oneOfTexts(['connected', 'disconnected'], 'Whether the database answers.')
+const DATABASE = oneOfTexts(['connected', 'disconnected'], 'True if the database responds.')
 const Health = named(
   'Health',
   Type.Object(
@@ -118,7 +123,7 @@ const Health = named(
       database: DATABASE,
       version: text('Version of the program.'),
     },
-    { description: 'Whether the process and its database work.' },
+    { description: 'State of the process and its database.' },
   ),
 )
 const ChainState = Type.Object(
@@ -128,33 +133,34 @@ const ChainState = Type.Object(
       Type.Object(
         {
           address: address('The contract.'),
-          status: oneOfTexts(['ready', 'not ready'], 'Whether it takes our signatures.'),
-          reason: Type.Optional(text('Why not.')),
+          status: oneOfTexts(['ready', 'not ready'], 'True if it accepts the signatures of this service.'),
+          reason: Type.Optional(text('Reason if not.')),
         },
         {
           description:
-            "The chain's EIP-712 proxy, as it was last seen. Records do not need it: it makes no chain not ready.",
+            "State of the chain's EIP-712 proxy at the last check. Records do not need it, so it does " +
+            'not affect `ready`.',
         },
       ),
     ),
   },
-  { description: 'How far the copy of this chain goes, and whether its proxy takes our signatures.' },
+  { description: 'Index state of this chain, and state of its proxy.' },
 )
 const Readiness = named(
   'Readiness',
   Type.Object(
     {
-      status: oneOfTexts(['ready', 'not ready'], 'Whether every chain is followed closely enough.'),
+      status: oneOfTexts(['ready', 'not ready'], 'State of the indexes of all chains.'),
       database: DATABASE,
       signer: Type.Optional(
         Type.Object(
           {
-            status: oneOfTexts(['ready', 'not ready'], 'Whether it signs.'),
-            reason: Type.Optional(text('Why not.')),
+            status: oneOfTexts(['ready', 'not ready'], 'True if it signs.'),
+            reason: Type.Optional(text('Reason if not.')),
           },
           {
             description:
-              'What signs, as it was last seen. Records do not need it: it does not make the service not ready.',
+              'State of the signer at the last check. Records do not need it, so it does not affect `ready`.',
           },
         ),
       ),
@@ -164,7 +170,7 @@ const Readiness = named(
         additionalProperties: ChainState,
       }),
     },
-    { description: 'How far the copy of each chain goes.' },
+    { description: 'Index state of each chain.' },
   ),
 )
 const ErrorPage = named(
@@ -174,11 +180,11 @@ const ErrorPage = named(
       type: Type.String({ description: "The error's `type`.", format: 'uri' }),
       title: text('Its `title`.'),
       status: Type.Integer({ description: 'Its HTTP status.' }),
-      meaning: text('What it means.'),
-      causes: texts('A cause.', 'What causes it.'),
-      remedies: texts('A step.', 'What to do.'),
+      meaning: text('Meaning.'),
+      causes: texts('A cause.', 'Causes.'),
+      remedies: texts('A step.', 'Remedies.'),
     },
-    { description: 'What an error means and what to do.' },
+    { description: 'Meaning and remedies of an error.' },
   ),
 )
 export const SERVICE_COMPONENTS = components(Information, Health, Readiness, ErrorPage)
@@ -193,12 +199,13 @@ const route = <S extends FastifySchema>(
 export const SERVICE_ROUTES = {
   root: route(
     'getInformation',
-    'Which deployment this is',
-    'Its name and version, its endpoints, its chains with the attester address of each, and whether each can be signed for.',
+    'Describes this deployment',
+    'Returns name and version, endpoints, and the chains with the attester address of each and ' +
+      'its ability to sign.',
     {
       querystring: Type.Object({
         format: Type.Optional(
-          Type.Literal('json', { description: 'JSON for browsers too, which get a page otherwise.' }),
+          Type.Literal('json', { description: 'Returns JSON to browsers, which get a page by default.' }),
         ),
       }),
       response: {
@@ -207,7 +214,7 @@ export const SERVICE_ROUTES = {
           content: {
             'application/json': { schema: ref(Information) },
             'text/html': {
-              schema: { type: 'string', description: 'For a browser: the map of the records.' },
+              schema: { type: 'string', description: 'Map of the records, for browsers.' },
             },
           },
         },
@@ -216,23 +223,23 @@ export const SERVICE_ROUTES = {
   ),
   health: route(
     'getHealth',
-    'Whether the service works',
-    'For a load balancer: the process answers, and its database does.',
+    'Reports if the service works',
+    'For load balancers: 200 if the process and its database respond.',
     {
       response: {
         200: answer(ref(Health), 'Healthy.'),
-        503: answer(ref(Health), 'The database does not answer.'),
+        503: answer(ref(Health), 'The database does not respond.'),
       },
     },
   ),
   ready: route(
     'getReadiness',
-    'How far the copy of each chain goes',
-    '200 when every chain is followed closely enough, with the figures of each.',
+    'Reports the index state of each chain',
+    'Returns 200 if the index of every chain is recent enough, with the figures of each.',
     {
       response: {
         200: answer(ref(Readiness), 'Ready.'),
-        503: answer(ref(Readiness), 'A chain lags, or the database does not answer.', {
+        503: answer(ref(Readiness), 'A chain lags, or the database does not respond.', {
           headers: RETRY_AFTER,
         }),
       },
@@ -240,17 +247,20 @@ export const SERVICE_ROUTES = {
   ),
   metrics: route(
     'getMetrics',
-    'Figures for Prometheus',
-    'The same figures, those of the audit, of requests, and of the process.',
+    'Metrics for Prometheus',
+    'Metrics of the indexes, the audit, requests and the process.',
     { response: { 200: answer({ type: 'string' }, 'Prometheus text format.', { type: 'text/plain' }) } },
   ),
   error: route(
     'getErrorPage',
-    'What an error means and what to do',
+    'Explains an error',
     'Where the `type` of every error of the Compute API leads. HTML for a browser (`Accept: text/html`), else JSON.',
     {
       params: Type.Object({
-        slug: oneOfTexts(Object.keys(COMPUTE_ERRORS) as ComputeErrorKind[], "The end of the error's `type`."),
+        slug: oneOfTexts(
+          Object.keys(COMPUTE_ERRORS) as ComputeErrorKind[],
+          "Last segment of the error's `type`.",
+        ),
       }),
       response: {
         200: {
@@ -260,17 +270,17 @@ export const SERVICE_ROUTES = {
             'text/html': { schema: { type: 'string' } },
           },
         },
-        404: recordsError('There is no such error.'),
+        404: recordsError('No such error.'),
       },
     },
   ),
-  openapi: route('getOpenapi', 'This document', 'OpenAPI 3.1; `/docs` shows it as a page.', {
+  openapi: route('getOpenapi', 'OpenAPI document', 'OpenAPI 3.1; `/docs` shows it as a page.', {
     response: { 200: answer({ type: 'object', additionalProperties: true }, 'The document.') },
   }),
   llms: route(
     'getLlms',
-    'What language models need to know',
-    'This deployment in a page of Markdown (llmstxt.org): what is asked and how, its chains, links to the rest.',
+    'Describes this deployment for language models',
+    'Returns a Markdown page (llmstxt.org) with the operations, the chains, and links to the rest.',
     { response: { 200: answer({ type: 'string' }, 'The page.', { type: 'text/plain' }) } },
   ),
 }

@@ -27,18 +27,18 @@ const STORED: Readonly<Record<string, StoredField>> = {
   },
   ref_uid: {
     type: 'string',
-    description: 'UID of the attestation that it refers to; zeros where it does not.',
+    description: 'UID of the attestation that it refers to; zeros if none.',
   },
-  revocable: { type: 'boolean', description: 'Whether its attester may revoke it.' },
+  revocable: { type: 'boolean', description: 'True if its attester may revoke it.' },
   expiration_time: {
     type: ['string', 'null'],
-    description: 'When it expires; null: never, or after the year 9999.',
+    description: 'Expiration; null: never, or after the year 9999.',
     // A later time is reported as never, because Postgres and JavaScript do not write such a year.
     value: `CASE WHEN expiration_time BETWEEN 1 AND ${LATEST_SECOND} THEN ${time('to_timestamp(expiration_time::float8)')} END`,
   },
   revocation_time: {
     type: ['string', 'null'],
-    description: 'When it was revoked; null where it was not.',
+    description: 'Time of its revocation; null if it was not revoked.',
     value: time('revocation_time'),
   },
   block_number: { type: 'integer', description: 'Number of its block.' },
@@ -65,10 +65,10 @@ export const PROVENANCE_FIELDS: Readonly<Record<string, ProvenanceField>> = {
   ),
   transaction_url: {
     type: ['string', 'null'],
-    description: "Its transaction in the chain's explorer; null where the chain has none.",
+    description: "Its transaction in the chain's explorer; null if the chain has no explorer.",
   },
   attestation_url: {
     type: ['string', 'null'],
-    description: 'The attestation in the explorer of EAS; null where the chain has none.',
+    description: "The attestation in EAS's explorer; null if the chain has no such explorer.",
   },
 }

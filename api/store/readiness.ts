@@ -20,35 +20,39 @@ export const CHAIN_READINESS = Type.Object(
     status: Type.Unsafe<(typeof STATUSES)[number]>({ enum: [...STATUSES], description: 'In a word.' }),
     fresh: Type.Boolean({
       description:
-        'True if the copy is known to agree with the chain. Compute queries the chain about each attestation while it is not.',
+        'True if the indexed data is known to agree with the chain. Otherwise compute queries the ' +
+        'chain about each attestation.',
     }),
-    doubt: orNull<string>('string', 'Why the copy may not agree with the chain; null if it is fresh.'),
-    head_block: orNull<number>('integer', "The chain's last block, as its node last said."),
-    indexed_block: orNull<number>('integer', 'The last block that is in the database.'),
+    doubt: orNull<string>(
+      'string',
+      'Reason why the indexed data may not agree with the chain; null if it is fresh.',
+    ),
+    head_block: orNull<number>('integer', 'Newest block of the chain, by its RPC endpoint.'),
+    indexed_block: orNull<number>('integer', 'Newest block in the database.'),
     lag_blocks: orNull<number>(
       'integer',
-      'Blocks between the two; null if the node names an older block, or the copy of the last one is in doubt.',
+      'Blocks between the two; null if the RPC endpoint names an older block, or the newest ' +
+        'indexed block is in doubt.',
     ),
     lag_seconds: orNull<number>(
       'integer',
-      'Seconds for which the copy has not been known to agree with the chain; null if it never was.',
+      'Seconds since the indexed data was last known to agree with the chain; null if it never was.',
     ),
-    head_time: orNull<string>('string', "Time of the chain's last block.", { format: 'date-time' }),
-    indexed_time: orNull<string>('string', 'Time of the last block that is in the database.', {
+    head_time: orNull<string>('string', "Time of the chain's newest block.", { format: 'date-time' }),
+    indexed_time: orNull<string>('string', 'Time of the newest block in the database.', {
       format: 'date-time',
     }),
     withheld_attestations: Type.Integer({
-      description: 'Attestations that could not be stored: they give no record, and everything else goes on.',
+      description: 'Attestations that could not be stored: they produce no record, and indexing continues.',
     }),
     location_schemas: Type.Integer({
-      description: "Location schemas of the chain's registry that were found and are indexed.",
+      description: "Location schemas found in the chain's registry and indexed.",
     }),
     schema_history_blocks: Type.Integer({
-      description:
-        'Blocks whose attestations of schemas that were found later are still to be read; 0 where none are.',
+      description: 'Blocks still to be read again for schemas that were found later; 0 if none.',
     }),
   },
-  { description: 'How far the copy of this chain goes.' },
+  { description: 'Index state of this chain.' },
 )
 export type ChainReadiness = Static<typeof CHAIN_READINESS>
 
@@ -122,11 +126,10 @@ function staleness(state: IndexState | undefined, maxSeconds: number, isLocal: b
   if (!isLocal && headAge !== null && headAge < -SKEW_SECONDS)
     return `the newest block is ${Math.round(-headAge)} s in the future, by the clock of the database`
   const age = ageOf(state)
-  if (age === Infinity)
-    return `no look at the head has found block ${indexedBlock}, the last indexed, on the chain`
+  if (age === Infinity) return `the last indexed block, ${indexedBlock}, has not been found on the chain`
   if (age >= maxSeconds && state.checkedAge !== null && state.checkedAge >= maxSeconds)
-    return `the indexer has seen no block of an endpoint for ${Math.round(state.checkedAge)} s`
-  if (age >= maxSeconds) return `the copy was last known to agree with the chain ${Math.round(age)} s ago`
+    return `the indexer has read no block from an RPC endpoint for ${Math.round(state.checkedAge)} s`
+  if (age >= maxSeconds) return `the database was last known to agree with the chain ${Math.round(age)} s ago`
   return undefined
 }
 

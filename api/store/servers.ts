@@ -231,7 +231,7 @@ export class DatabaseServers {
       if (this.candidates.length > 1 && performance.now() - this.lookedAt > PRIMARY_FOR_MS)
         await this.newest.fresh().catch(() => {})
       await this.found()
-      if (this.seeking) throw new UnavailableError('No database server takes writes right now.')
+      if (this.seeking) throw new UnavailableError('No database server accepts writes.')
       const server = this.primary
       try {
         return await work(server)
@@ -265,7 +265,7 @@ export class DatabaseServers {
         if (reaches(marks, known.marks)) {
           if (await this.isKnown(marks, known, until)) return answer
           await discard()
-          this.leaveOut(server, new Error('it has what the primary does not have'))
+          this.leaveOut(server, new Error('it has data that the primary does not have'))
         } else {
           await discard()
           if (!(await this.catchesUp(server, known.marks, until)))
@@ -325,7 +325,8 @@ export class DatabaseServers {
       try {
         const { marks, standby } = await server.marks()
         // A single server is trusted to be the primary, as configured.
-        if (standby && this.candidates.length > 1) throw new StandbyError('it takes no writes any more')
+        if (standby && this.candidates.length > 1)
+          throw new StandbyError('it does not accept writes any more')
         // Responses may arrive out of order.
         if (turn > this.neededAt) [this.needed, this.neededAt] = [marks, turn]
         return { marks, ofPrimary: true }
@@ -349,7 +350,7 @@ export class DatabaseServers {
     if (!found.some((marks) => reaches(marks, this.needed))) {
       await this.found()
       if (!this.seeking) return this.readNewest()
-      throw new UnavailableError('No database server answers that has all records.')
+      throw new UnavailableError('No database server with all records responds.')
     }
     return { marks: this.needed, ofPrimary: false }
   }
@@ -380,7 +381,7 @@ export class DatabaseServers {
   private leaveOut(server: Server, error: Error): void {
     if (server.isLeftOut) return
     server.isLeftOut = true
-    this.onError(new Error(`${hostOf(server.url)}: ${error.message}; left out of reads until it is back`))
+    this.onError(new Error(`${hostOf(server.url)}: ${error.message}; not used for reads until it is back`))
     void (async () => {
       while (!this.isClosed) {
         await pause(RETRY_MS, undefined, { ref: false })

@@ -263,7 +263,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     await locker.query('ROLLBACK')
     await locker.end()
     expect(new Set(reasons)).toContain(
-      'The database did not finish this in 5 seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.',
+      'The database query took more than 5 seconds. Narrow it by chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
     )
     expect(await store.listRecords({ limit: 1 })).toHaveLength(1)
   },

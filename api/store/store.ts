@@ -110,8 +110,8 @@ export class Store {
     this.turns = new Turns(
       { all: LISTS * this.servers.readers, each: LISTS_EACH, ...WAITING },
       busyWith(
-        'Too many of your requests are answered at the same time; wait for them',
-        'Too many requests wait for the database.',
+        'Too many of your requests are running. Retry after they have finished',
+        'Too many requests are queued for the database.',
       ),
     )
   }
@@ -253,7 +253,8 @@ export class Store {
     )
     return (
       row &&
-      `Attestation ${uid} on ${row.chain} has no record, as it cannot be read: ${shownProblem(row.problem)}`
+      `Attestation ${uid} on ${row.chain} has no record, because it cannot be decoded: ` +
+        `${shownProblem(row.problem)}`
     )
   }
 
@@ -382,12 +383,13 @@ export async function translated<T>(reading: Promise<T>, heavy: boolean): Promis
   } catch (error) {
     if (heavy && isTimeout(error as DatabaseError))
       throw new UnavailableError(
-        `The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`,
+        `The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by ` +
+          'chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
         { cause: error },
       )
     if (isUnmigrated(error)) throw new UnavailableError('The database is not migrated yet.', { cause: error })
     if (isOutage(error as DatabaseError))
-      throw new UnavailableError('The database does not answer right now.', { cause: error })
+      throw new UnavailableError('The database does not respond.', { cause: error })
     throw error
   }
 }

@@ -133,10 +133,11 @@ export async function changesAfter(
   const states = await store.changesAfter(finality, from.ids, upTo?.ids, CHANGES_AT_ONCE)
   const known = states.filter(({ chain }) => from.ids[chain] !== undefined)
   if (epochOf(finality, known) !== from.epoch || known.length !== Object.keys(from.ids).length)
-    throw new LostPositionError('The records were read anew since, or this is no position of theirs.')
+    throw new LostPositionError(
+      'The records were rebuilt since then, or this is not a position of this stream.',
+    )
   const forgotten = states.find(({ chain, forgotten }) => (from.ids[chain] ?? 0) < forgotten)
-  if (forgotten)
-    throw new LostPositionError(`Changes on ${forgotten.chain} since then are not kept any more.`)
+  if (forgotten) throw new LostPositionError(`Changes on ${forgotten.chain} since then have been deleted.`)
 
   const wanted = new Set(
     states.flatMap(({ chain, changes }) => changes.map(([, , uid]) => `${chain}-${uid}`)),

@@ -106,7 +106,8 @@ export class LiveRecords {
     open: () => ServerResponse,
   ): Promise<void> {
     if (this.stopping) throw new UnavailableError('The service is stopping.')
-    if (this.size >= this.maxListeners) throw new UnavailableError('Too many listen already.')
+    if (this.size >= this.maxListeners)
+      throw new UnavailableError('The service has its maximum number of streams.')
     await this.audiences[finality].add(filter, from, work, open)
   }
 
@@ -173,7 +174,7 @@ class Audience {
       out.once('close', remove)
       if (out.destroyed) return remove()
       out.write(`retry: ${RETRY_MS}\n\n`)
-      if (from === null) this.reset([listener], 'This is no position in the changes of these records.')
+      if (from === null) this.reset([listener], 'This is not a position of this stream.')
       void this.catchUp(listener, from ?? this.position)
     } finally {
       this.joining--
@@ -207,7 +208,7 @@ class Audience {
         this.note(undefined)
         ahead = page.ahead ? ahead || performance.now() : 0
         if (ahead && performance.now() - ahead > this.options.aheadMs)
-          throw new LostPositionError('The database was set back.')
+          throw new LostPositionError('The database was restored to an earlier state.')
         // Listeners with other boxes may have become live in the meantime.
         for (let missing; (missing = unlocated(page, this.filters())).length;)
           await locate(this.store, page, missing)
@@ -290,7 +291,9 @@ class Audience {
         standing = isSamePosition(page.end, position) ? standing || performance.now() : 0
         position = page.end
         if (standing && performance.now() - standing > this.options.aheadMs)
-          throw new LostPositionError('The database has not got that far: it was set back.')
+          throw new LostPositionError(
+            'The position is after the newest change: the database was restored to an earlier state.',
+          )
       } catch (error) {
         standing = 0
         if (error instanceof LostPositionError) {
@@ -377,10 +380,10 @@ class Audience {
   private note(error: Error | undefined): void {
     if (this.stopping || this.outage === (error !== undefined)) return
     this.outage = error !== undefined
-    if (!error) this.log.info('what changes is read again')
+    if (!error) this.log.info('changes can be read again')
     else if (error instanceof UnavailableError)
-      this.log.warn({ reason: error.message }, 'what changes cannot be read: listeners wait')
-    else this.log.error(error, 'what changes cannot be read: listeners wait')
+      this.log.warn({ reason: error.message }, 'changes cannot be read: streams are paused')
+    else this.log.error(error, 'changes cannot be read: streams are paused')
   }
 }
 

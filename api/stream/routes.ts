@@ -23,7 +23,7 @@ const QUERY = queryOf({
       enum: FINALITIES,
       default: 'latest',
       description:
-        'What to hear of: everything at once (`latest`), or only what no reorg takes back, once that is certain (`final`).',
+        'Changes to send: all changes immediately (`latest`), or changes once they are final ' + '(`final`).',
     },
     readFinality,
   ),
@@ -39,20 +39,24 @@ const QUERY = queryOf({
 const SCHEMA = {
   operationId: 'streamLocationRecords',
   tags: ['Records'],
-  summary: 'What happens to records, as it happens',
+  summary: 'Changes of records, as they happen',
   description: [
-    'Server-Sent Events, as `EventSource` of browsers reads them. Data replaces what is known of that UID and chain.',
+    'Server-Sent Events, which `EventSource` of browsers reads. The data replaces earlier ' +
+      'data of the same UID and chain.',
     eventTable((name) => name)
       .map(([name, meaning, data]) => `- ${name}: ${meaning}. Data: ${data}.`)
       .join('\n'),
-    'A client that comes back with the `id` of the last event (browsers do) gets all changes since, once and in order, from any API instance, or a `reset`. Without one the stream begins now: begin to listen, then load the list. Changes are kept for 7 days.',
+    'A client that reconnects with the `id` of the last event (browsers do) receives all ' +
+      'changes since then, once and in order, from any API instance, or a `reset`. Without ' +
+      'an id the stream starts now: open it, then load the list. Changes are stored for 7 days.',
     'With `finality=final` a record is sent when its block is final, and its revocation when that block is, each once; nothing that a reorg removed, or may remove, is sent or shown.',
-    '`reorged` of records that are gone passes all filters but `chain`. A comment every 15 seconds is a sign of life.',
+    'A `reorged` event of a removed record passes all filters except `chain`. A ' +
+      'comment is sent every 15 seconds.',
   ].join('\n\n'),
   querystring: QUERY,
   response: {
     ...RECORDS_ERRORS,
-    200: answer({ type: 'string' }, 'Events, until one side ends it.', {
+    200: answer({ type: 'string' }, 'Events, until one side closes the connection.', {
       type: 'text/event-stream',
       headers: RATE_HEADERS,
     }),
@@ -75,7 +79,7 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
     // `stream`.
     app.head('/location-records/stream', { schema: { hide: true } }, (_request, reply) => {
       void reply.header('allow', 'GET')
-      throw new RecordsError('method-not-allowed', 'HEAD is not possible here; use GET')
+      throw new RecordsError('method-not-allowed', 'Unsupported method HEAD. Use GET')
     })
     app.get(
       '/location-records/stream',
@@ -89,7 +93,7 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
           void reply.header('retry-after', 60)
           throw new RecordsError(
             'rate-limited',
-            `More than ${STREAMS_PER_CLIENT} streams at once from your address; close one first`,
+            `More than ${STREAMS_PER_CLIENT} streams at once from your IP address. Close one first`,
           )
         }
         reply.raw.once('close', release)

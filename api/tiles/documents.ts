@@ -11,7 +11,8 @@ export const TILE_TYPE = 'application/vnd.mapbox-vector-tile'
 export const BOUNDS = [-180, -MAX_LATITUDE, 180, MAX_LATITUDE] as const
 const NAME = 'Location records'
 const DESCRIPTION =
-  'Attested places. Each tile either draws its records (layer records) or, where it has more than 500, counts them (layer clusters).'
+  'Attested places. A tile has its records (layer records), or if they are more than 500, ' +
+  'their counts (layer clusters).'
 
 /** Layers with the fields of their features: type and description. */
 export const LAYERS: readonly {
@@ -21,7 +22,7 @@ export const LAYERS: readonly {
 }[] = [
   {
     id: RECORDS_LAYER,
-    description: 'Records as points, lines and areas; edges are geodesics.',
+    description: 'Records as points, lines and areas with geodesic edges.',
     fields: {
       uid: { type: 'string', description: RECORD_FIELDS.uid.description },
       chain: { type: 'string', description: RECORD_FIELDS.chain.description },
@@ -36,20 +37,21 @@ export const LAYERS: readonly {
       reduced: {
         type: 'boolean',
         description:
-          'True where a point stands for a line or an area, in the middle of its box: it is too small to be seen at this zoom, or too large for a tile.',
+          'True if a point represents a line or an area, in the middle of its box, because it is too ' +
+          'small to be visible at this zoom or too large for a tile.',
       },
     },
   },
   {
     id: CLUSTERS_LAYER,
-    description: 'Points that count records around them.',
+    description: 'Points with the number of records around them.',
     fields: {
-      point_count: { type: 'number', description: 'How many records.' },
-      revoked_count: { type: 'number', description: 'How many of them are revoked.' },
+      point_count: { type: 'number', description: 'Number of records.' },
+      revoked_count: { type: 'number', description: 'Number of revoked records.' },
       ...Object.fromEntries(
         ACTIVE_SLUGS.map((slug) => [
           slug,
-          { type: 'number' as const, description: `How many of them are on ${slug}; absent for 0.` },
+          { type: 'number' as const, description: `Number of records on ${slug}; absent for 0.` },
         ]),
       ),
     },

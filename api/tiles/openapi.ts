@@ -31,15 +31,14 @@ export const TILES_COMPONENTS: Readonly<Record<string, Schema>> = {
   TileJson: Type.Object(
     {
       tilejson: Type.Unsafe<'3.0.0'>({ const: '3.0.0', description: 'The version of TileJSON.' }),
-      name: Type.String({ description: 'What the tiles show.' }),
-      description: Type.String({ description: 'The same in a sentence.' }),
+      name: Type.String({ description: 'Name of the tileset.' }),
+      description: Type.String({ description: 'Description of the tileset.' }),
       scheme: Type.Unsafe<'xyz'>({ const: 'xyz', description: 'Rows are counted from the north.' }),
       tiles: Type.Array(Type.String(), {
-        description:
-          'The address of the tiles, with `{z}`, `{x}` and `{y}` in it, and the filters of this request.',
+        description: 'URL of the tiles with `{z}`, `{x}` and `{y}`, and the filters of this request.',
       }),
-      minzoom: Type.Integer({ description: 'The first zoom.' }),
-      maxzoom: Type.Integer({ description: 'The last zoom.' }),
+      minzoom: Type.Integer({ description: 'Minimum zoom.' }),
+      maxzoom: Type.Integer({ description: 'Maximum zoom.' }),
       bounds: Type.Array(Type.Number(), {
         description: 'West, south, east and north, in degrees.',
         minItems: 4,
@@ -48,11 +47,11 @@ export const TILES_COMPONENTS: Readonly<Record<string, Schema>> = {
       vector_layers: Type.Array(
         Type.Object({
           id: Type.String({ description: 'Name of the layer.' }),
-          description: Type.String({ description: 'What it shows.' }),
-          minzoom: Type.Integer({ description: 'The first zoom.' }),
-          maxzoom: Type.Integer({ description: 'The last zoom.' }),
+          description: Type.String({ description: 'Description of the layer.' }),
+          minzoom: Type.Integer({ description: 'Minimum zoom.' }),
+          maxzoom: Type.Integer({ description: 'Maximum zoom.' }),
           fields: Type.Record(Type.String(), Type.String(), {
-            description: 'What its features have: type and description, by name.',
+            description: 'Fields of its features: type and description, by name.',
           }),
         }),
         { description: 'The layers.' },
@@ -64,7 +63,7 @@ export const TILES_COMPONENTS: Readonly<Record<string, Schema>> = {
 
 const NOT_MODIFIED = {
   type: 'null',
-  description: 'The tile is still the one with this ETag.',
+  description: 'The tile has not changed since the response with this ETag.',
   headers: RATE_HEADERS,
 }
 
@@ -72,7 +71,7 @@ export const tilesSchemas = {
   tileJson: {
     operationId: 'getTileJson',
     tags: ['Records'],
-    summary: 'Where the vector tiles are, and what is in them',
+    summary: 'TileJSON of the vector tiles',
     description:
       'TileJSON 3.0, for MapLibre, QGIS and others. The filters of the request become those of its tiles.',
     querystring: TILE_QUERY,
@@ -88,15 +87,20 @@ export const tilesSchemas = {
     tags: ['Records'],
     summary: 'A vector tile of records',
     description: [
-      `Mapbox Vector Tile 2.1, in the tile matrix set WebMercatorQuad, zooms 0 to ${MAX_ZOOM}. A tile with ${MOST_DRAWN} records or fewer draws each in the layer \`records\`; one with more counts them in the layer \`clusters\`: none is left out. A tile without records is empty.`,
-      'The filters are those of the list of records. The ETag is that of the content: with If-None-Match the answer is 304 until a record of this tile changes, and at most a quarter of a second longer.',
+      `Mapbox Vector Tile 2.1, in the tile matrix set WebMercatorQuad, zooms 0 to ${MAX_ZOOM}. A ` +
+        `tile with at most ${MOST_DRAWN} records has each of them in the layer \`records\`. A tile ` +
+        'with more has counts of all of them in the layer `clusters`. A tile without records is ' +
+        'empty.',
+      'The filters are those of the list of records. The ETag identifies the content: with ' +
+        'If-None-Match, the response is 304 until at most a quarter of a second after a record of ' +
+        'this tile changes.',
     ].join('\n\n'),
     params: TILE_PATH,
     querystring: TILE_QUERY,
     response: {
-      200: answer({ type: 'string', description: 'Protocol buffers: bytes, no text.' }, 'The tile.', {
+      200: answer({ type: 'string', description: 'Protocol buffers (binary).' }, 'The tile.', {
         type: TILE_TYPE,
-        headers: { ...RATE_HEADERS, etag: text('Names the content.') },
+        headers: { ...RATE_HEADERS, etag: text('Identifies the content.') },
       }),
       304: NOT_MODIFIED,
       ...RECORDS_ERRORS,

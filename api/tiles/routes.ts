@@ -37,7 +37,10 @@ export async function tilesRoutes(
   const tiles = new Tiles({ ...parts, cacheBytes })
   const semaphore = new Semaphore(
     MAKING,
-    busyWith('Too many of your tiles wait already; wait for them', 'Too many tiles wait already.'),
+    busyWith(
+      'Too many of your tile requests are queued. Retry after they have finished',
+      'Too many tile requests are queued.',
+    ),
   )
 
   app.get('/location-records.json', { schema: tilesSchemas.tileJson }, (request, reply) => {

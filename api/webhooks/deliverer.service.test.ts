@@ -226,7 +226,7 @@ async function deliverUntilCut(
 const wantLetter = () =>
   client.query(
     `INSERT INTO webhook_dead_letter (subscription, message, body, attempts, error, wanted_at)
-     VALUES ('one', 'msg_dead', '{}', 3, 'the receiver answered 503', now())`,
+     VALUES ('one', 'msg_dead', '{}', 3, 'the receiver returned 503', now())`,
   )
 
 test('delivers a subscription by one of two deliverers; the other resumes when the first is cut off', async () => {

@@ -315,7 +315,7 @@ export class Deliverer {
   private note(error: Error | undefined): void {
     if (this.isStopping || this.outage === (error !== undefined)) return
     this.outage = error !== undefined
-    if (error) this.log.warn({ reason: error.message }, 'webhooks cannot be delivered: they wait')
+    if (error) this.log.warn({ reason: error.message }, 'webhooks cannot be delivered: deliveries are paused')
     else this.log.info('webhooks are delivered again')
   }
 }

@@ -16,7 +16,7 @@ export function registerFigures(registry: Registry, figures: Figures): Histogram
   const registers = [registry]
   new Counter({
     name: 'geospatial_webhook_messages_total',
-    help: 'Tries that a receiver took or did not take, and messages that were given up',
+    help: 'Delivery attempts that succeeded or failed, and messages that became dead letters',
     labelNames: ['outcome'],
     registers,
     collect() {
@@ -26,22 +26,17 @@ export function registerFigures(registry: Registry, figures: Figures): Histogram
   })
   new Gauge({
     name: 'geospatial_webhook_held',
-    help: 'Subscriptions that this process delivers for',
+    help: 'Subscriptions that this process delivers',
     registers,
     collect() {
       this.set(figures.held())
     },
   })
   for (const [name, help, label, values] of [
-    [
-      'subscriptions',
-      'Subscriptions by state, whoever delivers for them',
-      'state',
-      () => figures.subscriptions(),
-    ],
+    ['subscriptions', 'Subscriptions by state, of all processes', 'state', () => figures.subscriptions()],
     [
       'waiting_seconds',
-      'How long a message waits at most, for receivers that take messages and for those that do not',
+      'Age of the oldest pending message, for receivers that accept messages and for those that fail',
       'receivers',
       () => figures.waitingSeconds(),
     ],

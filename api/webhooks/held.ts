@@ -54,7 +54,7 @@ export function progressOf({ row, state }: Held, now: number): Progress {
     failingMs: trouble ? now - trouble.since : null,
     waitMs: trouble?.nextTry ? trouble.nextTry - now : null,
     lastError: trouble?.error ?? null,
-    disabled: phase === 'disabled' ? 'the receiver answered 410 Gone' : null,
+    disabled: phase === 'disabled' ? 'the receiver returned 410 Gone' : null,
   }
 }
 

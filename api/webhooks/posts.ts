@@ -86,7 +86,7 @@ export class Posts {
   private async post(row: HeldRow, message: Message): Promise<Outcome | undefined> {
     const { timeoutMs } = this.options
     const request = new AbortController()
-    const late = new Error(`no answer within ${timeoutMs / 1000} seconds`)
+    const late = new Error(`no response within ${timeoutMs / 1000} seconds`)
     // Not AbortSignal.any() with a timeout: that timeout may be garbage-collected, and then never fires.
     const timer = setTimeout(() => request.abort(late), timeoutMs)
     this.requests.add(request)
@@ -98,7 +98,7 @@ export class Posts {
         request.signal,
       )
       if (status >= 200 && status < 300) return { status }
-      return { error: `the receiver answered ${status}`, status, retryAfter }
+      return { error: `the receiver returned ${status}`, status, retryAfter }
     } catch (error) {
       // Aborted by the end of the lease or by a stop, neither of which is a failure of the receiver.
       if (request.signal.aborted && request.signal.reason !== late) return undefined
@@ -115,8 +115,8 @@ function failureOf({ code, message }: NodeJS.ErrnoException): string {
   // Format of OpenSSL's message: an address, "error", a number, "SSL routines", a function, the reason, a
   // file.
   const [, reason] = /:error:[^:]*:SSL routines:[^:]*:([^:]+)/.exec(message) ?? []
-  if (reason === 'wrong version number') return 'no TLS at this port: is it one of http?'
+  if (reason === 'wrong version number') return 'the port does not speak TLS. Check if it is an http port'
   if (reason) return `the TLS handshake failed: ${reason}`
   if (message === 'no address') return 'its host name has no address'
-  return message.slice(0, ERROR_CHARACTERS) || code || 'no answer'
+  return message.slice(0, ERROR_CHARACTERS) || code || 'no response'
 }

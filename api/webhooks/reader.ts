@@ -91,7 +91,8 @@ export class ChangeReader {
       if (page.ahead) {
         const since = this.aheadSince.get(key) ?? performance.now()
         this.aheadSince.set(key, since)
-        if (performance.now() - since > AHEAD_MS) throw new LostPositionError('The database was set back.')
+        if (performance.now() - since > AHEAD_MS)
+          throw new LostPositionError('The database was restored to an earlier state.')
         return false
       }
     } catch (error) {

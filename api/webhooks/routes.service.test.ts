@@ -254,7 +254,7 @@ describe('the admin API', () => {
     ])
       expect((await ask('POST', `/${id}/replay`, body)).status).toBe(400)
     expect((await ask('POST', `/${id}/replay`, { since: '2020-01-01' })).body.detail).toMatch(
-      /7 days: expected 2/,
+      /7 days. Expected 2/,
     )
     // Undelivered messages are not lost by an unknown position.
     await insert()

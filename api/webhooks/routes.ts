@@ -59,30 +59,30 @@ const REPLAY = Type.Object(
 )
 const SUBSCRIPTION = Type.Object({
   id: Type.String(),
-  source: Type.String({ description: '`file`: of WEBHOOKS_FILE; `admin`: made here.' }),
+  source: Type.String({ description: '`file`: from WEBHOOKS_FILE; `admin`: created by this API.' }),
   url: Type.String(),
   finality: Type.String(),
   filter: Type.Record(Type.String(), Type.String()),
   state: Type.String({ description: '`active`, `failing`, or `disabled`.' }),
   position: Type.Union([Type.String(), Type.Null()], {
-    description: 'Before the next change that is sent; null: it begins now.',
+    description: 'Position before the next change to send; null: starts now.',
   }),
-  failures: Type.Integer({ description: 'Failed tries since the last that was taken.' }),
+  failures: Type.Integer({ description: 'Failed attempts since the last successful one.' }),
   last_error: Type.Union([Type.String(), Type.Null()]),
   next_try: Type.Union([Type.String(), Type.Null()]),
-  disabled: Type.Union([Type.String(), Type.Null()], { description: 'Why nothing is sent.' }),
+  disabled: Type.Union([Type.String(), Type.Null()], { description: 'Reason why nothing is sent.' }),
   dead_letters: Type.Integer(),
   created_at: Type.String(),
 })
 const WITH_SECRET = Type.Object({ ...SUBSCRIPTION.properties, secret: Type.String() })
 const DEAD_LETTER = Type.Object({
-  number: Type.Integer({ description: 'Ascends within the subscription.' }),
+  number: Type.Integer({ description: 'Number, ascending within the subscription.' }),
   message: Type.String({ description: 'Its webhook-id.' }),
-  body: Type.String({ description: 'What was sent.' }),
+  body: Type.String({ description: 'The message.' }),
   attempts: Type.Integer(),
-  error: Type.String({ description: 'Of the last try.' }),
+  error: Type.String({ description: 'Problem of the last attempt.' }),
   died_at: Type.String(),
-  wanted_at: Type.Union([Type.String(), Type.Null()], { description: 'When another try was asked for.' }),
+  wanted_at: Type.Union([Type.String(), Type.Null()], { description: 'Time when a retry was requested.' }),
 })
 
 /** Reads a text. Postgres does not store NUL in one. */
@@ -93,12 +93,12 @@ function readName(text: string): string {
 const ID = textParameter('Of the subscription.', readName)
 const BY_ID = { params: pathOf({ id: ID }) }
 const ERRORS = recordsErrors({
-  'invalid-request': 'The request is wrong.',
-  unauthorized: 'The admin key is missing, or is another one.',
-  unavailable: 'The database is out of reach.',
+  'invalid-request': 'The request is invalid.',
+  unauthorized: 'The admin key is missing or incorrect.',
+  unavailable: 'The database is unreachable.',
 })
-const UNKNOWN = { 404: recordsError('There is no such subscription, or message.') }
-const OF_FILE = { 409: recordsError('It is one of WEBHOOKS_FILE: change the file.') }
+const UNKNOWN = { 404: recordsError('No such subscription, or message.') }
+const OF_FILE = { 409: recordsError('The subscription is defined in WEBHOOKS_FILE: edit the file.') }
 
 /** Schema of a route. `response` is undefined if there is no body. */
 const route = <More extends object>(
@@ -176,9 +176,9 @@ function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts)
     route(
       'addWebhook',
       'Adds a subscription',
-      'It begins now. `secret` is not shown again.',
+      'Deliveries start now. `secret` is not shown again.',
       [201, WITH_SECRET],
-      { 409: recordsError('There are as many as there may be.') },
+      { 409: recordsError('The maximum number of subscriptions exists.') },
       { body: GIVEN },
     ),
     async ({ body }, reply) => {
@@ -188,7 +188,11 @@ function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts)
       const id = `wh_${randomBytes(12).toString('hex')}`
       const row = await webhooks.add({ id, url, finality, filter, secrets: [secret] }, MOST_SUBSCRIPTIONS)
       if (!row)
-        throw new RecordsError('invalid-request', `There are ${MOST_SUBSCRIPTIONS} already, the most`, 409)
+        throw new RecordsError(
+          'invalid-request',
+          `The maximum of ${MOST_SUBSCRIPTIONS} subscriptions exists. Delete one first`,
+          409,
+        )
       return reply.status(201).send({ ...row, secret })
     },
   )
@@ -196,7 +200,7 @@ function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts)
     '/webhooks',
     route(
       'listWebhooks',
-      'Subscriptions, in the order of their ids',
+      'Subscriptions, ordered by id',
       'At most 100 a page.',
       [200, Type.Array(SUBSCRIPTION)],
       {},
@@ -216,7 +220,7 @@ function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts)
     route(
       'removeWebhook',
       'Ends a subscription',
-      'A message that is on its way still arrives.',
+      'A message that is being delivered still arrives.',
       [204, undefined],
       { ...UNKNOWN, ...OF_FILE },
       BY_ID,
@@ -235,7 +239,7 @@ function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts)
     route(
       'rotateWebhookSecret',
       'A new secret',
-      'The old one signs too for 24 hours.',
+      'The old secret remains valid for 24 hours.',
       [200, WITH_SECRET],
       { ...UNKNOWN, ...OF_FILE },
       BY_ID,
@@ -251,7 +255,7 @@ function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts)
     '/webhooks/:id/replay',
     route(
       'replayWebhook',
-      'Sends again what follows a position or a time',
+      'Resends all changes after a position or a time',
       'With the same ids and bytes. Enables a disabled one.',
       [202, SUBSCRIPTION],
       UNKNOWN,
@@ -260,17 +264,17 @@ function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts)
     async ({ params, body: { position, since } }, reply) => {
       const { id, finality } = await known(webhooks, params.id)
       if ((position === undefined) === (since === undefined))
-        throw new RecordsError('invalid-request', 'Expected position or since, one of them')
+        throw new RecordsError('invalid-request', 'Expected either position or since')
       if (position !== undefined) await expectKept(store, position, finality)
       const time = new Date(since ?? 0)
       const earliest = new Date(clock() - CHANGES_KEPT_DAYS * 86_400_000)
       if (since !== undefined && time < earliest)
         throw new RecordsError(
           'invalid-request',
-          `since: changes are kept for ${CHANGES_KEPT_DAYS} days: expected ${earliest.toISOString()} or later`,
+          `since: changes are stored for ${CHANGES_KEPT_DAYS} days. Expected ${earliest.toISOString()} or later`,
         )
       if (time.getTime() > clock())
-        throw new RecordsError('invalid-request', 'since: expected a time that is past')
+        throw new RecordsError('invalid-request', 'since: expected a time in the past')
       const { epoch } = await currentPosition(store, finality)
       await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))
       return reply.status(202).send(await known(webhooks, id))
@@ -283,8 +287,8 @@ function deadLetterRoutes(app: Scope, { webhooks }: WebhookAdminParts): void {
     '/webhooks/:id/dead-letters',
     route(
       'listDeadLetters',
-      'Messages that were given up, the oldest first',
-      'At most 100 a page; they are kept for 30 days.',
+      'Dead letters: messages whose delivery failed, oldest first',
+      'At most 100 a page. They are stored for 30 days.',
       [200, Type.Array(DEAD_LETTER)],
       UNKNOWN,
       {
@@ -304,15 +308,15 @@ function deadLetterRoutes(app: Scope, { webhooks }: WebhookAdminParts): void {
     '/webhooks/:id/dead-letters/:message/redeliver',
     route(
       'redeliverDeadLetter',
-      'Tries a message once more',
-      'It is gone from here once it is taken.',
+      'Retries a message',
+      'The dead letter is deleted once the receiver accepts it.',
       [202, undefined],
       UNKNOWN,
       { params: pathOf({ id: ID, message: textParameter('Its webhook-id.', readName) }) },
     ),
     async ({ params: { id, message } }, reply) => {
       if (!(await webhooks.want((await known(webhooks, id)).id, message)))
-        throw new RecordsError('not-found', `There is no dead letter '${message.slice(0, 64)}'`)
+        throw new RecordsError('not-found', `Dead letter not found: '${message.slice(0, 64)}'`)
       return reply.status(202).send()
     },
   )
@@ -321,7 +325,7 @@ function deadLetterRoutes(app: Scope, { webhooks }: WebhookAdminParts): void {
 /** Returns the subscription with this id. Throws a RecordsError if it does not exist. */
 async function known(webhooks: WebhookStore, id: string): Promise<SubscriptionRow> {
   const row = await webhooks.get(id)
-  if (!row) throw new RecordsError('not-found', `There is no subscription '${id.slice(0, 64)}'`)
+  if (!row) throw new RecordsError('not-found', `Subscription not found: '${id.slice(0, 64)}'`)
   return row
 }
 
@@ -331,7 +335,7 @@ async function own(webhooks: WebhookStore, id: string): Promise<SubscriptionRow>
   if (row.source === 'file')
     throw new RecordsError(
       'invalid-request',
-      'This subscription is one of WEBHOOKS_FILE: change the file',
+      'The subscription is defined in WEBHOOKS_FILE. Edit the file',
       409,
     )
   return row
@@ -345,10 +349,10 @@ async function expectKept(store: Store, text: string, finality: Finality): Promi
       'invalid-request',
       `position: expected the id of an event of the stream with finality=${finality}. ${why}`,
     )
-  if (!position) throw problem('This is none.')
+  if (!position) throw problem('This is not a position.')
   try {
     const { ahead } = await changesAfter(store, finality, position)
-    if (ahead) throw problem('This one lies beyond the last event.')
+    if (ahead) throw problem('This position is after the last event.')
   } catch (error) {
     throw error instanceof LostPositionError ? problem(error.message) : error
   }

@@ -90,7 +90,7 @@ export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile
     const problem = !isRow
       ? schemaProblems(ROW, row)
       : subscriptions.has(row.id)
-        ? `another subscription before it has the id ${row.id}`
+        ? `an earlier subscription has the id ${row.id}`
         : problemOf(row, sender)
     if (isRow && problem === undefined) {
       const { id, url, finality = 'final', filter = {}, secret, oldSecret } = row

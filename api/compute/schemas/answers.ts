@@ -21,18 +21,18 @@ export const Attestation = named(
   Type.Object(
     {
       schema: uid('UID of the schema.'),
-      attester: address("Who signed: the deployment's attester address."),
-      recipient: address('The recipient asked for, or the zero address.'),
+      attester: address("Signer: the deployment's attester address."),
+      recipient: address('Recipient in the request, or the zero address.'),
       data: hex(
         'The ABI-encoded result, by the schema: `uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation` in whole centimeters or square_centimeters; for booleans `bool result,bytes32[] inputRefs,uint256 timestamp,string operation`.',
       ),
       signature: SIGNATURE,
-      revocable: Type.Boolean({ description: "The schema's own flag; EAS refuses another." }),
+      revocable: Type.Boolean({ description: "The schema's flag; EAS rejects any other value." }),
       refUID: uid('Zero.'),
       expirationTime: EXPIRATION,
     },
     {
-      description: 'What was signed: the arguments of `attestByDelegation`. value is 0.',
+      description: 'Signed content: the arguments of `attestByDelegation`. Its value is 0.',
     },
   ),
 )
@@ -41,34 +41,35 @@ export const DelegatedAttestation = named(
   Type.Object(
     {
       signature: SIGNATURE,
-      attester: address('Who signed.'),
+      attester: address('Signer.'),
       deadline: DEADLINE,
       nonce: Type.Optional(NONCE),
       submission: SUBMISSION,
-      contract: address('The contract that takes it: EAS, or the proxy of the chain.'),
+      contract: address('Contract that accepts it: EAS, or the proxy of the chain.'),
       ifNonceUsed: Type.Optional(
-        Type.String({ description: 'What to do when another answer has used up the nonce, as a sentence.' }),
+        Type.String({ description: 'Remedy if another answer has used the nonce, as a sentence.' }),
       ),
       resignToken: Type.String({
         description:
-          'What the inputs were, in a form that only this service can have written: hand it back to have the same result signed anew (`/compute/v0/resign`).',
+          'Inputs, in a form that only this service can write. Send it back to re-sign the same result ' +
+          '(`/compute/v0/resign`).',
       }),
     },
-    { description: 'What the delegated submission needs besides.' },
+    { description: 'Further arguments of the delegated submission.' },
   ),
 )
 
 export const CLAIMS = {
   result: RESULT,
-  units: Type.Optional(oneOfTexts(Object.keys(UNITS) as UnitName[], 'Of numeric results.')),
+  units: Type.Optional(oneOfTexts(Object.keys(UNITS) as UnitName[], 'Unit of numeric results.')),
   operation: Type.String({
-    description: 'Name of the operation; for within `within:<radius in centimetres>`.',
+    description: 'Name of the operation; for `within`, `within:<radius in centimetres>`.',
   }),
   timestamp: TIMESTAMP,
   inputRefs: INPUT_REFS,
 }
 export const Claims = Type.Object(CLAIMS, {
-  description: 'What `data` says, decoded; null where it is not ours.',
+  description: 'Decoded `data`; null if this service did not sign it.',
 })
 
 const AttestationRequestData = Type.Object(
@@ -80,7 +81,7 @@ const AttestationRequestData = Type.Object(
     data: hex('The ABI-encoded result.'),
     value: Type.Unsafe<string>({
       const: '0',
-      description: 'Nothing is paid. (A decimal string, which ethers, viem and eas-sdk all take.)',
+      description: 'Value to send: none. (A decimal string, which ethers, viem and eas-sdk accept.)',
     }),
   },
   { description: '`AttestationRequestData`' },
@@ -96,12 +97,11 @@ export const DelegatedRequest = named(
       schema: uid('UID of the schema.'),
       data: AttestationRequestData,
       signature: SplitSignature,
-      attester: address('Who signed.'),
+      attester: address('Signer.'),
       deadline: DEADLINE,
     },
     {
-      description:
-        'The argument of `attestByDelegation`, as it is, of the contract that `delegatedAttestation` names.',
+      description: 'Argument of `attestByDelegation` of the contract in `delegatedAttestation`.',
     },
   ),
 )
@@ -109,14 +109,20 @@ export const MULTI_ATTEST = Type.Array(
   Type.Object(
     {
       schema: uid('UID of the schema.'),
-      data: Type.Array(AttestationRequestData, { description: 'In the order of the nonces.', minItems: 1 }),
-      signatures: Type.Array(SplitSignature, { description: 'Parallel to `data`.', minItems: 1 }),
-      attester: address('Who signed.'),
+      data: Type.Array(AttestationRequestData, {
+        description: 'Data in the order of the nonces.',
+        minItems: 1,
+      }),
+      signatures: Type.Array(SplitSignature, {
+        description: 'Signatures, parallel to `data`.',
+        minItems: 1,
+      }),
+      attester: address('Signer.'),
       deadline: DEADLINE,
     },
     { description: 'One `MultiDelegatedAttestationRequest`: results of one schema.' },
   ),
-  { description: 'The argument of `multiAttestByDelegation`, as it is.', minItems: 1 },
+  { description: 'Argument of `multiAttestByDelegation`.', minItems: 1 },
 )
 export const Transaction = named(
   'Transaction',
@@ -126,12 +132,12 @@ export const Transaction = named(
       data: hex('The call.'),
       value: Type.Unsafe<number>({
         const: 0,
-        description: 'Nothing is paid. (A bare EIP-1193 provider wants hex: leave it out there.)',
+        description: 'Value to send: none. (A bare EIP-1193 provider expects hex: leave it out there.)',
       }),
     },
     {
       description:
-        'The transaction that submits the answer, as ethers and viem send it; whoever sends it pays the gas.',
+        'Transaction that submits the answer, as ethers and viem send it. The sender pays the gas.',
     },
   ),
 )
@@ -163,7 +169,7 @@ export function resultOf(name: string, { units, parameters, inputs }: OperationR
       ...(units && { units: constant(units, 'The unit of `result`.') }),
       operation: parameters
         ? Type.String({
-            description: `\`${name}:\` and the parameter; match it by its prefix.`,
+            description: `\`${name}:\` and the parameter. Match it by this prefix.`,
             pattern: `^${name}:[0-9]+$`,
           })
         : constant(name, 'The operation.'),
@@ -180,7 +186,7 @@ export const BatchResult = named(
   Type.Object(
     {
       results: Type.Array(ref(ComputeResult), {
-        description: 'One per operation, in order.',
+        description: 'One result per operation, in order.',
         minItems: 1,
         maxItems: 20,
       }),
@@ -190,7 +196,8 @@ export const BatchResult = named(
     },
     {
       description:
-        'Results that can all be submitted, in one transaction or one after the other: in the order of their consecutive nonces, those for the proxy in any order.',
+        'Results that can all be submitted, in one transaction or one by one: in the order of their ' +
+        'consecutive nonces, or through the proxy in any order.',
     },
   ),
 )

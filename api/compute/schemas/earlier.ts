@@ -19,10 +19,15 @@ export const EarlierAttestation = named(
       attester: withRules(Attestation.properties.attester, { type: 'expected an address' }),
       recipient: withRules(Attestation.properties.recipient, {
         type: 'expected an address',
-        test: (text) => (parseChecksumAddress(text) === undefined ? 'its checksum is wrong' : undefined),
+        test: (text) =>
+          parseChecksumAddress(text) === undefined ? 'its checksum is not correct' : undefined,
       }),
       data: hexBytes('160,2048', 'The ABI-encoded result.', 'the payload of a result, in hex'),
-      signature: hexBytes('64,65', 'As it was answered; or in the 64 bytes of EIP-2098.', '65 bytes in hex'),
+      signature: hexBytes(
+        '64,65',
+        'Signature as in the response, or in the 64 bytes of EIP-2098.',
+        '65 bytes in hex',
+      ),
       revocable: withRules(Attestation.properties.revocable, { type: 'expected true or false' }),
       refUID: Type.Optional(unchecked(Attestation.properties.refUID)),
       expirationTime: Type.Optional(withRules(EXPIRATION, WHOLE_NUMBER)),
@@ -39,12 +44,12 @@ const DELEGATION = {
   attester: Type.Optional(unchecked(address('As in `attestation`.'))),
   deadline: DEADLINE,
   nonce: Type.Optional(NONCE),
-  submission: Type.Optional({ ...SUBMISSION, description: 'As it was answered. Default: `direct`.' }),
-  contract: Type.Optional(unchecked(address('May be left in; must then be the one that it was signed for.'))),
-  ifNonceUsed: Type.Optional(unchecked(Type.String({ description: 'May be left in.' }))),
+  submission: Type.Optional({ ...SUBMISSION, description: 'As in the response. Default: `direct`.' }),
+  contract: Type.Optional(unchecked(address('Optional; must be the contract that it was signed for.'))),
+  ifNonceUsed: Type.Optional(unchecked(Type.String({ description: 'Optional; ignored.' }))),
 }
-const RESIGN_TOKEN = withRules(Type.String({ description: 'As it was answered. `resign` needs it.' }), {
-  missing: 'missing; expected the one of the earlier answer',
+const RESIGN_TOKEN = withRules(Type.String({ description: 'As in the response. Required by `resign`.' }), {
+  missing: 'missing; expected the value in the earlier answer',
   type: 'expected a string',
 })
 export const EarlierDelegation = named(
@@ -58,13 +63,13 @@ export const ResignableDelegation = named(
   'ResignableDelegation',
   Type.Object(
     { ...DELEGATION, resignToken: RESIGN_TOKEN },
-    { description: '`delegatedAttestation` of an earlier answer that is to be signed again.' },
+    { description: '`delegatedAttestation` of an earlier answer to re-sign.' },
   ),
 )
 const LEFT_IN = {
   result: Type.Optional(
     unchecked({
-      description: 'May be left in; must then be what was signed, as the four below.',
+      description: 'Optional, like the next four; must be the signed value.',
     } as unknown as TSchema),
   ),
   units: Type.Optional(unchecked(CLAIMS.units)),
@@ -77,12 +82,12 @@ const CALLS_LEFT_IN = {
   attestByDelegation: Type.Optional(
     unchecked({
       ...ref(DelegatedRequest),
-      description: 'May be left in; must then be the call of this answer.',
+      description: 'Optional; must be the call of this answer.',
     }),
   ),
-  transaction: Type.Optional(unchecked({ ...ref(Transaction), description: 'May be left in.' })),
+  transaction: Type.Optional(unchecked({ ...ref(Transaction), description: 'Optional; ignored.' })),
 }
-const AS_NEEDED = 'whole or as much of it as is needed.'
+const AS_NEEDED = 'complete, or reduced to the required fields.'
 
 const earlierAnswer = <D extends TSchema, M extends TProperties>(title: string, delegation: D, more: M) =>
   object(title, `An earlier answer of this service, ${AS_NEEDED}`, {
@@ -103,7 +108,10 @@ const EarlierResult = Type.Object(
   { description: `An earlier answer, ${AS_NEEDED}`, additionalProperties: false },
 )
 const RESIGN_LANDING = {
-  submission: Type.Optional({ ...SUBMISSION, description: 'How it is to land now. Default: as before.' }),
+  submission: Type.Optional({
+    ...SUBMISSION,
+    description: 'Form in which it should land. Default: as before.',
+  }),
   include: LANDING.include,
 }
 export const EarlierBatch = named(
@@ -112,24 +120,24 @@ export const EarlierBatch = named(
     {
       chainId: chainId('The chain that they were signed for.'),
       results: Type.Array(EarlierResult, {
-        description: 'In the order of their new nonces.',
+        description: 'Results, in the order of their new nonces.',
         minItems: 1,
         maxItems: 20,
       }),
       deadline: Type.Optional(
-        unchecked({ ...DEADLINE, description: 'May be left in; must then be that of the results.' }),
+        unchecked({ ...DEADLINE, description: 'Optional; must be the deadline of the results.' }),
       ),
       multiAttestByDelegation: Type.Optional(
         unchecked({
           ...MULTI_ATTEST,
-          description: 'May be left in; must then be the call of these results.',
+          description: 'Optional; must be the call of these results.',
         }),
       ),
       transaction: CALLS_LEFT_IN.transaction,
       ...RESIGN_LANDING,
     },
     {
-      description: 'The answer of an earlier batch, or any earlier answers that are to land together.',
+      description: 'Answer of an earlier batch, or any earlier answers that should land together.',
       additionalProperties: false,
     },
   ),
@@ -138,7 +146,8 @@ export type EarlierBatch = Static<typeof EarlierBatch>
 
 export const VerifyRequest = withRules(earlierAnswer('Request of verify', ref(EarlierDelegation), {}), {
   instead: {
-    results: 'one answer is verified at a time: send each of the results by itself, with the chainId',
+    results:
+      'only one answer can be verified per request. Send each of the results separately, with the chainId',
   },
 })
 export type VerifyRequest = Static<typeof VerifyRequest>
@@ -157,11 +166,11 @@ export const Verification = named(
   Type.Object(
     {
       ours: Type.Boolean({
-        description: "Whether this deployment's key signed exactly this for this chain.",
+        description: "True if this deployment's key signed exactly this content for this chain.",
       }),
-      submittable: Type.Boolean({ description: 'Whether the contract would take it now.' }),
+      submittable: Type.Boolean({ description: 'True if the contract would accept it now.' }),
       reasons: Type.Array(Type.String({ description: 'A sentence.' }), {
-        description: 'Why not, where one of the two is false.',
+        description: 'Reasons, if one of the two is false.',
       }),
       says: orNull(Claims),
       landed: orNull(
@@ -169,39 +178,40 @@ export const Verification = named(
           {
             status: oneOfTexts(
               ['landed', 'not landed', 'unknown'],
-              "`unknown` where the chain's node does not give the logs that tell it.",
+              "`unknown` if the chain's RPC endpoint does not return the logs that show it.",
             ),
             uid: orNull(uid('UID of the attestation.')),
-            transactionHash: orNull(uid('The transaction that made it.')),
+            transactionHash: orNull(uid('Transaction that created it.')),
             blockNumber: orNull(Type.Integer({ description: 'Its block.' })),
-            revoked: orNull(Type.Boolean({ description: 'Whether it was revoked since.' })),
+            revoked: orNull(Type.Boolean({ description: 'True if it was revoked.' })),
           },
           {
             description:
-              'Whether an attestation on the chain holds this answer, and which one: of several with the same content, the first. Null where it is not ours.',
+              'Attestation on the chain that contains this answer, if any; the first of several with the ' +
+              'same content. Null if this service did not sign it.',
           },
         ),
       ),
-      attester: address('Who signs for this chain.'),
+      attester: address('Attester of this chain.'),
       submission: SUBMISSION,
-      contract: address('The contract that it was signed for.'),
+      contract: address('Contract that it was signed for.'),
       nonce: orNull(
         Type.Object(
           {
-            signed: Type.Integer({ description: 'The one of the answer.' }),
+            signed: Type.Integer({ description: 'Schema of the answer.' }),
             current: Type.Integer({
-              description: 'The one at which the contract takes the next signature.',
+              description: 'Nonce of the next signature that the contract accepts.',
             }),
           },
           {
             description:
-              "The nonce that was signed, and the contract's now; null for the proxy, which has none.",
+              'Signed nonce, and the current one of the contract; null for the proxy, which has none.',
           },
         ),
       ),
       deadline: DEADLINE,
     },
-    { description: 'What an earlier answer is worth now.' },
+    { description: 'Validity of an earlier answer.' },
   ),
 )
 export type Verification = Static<typeof Verification>

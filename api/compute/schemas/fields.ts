@@ -8,7 +8,8 @@ export const hex = (description: string, pattern = '^0x([0-9a-f]{2})*$') =>
 export const hash = (description: string) => hex(description, '^0x[0-9a-f]{64}$')
 export const EXPIRATION = Type.Integer({
   description:
-    'Unix seconds; 0: never. Of answers for the proxy it is a second after the year 36,000, of each answer another one, so that no two are equal and all land.',
+    'Unix seconds; 0: never. Answers for the proxy have a different second each, after the year ' +
+    '36,000, so that no two are equal and all can land.',
   minimum: 0,
 })
 export const SIGNATURE = hex('r, s and v: 65 bytes in hex, low s, v 27 or 28.', '^0x[0-9a-f]{130}$')
@@ -25,7 +26,8 @@ export const chainId = (description: string) =>
 export const DEADLINE = withRules(
   Type.Integer({
     description:
-      'Unix seconds after which the signature is no longer taken. (The EAS of sepolia and arbitrum does not enforce it.)',
+      'Unix seconds after which the signature is not accepted. (The EAS of sepolia and arbitrum ' +
+      'does not enforce it.)',
     minimum: 0,
   }),
   WHOLE_NUMBER,
@@ -33,12 +35,13 @@ export const DEADLINE = withRules(
 export const NONCE = withRules(
   Type.Integer({
     description:
-      "The attester's nonce that was signed; answers for the proxy have none. It must be that of EAS when submitted: of results signed at one nonce only one can land.",
+      'Signed nonce of the attester; answers for the proxy have none. It must be the current nonce ' +
+      'in EAS when submitted, so only one of the results with the same nonce can land.',
     minimum: 0,
   }),
   WHOLE_NUMBER,
 )
-export const TIMESTAMP = Type.Integer({ description: 'Unix seconds of the computation.' })
+export const TIMESTAMP = Type.Integer({ description: 'Time of the computation in Unix seconds.' })
 export const RESULT = Type.Unsafe<number | boolean>({
   oneOf: [{ type: 'number' }, { type: 'boolean' }],
   description: 'The computed value.',
@@ -46,7 +49,8 @@ export const RESULT = Type.Unsafe<number | boolean>({
 export const inputRefs = (options: { minItems: number; maxItems?: number }) =>
   Type.Array(hash('32 bytes in hex.'), {
     description:
-      'One reference per input, in order: the UID of an attestation; keccak256 of the canonical JSON of a raw geometry.',
+      'One reference per input, in order: the UID of an attestation, or keccak256 of the canonical ' +
+      'JSON of a raw geometry.',
     ...options,
   })
 export const INPUT_REFS = inputRefs({ minItems: 1 })

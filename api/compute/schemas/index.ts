@@ -42,7 +42,7 @@ const Problem = named(
   Type.Object(
     {
       type: Type.String({
-        description: 'Leads to a page that says what it means and what to do.',
+        description: 'URL of a page that explains the error and its remedies.',
         format: 'uri',
         pattern: `/errors/(${Object.keys(COMPUTE_ERRORS).join('|')})$`,
       }),
@@ -54,7 +54,7 @@ const Problem = named(
         enum: Object.values(COMPUTE_ERRORS).map(({ status }) => status),
         description: 'The HTTP status.',
       }),
-      detail: Type.String({ description: 'What is wrong with this request, and what would be right.' }),
+      detail: Type.String({ description: 'Problem of this request, and the expected value.' }),
       instance: Type.Optional(Type.String({ description: 'The path of the request.' })),
     },
     { description: 'Problem details (RFC 7807).' },
@@ -100,8 +100,8 @@ export function operationRoute(name: OperationName, operation: OperationRow) {
     name,
     {
       summary: TEXTS[name].summary,
-      description: `${TEXTS[name].about}\n\n\`inputRefs\` holds the reference of ${inputs}.`,
-      answers: 'The result, signed.',
+      description: `${TEXTS[name].about}\n\n\`inputRefs\` contains the reference of ${inputs}.`,
+      answers: 'Signed result.',
     },
     withRules(
       requestOf(`Request of ${name}`, operation, { chainId: CHAIN_ID }, LANDING),
@@ -116,8 +116,11 @@ export const BATCH_ROUTE = route(
   {
     summary: 'Up to 20 results that can be submitted together',
     description:
-      'Computes each operation and signs the results so that all of them can land, directly at consecutive nonces, in order: as one `multiAttestByDelegation`, or one by one in this order. An operation that is refused refuses the request, and names its place. (An extension to the specification.)',
-    answers: 'The results, signed, and the call that submits them.',
+      'Computes each operation and signs the results so that all of them can land, directly at ' +
+      'consecutive nonces, in order: as one `multiAttestByDelegation`, or one by one in this ' +
+      'order. If one operation fails, the request fails with an error that names its position. (An ' +
+      'extension to the specification.)',
+    answers: 'Signed results, and the call that submits them.',
   },
   BatchRequest,
   ref(BatchResult),
@@ -125,10 +128,14 @@ export const BATCH_ROUTE = route(
 export const RESIGN_ROUTE = route(
   'resign',
   {
-    summary: 'Earlier results, signed anew',
+    summary: 'Re-signs earlier results',
     description:
-      'The same data with a fresh nonce, deadline and signature: for a result whose nonce was used up by another one, or whose deadline has passed; or for those of a batch, at consecutive nonces. Nothing is computed again, so `timestamp` stays; but the attestations that it rests on must still stand, and it must not be too old. (An extension to the specification.)',
-    answers: 'The same result, or those of the batch, signed anew.',
+      'Returns the same data with a new nonce, deadline and signature, for a result whose nonce ' +
+      'another one has used or whose deadline has passed, or for the results of a batch at ' +
+      'consecutive nonces. Nothing is computed again, so `timestamp` stays the same. The ' +
+      'attestations of its inputs must still be valid, and it must not be too old. (An extension ' +
+      'to the specification.)',
+    answers: 'The re-signed result, or results of the batch.',
   },
   ResignRequest,
   oneOf([ref(ComputeResult), ref(BatchResult)]),
@@ -136,9 +143,12 @@ export const RESIGN_ROUTE = route(
 export const REFERENCE_ROUTE = route(
   'reference',
   {
-    summary: "A geometry's reference, without an answer",
+    summary: 'Returns the reference of a geometry',
     description:
-      'What `inputRefs` holds for this geometry: a contract that knows a place beforehand pins it by this hash. Equal geometries in other writing (`1.0` for `1`, spaces, foreign members) have the same one; other coordinates, another order of vertices or a Feature of another geometry do not. (An extension to the specification.)',
+      'Returns the entry of `inputRefs` for this geometry. A contract that knows a geometry ' +
+      'in advance can require this hash. The same geometry in another notation (`1.0` for ' +
+      '`1`, spaces, foreign members) has the same reference. Other coordinates, or another ' +
+      'order of vertices, have a different one. (An extension to the specification.)',
     answers: 'The reference.',
   },
   ReferenceRequest,
@@ -147,10 +157,13 @@ export const REFERENCE_ROUTE = route(
 export const VERIFY_ROUTE = route(
   'verify',
   {
-    summary: 'Whether an earlier result is ours, has landed, and can still be submitted',
+    summary: 'Verifies an earlier result, and reports if it has landed or can still be submitted',
     description:
-      'Checks the signature, the nonce or whether the proxy has taken it, and the deadline against the contract as it is now, says what the data means, and finds the attestation that holds it. A result that does not hold is an answer, not an error. (An extension to the specification.)',
-    answers: 'What it is worth.',
+      'Checks the signature, the nonce (or whether the proxy has accepted the signature) and the ' +
+      'deadline against the current state of the contract, decodes the data, and finds the ' +
+      'attestation that contains it. An invalid result is reported in the response, not as an ' +
+      'error. (An extension to the specification.)',
+    answers: 'Validity of the result.',
   },
   VerifyRequest,
   ref(Verification),

@@ -27,18 +27,22 @@ function geoJsonOf(types: InputRow['accepts']): Schema[] {
 const salted = (types: InputRow['accepts']) =>
   object(
     'GeoJSON with a salt',
-    'Its reference is the keccak256 of the salt and the plain reference, so that an answer on a chain does not give the place away.',
+    'Its reference is the keccak256 of the salt and the plain reference, so that an answer on a ' +
+      'chain does not reveal the geometry.',
     {
       geometry: { anyOf: geoJsonOf(types) } as unknown as TSchema,
       salt: Type.String({
-        description: '32 random bytes; not zeros.',
+        description: '32 random bytes, not all of them zero.',
         pattern: '^0x(?!0{64}$)[0-9a-fA-F]{64}$',
       }),
     },
   )
 
 const FORMS =
-  'in one of five forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; GeoJSON with a salt, whose reference tells nothing of the place (`{"geometry", "salt"}`); an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`).'
+  'in one of five forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); ' +
+  'GeoJSON; GeoJSON with a salt, whose reference reveals nothing about the geometry ' +
+  '(`{"geometry", "salt"}`); an offchain attestation at a URI (`{"uid", "uri"}`); an ' +
+  'offchain attestation itself (`{"attestation"}`).'
 export const inputName = (types: InputRow['accepts'] = []) => `${types.join('Or')}Input`
 /**
  * Schema of an input of any type, or of the given ones. The resolver and the kernel read it, and name places
@@ -51,14 +55,14 @@ const inputOf = (types?: InputRow['accepts']) =>
       description: `A ${types?.join(' or ') ?? 'geometry'}, ${FORMS}`,
       anyOf: [
         uid(ATTESTED_UID, { title: 'UID' }),
-        object('UID as object', 'The same as an object.', { uid: uid(ATTESTED_UID) }),
+        object('UID as object', 'UID of an attestation, as an object.', { uid: uid(ATTESTED_UID) }),
         ...geoJsonOf(types),
         salted(types),
         object(
           'UID and URI',
-          'An offchain attestation that the service fetches: over https on port 443, or from IPFS.',
+          'An offchain attestation that the service fetches over https on port 443, or from IPFS.',
           {
-            uid: uid('Its UID, which the document must have.'),
+            uid: uid('Expected UID of the document.'),
             uri: Type.String({
               description: 'Where it is.',
               format: 'uri',
@@ -69,7 +73,7 @@ const inputOf = (types?: InputRow['accepts']) =>
             }),
           },
         ),
-        object('Offchain attestation', 'An offchain attestation, whole.', {
+        object('Offchain attestation', 'A complete offchain attestation.', {
           attestation: ref(OffchainAttestation),
         }),
       ],
@@ -85,11 +89,11 @@ export const INPUTS = new Map(
 export const ReferenceRequest = Type.Object(
   {
     chainId: Type.Optional(
-      chainId('Accepted as in the requests of answers. A geometry has the same reference on every chain.'),
+      chainId('Accepted as in other requests. A geometry has the same reference on every chain.'),
     ),
     geometry: withRules(
       unchecked({
-        description: 'A GeoJSON geometry, or a Feature or FeatureCollection of one; with a salt or without.',
+        description: 'A GeoJSON geometry, or a Feature or FeatureCollection of one, with or without a salt.',
         anyOf: [...geoJsonOf(undefined), salted(undefined)],
       } as unknown as TSchema),
       { missing: 'missing; expected a GeoJSON geometry' },
@@ -100,6 +104,6 @@ export const ReferenceRequest = Type.Object(
 export type ReferenceRequest = Static<typeof ReferenceRequest>
 export const Reference = Type.Object(
   { inputRef: hash('keccak256 of the canonical JSON (RFC 8785) of the geometry.') },
-  { description: 'What `inputRefs` of answers hold for this geometry.' },
+  { description: 'Entry of `inputRefs` for this geometry.' },
 )
 export type Reference = Static<typeof Reference>

@@ -10,8 +10,8 @@ import { inputName, INPUTS } from './inputs'
 /** Requests of the operations, and of a batch. */
 
 const EXPECTED_ADDRESS =
-  'expected an address, 0x and 40 hex digits, in one letter case or with its right checksum'
-const LEAVE_OUT = 'expected a string; leave it out for the default'
+  'expected an address, 0x and 40 hex digits, in one letter case or with a correct checksum'
+const LEAVE_OUT = 'expected a string. Leave it out for the default'
 const schemaUid = (description: string) =>
   Type.Optional(
     withRules(uid(description), {
@@ -32,16 +32,21 @@ const ATTEST_AS = {
     "UID of the schema to attest under. Its registered types must be those of the payload, in order. Default: the deployment's own (`GET /`).",
   ),
   recipient: recipient(
-    'Address that receives the attestation. In mixed letter case its checksum must be right. Default: the zero address.',
+    'Address that receives the attestation. In mixed letter case its checksum must be correct. ' +
+      'Default: the zero address.',
   ),
 }
 export const CHAIN_ID = chainId(
-  'The chain whose EAS shall accept the answer, and on which all UIDs lie. `GET /` lists the ones that can be signed for.',
+  'Chain whose EAS should accept the answer, and on which all UIDs exist. `GET /` lists ' +
+    'the chains that can be signed for.',
 )
 
 export const SUBMISSION = oneOfTexts(
   SUBMISSIONS,
-  "How the answer lands. `direct`: in the chain's EAS at the attester's nonce, so that of the answers of one moment one lands. `proxy`: through the chain's EIP-712 proxy before EAS, each answer once and in any order; EAS then shows the proxy as the attester, and `getAttester(uid)` of the proxy shows us.",
+  "How the answer lands. `direct`: in the chain's EAS at the attester's nonce, so that " +
+    "only one of the answers with the same nonce can land. `proxy`: through the chain's " +
+    'EIP-712 proxy of EAS, each answer once and in any order. EAS then shows the proxy as the ' +
+    "attester, and `getAttester(uid)` of the proxy returns this service's attester.",
 )
 export const LANDING = {
   submission: Type.Optional(
@@ -52,7 +57,7 @@ export const LANDING = {
   ),
   include: Type.Optional(
     withRules(
-      Type.Array(oneOfTexts(['transaction'], 'What the answer carries besides.'), {
+      Type.Array(oneOfTexts(['transaction'], 'Additional parts of the answer.'), {
         description: '`transaction`: the transaction that submits the answer.',
         minItems: 0,
         maxItems: 1,
@@ -83,7 +88,7 @@ export interface OperationRequest {
 function parametersOf({ inputs, parameters = [] }: OperationRow): TProperties {
   const taken = ({ accepts, usual }: InputRow) =>
     accepts
-      ? `A ${accepts.join(' or ')}; others are refused.`
+      ? `A ${accepts.join(' or ')}; other types are rejected.`
       : `Any geometry${usual ? `, typically a ${usual[0]}` : ''}.`
   return {
     ...Object.fromEntries(
@@ -132,8 +137,8 @@ export const BatchRequest = withRules(
   Type.Object(
     {
       chainId: CHAIN_ID,
-      schema: schemaUid('Schema of the operations that name none.'),
-      recipient: recipient('Recipient of the operations that name none.'),
+      schema: schemaUid('Default schema of the operations.'),
+      recipient: recipient('Default recipient of the operations.'),
       ...LANDING,
       operations: Type.Array(
         withRules(
@@ -145,7 +150,7 @@ export const BatchRequest = withRules(
           { discriminator: 'operation' },
         ),
         {
-          description: 'What to compute, each with the parameters of its own endpoint.',
+          description: 'Operations to compute, each with the parameters of its own endpoint.',
           minItems: 1,
           maxItems: 20,
         },

@@ -78,13 +78,13 @@ export class OutsideSigner implements Signer {
       this.note(undefined)
       return signature
     } catch (error) {
-      if (error instanceof NoSlotError) throw new UnavailableError('The signer has too much to do.')
+      if (error instanceof NoSlotError) throw new UnavailableError('Too many signatures are queued.')
       const problem =
         error instanceof WrongSignature
-          ? 'the signer gives signatures that are not by the attester'
-          : 'the signer does not answer, or refuses'
+          ? 'the signer returns signatures that are not by the attester'
+          : 'the signer does not respond or refuses to sign'
       this.note(problem, (error as Error).message)
-      throw new UnavailableError(`Signing is not possible right now, as ${problem}.`)
+      throw new UnavailableError(`Signing is unavailable: ${problem}.`)
     } finally {
       release?.()
     }
@@ -117,14 +117,14 @@ export class OutsideSigner implements Signer {
 export class WrongSignature extends Error {
   override readonly name = 'WrongSignature'
 
-  constructor(message = 'it gave a signature that is of another key or digest') {
+  constructor(message = 'it returned a signature of another key or digest') {
     super(message)
   }
 }
 
 /** Domain that no contract accepts: no chain has a contract at the zero address. */
 const TRIAL_DOMAIN = {
-  ...{ name: 'Trial of the signer', version: '1', chainId: 1, verifyingContract: ZeroAddress },
+  ...{ name: 'Signer self-test', version: '1', chainId: 1, verifyingContract: ZeroAddress },
 }
 const TRIAL = {
   ...{ schema: ZeroHash, recipient: ZeroAddress, expirationTime: 0, revocable: false, refUID: ZeroHash },

@@ -29,7 +29,9 @@ const PIN_REFUSED: ReadonlySet<unknown> = new Set([0xa0, 0xa1, 0xa2, 0xa3, 0xa4]
 const SECP256K1 = '06052b8104000a'
 
 const NO_PACKAGE =
-  'SIGNER_URL: the optional package pkcs11js is not installed, or was not compiled. Install with `npm ci` on a machine with Python and a C++ compiler (in Docker: docs/operations/keys.md), or sign in another way.'
+  'SIGNER_URL: the optional package pkcs11js is not installed, or was not compiled. Install ' +
+  'with `npm ci` on a machine with Python and a C++ compiler (in Docker: ' +
+  'docs/operations/keys.md), or use another kind of signer.'
 
 // The name `module` is reserved by CommonJS.
 const { module: file, token, key, pin } = workerData as Token
@@ -63,7 +65,7 @@ function load(): PKCS11 {
 }
 
 function open(library: PKCS11): Session {
-  if (pinRefused) throw new TokenError('SIGNER_PKCS11_PIN_FILE: the token has refused this PIN')
+  if (pinRefused) throw new TokenError('SIGNER_PKCS11_PIN_FILE: the token rejects this PIN')
   const slots = library
     .C_GetSlotList(true)
     .filter((slot) => plain(library.C_GetTokenInfo(slot).label) === token)
@@ -74,7 +76,7 @@ function open(library: PKCS11): Session {
   // Closes sessions from before a reset: this thread alone uses the token in this process.
   library.C_CloseAllSessions(slots[0]!)
   const handle = library.C_OpenSession(slots[0]!, package11.CKF_SERIAL_SESSION)
-  attempt('SIGNER_PKCS11_PIN_FILE', `the token '${token}' refuses it`, () =>
+  attempt('SIGNER_PKCS11_PIN_FILE', `the token '${token}' rejects it`, () =>
     unless(ALREADY_LOGGED_IN, () => library.C_Login(handle, package11.CKU_USER, pin)),
   )
   const privateKey = find(library, handle, package11.CKO_PRIVATE_KEY, 'private')
@@ -85,7 +87,7 @@ function open(library: PKCS11): Session {
   // The point is uncompressed, in a DER octet string (PKCS#11 2.40, 2.3.3); some tokens return it bare.
   const publicKey = point!.subarray(-64)
   if (curve!.toString('hex') !== SECP256K1 || ![65, 67].includes(point!.length))
-    throw new TokenError(`SIGNER_URL: the key '${key}' is of another curve than secp256k1`)
+    throw new TokenError(`SIGNER_URL: the key '${key}' is not on the curve secp256k1`)
   return { library, handle, privateKey, publicKey }
 }
 
@@ -98,7 +100,8 @@ function find(library: PKCS11, session: Handle, kind: number, name: string): Han
   library.C_FindObjectsFinal(session)
   if (found.length !== 1)
     throw new TokenError(
-      `SIGNER_URL: the token '${token}' has ${found.length ? 'several' : 'no'} ${name} keys '${key}'; one private and one public key must have this label or id`,
+      `SIGNER_URL: the token '${token}' has ${found.length ? 'several' : 'no'} ${name} keys ` +
+        `'${key}'. Exactly one private and one public key must have this label or id`,
     )
   return found[0]!
 }
@@ -143,7 +146,7 @@ function main(port: NonNullable<typeof parentPort>): void {
     const problem =
       error instanceof TokenError
         ? error.message
-        : `SIGNER_URL: module-path: ${file} gives ${(error as Error).message}`
+        : `SIGNER_URL: module-path: ${file} failed with ${(error as Error).message}`
     return port.postMessage({ problem } satisfies Opened)
   }
   port.on('message', ({ id, digest }: { id: number; digest: Uint8Array }) => {

@@ -71,7 +71,7 @@ class TokenDevice implements Device {
       for (const [id, settle] of this.waiting) settle({ id, problem })
     }
     worker.on('error', (error) => ended(error.message))
-    worker.on('exit', () => ended('the thread of the token ended'))
+    worker.on('exit', () => ended('the thread that calls the token ended'))
     // The server keeps the process alive, not the token.
     worker.unref()
     this.worker = worker
@@ -79,14 +79,14 @@ class TokenDevice implements Device {
   }
 
   async sign(digest: string, _typed: unknown, _isRight: unknown, timeoutMs: number): Promise<Uint8Array> {
-    if (this.late.size > 0) throw new Error('the token has not ended an earlier call')
+    if (this.late.size > 0) throw new Error('the token has not finished an earlier call')
     if (this.refused) throw this.refused
     if (!this.worker) await (this.opening ??= this.open().finally(() => (this.opening = undefined)))
     const id = this.asked++
     const signed = await new Promise<Signed>((resolve) => {
       const timer = setTimeout(() => {
         this.late.add(id)
-        resolve({ id, problem: `no answer of the token within ${Math.round(timeoutMs)} ms` })
+        resolve({ id, problem: `no response of the token within ${Math.round(timeoutMs)} ms` })
       }, timeoutMs)
       this.waiting.set(id, (answer) => {
         clearTimeout(timer)

@@ -80,6 +80,6 @@ class RemoteDevice implements Device {
 
 function readSignature(answer: unknown): Uint8Array {
   if (typeof answer !== 'string' || !/^(0x)?[0-9a-f]{128}([0-9a-f]{2})?$/i.test(answer))
-    throw new WrongSignature('it answered with something else than a signature')
+    throw new WrongSignature('its response is not a signature')
   return Buffer.from(answer.replace(/^0x/, ''), 'hex').subarray(0, 64)
 }

@@ -24,7 +24,7 @@ const FILES = { all: 4, each: 1, waiting: 16, waitingEach: 1, waitMs: 15_000 }
 const LIMITS: WorkerLimits = {
   slots: { all: 2, each: 1, waiting: 64, waitingEach: 16, waitMs: 60_000 },
   taskMs: 60_000,
-  ...workerErrors('Too many exports in space order wait already.', 'Sorting these records took too long.'),
+  ...workerErrors('Too many exports in space order are queued.', 'Sorting these records took too long.'),
 }
 /**
  * Limits for files of one page: their few short tasks have workers of their own, so that they do not wait
@@ -47,8 +47,9 @@ export class ColumnarFiles {
   private readonly slots = new Semaphore(
     FILES,
     busyWith(
-      'An export of yours in space order is under way already; wait for it, or take a format that is not sorted',
-      `${FILES.all} exports in space order are under way; formats that are not sorted are available.`,
+      'Your previous export in space order is still running. Retry after it has finished, or ' +
+        'choose a format that is not sorted',
+      `${FILES.all} exports in space order are running. Formats that are not sorted are available.`,
     ),
   )
   private readonly budget: DiskBudget

@@ -17,7 +17,8 @@ export class DiskBudget {
   take(bytes: number): void {
     if (this.used + bytes > this.bytes)
       throw new UnavailableError(
-        `Exports in space order have filled the ${Math.round(this.bytes / 1_048_576)} MB of temporary files that they may take together; narrow this one, for example by chain or time, or ask for another format.`,
+        `Exports in space order have filled their ${Math.round(this.bytes / 1_048_576)} MB of ` +
+          'temporary files. Narrow this export, for example by chain or time, or choose another format.',
       )
     this.used += bytes
   }
@@ -62,7 +63,8 @@ export class Spool {
         from += (await this.file.write(bytes, from, bytes.length - from, at + from)).bytesWritten
     } catch (error) {
       throw new UnavailableError(
-        `The temporary file that sorts this export cannot be written in ${tmpdir()} (${(error as NodeJS.ErrnoException).code}); formats that are not sorted need none.`,
+        `The temporary file that sorts this export could not be written in ${tmpdir()} ` +
+          `(${(error as NodeJS.ErrnoException).code}). Formats that are not sorted need no file.`,
         { cause: error },
       )
     }
@@ -72,7 +74,7 @@ export class Spool {
     if (this.memory) return into.set(this.memory.subarray(at, at + into.length))
     for (let from = 0; from < into.length;) {
       const { bytesRead } = await this.file!.read(into, from, into.length - from, at + from)
-      if (bytesRead === 0) throw new Error('A temporary file is shorter than what was written')
+      if (bytesRead === 0) throw new Error('A temporary file is shorter than the data written to it')
       from += bytesRead
     }
   }
