@@ -15,11 +15,8 @@ var enough =
   (running[1] === wanted[1] && Number(running[2]) >= Number(wanted[2]))
 if (!enough)
   stop(
-    'Node ' +
-      wanted[0] +
-      ' or newer is needed, this is ' +
-      process.version +
-      '. Install a current Node from nodejs.org and try again.',
+    `Node ${wanted[0]} or newer is required, but this is ${process.version}. Install a current ` +
+'Node from nodejs.org and try again.',
   )
 
 /** What `npm start` needs. Tests, benchmarks and the linter need all packages, also those of ops/optional. */
@@ -43,7 +40,7 @@ if (timeOf('package-lock.json') > timeOf(LIST) || (!hasAll && !local)) {
   }, 2500)
   run(
     npm((fs.existsSync('node_modules') ? ['install', '--no-save'] : ['ci']).concat(local ? LOCAL : [])),
-    'The packages could not be installed: see the lines above.',
+    'Could not install the packages: see the lines above.',
     function () {
       clearInterval(telling)
       fs.utimesSync(LIST, new Date(), new Date())

@@ -239,8 +239,8 @@ const ENDS_COPY = new Set(['c', 'f'])
 const DATABASE = 'postgres'
 const CREATE_DATABASE = /^\s*CREATE\s+DATABASE\b/i
 /** By the extended protocol PGlite would wait for rows indefinitely, and end. */
-const SIMPLE_COPY = 'the embedded database takes COPY FROM STDIN as a simple query only'
-const ONE_DATABASE = `the embedded database has one database only, ${DATABASE}: for another one use a Postgres with PostGIS`
+const SIMPLE_COPY = 'the embedded database supports COPY FROM STDIN only as a simple query'
+const ONE_DATABASE = `the embedded database has only the database ${DATABASE}. For another one, use Postgres with PostGIS`
 
 /** Database that a client's first message requests: by default the one of its user's name. */
 function askedDatabase(startup: Buffer): string | undefined {

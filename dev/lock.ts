@@ -36,7 +36,9 @@ export async function lockFolder(folder: string, ports: Holder['ports']): Promis
     const other = await holderOf(folder)
     if (other)
       throw new PlainError(
-        `${path.relative('', folder)} holds one local world, and it is running already: ${described(other)}.\nUse that one, or stop it first (Ctrl-C where it runs, or kill ${other.pid}). To run another beside it, clone the repository a second time.`,
+        `${path.relative('', folder)} contains a local world that is already running: ` +
+          `${described(other)}.\nUse that one, or stop it first (Ctrl-C where it runs, or kill ` +
+          `${other.pid}). To run a second one, clone the repository again.`,
       )
     // Its holder was killed.
     rmSync(place, { force: true })

@@ -83,14 +83,15 @@ async function welcome(world: World): Promise<string> {
   const point = await aPoint(base, slug)
   if (point)
     lines.push(
-      `How far is "${point.memo.split(':')[0]}" (attested as ${point.uid.slice(0, 10)}...) from the Eiffel Tower? Ask, and get a signed answer:`,
+      `How far is "${point.memo.split(':')[0]}" (attested as ${point.uid.slice(0, 10)}...) from ` +
+        'the Eiffel Tower? Ask, and get a signed answer:',
       '',
       `curl -s ${base}/compute/v0/distance -H 'content-type: application/json' -d '{"chainId":${id},"from":"${point.uid}","to":{"type":"Point","coordinates":[2.2945,48.8584]}}'`,
       '',
     )
   else if (!chain)
     lines.push(
-      `History of ${settings.chains.map((c) => c.chain.slug).join(', ')} is being read; ${ACTIVE_SLUGS[0]} and the others fill up meanwhile.`,
+      `The history of ${settings.chains.map((c) => c.chain.slug).join(', ')} is being indexed; places appear gradually.`,
       '',
     )
   lines.push('Ctrl-C stops everything.')

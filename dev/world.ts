@@ -200,7 +200,8 @@ class Start {
       if (missing) throw new PlainError(missing)
     } else if (!given.signer)
       throw new PlainError(
-        'RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or another one (see .env.example).',
+        'RPC_URL_* names a real chain, which requires a real signer. Set SIGNER_KEY_FILE or another ' +
+          'signer (see .env.example).',
       )
     return {
       given,

@@ -51,7 +51,7 @@ function cities() {
   }
 }
 
-/** The same geometries without properties, with positions rounded to a thousandth of a degree. */
+/** Returns the geometries without properties, with positions rounded to a thousandth of a degree. */
 function rounded({ features }) {
   return {
     type: 'FeatureCollection',

@@ -40,7 +40,7 @@ export function drawGeometry(geometry: Geometry, role: Role): Feature[] {
   return flat(geometry).map((each) => feature(role, each))
 }
 
-/** What an answer about one or two geometries measured; `radius` is a number of the question. */
+/** Draws the measured parts of an answer about one or two geometries; `radius` is a number of the question. */
 export function drawMeasured(
   operation: OperationName,
   [a, b]: readonly Geometry[],
@@ -88,7 +88,7 @@ function drawDistance(a: Measurable, b: Measurable): Drawing {
 function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Drawing {
   if (radius <= 0) return { features: [], notes: [] }
   if (radius > 19_900_000)
-    return { features: [], notes: ['The radius reaches around the Earth, so it has no edge to draw.'] }
+    return { features: [], notes: ['The radius covers the whole Earth, so it has no edge to draw.'] }
   if (geometry.type === 'Point') {
     const ring = circle(geometry.coordinates, radius, 2)
     const poles = [NORTH, point([0, -90])].map((pole) => pole.within(target, radius))
@@ -135,7 +135,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
   }
   return {
     features: runs.map((coordinates) => feature('buffer', { type: 'LineString', coordinates })),
-    notes: ['The edge of the radius is drawn through exact positions, with straight lines between them.'],
+    notes: ['The edge of the radius is drawn with straight lines between exact positions.'],
   }
 }
 
@@ -159,9 +159,9 @@ function drawOverlap(a: Geometry, b: Geometry, first: Measurable, second: Measur
       const overlap = areasA.flatMap((one) => areasB.map((other) => overlapOf(one, other)))
       features.push(...overlap.filter((each) => each !== undefined).map((each) => feature('overlap', each)))
       if (features.length > 0)
-        notes.push('The common part is drawn with straight lines between positions of the true geodesics.')
+        notes.push('The intersection is drawn with straight lines between positions on the geodesics.')
     } catch {
-      notes.push('The common part is too intricate to be drawn, so only its edges are.')
+      notes.push('The intersection is too complex to draw, so only its edges are drawn.')
     }
   for (const [geometry, other] of [
     [a, second],

@@ -87,7 +87,7 @@ export interface Found {
 export async function recordOf(uid: string): Promise<Found | undefined> {
   const response = await fetch(addressOf(`api/v0/location-records/${uid}?format=geojson`))
   if (response.status === 404) return undefined
-  if (!response.ok) throw new Error(`The service answered ${response.status}.`)
+  if (!response.ok) throw new Error(`The service returned ${response.status}.`)
   const { geometry, properties } = (await response.json()) as {
     geometry: Geometry | null
     properties: Omit<Found, 'geometry'>

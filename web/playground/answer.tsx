@@ -40,18 +40,18 @@ export function AnswerView({
           {note}
         </p>
       ))}
-      <h2>Verified in this page</h2>
+      <h2>Checked in your browser</h2>
       <ul class="checks">
         {checks.map((check, i) => (
           <li key={i} data-check={check ? (check.good ? 'good' : 'bad') : 'waiting'}>
-            {check ? check.sentence : ['Recovering the signature ...', 'Computing it again ...'][i]}
+            {check ? check.sentence : ['Recovering the signature ...', 'Recomputing the result ...'][i]}
           </li>
         ))}
       </ul>
       {!refused && <Landing key={answer.attestation.signature} answer={answer} chain={chain} />}
       <h2>The signed attestation</h2>
       <Fields answer={answer} />
-      <h2>The same by a program</h2>
+      <h2>Do this in code</h2>
       <Snippet name="curl" text={curlOf(question)} />
       <Snippet name="TypeScript" text={typescriptOf(question)} />
       {solidity !== undefined && <Snippet name="Solidity" text={solidity} />}
@@ -74,7 +74,7 @@ function useChecks(question: Question, answer: Answer): readonly (Check | undefi
       void check
         .catch((error: Error): Check => ({
           good: false,
-          sentence: `This cannot be checked: ${error.message}`,
+          sentence: `The check failed: ${error.message}`,
         }))
         .then((found) => left || setChecks((before) => before.map((each, j) => (i === j ? found : each))))
     return () => void (left = true)
@@ -87,35 +87,35 @@ function Fields({ answer }: { answer: Answer }) {
   const seconds = (value: number) =>
     `${new Date(value * 1000).toISOString().replace('.000Z', 'Z')} (${value})`
   const rows: [name: string, value: string, meaning: string][] = [
-    ['operation', answer.operation, 'what was asked; of within, with the radius in centimetres'],
-    [
-      'result',
-      String(answer.result),
-      'units' in answer ? `in ${answer.units.replace('_', ' ')}` : 'the answer',
-    ],
+    ['operation', answer.operation, 'operation; for within, with the radius in centimetres'],
+    ['result', String(answer.result), 'units' in answer ? `in ${answer.units.replace('_', ' ')}` : 'result'],
     ...answer.inputRefs.map((ref, i): [string, string, string] => [
       `inputRefs[${i}]`,
       ref,
-      'hash of the geometry, or the UID of its attestation',
+      'per input: hash of the geometry, or UID of its attestation',
     ]),
-    ['timestamp', seconds(answer.timestamp), 'when it was computed'],
-    ['schema', attestation.schema, 'what the types of the data are'],
-    ['attester', attestation.attester, 'who signed it'],
-    ['recipient', attestation.recipient, 'whom it stands for; zero: nobody'],
-    ['refUID', attestation.refUID, 'the attestation that it refers to; zero: none'],
-    ['revocable', String(attestation.revocable), 'whether its attester can take it back'],
+    ['timestamp', seconds(answer.timestamp), 'time of the computation'],
+    ['schema', attestation.schema, 'data layout'],
+    ['attester', attestation.attester, 'signer'],
+    ['recipient', attestation.recipient, 'recipient (zero: none)'],
+    ['refUID', attestation.refUID, 'referenced attestation (zero: none)'],
+    ['revocable', String(attestation.revocable), 'true if the attester can revoke it'],
     [
       'expirationTime',
       attestation.expirationTime === 0 ? '0' : seconds(attestation.expirationTime),
-      'until when it holds; 0: for ever',
+      'expiration (0: never)',
     ],
-    ['submission', delegation.submission, 'how it lands: in EAS at a nonce, or by the proxy'],
+    [
+      'submission',
+      delegation.submission,
+      'how to submit it: directly to EAS at a nonce, or through the proxy',
+    ],
     ...(delegation.nonce === undefined
       ? []
-      : [['nonce', String(delegation.nonce), 'of the attester, in EAS'] as [string, string, string]]),
-    ['deadline', seconds(delegation.deadline), 'until when it can be submitted'],
-    ['data', attestation.data, 'the fields at the top, as ABI'],
-    ['signature', attestation.signature, 'EIP-712, over all of this'],
+      : [['nonce', String(delegation.nonce), 'nonce of the attester in EAS'] as [string, string, string]]),
+    ['deadline', seconds(delegation.deadline), 'submit before'],
+    ['data', attestation.data, 'the fields above, ABI-encoded'],
+    ['signature', attestation.signature, 'EIP-712 signature over all of these'],
   ]
   return (
     <dl class="fields">

@@ -56,7 +56,7 @@ export default function Playground() {
       onMap={(made) => setMap(made?.map)}
       onPick={(record) => pick.current(record)}
       chain={chain?.slug}
-      withoutMap="Questions are answered all the same: paste geometries."
+      withoutMap="You can still ask questions: paste geometries."
     >
       <form
         noValidate
@@ -191,13 +191,13 @@ function useRecords(parsed: readonly Parsed[]): readonly FieldState[] {
           .then((record): FieldState =>
             record
               ? { record, ...(record.geometry && { geometry: record.geometry }) }
-              : { note: 'The index has no such record; the service looks it up on the chain.' },
+              : { note: 'The record is not indexed yet. The service will look for it on the chain.' },
           )
-          .catch((): FieldState => ({ note: 'The record cannot be shown now: the service does not answer.' }))
+          .catch((): FieldState => ({ note: 'Could not load the record: the service does not respond.' }))
           .then((state) => setFound((before) => ({ ...before, [uid]: state })))
   }, [wanted.join()])
   return parsed.map((each) => {
-    if (each.kind === 'uid') return found[each.uid] ?? { note: 'Looking the record up ...' }
+    if (each.kind === 'uid') return found[each.uid] ?? { note: 'Loading the record ...' }
     return each.kind === 'geometry' ? { geometry: each.geometry } : {}
   })
 }

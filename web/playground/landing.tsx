@@ -14,20 +14,20 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
   const pages = usePages(chain.slug)
   const page = landed && pages?.attestation(landed.uid)
   const land = async (signer: Signer) => {
-    setSteps(['The wallet is asked to send the answer.'])
+    setSteps(['Confirm in your wallet ...'])
     const done = await geo.land(answer, signer, {
       onStep: (step) =>
         setSteps((before) => [
           ...before,
           step.step === 'sent'
             ? `Sent as ${step.transactionHash}. Waiting for its block ...`
-            : `Signed anew, because ${step.reason}.`,
+            : `Signed again because ${step.reason}.`,
         ]),
     })
     setLanded(done)
     setSteps((before) => [
       ...before,
-      done.already ? 'It had landed before; nothing was sent.' : `It is in block ${done.blockNumber}.`,
+      done.already ? 'Already on the chain; nothing was sent.' : `Confirmed in block ${done.blockNumber}.`,
     ])
     // The wallet's node reads the attestation, so that the check does not trust the service.
     await geo
@@ -38,9 +38,9 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
   }
   return (
     <div class="landing">
-      <h2>Land it on {chain.slug}</h2>
+      <h2>Publish on {chain.slug}</h2>
       {!landed && chain.ready === false && <p class="problem">{chain.reason}</p>}
-      {!landed && <WithSigner chain={chain} verb="Land it" act={land} />}
+      {!landed && <WithSigner chain={chain} verb="Publish" act={land} />}
       <ol class="steps" aria-live="polite">
         {steps.map((step) => (
           <li key={step}>{step}</li>
@@ -58,7 +58,7 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
       )}
       {checked && (
         <p class={checked.valid ? 'good' : 'problem'} role="status" data-checked={checked.valid}>
-          {checked.valid ? 'Read from the chain and valid: ' : `Not valid: ${checked.problems.join(' ')} `}
+          {checked.valid ? 'Checked on the chain, and valid: ' : `Not valid: ${checked.problems.join(' ')} `}
           {checked.sentence}
         </p>
       )}

@@ -20,14 +20,16 @@ export async function checkSignature(answer: Answer): Promise<Check> {
   if (!contract?.domain)
     return {
       good: false,
-      sentence: `The service names no contract on ${chain.slug} to check the signature for.`,
+      sentence: `The service names no contract on ${chain.slug}, so the signature cannot be checked.`,
     }
   try {
     const attester = expectedAttester(chain, answer.attestation.attester)
     await checkSigned(answer, contract.domain, attester)
     return {
       good: true,
-      sentence: `Signed by ${attester}, the attester of this service on ${chain.slug}: recovered here from the signature.`,
+      sentence:
+        `Signed by ${attester}, the attester of this service on ${chain.slug}: recovered from the ` +
+        'signature in your browser.',
     }
   } catch (error) {
     return { good: false, sentence: (error as Error).message }
@@ -44,7 +46,7 @@ export async function checkResult(answer: Answer, inputs: readonly Input[]): Pro
   const { verdict, sentence } = await geo.recompute(answer, contents)
   return {
     good: verdict === 'equal',
-    sentence: verdict === 'equal' ? `Computed again here by the same kernel: ${sentence}` : sentence,
+    sentence: verdict === 'equal' ? `Recomputed in your browser: ${sentence}` : sentence,
   }
 }
 
@@ -70,7 +72,7 @@ async function contentOf(input: Input): Promise<RecomputeInput> {
     uid: input,
   })
   const [event] = attestationEvents.nodes
-  if (!event) throw new Error('The index does not hold the attestation, so it cannot be computed here.')
+  if (!event) throw new Error('The attestation is not indexed, so the answer cannot be recomputed here.')
   const { schemaUid, refUid, ...content } = event
   return { ...content, schema: schemaUid, refUID: refUid }
 }

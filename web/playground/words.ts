@@ -57,12 +57,14 @@ export function problemOf(error: unknown, operation: OperationName): Problem {
 }
 
 function wordsOf(error: unknown): string {
-  if (error instanceof ConnectionError) return `${error.message} Nothing was asked; try again.`
+  if (error instanceof ConnectionError) return `${error.message} Nothing was sent. Try again.`
   if (!(error instanceof ApiError)) return (error as Error)?.message ?? String(error)
-  if (error.status === 429)
-    return `Too many questions were asked from your address. ${again(error.retryAfter)}`
+  if (error.status === 429) return `Too many questions from your IP address. ${again(error.retryAfter)}`
   if (error.status >= 500)
-    return `The service cannot answer now: ${error.detail || error.title}. Nothing was signed. ${again(error.retryAfter)}`
+    return (
+      `The service cannot answer at the moment: ${error.detail || error.title}. Nothing was ` +
+      `signed. ${again(error.retryAfter)}`
+    )
   return error.detail || error.title
 }
 

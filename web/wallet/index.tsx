@@ -17,7 +17,7 @@ export function WithSigner({
   act,
 }: {
   chain: Pick<Chain, 'id' | 'slug'>
-  /** label of the action, such as `Land it` */
+  /** label of the action, such as `Publish` */
   verb: string
   /** throws a problem before a wallet receives any request */
   prepare?: () => unknown
