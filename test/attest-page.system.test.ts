@@ -157,7 +157,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(await browser.page.getByRole('note').count()).toBe(0)
   })
 
-  test('never writes a pasted private place into its address, even if it is no longer JSON', async () => {
+  test('never writes a pasted private place into its address, even if it is not JSON any more', async () => {
     await using browser = await open({ place: '2.2945, 48.8584' })
     const { page, complaints } = browser
     const given = `{"geometry":{"type":"Point","coordinates":[60.5,30.25]},"salt":"0x${'5a'.repeat(32)}"}`

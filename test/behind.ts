@@ -31,7 +31,7 @@ export interface FaultyWorld {
 export interface KeptIndexer {
   /** Exit codes so far, or the signal for a kill. */
   readonly exits: readonly (number | NodeJS.Signals)[]
-  /** Resolves with its log if it refuses to run (code 2). It is not restarted then. */
+  /** Resolves with its log if it could not start (code 2). It is not restarted then. */
   readonly refused: Promise<string>
   readonly log: () => string
   stop(): Promise<void>
@@ -199,7 +199,7 @@ interface Started {
 }
 const logIn = (folder: string) => path.join(folder, 'indexer.log')
 
-/** Restarts an indexer whenever it has ended, unless it refuses to run. */
+/** Restarts an indexer whenever it has ended, unless it could not start. */
 function keep(
   { proxy }: FaultyWorld,
   faults: readonly Fault[],

@@ -78,7 +78,7 @@ async function takesOver(fault: Fault | 'dead'): Promise<void> {
   await first?.close()
 }
 
-test('the indexer refuses to run if its only endpoint serves another chain, and logs why', async () => {
+test('the indexer does not start if its only endpoint serves another chain, and logs why', async () => {
   await indexer.stop()
   const wrong = startIndexerBehind(world, [faults.anotherChain])
   expect(await wrong.refused).toMatch(/is on chain 1 instead of 84532/)
@@ -87,7 +87,7 @@ test('the indexer refuses to run if its only endpoint serves another chain, and 
   await world.caughtUp()
 })
 
-test('the indexer refuses to run on a database of another chain, logs why, and writes nothing', async () => {
+test('the indexer does not start on a database of another chain, logs why, and writes nothing', async () => {
   await indexer.stop()
   const [before] = await query<{ hash: string }>('SELECT final_hash AS hash FROM chain_status')
   await query(`UPDATE chain_status SET final_hash = $1`, [`0x${'2'.repeat(64)}`])

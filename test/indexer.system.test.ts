@@ -338,13 +338,13 @@ test('withholds and counts an attestation that the database refuses, and continu
   await sql('ALTER TABLE location_record DROP CONSTRAINT refused')
   // A replay needs no endpoint.
   expect((await command(environment, 'replay')).output).toContain(
-    '1 records differed from the log and are put right',
+    '1 records differed from the log and were repaired',
   )
   // A record of a chain whose event log is empty.
   await sql(`INSERT INTO location_record SELECT (jsonb_populate_record(record,
     jsonb_build_object('id', 'celo-' || uid, 'chain', 'celo'))).* FROM location_record AS record LIMIT 1`)
   expect((await command(environment, 'replay')).output).toMatch(
-    /celo: 1 attestations replayed, 1 records differed from the log and are put right/,
+    /celo: 1 attestations replayed, 1 records differed from the log and were repaired/,
   )
   expect(await sql(`SELECT FROM location_record WHERE chain = 'celo'`)).toEqual([])
   expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])

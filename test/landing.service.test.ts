@@ -662,7 +662,7 @@ describe.each(SLUGS)('on %s', (slug) => {
       }),
     ).toMatchObject({
       ours: false,
-      reasons: ['delegatedAttestation.signature: not the same as attestation.signature'],
+      reasons: ['delegatedAttestation.signature: expected the value of attestation.signature'],
     })
     expect(
       await compute('verify', {

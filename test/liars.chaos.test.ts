@@ -134,8 +134,7 @@ test('blocks with false receipts are refused and reported as a doubt; blocks wit
   await until(async () => (await doubt()) === null)
   proxy.misbehave(faults.logsForged)
   truth.push(`ATTESTED ${await attest(chain, place())}`)
-  const FALSE_RECEIPTS =
-    /^contradictions seen lately: the receipts of block \d+ do not hash to its receiptsRoot/
+  const FALSE_RECEIPTS = /^recent contradictions: the receipts of block \d+ do not hash to its receiptsRoot/
   await until(async () => FALSE_RECEIPTS.test((await doubt()) ?? ''))
   expect(await logged()).toEqual(truth.slice(0, -1))
   proxy.misbehave()

@@ -345,7 +345,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await page.getByText('Do not use this answer').waitFor()
     await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
     expect(await page.locator('.checks [data-check=bad]').count()).toBe(2)
-    expect(await page.getByRole('button', { name: /Land it/ }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: /Publish/ }).count()).toBe(0)
   })
 
   test('lands by one click on the local chain, reads the answer there, and links it', async () => {
@@ -353,7 +353,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const { page, complaints } = browser
     await ask(browser)
     await verified(browser)
-    await page.getByRole('button', { name: 'Land it with a test account' }).click()
+    await page.getByRole('button', { name: 'Publish with a test account' }).click()
     await page.locator('[data-checked=true]').waitFor()
     const uid = await page.locator('[data-uid]').innerText()
     const attestation = await (await world.chain.eas()).getAttestation!(uid)
@@ -370,7 +370,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const { page, complaints } = browser
     await page.getByText('on chain 1: the wallet will ask to switch to base-sepolia').waitFor()
     expect(await page.getByText(testAccount(3).address).count()).toBe(1)
-    await page.getByRole('button', { name: 'Land it with Stand-in' }).click()
+    await page.getByRole('button', { name: 'Publish with Stand-in' }).click()
     await page.locator('[data-checked=true]').waitFor()
     expect(wallet.chainId).toBe(LOCAL_CHAIN.id)
     expect(complaints).toEqual([])
@@ -401,16 +401,16 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     'reports a wallet that %s with a clear message',
     async (_, options, words) => {
       await using browser = await openWith(new StandIn(world.chain, options))
-      await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
+      await browser.page.getByRole('button', { name: 'Publish with Stand-in' }).click()
       expect(await alert(browser)).toMatch(words)
       // It can be tried again.
-      expect(await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).isEnabled()).toBe(true)
+      expect(await browser.page.getByRole('button', { name: 'Publish with Stand-in' }).isEnabled()).toBe(true)
     },
   )
   test('adds the local node to a wallet that does not know the chain', async () => {
     const wallet = new StandIn(world.chain, { chainId: 1, refuses: { wallet_switchEthereumChain: 4902 } })
     await using browser = await openWith(wallet)
-    await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
+    await browser.page.getByRole('button', { name: 'Publish with Stand-in' }).click()
     await browser.page.locator('[data-checked=true]').waitFor()
     expect(wallet.added).toEqual([world.chain.url])
   })
@@ -420,14 +420,14 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)
     await ask(browser)
     await browser.page.getByText('Install a wallet extension').waitFor()
-    expect(await browser.page.getByRole('button', { name: /Land it/ }).count()).toBe(0)
+    expect(await browser.page.getByRole('button', { name: /Publish/ }).count()).toBe(0)
   })
 
   test.each([
     [{ a: '0, 95', b: '0, 0' }, 'From', /Longitude comes first/],
     [{ a: '0, 0', b: '{"type":"Point"' }, 'To', /valid JSON/],
     [{ a: '0, 0', b: '0x12' }, 'To', /64 hex digits; this text has 2/],
-    [{ a: '0, 0' }, 'To', /Give a geometry/],
+    [{ a: '0, 0' }, 'To', /Choose a place/],
     [{ op: 'area', a: '0, 0' }, 'Polygon', /Polygon/],
     [{ op: 'within', a: '0, 0', b: '0, 0', radius: '-1' }, 'Radius, metres', /at least 0/],
     [{ a: `0x${'12'.repeat(32)}`, b: '0, 0' }, 'From', /no attestation|not found/i],
@@ -442,8 +442,8 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
   })
   test.each([
     [429, { 'retry-after': '1800' }, /Too many questions .* Try again in 30 minutes/],
-    [503, {}, /cannot answer now.*Nothing was signed/],
-    [0, {}, /does not answer/],
+    [503, {}, /cannot answer at the moment.*Nothing was signed/],
+    [0, {}, /does not respond/],
   ])('reports status %i of the service with a clear message, and retries', async (status, headers, words) => {
     await using browser = await open({ a: '0, 0', b: '1, 1' })
     const { page } = browser

@@ -140,7 +140,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
     const { uid } = await attested(chain, receipt)
     expect(await verify(answer)).toMatchObject({
       ...{ ...known, submittable: false },
-      reasons: ['the proxy has taken this signature: this answer has landed'],
+      reasons: ['the proxy has already accepted this signature: this answer has landed'],
       landed: { status: 'landed', uid, transactionHash: receipt.hash, revoked: false },
     })
     // Another answer with the same content is not mistaken for it.
@@ -330,7 +330,7 @@ describe('npm run deploy-proxy', () => {
       await run({ ...settings(), PROXY_BASE_SEPOLIA: proxy }, '--chain', 'base-sepolia', '--yes'),
     ).toEqual({
       code: 2,
-      output: expect.stringContaining(`already names a proxy in order, ${proxy}`),
+      output: expect.stringContaining(`already names a working proxy, ${proxy}`),
     })
   })
   test('reports problems of its arguments, the chain and the balance', async () => {
@@ -341,7 +341,7 @@ describe('npm run deploy-proxy', () => {
       [
         ['--chain', 'base-sepolia', '--yes'],
         Wallet.createRandom().privateKey,
-        'The signer cannot pay that: send it',
+        'The balance of the signer is too low: send it',
       ],
     ] as const)
       expect(await run({ ...settings(), ...(key && { SIGNER_PRIVATE_KEY: key }) }, ...args)).toEqual({
@@ -401,7 +401,7 @@ describe('the service rejects', () => {
       await by(OURS, 'transferOwnership', [heir])
       expect((await ask('proxy'))[0]).toBe(200)
       await by(heir, 'acceptOwnership', [])
-      const reason = `its owner is ${heir}, not our signer ${OURS}`
+      const reason = `its owner is ${heir} instead of the signer ${OURS}`
       for (let i = 0; i < 2; i++)
         expect(await ask('proxy')).toEqual([
           400,
@@ -422,7 +422,7 @@ describe('the service rejects', () => {
       })
       expect((await post('verify', outstanding))[1]).toMatchObject({
         ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
-        reasons: ['the proxy has another owner by now: have it signed again with submission direct'],
+        reasons: ['the proxy has a new owner: re-sign the answer with submission direct'],
       })
       expect((await post('resign', { ...outstanding, submission: 'direct' }))[0]).toBe(200)
 
@@ -439,7 +439,7 @@ describe('the service rejects', () => {
       })
       expect((await post('verify', outstanding))[1]).toMatchObject({
         ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
-        reasons: [`the deadline ${deadline} has passed: have it signed again`],
+        reasons: [`the deadline ${deadline} has passed: re-sign it with POST /compute/v0/resign`],
       })
     } finally {
       await api.close()
@@ -448,17 +448,17 @@ describe('the service rejects', () => {
   })
 
   test.each([
-    ['an account without a contract', () => testAccount(4).address, /knows no contract at/],
+    ['an account without a contract', () => testAccount(4).address, /finds no contract at/],
     [
       'the EAS of the chain',
       (chain: LocalChain) => chain.chain.eas,
-      /^submission: the proxy of base-sepolia takes no signature of ours, as it is no PermissionedEIP712Proxy of EAS; use direct$/,
+      /^submission: the proxy of base-sepolia does not accept signatures of this service: it is not a PermissionedEIP712Proxy of EAS. Use direct$/,
     ],
   ])('%s as the proxy, and a chain without one', async (_, address, reason) => {
     const chain = local('base-sepolia')
     for (const [proxy, expected] of [
       [address(chain), reason],
-      [undefined, /^submission: base-sepolia has no proxy; use direct. Chains with a proxy: none$/],
+      [undefined, /^submission: base-sepolia has no proxy. Use direct. Chains with a proxy: none$/],
     ] as const) {
       const api = await startApi({ rpcUrl: chain.url, ...(proxy && { proxy }) })
       try {

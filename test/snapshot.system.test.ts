@@ -209,7 +209,7 @@ describe('a restored service', () => {
     const found = await audit(other)
     expect([found.code, found.output]).toEqual([
       1,
-      expect.stringContaining('2 were not in the log as they are on the chain, and are put right'),
+      expect.stringContaining('2 differed in the log and were repaired'),
     ])
     expect((await audit(other)).code).toBe(0)
     indexer = startIndexerBehind(other)
@@ -256,7 +256,7 @@ describe('npm run restore rejects a snapshot', () => {
     [
       'that is truncated',
       (at) => writeFileSync(fileOf(at, 'events'), readFileSync(fileOf(at, 'events')).subarray(0, -7)),
-      /events\.ndjson\.gz' has \d+ bytes, the manifest says \d+: it is cut or changed/,
+      /events\.ndjson\.gz' has \d+ bytes, but \d+ in the manifest: it is truncated or was changed/,
     ],
     [
       'in which a byte was changed',
@@ -265,7 +265,7 @@ describe('npm run restore rejects a snapshot', () => {
         bytes[40]! ^= 1
         writeFileSync(fileOf(at, 'events'), bytes)
       },
-      /events\.ndjson\.gz' has another checksum than the manifest says: it was changed/,
+      /events\.ndjson\.gz' does not match the checksum in the manifest: it was changed/,
     ],
     [
       'whose manifest was changed',
@@ -277,12 +277,12 @@ describe('npm run restore rejects a snapshot', () => {
             '"finalHeight": 9$1',
           ),
         ),
-      /manifest\.json' has another checksum than it says: it was changed/,
+      /manifest\.json' does not match its checksum: it was changed/,
     ],
     [
       'without a manifest, as one that was not finished',
       (at) => writeFileSync(path.join(at, 'manifest.json'), ''),
-      /manifest\.json' is no JSON: it is cut or changed/,
+      /manifest\.json' is not valid JSON: it is truncated or was changed/,
     ],
     [
       'that is another kind of file',
@@ -292,27 +292,27 @@ describe('npm run restore rejects a snapshot', () => {
     [
       'of another version of the format',
       (at) => changeManifest(at, (manifest) => ({ ...manifest, version: 1 })),
-      /has version 1 of the format; this program reads 2/,
+      /has format version 1, but this program reads version 2/,
     ],
     [
       'of another migration level',
       (at) => changeManifest(at, (manifest) => ({ ...manifest, migrations: ['Initial1'] })),
-      /The snapshot was taken after migration Initial1, the database is at [A-Z][A-Za-z]+\d+: run npm run migrate/,
+      /The snapshot was taken after migration Initial1, but the newest migration of the database is [A-Z][A-Za-z]+\d+\. Run npm run migrate/,
     ],
     [
       'of another chain with this slug',
       (at) => changeChain(at, { chainId: 1 }),
-      /The snapshot's base-sepolia has the id 1 and EAS at 0x\w+, this service's 84532 and .+: it is of another network/,
+      /The chain base-sepolia has id 1 and EAS 0x\w+ in the snapshot, but 84532 and .+ in this service: the snapshot is from another network/,
     ],
     [
       'of a chain that is not indexed here',
       (at) => changeChain(at, { chain: 'celo' }),
-      /The snapshot has celo, which is none of this service's chains: see CHAINS and CHAINS_FILE/,
+      /The snapshot has the chain celo, which this service does not have. Check CHAINS and CHAINS_FILE/,
     ],
     [
       'with an event of another chain, even with valid checksums',
       (at) => rewrite(at, 'events', (lines) => lines.map((line) => line.replaceAll(SLUG, 'celo'))),
-      /has an event that is not of base-sepolia up to block \d+/,
+      /has an event of another chain than base-sepolia, or after block \d+/,
     ],
     [
       'with a schema that is not the hash of its content, even with valid checksums',
@@ -345,7 +345,7 @@ describe('npm run restore rejects a snapshot', () => {
     expect([code, output]).toEqual([
       2,
       expect.stringMatching(
-        /A snapshot is restored into an empty database only, and here attestation_event has rows: stop the indexers, make a new database/,
+        /A snapshot can be restored into an empty database only, but attestation_event has rows\. Stop the indexers, create a new database/,
       ),
     ])
     const other = await emptied()
@@ -378,13 +378,13 @@ test('npm run snapshot needs a new folder, and at least one event', async () => 
   const again = await offline(world.environment, 'snapshot', snapshot)
   expect([again.code, again.output]).toEqual([
     2,
-    expect.stringContaining(`'${snapshot}' exists already: name a folder that does not`),
+    expect.stringContaining(`'${snapshot}' exists. Name a folder that does not exist`),
   ])
   const other = await emptied()
   const none = await offline(other.environment, 'snapshot', path.join(folder, 'none'))
   expect([none.code, none.output]).toEqual([
     2,
-    expect.stringContaining('The database holds no final block of any chain yet: index first'),
+    expect.stringContaining('The database has no final block of any chain yet. Index a chain first'),
   ])
   expect(existsSync(path.join(folder, 'none'))).toBe(false)
   expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([])

@@ -45,9 +45,7 @@ const command = (...args: string[]) =>
 test('replay repairs records that differ from the log; --check only reports them', async () => {
   expect(await command('replay')).toEqual({
     code: 0,
-    output: expect.stringContaining(
-      'base-sepolia: 6 attestations replayed, every record is what the log says',
-    ),
+    output: expect.stringContaining('base-sepolia: 6 attestations replayed, every record matches the log'),
   })
   await sql(`UPDATE location_record SET memo = 'changed' WHERE uid = $1`, [uids[0]])
   await sql('DELETE FROM location_record WHERE uid = $1', [uids[1]])
@@ -70,7 +68,7 @@ test('replay repairs records that differ from the log; --check only reports them
   expect(await status(uids[1]!)).toBe(404)
 
   expect((await command('replay', '--chain', 'base-sepolia')).output).toContain(
-    '4 records differed from the log and are put right',
+    '4 records differed from the log and were repaired',
   )
   expect((await command('replay')).code).toBe(0)
   await expectInvariants(world)
@@ -82,7 +80,7 @@ test('audit repairs a log that lacks events of the chain, or has one that the ch
   expect(await command('audit', '--chain', 'base-sepolia')).toEqual({
     code: 0,
     output: expect.stringContaining(
-      `base-sepolia, blocks ${firstBlock} to ${head - finality}: the chain has 7 events of ours; the log has them all, and nothing else`,
+      `base-sepolia, blocks ${firstBlock} to ${head - finality}: the chain has 7 indexed events; the log matches`,
     ),
   })
   // As if the endpoint had omitted an attestation (all of its block) and a revocation, and invented another
@@ -100,12 +98,12 @@ test('audit repairs a log that lacks events of the chain, or has one that the ch
 
   const quick = await command('audit', '--chain', 'base-sepolia', '--quick')
   expect([quick.code, await status(uids[3]!)]).toEqual([1, 200])
-  expect(quick.output).toContain('2 were not in the log as they are on the chain, and are put right')
+  expect(quick.output).toContain('2 differed in the log and were repaired')
   // Only receipts prove that an event does not exist.
   const proof = await command('audit', '--chain', 'base-sepolia')
   expect([proof.code, proof.output]).toEqual([
     1,
-    expect.stringContaining('1 were not in the log as they are on the chain, and are put right'),
+    expect.stringContaining('1 differed in the log and were repaired'),
   ])
   expect((await command('audit', '--chain', 'base-sepolia')).code).toBe(0)
   await expectInvariants(world)
@@ -134,7 +132,7 @@ test('audit leaves events of a schema that the settings no longer name unchanged
   await sql('UPDATE attestation_event SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
   await sql('UPDATE location_record SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
   expect((await command('replay')).output).toContain(
-    'base-sepolia: 5 attestations replayed, every record is what the log says',
+    'base-sepolia: 5 attestations replayed, every record matches the log',
   )
   await sql('UPDATE attestation_event SET schema_uid = $2 WHERE uid = $1', [uids[0], LOCATION_SCHEMA.uid])
   await sql('UPDATE location_record SET schema_uid = $2 WHERE uid = $1', [uids[0], LOCATION_SCHEMA.uid])
@@ -161,7 +159,7 @@ test('audit delays a repair while later events of its record are not final', asy
 
 test.each<[string[], string]>([
   [['audit'], 'is all there is'],
-  [['audit', '--chain', 'celo'], 'Say which chain, one of: base-sepolia'],
+  [['audit', '--chain', 'celo'], 'Name a chain, one of: base-sepolia'],
   [['audit', '--chain', 'base-sepolia', '--from', 'x'], '--from must be a block number'],
   [['audit', '--chain', 'base-sepolia', '--to', '999999999'], 'cannot be audited; what is indexed and final'],
   [['rewind'], 'expected replay, audit, snapshot <new folder> or restore <folder>'],
