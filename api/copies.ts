@@ -69,7 +69,7 @@ export async function runCopies(settings: Settings): Promise<void> {
   await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => keepRunning(i + 2)))
   logger.info(
     { copies: settings.apiProcesses, host: settings.host, port: settings.port },
-    'all copies of the API listen',
+    'all API processes listen',
   )
   process.send?.('listening')
 }
@@ -145,7 +145,7 @@ async function restarts(
     // ends the service, so that the operator sees the error.
     if (code === 2 || !hasListened) return end(code)
     if (performance.now() - started > STEADY_MS) rest = RESTART_MS
-    logger.error({ copy: number, code, restartMs: rest }, 'a copy of the API ended, and is started again')
+    logger.error({ copy: number, code, restartMs: rest }, 'an API process ended and is restarted')
     await pause(rest)
   }
 }

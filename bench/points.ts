@@ -9,7 +9,7 @@ import type { Bench } from './bench'
 export const ATTESTATIONS = Number(process.env.BENCH_ATTESTATIONS) || 10_000
 /**
  * Attestations per transaction, which is alone in its block. The local node's time per block grows with the
- * size of the chain. Therefore a block takes many of them.
+ * size of the chain. Therefore, many attestations go into few blocks.
  */
 export const PER_BLOCK = ATTESTATIONS > 20_000 ? 1_000 : 100
 /** Seed of the points. Its value does not matter. */

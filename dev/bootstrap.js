@@ -16,7 +16,7 @@ var enough =
 if (!enough)
   stop(
     `Node ${wanted[0]} or newer is required, but this is ${process.version}. Install a current ` +
-'Node from nodejs.org and try again.',
+      'Node from nodejs.org and try again.',
   )
 
 /** What `npm start` needs. Tests, benchmarks and the linter need all packages, also those of ops/optional. */

@@ -81,9 +81,12 @@ export async function checkSameChain(
   if (block?.hash === status.hash) return
   if (!ours)
     throw new PlainError(
-      `The database that DATABASE_URL names has indexed another ${chain.slug} than the local chain that runs now. Give it an empty database, or set RPC_URL_${settingSuffix(chain)}.`,
+      `The database of DATABASE_URL has indexed another ${chain.slug} than the local chain that is ` +
+        `running. Set DATABASE_URL to an empty database, or set RPC_URL_${settingSuffix(chain)}.`,
     )
-  report(`The local chain of ${chain.slug} is not the one that the database knows: indexing it again ...`)
+  report(
+    `The database has indexed another local chain of ${chain.slug}: indexing this one from its start ...`,
+  )
   const ofChain = ['attestation_event', 'location_record', 'hot_block', 'chain_status'].map(
     (table) => `DELETE FROM ${table} WHERE chain = '${chain.slug}'`,
   )

@@ -28,8 +28,6 @@ export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, prox
 /** Address of a key in a file. Throws a PlainError for a key elsewhere. */
 export function addressOf(signer: Settings['signer']): string {
   if (signer && signer.kind !== 'key')
-    throw new PlainError(
-      'ATTESTER_ADDRESS: missing; the signer that is set does not tell it before the API runs.',
-    )
+    throw new PlainError('ATTESTER_ADDRESS: missing. The configured signer requires it.')
   return new Wallet(signer?.readKey() ?? LOCAL_SIGNER_KEY).address
 }

@@ -251,7 +251,9 @@ class Start {
     void database.ended.then(
       (code) =>
         this.isStopping ||
-        this.setBroken(`The embedded database ended (${code}). What it held is on the chain: start again.`),
+        this.setBroken(
+          `The embedded database ended (${code}). Start again: its data is read from the chain.`,
+        ),
     )
   }
 
@@ -321,7 +323,7 @@ class Start {
   private async migrate(migration: Service): Promise<void> {
     migration.release(this.environment)
     if ((await this.step('Migrations', migration.ended)) !== 0)
-      throw new PlainError(`The database could not be migrated:\n${migration.tail()}`)
+      throw new PlainError(`Could not migrate the database:\n${migration.tail()}`)
     this.services.delete('migrate')
   }
 
@@ -331,7 +333,7 @@ class Start {
     const since = performance.now()
     void service.ended.then((end) => {
       if (this.isStopping) return
-      if (end === 2) return this.setBroken(`The ${what} refuses to run:\n${service.tail()}`)
+      if (end === 2) return this.setBroken(`The ${what} could not start:\n${service.tail()}`)
       // It lost its database or its node, or was killed. It resumes where it stopped.
       const next = performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
       const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`

@@ -114,13 +114,13 @@ function oldHead({ headAge }: IndexState, maxSeconds: number, blockMs: number): 
  */
 function shorterHead({ headBlock, indexedBlock }: IndexState): string | undefined {
   return headBlock !== null && indexedBlock !== null && headBlock < indexedBlock
-    ? `the newest block that an endpoint has is ${headBlock}, below ${indexedBlock}, the last indexed`
+    ? `the newest block of an RPC endpoint is ${headBlock}, below the last indexed block, ${indexedBlock}`
     : undefined
 }
 
 /** Like `doubtAbout`, without what ends with the next block if the endpoints only lag. */
 function staleness(state: IndexState | undefined, maxSeconds: number, isLocal: boolean): string | undefined {
-  if (!state || state.indexedBlock === null) return 'nothing is indexed yet'
+  if (!state || state.indexedBlock === null) return 'no block is indexed yet'
   if (state.doubt !== null) return state.doubt
   const { headAge, indexedBlock } = state
   if (!isLocal && headAge !== null && headAge < -SKEW_SECONDS)

@@ -29,13 +29,10 @@ const GIVEN = Type.Object(
   {
     ...SUBSCRIPTION_FIELDS,
     secret: Type.Optional(
-      withRules(
-        Type.String({ description: '`whsec_` and 24 to 64 bytes in base64. Default: one is made.' }),
-        {
-          type: 'expected whsec_ and 24 to 64 bytes in base64',
-          test: (secret) => (isSecret(secret) ? undefined : 'expected whsec_ and 24 to 64 bytes in base64'),
-        },
-      ),
+      withRules(Type.String({ description: '`whsec_` and 24 to 64 bytes in base64. Default: generated.' }), {
+        type: 'expected whsec_ and 24 to 64 bytes in base64',
+        test: (secret) => (isSecret(secret) ? undefined : 'expected whsec_ and 24 to 64 bytes in base64'),
+      }),
     ),
   },
   closed,
@@ -48,7 +45,7 @@ const REPLAY = Type.Object(
       }),
     ),
     since: Type.Optional(
-      withRules(Type.String({ description: 'A time: all that was logged after it.' }), {
+      withRules(Type.String({ description: 'A time. All changes logged after it are sent.' }), {
         type: 'expected a time such as 2026-01-31T12:00:00Z',
         test: (time) =>
           Number.isNaN(Date.parse(time)) ? 'expected a time such as 2026-01-31T12:00:00Z' : undefined,
@@ -90,7 +87,7 @@ function readName(text: string): string {
   if (text.includes('\0')) throw new RecordsError('invalid-request', 'Expected an address without NUL (%00)')
   return text
 }
-const ID = textParameter('Of the subscription.', readName)
+const ID = textParameter('ID of the subscription.', readName)
 const BY_ID = { params: pathOf({ id: ID }) }
 const ERRORS = recordsErrors({
   'invalid-request': 'The request is invalid.',
@@ -205,7 +202,7 @@ function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts)
       [200, Type.Array(SUBSCRIPTION)],
       {},
       {
-        querystring: queryOf({ after: textParameter('The last id of the page before.', readName) }),
+        querystring: queryOf({ after: textParameter('Last id of the previous page.', readName) }),
       },
     ),
     ({ query }) => webhooks.list(query.after ?? '', PAGE),
@@ -295,7 +292,7 @@ function deadLetterRoutes(app: Scope, { webhooks }: WebhookAdminParts): void {
         ...BY_ID,
         querystring: queryOf({
           after: parameter(
-            { type: 'integer', description: 'The last number of the page before.' },
+            { type: 'integer', description: 'Last number of the previous page.' },
             wholeReader(0),
           ),
         }),

@@ -27,12 +27,12 @@ export const SUBSCRIPTION_FIELDS = {
       Type.Record(
         Type.String({ maxLength: 40 }),
         withRules(Type.String({ maxLength: 4_000 }), {
-          type: 'expected a text, as in the query of the stream: {"bbox": "2.2,48.8,2.4,48.9"}',
+          type: 'expected a string, as in the query of the stream: {"bbox": "2.2,48.8,2.4,48.9"}',
         }),
-        { description: 'The filters of the stream, by name.' },
+        { description: 'Filters of the stream, by name.' },
       ),
       {
-        type: 'expected an object of texts by the names of filters, such as {"chain": "celo"}',
+        type: 'expected an object of strings by name of filter, such as {"chain": "celo"}',
       },
     ),
   ),

@@ -37,8 +37,9 @@ export function localVersion(chain: Chain): string {
   const version = chain.domainVersions.findLast((version) => version in LAYOUTS)
   if (!version)
     throw new PlainError(
-      `No local chain can play ${chain.slug}: its EAS is ${chain.domainVersions.join(' or ')}, and dev/contracts holds ${Object.keys(LAYOUTS).join(', ')}. ` +
-        `Leave ${chain.slug} out of CHAINS, or set RPC_URL_${settingSuffix(chain)} to an endpoint of the chain itself.`,
+      `No local chain can simulate ${chain.slug}: its EAS is ${chain.domainVersions.join(' or ')}, ` +
+        `but dev/contracts has ${Object.keys(LAYOUTS).join(', ')}. Leave ${chain.slug} out of ` +
+        `CHAINS, or set RPC_URL_${settingSuffix(chain)} to an endpoint of the chain itself.`,
     )
   return version
 }

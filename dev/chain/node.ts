@@ -22,7 +22,11 @@ export function missingNodeBinary(): string | undefined {
     nodeBinary()
     return undefined
   } catch {
-    return `No prebuilt chain node (anvil) for ${process.platform} ${process.arch} was installed. Set RPC_URL_BASE_SEPOLIA (or that of another chain) to an endpoint of your own, or run on Linux or macOS (x64 or arm64) or Windows (x64).`
+    return (
+      `There is no prebuilt chain node (anvil) for ${process.platform} ${process.arch}. Set ` +
+      'RPC_URL_BASE_SEPOLIA (or that of another chain) to an endpoint of your own, or run on Linux ' +
+      'or macOS (x64 or arm64) or Windows (x64).'
+    )
   }
 }
 
@@ -150,9 +154,7 @@ function startNode(
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
   const ended = new Promise<string>((resolve) => {
-    child.once('error', (error) =>
-      resolve(`The local chain of ${slug} could not be started: ${error.message}`),
-    )
+    child.once('error', (error) => resolve(`Could not start the local chain of ${slug}: ${error.message}`))
     child.once('exit', (code, signal) =>
       resolve(`The local chain of ${slug} ended (${code ?? signal}) ${errors.trim()}`.trimEnd()),
     )

@@ -61,7 +61,7 @@ class Replay {
     this.height = replayed?.height ?? (await this.finalHeight())
     this.late = replayed ? await uidsAbove(query, this.chain, this.height, replayed.after) : []
     this.part = this.partOf(this.after)
-    this.log.info({ chain: this.chain.slug, ...replayed }, 'records of an older version are replayed')
+    this.log.info({ chain: this.chain.slug, ...replayed }, 'replaying records of an older version')
     return true
   }
 
@@ -149,7 +149,7 @@ export async function followReading(
       const pauseMs = await replay?.step(lookMs)
       if (pauseMs !== undefined) return pauseMs
       await lease.holding((query) => noteReading(query, chain))
-      if (replay) log.info({ chain: chain.slug, ...replay.found }, 'all records are those of this version')
+      if (replay) log.info({ chain: chain.slug, ...replay.found }, 'all records are of this version')
       done.abort()
       return 0
     },

@@ -6,8 +6,7 @@ import type { Map } from '../map/library'
 import type { Drawing } from '../map/shapes'
 import { ask, type Question } from './question'
 
-const POLAR =
-  'Lines and points nearer than 5 degrees to a pole are drawn at 85 degrees: the map has none beyond.'
+const POLAR = 'Lines and points within 5 degrees of a pole are drawn at 85 degrees, where the map ends.'
 
 /** Asks questions, one at a time, and draws what each answer measured. */
 export function useAsking(
@@ -64,6 +63,6 @@ async function measured(
     )
     return isPolar ? { ...drawn, notes: [...drawn.notes, POLAR] } : drawn
   } catch (error) {
-    return { features: [], notes: [`The answer is not drawn: ${(error as Error).message}`] }
+    return { features: [], notes: [`Could not draw the answer: ${(error as Error).message}`] }
   }
 }

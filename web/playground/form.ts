@@ -78,8 +78,7 @@ export function questionOf(
       return {
         problem: { field: name, sentence: `Expected a ${label.toLowerCase()} in ${unit}, at least 0.` },
       }
-  if (!chain)
-    return { problem: { field: 'chain', sentence: 'The service has not said yet which chains it has.' } }
+  if (!chain) return { problem: { field: 'chain', sentence: 'The list of chains is not loaded yet.' } }
   const question = {
     ...{ operation, chainId: chain.id },
     inputs: parsed.flatMap((each) => ('input' in each ? [each.input] : [])),
@@ -91,4 +90,4 @@ export function questionOf(
 const sentenceOf = (reading: Parsed) =>
   reading.kind === 'wrong'
     ? reading.problem
-    : 'Give a geometry: draw it, pick a record on the map, or paste it.'
+    : 'Choose a place: draw it, pick one on the map, or paste coordinates.'

@@ -78,7 +78,7 @@ export default function Playground() {
         </button>
         <FieldProblem id="problem-general" sentence={problemAt('general')} />
         {!form.isShared && (
-          <p class="soft">These geometries are too long for a link: the address does not hold them.</p>
+          <p class="soft">These geometries are too long for a link, so the URL does not contain them.</p>
         )}
       </form>
       {answered && chain && <AnswerView {...answered} chain={chain} drawing={drawing} />}
