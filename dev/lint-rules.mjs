@@ -1,7 +1,16 @@
 // Rules of .oxlintrc.json that oxlint does not provide.
 
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { problemOf } from './rooms.mjs'
+
 /** Width of Prettier's lines. Prettier does not wrap comments. */
 const MAX_WIDTH = 110
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** Path in the project, with slashes. */
+const pathOf = (file) => path.relative(ROOT, file).replaceAll('\\', '/')
 
 export default {
   meta: { name: 'project' },
@@ -23,6 +32,23 @@ export default {
             }
         },
       }),
+    },
+    walls: {
+      create: (context) => {
+        const file = pathOf(context.filename)
+        const check = ({ source }) => {
+          if (!source?.value?.startsWith?.('.')) return
+          const message = problemOf(file, pathOf(path.resolve(context.filename, '..', source.value)))
+          if (message) context.report({ node: source, message })
+        }
+        return {
+          ImportDeclaration: check,
+          ExportNamedDeclaration: check,
+          ExportAllDeclaration: check,
+          ImportExpression: check,
+          TSImportType: check,
+        }
+      },
     },
   },
 }

@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { PORTABLE, problemOf, roomOf } from '../dev/rooms.mjs'
 
 /** Boundaries between rooms (docs/architecture/README.md, Rooms), read from the imports. */
 const sourcesIn = (folder: string) =>
@@ -32,73 +33,6 @@ test('the sources are found and read', () => {
   expect(files.length).toBeGreaterThan(20)
   expect(imports('api/main.ts')).toContain('src/config')
 })
-/** Rooms that each room may import, each by its door. All may import the rooms of FLOORS. */
-const ARROWS: Record<string, readonly string[]> = {
-  'api/http': ['src/geodesy', 'src/operations', 'src/eas'],
-  'api/cql2': [],
-  'api/outgoing': [],
-  'api/contracts': ['src/rpc'],
-  'api/store': ['api/cql2'],
-  'api/formats': ['api/store'],
-  'api/query': ['api/cql2', 'api/store'],
-  'api/pages': ['api/store', 'api/formats', 'api/query'],
-  'api/records': ['api/store', 'api/formats', 'api/query', 'api/pages'],
-  'api/compute': ['api/contracts', 'api/store', 'src/rpc'],
-  'api/answers': ['api/compute', 'api/store', 'api/formats', 'api/query', 'api/pages'],
-  'api/stream': ['api/store', 'api/formats', 'api/query'],
-  'api/webhooks': ['api/outgoing', 'api/store', 'api/query', 'api/stream'],
-  'api/tiles': ['api/store', 'api/query'],
-  'api/ogc': ['api/store', 'api/formats', 'api/query', 'api/pages', 'api/tiles'],
-  'api/graphql': ['api/store', 'api/query'],
-  'api/mcp': [],
-  'api/web': [],
-  'api/service': [
-    'api/answers',
-    'api/compute',
-    'api/contracts',
-    'api/store',
-    'api/records',
-    'api/tiles',
-    'api/graphql',
-    'api/mcp',
-    'api/web',
-    'src/rpc',
-  ],
-  'src/geodesy': [],
-  'src/operations': ['src/geodesy'],
-  'src/eas': [],
-  'src/location': ['src/geodesy', 'src/eas'],
-  'src/answer': ['src/operations', 'src/eas', 'src/location'],
-  'src/settings': ['src/location', 'src/eas'],
-  'src/rpc': [],
-  'src/chain': ['src/rpc', 'src/eas'],
-  'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/answer', 'src/eas', 'src/abi', 'src/model'],
-}
-/**
- * Rooms that every room of api/ may import. Each file of http is a door: a worker loads only the one that it
- * needs, and no web server.
- */
-const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/location', 'src/answer']
-/**
- * Doors in addition to a room's index. The squid's GraphQL loads packages that the API does not need, and
- * workers load the model without the database. The others lead to modules that also run in browsers.
- */
-const PORTABLE = [
-  ...[
-    'src/geodesy',
-    'src/geodesy/degrees',
-    'src/geodesy/centimeters',
-    'src/operations',
-    'src/operations/table',
-    'src/eas/portable',
-    'src/eas/layouts',
-  ],
-  ...['src/location/names', 'src/location/payload', 'src/errors'],
-]
-const SIDE_DOORS = ['api/graphql/squid', 'api/store/model', ...PORTABLE]
-const roomOf = (file: string) =>
-  Object.keys(ARROWS).find((room) => file === room || file.startsWith(`${room}/`))
-
 test('every file of api and src is in a room, except files that wire the rooms or serve them all', () => {
   expect(
     files.filter((file) => !file.startsWith('dev/') && !roomOf(file) && !/^src\/(abi|model)\//.test(file)),
@@ -125,18 +59,20 @@ test('every file of api and src is in a room, except files that wire the rooms o
   ])
 })
 test('rooms import each other in one direction only, and through their doors', () => {
-  const wrong = files.flatMap((file) => {
-    const room = roomOf(file)
-    return imports(file).flatMap((target) => {
-      const other = roomOf(target)
-      if (!other || other === room) return []
-      const isDoor = target === other || other === 'api/http' || SIDE_DOORS.includes(target)
-      const floors = file.startsWith('api/') && room !== 'api/http' ? FLOORS : []
-      const mayEnter = room === undefined || [...ARROWS[room]!, ...floors].includes(other)
-      return isDoor && mayEnter ? [] : [`${file} -> ${target}`]
-    })
-  })
-  expect(wrong.filter((arrow) => !arrow.startsWith('dev/'))).toEqual([])
+  const wrong = files.flatMap((file) =>
+    imports(file)
+      .filter((target) => problemOf(file, target))
+      .map((target) => `${file} -> ${target}`),
+  )
+  expect(wrong).toEqual([])
+})
+test('an import against an arrow, or of a file behind a door, has a problem', () => {
+  expect(problemOf('src/geodesy/area.ts', 'src/location')).toContain(
+    'src/geodesy may not import src/location.',
+  )
+  expect(problemOf('api/tiles/routes.ts', 'api/store/store')).toContain("Import its door, 'api/store'.")
+  expect(problemOf('api/tiles/routes.ts', 'api/store')).toBeUndefined()
+  expect(problemOf('api/server.ts', 'api/tiles')).toBeUndefined()
 })
 test('the kernel and the signing code import nothing else of this project', () => {
   expect(crossings(under('src/geodesy/'), /^(src|api|dev)\/(?!geodesy)|^ethers/)).toEqual([])

@@ -1,0 +1,3 @@
+export const PORTABLE: readonly string[]
+export function roomOf(file: string): string | undefined
+export function problemOf(file: string, target: string): string | undefined

@@ -1,0 +1,80 @@
+// Walls between rooms (docs/architecture/README.md, Rooms), for the rule project/walls of .oxlintrc.json, which
+// editors show, and for test/walls.test.ts.
+
+/** Rooms that each room may import, each by its door. All may import the rooms of FLOORS. */
+const ARROWS = {
+  'api/http': ['src/geodesy', 'src/operations', 'src/eas'],
+  'api/cql2': [],
+  'api/outgoing': [],
+  'api/contracts': ['src/rpc'],
+  'api/store': ['api/cql2'],
+  'api/formats': ['api/store'],
+  'api/query': ['api/cql2', 'api/store'],
+  'api/pages': ['api/store', 'api/formats', 'api/query'],
+  'api/records': ['api/store', 'api/formats', 'api/query', 'api/pages'],
+  'api/compute': ['api/contracts', 'api/store', 'src/rpc'],
+  'api/answers': ['api/compute', 'api/store', 'api/formats', 'api/query', 'api/pages'],
+  'api/stream': ['api/store', 'api/formats', 'api/query'],
+  'api/webhooks': ['api/outgoing', 'api/store', 'api/query', 'api/stream'],
+  'api/tiles': ['api/store', 'api/query'],
+  'api/ogc': ['api/store', 'api/formats', 'api/query', 'api/pages', 'api/tiles'],
+  'api/graphql': ['api/store', 'api/query'],
+  'api/mcp': [],
+  'api/web': [],
+  'api/service': [
+    'api/answers',
+    'api/compute',
+    'api/contracts',
+    'api/store',
+    'api/records',
+    'api/tiles',
+    'api/graphql',
+    'api/mcp',
+    'api/web',
+    'src/rpc',
+  ],
+  'src/geodesy': [],
+  'src/operations': ['src/geodesy'],
+  'src/eas': [],
+  'src/location': ['src/geodesy', 'src/eas'],
+  'src/answer': ['src/operations', 'src/eas', 'src/location'],
+  'src/settings': ['src/location', 'src/eas'],
+  'src/rpc': [],
+  'src/chain': ['src/rpc', 'src/eas'],
+  'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/answer', 'src/eas', 'src/abi', 'src/model'],
+}
+/**
+ * Rooms that every room of api/ may import. Each file of http is a door: a worker loads only the one that it
+ * needs, and no web server.
+ */
+const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/location', 'src/answer']
+/**
+ * Doors in addition to a room's index. The squid's GraphQL loads packages that the API does not need, and
+ * workers load the model without the database. The others lead to modules that also run in browsers.
+ */
+export const PORTABLE = [
+  ...['src/geodesy', 'src/geodesy/degrees', 'src/geodesy/centimeters', 'src/operations'],
+  ...['src/operations/table', 'src/eas/portable', 'src/location/names', 'src/location/payload', 'src/errors'],
+]
+const SIDE_DOORS = ['api/graphql/squid', 'api/store/model', ...PORTABLE]
+
+/** Room of a file, or of a module without its extension; undefined outside the rooms. */
+export function roomOf(file) {
+  return Object.keys(ARROWS).find((room) => file === room || file.startsWith(`${room}/`))
+}
+
+/**
+ * Problem of an import between rooms; undefined if there is none.
+ * @param file path in the project, such as `api/tiles/routes.ts`
+ * @param target the same of what it imports, without an extension
+ */
+export function problemOf(file, target) {
+  const room = roomOf(file)
+  const other = roomOf(target)
+  if (!other || other === room || file.startsWith('dev/')) return undefined
+  const floors = file.startsWith('api/') && room !== 'api/http' ? FLOORS : []
+  if (room !== undefined && ![...ARROWS[room], ...floors].includes(other))
+    return `${room} may not import ${other}. The rooms that it may import are in dev/rooms.mjs.`
+  if (target === other || other === 'api/http' || SIDE_DOORS.includes(target)) return undefined
+  return `${target} is behind the door of its room. Import its door, '${other}'.`
+}
