@@ -17,6 +17,7 @@ interface Vm {
     function etch(address target, bytes calldata code) external;
     function expectRevert(bytes calldata reason) external;
     function expectRevert(bytes4 selector) external;
+    function expectPartialRevert(bytes4 selector) external;
     function expectRevert() external;
     function getCode(string calldata artifact) external view returns (bytes memory);
     function keyExistsJson(string calldata json, string calldata key) external view returns (bool);
