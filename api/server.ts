@@ -20,6 +20,7 @@ import { limitRequests, type RequestCounter } from './http/limits'
 import { mcpRoutes } from './mcp'
 import { LIVE, type LiveOptions, LiveRecords, streamRoutes } from './stream'
 import { ogcRoutes } from './ogc'
+import { hasQuorum, quorumRoutes } from './quorum'
 import {
   ComputeError,
   RecordsError,
@@ -96,7 +97,15 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     () => parts.store.stateTag(),
     parts.pageCacheBytes ?? CACHES.responses.bytes,
   )
-  await app.register(computeScope(parts), { prefix: '/compute' })
+  await app.register(
+    computeScope(parts, (scope) => scope.register(computeRoutes(parts), { prefix: '/v0' })),
+    { prefix: '/compute' },
+  )
+  if (hasQuorum(parts))
+    await app.register(
+      computeScope(parts, (scope) => scope.register(quorumRoutes(parts), { prefix: '/v0' })),
+      { prefix: '/quorum' },
+    )
   const fileExports = new Exports(parts.columnarFiles, parts.elapsed ?? MONOTONIC.now)
   await app.register(
     publicRecordsScope(app, parts, async (scope) => {
@@ -189,7 +198,8 @@ function logRequests(app: FastifyInstance): void {
   })
 }
 
-function computeScope(parts: ServerParts) {
+/** Registers routes that sign, with the rate limit that all of them share. */
+function computeScope(parts: ServerParts, routes: (scope: FastifyInstance) => PromiseLike<unknown>) {
   const { publicBaseUrl, rateLimitPerHour, counter, walletTier } = parts
   return async (scope: FastifyInstance): Promise<void> => {
     scope.setErrorHandler(computeErrorHandler(publicBaseUrl))
@@ -211,7 +221,7 @@ function computeScope(parts: ServerParts) {
         allowed,
       )
     })
-    await scope.register(computeRoutes(parts), { prefix: '/v0' })
+    await routes(scope)
   }
 }
 

@@ -32,6 +32,7 @@ function schemas() {
   const values = {
     headPollMs: Type.Optional(Type.Integer({ minimum: 50, maximum: 600_000 })),
     minConfirmations: Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 })),
+    quorum: Type.Optional(address),
     rpcPerSecond: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
     rpcBatchSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
     rpcTimeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
@@ -95,8 +96,11 @@ export function readChains(text: string): ChainRows {
   return { added, changed: rows.filter(isChange) }
 }
 
-const given = ({ headPollMs }: { headPollMs?: number }) =>
-  headPollMs === undefined ? {} : { givenHeadPollMs: headPollMs }
+/** Returns fields that are derived from values of a row. */
+const given = ({ headPollMs, quorum }: { headPollMs?: number; quorum?: string }) => ({
+  ...(headPollMs !== undefined && { givenHeadPollMs: headPollMs }),
+  ...(quorum !== undefined && { quorum: quorum.toLowerCase() }),
+})
 
 function chainOf({ eas, schemaRegistry, blockMs, ...row }: Added): Chain {
   return {

@@ -33,6 +33,8 @@ export interface Chain {
    * Default: 0.
    */
   readonly minConfirmations?: number
+  /** Address of the GeoQuorum contract for which answers are signed, lower-case. Default: none. */
+  readonly quorum?: string
   /** Maximum number of requests per second from an indexer to each RPC endpoint. Default: no limit. */
   readonly rpcPerSecond?: number
   /** Maximum number of calls per HTTP request. Default: 100. */

@@ -26,6 +26,23 @@ export const COMPUTE_ERRORS = {
 } as const satisfies Readonly<Record<string, ErrorRow & { title: string }>>
 export type ComputeErrorKind = keyof typeof COMPUTE_ERRORS
 
+/**
+ * Reasons for which an operator does not sign an answer for its quorum, in `refusal` of the error: documentation
+ * in Markdown, with links relative to docs/reference.
+ */
+export const QUORUM_REFUSALS = {
+  revoked: 'an attestation among the inputs is revoked',
+  expired: 'an attestation among the inputs has expired',
+  'unknown-input': "the operator's index and RPC endpoint have no such attestation",
+  'not-indexed-yet': 'the operator has not seen enough of the chain to be certain; ask again',
+  skew: "`timestamp` or `deadline` differs too much from the operator's clock",
+  'wrong-epoch': 'the operator does not belong to the epoch, or the epoch is not valid',
+  busy: 'too many requests; ask again after `Retry-After`',
+  'invalid-input': 'the request breaks a rule',
+  failed: 'the operator failed; ask again',
+} as const
+export type QuorumRefusal = keyof typeof QUORUM_REFUSALS
+
 /** HTTP status of `unavailable`, exported separately so that pages need not load the whole table. */
 export const UNAVAILABLE_STATUS = 503
 

@@ -38,6 +38,8 @@ interface TestServerOptions extends Partial<
   rpcUrl?: string
   /** The chain's proxy. */
   proxy?: string
+  /** The chain's GeoQuorum contract. */
+  quorum?: string
   /** private key of the signer; the local chain's by default */
   key?: string
   /** further parts of the service's identity, in addition to its key */
@@ -65,6 +67,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     readUrls = [],
     rpcUrl,
     proxy,
+    quorum,
     key = LOCAL_SIGNER_KEY,
     identity = {},
     redisUrl,
@@ -85,7 +88,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     await new Promise((resolve) => setTimeout(resolve, 5))
   const counter = new RequestCounter(elapsed, redis)
   const connected = {
-    chain: LOCAL_CHAIN,
+    chain: quorum === undefined ? LOCAL_CHAIN : { ...LOCAL_CHAIN, quorum: quorum.toLowerCase() },
     rpcUrls: [rpcUrl ?? 'http://127.0.0.1:1'],
     gatewayUrl: undefined,
     headPollMs: 0,

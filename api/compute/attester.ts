@@ -5,8 +5,13 @@ import {
   attestDigest,
   attestTypedData,
   checksumAddress,
+  quorumDigest,
+  quorumDomain,
+  quorumTypedData,
   recoverSigner,
   type AttestMessage,
+  type AttestTypedData,
+  type QuorumAnswer,
   type Signer,
 } from '../../src/eas'
 import { invalidInput, type ComputeError } from '../http/problems'
@@ -78,7 +83,7 @@ export class Attester {
   readonly direct: VerifyingContract
   readonly proxy: VerifyingContract | undefined
   /** Number of signatures since the start, by the contract they are submitted to. */
-  readonly signatures: Record<Submission, number> = { direct: 0, proxy: 0 }
+  readonly signatures: Record<Submission | 'quorum', number> = { direct: 0, proxy: 0, quorum: 0 }
   /** Last nonce read; undefined before the first read. */
   lastNonce: number | undefined
   private lastBalance: number | undefined
@@ -179,9 +184,28 @@ export class Attester {
     const { domain, separator, layout } = await contract.ready()
     const message = messageOf(this.signer.address, statement, terms)
     const digest = await attestDigest(separator, layout, message)
+    return this.signDigest(contract.submission, digest, () => attestTypedData(domain, layout, message))
+  }
+
+  /**
+   * Returns the signature of an answer for a GeoQuorum contract of this chain; 65 bytes in hex. Throws an
+   * UnavailableError.
+   */
+  async signForQuorum(quorum: string, answer: QuorumAnswer): Promise<string> {
+    // Refuses chains with an unknown EAS, and publicly known keys on public chains.
+    await this.direct.ready()
+    const domain = quorumDomain(this.chain.id, quorum)
+    return this.signDigest('quorum', quorumDigest(domain, answer), () => quorumTypedData(domain, answer))
+  }
+
+  private async signDigest(
+    submission: Submission | 'quorum',
+    digest: string,
+    typed: () => AttestTypedData,
+  ): Promise<string> {
     try {
-      const signature = await this.signer.sign(digest, () => attestTypedData(domain, layout, message))
-      this.signatures[contract.submission]++
+      const signature = await this.signer.sign(digest, typed)
+      this.signatures[submission]++
       return signature
     } catch (error) {
       this.failures++

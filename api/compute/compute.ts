@@ -59,13 +59,29 @@ export async function compute(
 ): Promise<ComputeResult> {
   const chain = await servedChain(parts, request.chainId)
   const contract = await contractFor(parts, chain, request.submission)
-  const started = performance.now()
-  const unsigned = await computeUnsigned(parts, chain, name, request, work)
-  if (performance.now() - started > VALID_FOR_MS) await checkInputsValid(parts, chain, unsigned)
+  const unsigned = await computeValid(parts, chain, name, request, work)
   const answer = await sign(await landingOf(parts, chain, contract, request.include), unsigned)
   // Sends the answers of one turn of the event loop together: 3,000 to 3,300 requests/s instead of 2,700.
   await setImmediate()
   return answer
+}
+
+/**
+ * Computes one operation, whose attestations among the inputs are valid at the end.
+ * @param at Unix seconds of the computation in the payload; default: the clock's
+ */
+export async function computeValid(
+  parts: ComputeParts,
+  chain: ServedChain,
+  name: OperationName,
+  request: OperationRequest,
+  work: Work,
+  at?: number,
+): Promise<UnsignedResult> {
+  const started = performance.now()
+  const unsigned = await computeUnsigned(parts, chain, name, request, work, undefined, at)
+  if (performance.now() - started > VALID_FOR_MS) await checkInputsValid(parts, chain, unsigned)
+  return unsigned
 }
 
 /**
@@ -201,6 +217,7 @@ async function computeUnsigned(
   request: OperationRequest,
   work: Work,
   budgetMs?: number,
+  at?: number,
 ): Promise<UnsignedResult> {
   const operation = rowOf(name)
   const numbers = (operation.parameters ?? []).map((parameter) => request[parameter.name] as number)
@@ -222,7 +239,13 @@ async function computeUnsigned(
     () => parts.measurer.measure({ operation: name, inputs, numbers }, work, budgetMs),
     inputs,
   )
-  const { data, claims } = described(name, operation, numbers, measurement, parts.clock())
+  const { data, claims } = described(
+    name,
+    operation,
+    numbers,
+    measurement,
+    at ?? Math.floor(parts.clock() / 1000),
+  )
   const recipient = request.recipient === undefined ? NO_RECIPIENT : parseChecksumAddress(request.recipient)!
   return {
     statement: { schema: schema.uid, revocable: schema.revocable, recipient, data },
@@ -250,18 +273,15 @@ async function withField<T>(
   }
 }
 
-/**
- * Encodes a measurement as the payload for contracts and as the claims of the answer; `now` in milliseconds.
- */
+/** Encodes a measurement as the payload for contracts and as the claims of the answer. */
 function described(
   name: OperationName,
   { units }: OperationRow,
   numbers: readonly number[],
   { outcome, refs: inputRefs }: Measurement,
-  now: number,
+  timestamp: number,
 ): { data: string; claims: Claims } {
   const operation = writeLabel(name, numbers)
-  const timestamp = Math.floor(now / 1000)
   const context = { inputRefs, timestamp, operation }
   if (typeof outcome === 'boolean')
     return {

@@ -1,5 +1,6 @@
 import { chainBySlug, type Chain } from '../../src/chains'
 import { PayloadError, parseUid } from '../../src/eas'
+import type { QuorumRefusal } from '../../src/errors'
 import { describe, readGeometry } from '../../src/geodesy'
 import { decodeLocation, isLocationSchema, type SchemaPolicy } from '../../src/location'
 import { type ChainReader, learnSchema, type OnchainAttestation } from '../contracts'
@@ -126,7 +127,8 @@ export class Resolver {
   ): Promise<FoundGeometry> {
     const { store, clock, schemaPolicy, indexMaxAgeSeconds, maxLagSeconds } = this.options
     const { minConfirmations = 0 } = chain
-    const refuse = (problem: string) => invalidInput(`${path}: attestation ${uid} ${problem}`)
+    const refuse = (refusal: QuorumRefusal, problem: string) =>
+      new ComputeError('invalid-input', `${path}: attestation ${uid} ${problem}`, undefined, refusal)
     const ask = () => reader.attestation(uid, maxLagSeconds)
     // Reads the state of the index before the row, so that the row is at least as new as that state.
     const index = await this.indexState(chain)
@@ -155,15 +157,16 @@ export class Resolver {
         `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})${itIsOn(elsewhere)}`,
       )
     }
-    if (row?.revoked || (attestation && attestation.revocationTime !== 0n)) throw refuse('is revoked')
+    if (row?.revoked || (attestation && attestation.revocationTime !== 0n))
+      throw refuse('revoked', 'is revoked')
     const { expirationTime } = (attestation ?? row)!
     if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000)))
-      throw refuse(`expired at ${expirationTime} (Unix seconds)`)
+      throw refuse('expired', `expired at ${expirationTime} (Unix seconds)`)
     if (
       minConfirmations > 0 &&
       (!row || (index?.indexedBlock ?? -1) - row.blockNumber + 1 < minConfirmations)
     )
-      throw refuse(`does not have ${minConfirmations} confirmations yet. Retry later`)
+      throw refuse('not-indexed-yet', `does not have ${minConfirmations} confirmations yet. Retry later`)
     if (!withGeometry) return { geometry: null, problem: null }
     if (row) return row
     await learnSchema(attestation!.schema, reader, schemaPolicy)

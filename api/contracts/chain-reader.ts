@@ -4,7 +4,7 @@ import { ZeroHash } from 'ethers/constants'
 import { id } from 'ethers/hash'
 import { toQuantity, zeroPadValue } from 'ethers/utils'
 import type { ConnectedChain } from '../../src/config'
-import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
+import { fieldTypes, hashesToUid, QUORUM_ABI, schemaUid, type UidFields } from '../../src/eas'
 import { isBatchRefused } from '../../src/rpc'
 import { AccountChecks, type AccountRefusal, type AccountSignature } from './account'
 import { ChainNode, ESSENTIAL, NoAnswerError, NoContractError, revertData } from './chain-node'
@@ -29,6 +29,7 @@ const PROXY = new Interface([
   'function getAttestTypeHash() view returns (bytes32)',
   'function owner() view returns (address)',
 ])
+const QUORUM = new Interface(QUORUM_ABI)
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
 const REGISTRY = new Interface([
   'function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))',
@@ -73,6 +74,18 @@ export interface ProxyFacts {
   eas: string
   name: string
   version: string
+}
+
+/** Operator set of a GeoQuorum contract. */
+export interface QuorumEpoch {
+  epoch: number
+  /** Unix seconds, included */
+  validFrom: number
+  /** Unix seconds, excluded; 0 if the epoch was replaced before it started */
+  validUntil: number
+  threshold: number
+  /** Lower-case addresses in the order of the bitmap; zero for one that was removed. */
+  operators: string[]
 }
 
 /**
@@ -274,6 +287,27 @@ export class ChainReader extends ChainNode {
   }
 
   /**
+   * Returns the epochs of a GeoQuorum contract that are valid now or will be: from the one before the current one
+   * to the newest. Undefined if the contract is not a GeoQuorum of this chain's EAS.
+   */
+  async quorumEpochs(quorum: string): Promise<QuorumEpoch[] | undefined> {
+    const ask = (name: string, parameters: unknown[] = []) =>
+      this.call(quorum, QUORUM, name, parameters, ESSENTIAL)
+    try {
+      const [eas, current, latest] = await Promise.all(
+        ['eas', 'currentEpoch', 'latestEpoch'].map((name) => ask(name)),
+      )
+      if ((eas as string).toLowerCase() !== this.connected.chain.eas) return undefined
+      const first = Math.max(1, Number(current) - 1)
+      const numbers = Array.from({ length: Number(latest) - first + 1 }, (_, i) => first + i)
+      return await Promise.all(numbers.map(async (epoch) => epochOf(epoch, await ask('epochOf', [epoch]))))
+    } catch (error) {
+      if (error instanceof NoAnswerError || error instanceof NoContractError) return undefined
+      throw error
+    }
+  }
+
+  /**
    * Returns the revert data, in hex, of a simulated call that changes the state; undefined if the call would
    * succeed. Throws an UnavailableError, also for a revert without data.
    */
@@ -362,6 +396,20 @@ export class ChainReader extends ChainNode {
       }
     const block = (await this.send('eth_getBlockByNumber', latest)) as { number: string }
     return [block, ...(await Promise.all(uids.map((uid) => this.send('eth_call', call(uid, block.number)))))]
+  }
+}
+
+function epochOf(epoch: number, stored: unknown): QuorumEpoch {
+  const { validFrom, validUntil, threshold, operators } = stored as Record<
+    'validFrom' | 'validUntil' | 'threshold',
+    bigint
+  > & { operators: readonly string[] }
+  return {
+    epoch,
+    validFrom: Number(validFrom),
+    validUntil: Number(validUntil),
+    threshold: Number(threshold),
+    operators: operators.map((operator) => operator.toLowerCase()),
   }
 }
 

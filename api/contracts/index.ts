@@ -6,7 +6,7 @@
  * counts requests that a wallet signed. proxy-creation.ts holds the code of a proxy.
  */
 
-export type { AttestedLog, OnchainAttestation } from './chain-reader'
+export type { AttestedLog, OnchainAttestation, QuorumEpoch } from './chain-reader'
 export { ChainReader } from './chain-reader'
 export { learnSchema } from './location-schemas'
 export { proxyCreation } from './proxy-creation'

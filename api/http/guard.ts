@@ -213,7 +213,7 @@ function rawAnswer(publicBaseUrl: string, { message, statusCode }: RequestError)
 export function isOfCompute(target: string): boolean {
   const segment = /^(?:https?:\/\/[^/]*)?\/([^/?#;]*)/i.exec(target)?.[1] ?? ''
   try {
-    return decodeURIComponent(segment) === 'compute'
+    return ['compute', 'quorum'].includes(decodeURIComponent(segment))
   } catch {
     return false
   }

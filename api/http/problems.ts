@@ -3,6 +3,7 @@ import {
   COMPUTE_ERRORS,
   RECORDS_ERRORS,
   type ComputeErrorKind,
+  type QuorumRefusal,
   type RecordsErrorKind,
 } from '../../src/errors'
 import { GeometryError } from '../../src/geodesy'
@@ -42,6 +43,8 @@ export class ComputeError extends Error {
     detail: string,
     /** Seconds after which a retry makes sense. */
     readonly retryAfter?: number,
+    /** Reason for which an operator does not sign for its quorum, if `slug` does not determine it. */
+    readonly refusal?: QuorumRefusal,
   ) {
     super(detail)
   }
@@ -53,7 +56,7 @@ export class ComputeError extends Error {
 
   /** Returns the same error for a part of the request: `prefix` goes before its detail. */
   within(prefix: string): ComputeError {
-    return new ComputeError(this.slug, prefix + this.message, this.retryAfter)
+    return new ComputeError(this.slug, prefix + this.message, this.retryAfter, this.refusal)
   }
 }
 
@@ -146,13 +149,15 @@ function refusalOf(error: FastifyError): string | undefined {
 }
 
 /**
- * The only error handler of /compute: turns every error into problem details, and into a page for a browser
+ * The error handler of /compute and /quorum: turns every error into problem details, and into a page for a browser
  * that opens one of its addresses.
+ * @param more returns further members of the problem
  */
-export function computeErrorHandler(publicBaseUrl: string) {
+export function computeErrorHandler(publicBaseUrl: string, more: (error: Error) => object = () => ({})) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply) => {
     const { retryAfter, ...problem } = problemOf(publicBaseUrl, error, request)
-    const { status, contentType, body } = problemDocument({ ...problem, instance: pathOf(request.url) })
+    const instance = pathOf(request.url)
+    const { status, contentType, body } = problemDocument({ ...problem, instance, ...more(error) })
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
     if (error instanceof UnknownRouteError && error.allow) reply.header('allow', error.allow)
     if (wantsPage(request)) {

@@ -12,6 +12,7 @@ import { SERVICE_COMPONENTS, SERVICE_ROUTES } from './schemas'
 import { SHARED_COMPONENTS } from '../http/openapi-components'
 import { GRAPHQL_COMPONENTS } from '../graphql'
 import { MCP_COMPONENTS } from '../mcp'
+import { hasQuorum, QUORUM_COMPONENTS } from '../quorum'
 import type { Pages } from '../web'
 import { ANSWERS_COMPONENTS } from '../answers'
 import { RECORDS_COMPONENTS } from '../records'
@@ -45,9 +46,11 @@ const DESCRIPTION = 'Location attestations of several chains, and signed answers
  */
 export async function describeRoutes(
   app: FastifyInstance,
-  { publicBaseUrl, deploymentName, mcp }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp'>,
+  parts: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp' | 'attesters'>,
   isAdministered: boolean,
 ): Promise<void> {
+  const { publicBaseUrl, deploymentName, mcp } = parts
+  const quorum = hasQuorum(parts)
   // Rooms that check requests by their schemas set their own validator. JSON.stringify writes responses.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
@@ -75,6 +78,9 @@ export async function describeRoutes(
           description:
             'Operations on geometries, whose results are signed attestations. Errors are problem details (RFC 7807).',
         },
+        ...(quorum
+          ? [{ name: 'Quorum', description: 'Signatures of this operator for answers that k of n sign.' }]
+          : []),
         {
           name: 'Records',
           description: 'Attested locations, and answers that have landed.',
@@ -100,6 +106,7 @@ export async function describeRoutes(
         schemas: {
           ...SHARED_COMPONENTS,
           ...COMPUTE_COMPONENTS,
+          ...(quorum && QUORUM_COMPONENTS),
           ...RECORDS_COMPONENTS,
           ...ANSWERS_COMPONENTS,
           ...TILES_COMPONENTS,
@@ -167,6 +174,7 @@ async function informationOf(app: FastifyInstance, parts: AboutParts) {
     deployment: deploymentName,
     endpoints: {
       compute: endpoints(app, 'Compute', publicBaseUrl),
+      ...(hasQuorum(parts) && { quorum: endpoints(app, 'Quorum', publicBaseUrl) }),
       records: endpoints(app, 'Records', publicBaseUrl),
       ogc: `GET ${publicBaseUrl}/ogc`,
       graphql: endpoints(app, 'GraphQL', publicBaseUrl),

@@ -4,7 +4,7 @@
  * faster keccak) and libsecp256k1.
  *
  * The indexer decodes payloads (decode.ts) and verifies UIDs (uid.ts). The API encodes results (payload.ts),
- * signs them (delegated.ts, signature.ts) and verifies offchain attestations (offchain.ts).
+ * signs them (delegated.ts, quorum.ts, signature.ts) and verifies offchain attestations (offchain.ts).
  */
 export { expandSignature, isCanonicalSignature } from './compact'
 export { PayloadError, fieldTypes } from './decode'
@@ -37,6 +37,7 @@ export {
   type MultiDelegatedRequest,
 } from './delegated'
 export type { AttestLayout } from './layouts'
+export { QUORUM_ABI, quorumDigest, quorumDomain, quorumTypedData, type QuorumAnswer } from './quorum'
 export {
   addressOf,
   canonicalSignature,

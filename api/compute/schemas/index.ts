@@ -3,7 +3,7 @@ import { COMPUTE_ERRORS, type ComputeErrorKind, type ErrorRow } from '../../../s
 import { type OperationName, type OperationRow, TEXTS } from '../../../src/operations'
 import { ERROR_PAGES } from '../../http/error-pages'
 import { answer, errorHeaders, RATE_HEADERS } from '../../http/openapi-components'
-import { components, named, oneOf, oneOfTexts, ref } from '../../http/schema'
+import { components, named, oneOf, oneOfTexts, ref, type Named } from '../../http/schema'
 import { withRules } from '../../http/validation'
 import { OFFCHAIN_COMPONENTS } from '../offchain-schemas'
 import {
@@ -26,9 +26,12 @@ import {
 } from './earlier'
 import { INPUTS, Reference, ReferenceRequest } from './inputs'
 import { BatchRequest, CHAIN_FIRST, CHAIN_ID, LANDING, type OperationRequest, requestOf } from './requests'
+export { CLAIMS } from './answers'
 export type { BatchResult, ComputeResult, Transaction } from './answers'
 export type { EarlierAnswer, EarlierBatch, Landed, Verification, VerifyRequest } from './earlier'
 export type { Reference, ReferenceRequest } from './inputs'
+export { EXPIRATION, hash, hex, SIGNATURE, WHOLE_NUMBER } from './fields'
+export { CHAIN_FIRST, CHAIN_ID, requestOf } from './requests'
 export type { BatchRequest, OperationRequest } from './requests'
 export { CLAIM_NAMES } from './earlier'
 
@@ -37,7 +40,7 @@ export { CLAIM_NAMES } from './earlier'
  * file has the routes; the other files have their parts.
  */
 
-const Problem = named(
+export const Problem = named(
   'Problem',
   Type.Object(
     {
@@ -69,16 +72,19 @@ export const COMPUTE_COMPONENTS = {
   ...components(Verification, Problem),
 }
 
-/** Every error of the Compute API, from its tables. */
-const ERRORS = Object.fromEntries(
-  (Object.entries(COMPUTE_ERRORS) as [ComputeErrorKind, ErrorRow][]).map(([slug, row]) => [
-    row.status,
-    answer(ref(Problem), `\`${slug}\`: ${ERROR_PAGES[slug].meaning}`, {
-      type: 'application/problem+json',
-      ...(row.retryable && { headers: errorHeaders(row) }),
-    }),
-  ]),
-)
+/** Returns the responses for every error of the Compute API, from its tables. */
+export function errorResponses(problem: Named) {
+  return Object.fromEntries(
+    (Object.entries(COMPUTE_ERRORS) as [ComputeErrorKind, ErrorRow][]).map(([slug, row]) => [
+      row.status,
+      answer(ref(problem), `\`${slug}\`: ${ERROR_PAGES[slug].meaning}`, {
+        type: 'application/problem+json',
+        ...(row.retryable && { headers: errorHeaders(row) }),
+      }),
+    ]),
+  )
+}
+const ERRORS = errorResponses(Problem)
 
 function route<B extends TSchema>(
   operationId: string,

@@ -123,8 +123,8 @@ contract GeoQuorum {
     /// @notice True for the digest of an answer, revocation or rotation that was executed.
     mapping(bytes32 digest => bool) public used;
 
-    /// @notice The attestation `uid` has the content of `digest`, which the operators in `signers` signed.
-    event Landed(bytes32 indexed uid, bytes32 digest, uint32 epoch, uint256 signers);
+    /// @notice The operators in `signers` (bitmap) of the epoch signed the attestation `uid`.
+    event Landed(bytes32 indexed uid, uint32 epoch, uint256 signers);
     event EpochAdded(
         uint32 indexed epoch, uint64 validFrom, uint64 validUntil, uint8 threshold, address[] operators
     );
@@ -199,7 +199,7 @@ contract GeoQuorum {
                     )
                 )
             );
-        emit Landed(uid, digest, answer.epoch, signers);
+        emit Landed(uid, answer.epoch, signers);
     }
 
     /// @notice Revokes an attestation of this quorum. Reverts like `land`.
@@ -374,27 +374,33 @@ contract GeoQuorum {
         uint256 signers,
         bytes calldata signatures
     ) private view returns (uint256 signed) {
-        for (uint256 i = 0; signers != 0; (signers >>= 1, ++i)) {
-            if (signers & 1 == 0) continue;
-            uint256 end = 65 * (signed + 1);
-            if (end > signatures.length) revert WrongSignatureLength(signatures.length, end);
-            (bytes32 r, bytes32 s, uint8 v) = _signatureAt(signatures, signed);
-            if (uint256(s) > MAX_S || (v != 27 && v != 28)) revert WrongSignature(i);
-            address signer = ecrecover(digest, v, r, s);
-            if (signer == address(0) || signer != operators[i]) revert WrongSignature(i);
-            ++signed;
+        // Index, count and length are at most MAX_OPERATORS and 65 times that.
+        unchecked {
+            for (uint256 i = 0; signers != 0; (signers >>= 1, ++i)) {
+                if (signers & 1 == 0) continue;
+                uint256 end = 65 * (signed + 1);
+                if (end > signatures.length) revert WrongSignatureLength(signatures.length, end);
+                (bytes32 r, bytes32 s, uint8 v) = _signatureAt(signatures, end - 65);
+                // v is 27 or 28: any other difference is larger, or wraps.
+                if (uint256(s) > MAX_S || v - 27 > 1) revert WrongSignature(i);
+                address signer = ecrecover(digest, v, r, s);
+                if (signer == address(0) || signer != operators[i]) revert WrongSignature(i);
+                ++signed;
+            }
+            if (signatures.length != 65 * signed) {
+                revert WrongSignatureLength(signatures.length, 65 * signed);
+            }
         }
-        if (signatures.length != 65 * signed) revert WrongSignatureLength(signatures.length, 65 * signed);
     }
 
     /// @dev The caller checks the length.
-    function _signatureAt(bytes calldata signatures, uint256 index)
+    function _signatureAt(bytes calldata signatures, uint256 offset)
         private
         pure
         returns (bytes32 r, bytes32 s, uint8 v)
     {
         assembly ("memory-safe") {
-            let start := add(signatures.offset, mul(index, 65))
+            let start := add(signatures.offset, offset)
             r := calldataload(start)
             s := calldataload(add(start, 32))
             v := byte(0, calldataload(add(start, 64)))

@@ -32,7 +32,9 @@ contract ReentrantResolver {
     function attest(Attestation calldata) external payable returns (bool) {
         if (!entered) {
             entered = true;
-            (, refusal) = address(_quorum).call(_call);
+            bool landed;
+            (landed, refusal) = address(_quorum).call(_call);
+            require(!landed, "landed twice");
         }
         return true;
     }
@@ -109,9 +111,7 @@ contract GeoQuorumTest is Operators {
         GeoQuorum.Answer memory wanted = within;
         bytes memory signatures = signedBy(7, quorum.digestOf(wanted));
         bytes memory padded = bytes.concat(signatures, new bytes(65));
-        refuses(
-            wanted, 7 | (1 << index), padded, abi.encodeWithSelector(GeoQuorum.UnknownOperator.selector, 5)
-        );
+        refuses(wanted, 7 | 2 ** index, padded, abi.encodeWithSelector(GeoQuorum.UnknownOperator.selector, 5));
     }
 
     function test_RefusesASignatureOfAnotherOperator() public {
@@ -520,7 +520,7 @@ contract GeoQuorumTest is Operators {
         GeoQuorum sized = new GeoQuorum(eas, owner, NOTICE, epochOf(block.timestamp, 30 days, count));
         quorum = sized;
         GeoQuorum.Answer memory wanted = within;
-        uint256 signers = (1 << count) - 1;
+        uint256 signers = 2 ** count - 1;
         bytes memory signatures = signedBy(signers, quorum.digestOf(wanted));
         vm.cool(address(quorum));
         vm.cool(address(eas));

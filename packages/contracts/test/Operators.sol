@@ -36,8 +36,8 @@ abstract contract Operators is World {
         view
         returns (GeoQuorum.Epoch memory epoch)
     {
-        epoch.validFrom = uint64(validFrom);
-        epoch.validUntil = uint64(validFrom + period);
+        // forge-lint: disable-next-line(unsafe-typecast)
+        (epoch.validFrom, epoch.validUntil) = (uint64(validFrom), uint64(validFrom + period));
         epoch.threshold = threshold;
         epoch.operators = new address[](5);
         for (uint256 i = 0; i < 5; ++i) {

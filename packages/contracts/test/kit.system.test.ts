@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { Interface, type InterfaceAbi } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mineOn, type LocalChain } from '../../../dev/chain'
+import { QUORUM_ABI } from '../../../src/eas'
 import { LOCATION_SCHEMA } from '../../../src/location'
 import { removeFolder, temporaryFolder } from '../../../test/database'
 import { blocksOf, isLike, shellCommands } from '../../../test/documents'
@@ -63,6 +64,16 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       expect(ours.length).toBe(2)
       expect(ours.filter((each) => !known.includes(each))).toEqual([])
     }
+  })
+
+  test('have the bytecode of GeoQuorum that local chains deploy', () => {
+    const { creationCode } = JSON.parse(readFileSync('dev/contracts/geo-quorum.json', 'utf8')) as {
+      creationCode: string
+    }
+    expect(creationCode).toBe(artifact('GeoQuorum').bytecode)
+    const declared = new Interface(QUORUM_ABI).fragments.map((each) => each.format('full'))
+    const compiled = new Interface(artifact('GeoQuorum').abi).fragments.map((each) => each.format('full'))
+    expect(declared.filter((each) => !compiled.includes(each))).toEqual([])
   })
 
   test('pass the attacks, properties and gas limits in forge', async () => {

@@ -1,0 +1,85 @@
+import type { Chain } from '../../src/chains'
+import { checksumAddress } from '../../src/eas'
+import type { ComputeParts, ServedChain } from '../compute'
+import type { QuorumEpoch } from '../contracts'
+import { ComputeError, invalidInput, UnavailableError } from '../http/problems'
+import { SharedRead } from '../http/shared'
+
+/** Time for which the epochs of a contract are shared, in milliseconds. */
+const SHARED_MS = 5_000
+
+/** The GeoQuorum contract of a chain, and the position of this operator in it. */
+export class Quorum {
+  /** Checksummed address. */
+  readonly address: string
+  private readonly read: SharedRead<QuorumEpoch[] | undefined>
+
+  constructor(
+    readonly chain: ServedChain,
+    address: string,
+  ) {
+    this.address = checksumAddress(address)
+    this.read = new SharedRead(() => chain.reader.quorumEpochs(address), SHARED_MS)
+  }
+
+  /** Returns the epochs that are or will be valid. Throws an UnavailableError. */
+  async epochs(): Promise<QuorumEpoch[]> {
+    const epochs = await this.read.get()
+    if (!epochs)
+      throw new UnavailableError(
+        `${this.address} on ${this.slug} is not a GeoQuorum of EAS ${this.chain.attester.direct.address}. The operator must correct \`quorum\` in CHAINS_FILE.`,
+      )
+    return epochs
+  }
+
+  /**
+   * Returns the index of this operator in an epoch. Throws a ComputeError unless the epoch is valid at the time
+   * (Unix seconds) and has this operator.
+   */
+  async indexIn(epoch: number, time: number): Promise<number> {
+    const epochs = await this.epochs()
+    const found = epochs.find((each) => each.epoch === epoch)
+    const valid = epochs.filter((each) => each.validFrom <= time && time < each.validUntil)
+    const numbers = valid.map((each) => each.epoch).join(', ') || 'none'
+    if (!found || !valid.includes(found))
+      throw wrongEpoch(`epoch: ${epoch} is not valid on ${this.slug}. Valid now: ${numbers}.`)
+    const { address } = this.chain.attester
+    const index = found.operators.indexOf(address.toLowerCase())
+    if (index < 0)
+      throw wrongEpoch(`epoch: ${address}, this operator, is not one of the operators of epoch ${epoch}.`)
+    return index
+  }
+
+  private get slug(): Chain['slug'] {
+    return this.chain.attester.chain.slug
+  }
+}
+
+function wrongEpoch(detail: string): ComputeError {
+  return new ComputeError('invalid-input', detail, undefined, 'wrong-epoch')
+}
+
+/** True if the operator belongs to a quorum on any of its chains. */
+export function hasQuorum({ attesters }: Pick<ComputeParts, 'attesters'>): boolean {
+  return [...attesters.values()].some(({ attester }) => attester.chain.quorum !== undefined)
+}
+
+/** Returns the quorums of the chains that have one, by chain id. */
+export function quorumsOf(chains: ReadonlyMap<number, ServedChain>): ReadonlyMap<number, Quorum> {
+  return new Map(
+    [...chains].flatMap(([id, chain]) => {
+      const { quorum } = chain.attester.chain
+      return quorum === undefined ? [] : [[id, new Quorum(chain, quorum)] as const]
+    }),
+  )
+}
+
+/** Returns the quorum of a chain. Throws a ComputeError if it has none. */
+export function quorumOf(quorums: ReadonlyMap<number, Quorum>, chainId: number): Quorum {
+  const quorum = quorums.get(chainId)
+  if (!quorum)
+    throw invalidInput(
+      `chainId: this operator has no quorum on chain ${chainId}. Chains with one: ${[...quorums.keys()].join(', ')}.`,
+    )
+  return quorum
+}

@@ -1,0 +1,50 @@
+import type { FastifyInstance } from 'fastify'
+import type { QuorumRefusal } from '../../src/errors'
+import { GeometryError } from '../../src/geodesy'
+import { requestValidator, type ComputeParts } from '../compute'
+import { ComputeError, computeErrorHandler, UnavailableError } from '../http/problems'
+import { withTypes } from '../http/schema'
+import { workOf } from '../http/work'
+import { quorumsOf } from './epochs'
+import { QUORUMS_ROUTE, SIGN_ROUTE, type Quorums } from './schemas'
+import { signForQuorum } from './sign'
+
+/** Registers the routes of quorums (docs/reference/quorum.md), mounted at /quorum/v0. */
+export function quorumRoutes(parts: ComputeParts) {
+  return (scope: FastifyInstance, _options: object, done: () => void): void => {
+    const app = withTypes(scope)
+    const quorums = quorumsOf(parts.attesters)
+    app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl, (error) => ({ refusal: refusalOf(error) })))
+    app.setValidatorCompiler(requestValidator(parts))
+    app.post('/sign', { schema: SIGN_ROUTE }, (request) =>
+      signForQuorum(parts, quorums, request.body, workOf(request)),
+    )
+    app.get('/', { schema: QUORUMS_ROUTE }, async (): Promise<Quorums> =>
+      Promise.all(
+        [...quorums].map(async ([chainId, quorum]) => ({
+          ...{ chainId, chain: quorum.chain.attester.chain.slug, quorum: quorum.address },
+          ...{ operator: quorum.chain.attester.address, epochs: await quorum.epochs() },
+        })),
+      ),
+    )
+    done()
+  }
+}
+
+/** Returns the kind of refusal for an error of a request. */
+function refusalOf(error: Error): QuorumRefusal {
+  if (error instanceof UnavailableError) return 'not-indexed-yet'
+  if (error instanceof GeometryError) return 'invalid-input'
+  if (!(error instanceof ComputeError)) return 'statusCode' in error ? 'invalid-input' : 'failed'
+  if (error.refusal) return error.refusal
+  switch (error.slug) {
+    case 'attestation-not-found':
+      return 'unknown-input'
+    case 'rate-limited':
+      return 'busy'
+    case 'computation-error':
+      return error.retryAfter === undefined ? 'failed' : 'busy'
+    default:
+      return 'invalid-input'
+  }
+}

@@ -1,0 +1,70 @@
+import { ZeroHash } from 'ethers/constants'
+import { quorumDigest, quorumDomain } from '../../src/eas'
+import type { OperationName } from '../../src/operations'
+import { computeValid, servedChain, type ComputeParts } from '../compute'
+import { ComputeError, invalidInput } from '../http/problems'
+import type { Work } from '../http/work'
+import { quorumOf, type Quorum } from './epochs'
+import type { QuorumRequest, QuorumSignature } from './schemas'
+
+/** Maximum difference in seconds between the clocks of the coordinator and of this operator (QUORUM.md 1). */
+const SKEW_SECONDS = 60
+
+/**
+ * Computes an answer and signs it for the quorum of its chain. Throws a ComputeError whose `refusal` names the
+ * reason, or an UnavailableError.
+ */
+export async function signForQuorum(
+  parts: ComputeParts,
+  quorums: ReadonlyMap<number, Quorum>,
+  { chainId, timestamp, deadline, expirationTime, epoch, operation, ...question }: QuorumRequest,
+  work: Work,
+): Promise<QuorumSignature> {
+  const chain = await servedChain(parts, chainId)
+  const quorum = quorumOf(quorums, chainId)
+  checkTimes(parts, { timestamp, deadline, expirationTime })
+  const index = await quorum.indexIn(epoch, timestamp)
+  const { statement, claims } = await computeValid(
+    parts,
+    chain,
+    operation as OperationName,
+    question,
+    work,
+    timestamp,
+  )
+  const { schema, recipient, revocable, data } = statement
+  const answer = { schema, recipient, expirationTime, revocable, refUID: ZeroHash, data, deadline, epoch }
+  const { attester } = chain
+  return {
+    ...claims,
+    answer,
+    operator: attester.address,
+    index,
+    quorum: quorum.address,
+    digest: quorumDigest(quorumDomain(chainId, quorum.address), answer),
+    signature: await attester.signForQuorum(quorum.address, answer),
+  }
+}
+
+/** Throws a ComputeError unless the times of a request fit this operator's clock and settings. */
+function checkTimes(
+  { clock, deadlineSeconds }: ComputeParts,
+  { timestamp, deadline, expirationTime }: Pick<QuorumRequest, 'timestamp' | 'deadline' | 'expirationTime'>,
+): void {
+  const now = Math.floor(clock() / 1000)
+  if (Math.abs(timestamp - now) > SKEW_SECONDS)
+    throw skew(
+      `timestamp: expected at most ${SKEW_SECONDS} s from ${now}, this operator's clock, got ${timestamp}. Correct the clock that differs.`,
+    )
+  const latest = now + deadlineSeconds + SKEW_SECONDS
+  if (deadline <= now || deadline > latest)
+    throw skew(`deadline: expected a time after ${now}, at most ${latest}, got ${deadline}.`)
+  if (expirationTime !== 0 && expirationTime <= deadline)
+    throw invalidInput(
+      `expirationTime: expected 0 or a time after the deadline ${deadline}, got ${expirationTime}.`,
+    )
+}
+
+function skew(detail: string): ComputeError {
+  return new ComputeError('invalid-input', detail, undefined, 'skew')
+}

@@ -1,0 +1,62 @@
+import { TypedDataEncoder, type TypedDataField } from 'ethers/hash'
+import type { AttestDomain, AttestTypedData } from './delegated'
+
+/** Content of an attestation that the operators of a quorum sign (GeoQuorum.sol, struct Answer). */
+export interface QuorumAnswer {
+  schema: string
+  recipient: string
+  /** Unix seconds; 0 means never */
+  expirationTime: number
+  revocable: boolean
+  refUID: string
+  data: string
+  /** Unix seconds; the last time at which the contract accepts the answer */
+  deadline: number
+  /** Number of the operator set. */
+  epoch: number
+}
+
+const ANSWER: TypedDataField[] = [
+  { name: 'schema', type: 'bytes32' },
+  { name: 'recipient', type: 'address' },
+  { name: 'expirationTime', type: 'uint64' },
+  { name: 'revocable', type: 'bool' },
+  { name: 'refUID', type: 'bytes32' },
+  { name: 'data', type: 'bytes' },
+  { name: 'deadline', type: 'uint64' },
+  { name: 'epoch', type: 'uint32' },
+]
+
+/** EIP-712 domain of a GeoQuorum contract. */
+export function quorumDomain(chainId: number, contract: string): AttestDomain {
+  return { name: 'GeoQuorum', version: '1', chainId, verifyingContract: contract }
+}
+
+/** EIP-712 digest that operators sign, equal to the contract's `digestOf`. */
+export function quorumDigest(domain: AttestDomain, answer: QuorumAnswer): string {
+  return TypedDataEncoder.hash(domain, { Answer: ANSWER }, answer)
+}
+
+/** Argument of eth_signTypedData_v4 (EIP-712), for signers that compute the digest themselves. */
+export function quorumTypedData(domain: AttestDomain, answer: QuorumAnswer): AttestTypedData {
+  return TypedDataEncoder.getPayload(domain, { Answer: ANSWER }, answer) as AttestTypedData
+}
+
+/** Functions of GeoQuorum that clients call, and its errors, in the form that ethers and viem parse. */
+export const QUORUM_ABI = [
+  'function land((bytes32 schema, address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint64 deadline, uint32 epoch) answer, uint256 signers, bytes signatures) returns (bytes32)',
+  'function digestOf((bytes32 schema, address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint64 deadline, uint32 epoch) answer) view returns (bytes32)',
+  'function eas() view returns (address)',
+  'function currentEpoch() view returns (uint32)',
+  'function latestEpoch() view returns (uint32)',
+  'function epochOf(uint32 epoch) view returns ((uint64 validFrom, uint64 validUntil, uint8 threshold, address[] operators))',
+  'function remove(uint32 epoch, uint256 index)',
+  'error DeadlinePassed(uint256 deadline)',
+  'error AlreadyUsed(bytes32 digest)',
+  'error UnknownEpoch(uint256 epoch)',
+  'error EpochNotValid(uint256 epoch, uint256 validFrom, uint256 validUntil)',
+  'error TooFewSigners(uint256 actual, uint256 threshold)',
+  'error UnknownOperator(uint256 index)',
+  'error WrongSignatureLength(uint256 actual, uint256 expected)',
+  'error WrongSignature(uint256 index)',
+] as const
