@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { AbiCoder, Contract, Wallet, ZeroAddress, concat } from 'ethers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { attest, LOCAL_CHAIN, locationRequest, mined, revoke } from '../dev/chain'
+import { AbiCoder, Contract, TypedDataEncoder, Wallet, ZeroAddress, concat, dataSlice, toBeHex } from 'ethers'
+import { createGeo } from '@geospatial-attestation/client'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { attest, LOCAL_CHAIN, locationRequest, mined, revoke, testAccount } from '../dev/chain'
 import { QUORUM_ABI } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
 import { startApi, type TestApi } from './api'
@@ -240,6 +243,183 @@ describe('refuses', () => {
     }
   })
 })
+
+describe('a coordinator', () => {
+  let proxies: { url: string; lie: (lie: Lie | undefined) => void; close: () => Promise<void> }[]
+  beforeAll(async () => {
+    proxies = await Promise.all(operators.map(({ url }, i) => liar(url, operatorsByAddress[i]!)))
+  })
+  afterAll(() => Promise.all((proxies ?? []).map((each) => each.close())))
+  afterEach(() => {
+    for (const { lie } of proxies) lie(undefined)
+  })
+  const quorumOf = (options: object = {}) =>
+    createGeo({ url: world.url, chain: LOCAL_CHAIN.id }).quorum({
+      operators: proxies.map(({ url }) => url),
+      timeout: 5_000,
+      ...options,
+    })
+
+  test('lands an answer of three of five', async () => {
+    const asked = await quorumOf()
+    const recipient = Wallet.createRandom().address
+    const answer = await asked.within(place, [2.2945, 48.8584], 10, { recipient })
+    expect(answer).toMatchObject({ result: true, operation: 'within:1000', quorum: quorum.target })
+    const landed = await asked.land(answer, new Wallet(testAccount(9).privateKey, world.chain.provider))
+    expect(landed).toMatchObject({
+      says: { result: true },
+      attestation: { attester: quorum.target, recipient },
+    })
+    await expect(
+      asked.land(answer, new Wallet(testAccount(9).privateKey, world.chain.provider)),
+    ).rejects.toMatchObject({ name: 'LandingError', contractError: 'AlreadyUsed' })
+  })
+
+  test.each(Object.keys(LIES) as (keyof typeof LIES)[])(
+    'answers although two of five %s, and no answer has their signatures',
+    async (kind) => {
+      for (const liars of [
+        [0, 1],
+        [1, 4],
+        [2, 3],
+      ]) {
+        for (const i of liars) proxies[i]!.lie(LIES[kind])
+        const asked = await quorumOf()
+        const answer = await asked.distance(place, [2.3, 48.8584])
+        expect(answer.result).toBeGreaterThan(0)
+        for (const i of liars) expect(answer.signers & (1n << BigInt(i))).toBe(0n)
+        const signers = await quorum
+          .getFunction('land')
+          .staticCall(answer.answer, answer.signers, answer.signatures)
+        expect(signers).toMatch(/^0x[0-9a-f]{64}$/)
+        for (const i of liars) proxies[i]!.lie(undefined)
+      }
+    },
+  )
+
+  test.each(Object.keys(LIES) as (keyof typeof LIES)[])(
+    'returns nothing if three of five %s',
+    async (kind) => {
+      for (const i of [0, 2, 4]) proxies[i]!.lie(LIES[kind])
+      const asked = await quorumOf()
+      await expect(asked.distance(place, [2.3, 48.8584])).rejects.toMatchObject({ name: 'QuorumError' })
+    },
+    60_000,
+  )
+
+  test('counts one operator once, although two URLs lead to it', async () => {
+    const [first, second] = proxies.map(({ url }) => url)
+    const asked = await quorumOf({ operators: [first, first, first, second], k: 3 })
+    await expect(asked.area(POLYGON as never)).rejects.toMatchObject({ name: 'QuorumError' })
+  })
+
+  test('shows two payloads for one request as evidence', async () => {
+    proxies[0]!.lie(LIES['sign another result'])
+    const asked = await quorumOf({ k: 4 })
+    const answer = await asked.distance(place, [2.3, 48.8584])
+    const evidence = answer.dissent.filter(({ signed }) => signed)
+    for (const { signed } of evidence) expect(signed!.operator).toBe(operatorsByAddress[0]!.address)
+  })
+
+  test('passes on why the operators refuse', async () => {
+    const asked = await quorumOf()
+    await expect(asked.distance(`0x${'1'.repeat(64)}`, [2.3, 48.8584])).rejects.toMatchObject({
+      name: 'QuorumError',
+      retryable: false,
+      dissent: expect.arrayContaining([expect.objectContaining({ reason: 'unknown-input' })]) as unknown,
+    })
+  })
+
+  test('rejects a k that is not possible', async () => {
+    for (const k of [0, 6, 1.5])
+      await expect(quorumOf({ k })).rejects.toMatchObject({ name: 'InvalidInputError' })
+  })
+})
+
+/** Changes an operator's response, or ends it. */
+type Lie = (body: Record<string, any>, key: Wallet) => Promise<object | undefined> | object | undefined
+
+/** Signs another content with the operator's own key, as a dishonest operator can. */
+async function resigned(body: Record<string, any>, key: Wallet, changed: object): Promise<object> {
+  const answer = { ...body.answer, ...changed }
+  const domain = { name: 'GeoQuorum', version: '1', chainId: LOCAL_CHAIN.id, verifyingContract: body.quorum }
+  const types = { Answer: ANSWER_FIELDS }
+  const digest = TypedDataEncoder.hash(domain, types, answer)
+  return { ...body, answer, digest, signature: await key.signTypedData(domain, types, answer) }
+}
+const ANSWER_FIELDS = [
+  { name: 'schema', type: 'bytes32' },
+  { name: 'recipient', type: 'address' },
+  { name: 'expirationTime', type: 'uint64' },
+  { name: 'revocable', type: 'bool' },
+  { name: 'refUID', type: 'bytes32' },
+  { name: 'data', type: 'bytes' },
+  { name: 'deadline', type: 'uint64' },
+  { name: 'epoch', type: 'uint32' },
+]
+/** Signs another result, by its own number of centimetres for each operator: k that agree are a quorum. */
+function anotherResult(body: Record<string, any>, key: Wallet): Promise<object> {
+  const centimeters = Number(dataSlice(body.answer.data, 0, 32)) + 1 + body.index
+  const data = concat([toBeHex(centimeters, 32), dataSlice(body.answer.data, 32)])
+  return resigned({ ...body, result: centimeters / 100 }, key, { data })
+}
+
+const LIES = {
+  'are killed': () => undefined,
+  'sign another result': (body, key) => (body.answer ? anotherResult(body, key) : body),
+  'sign for another recipient': (body, key) =>
+    body.answer ? resigned(body, key, { recipient: Wallet.createRandom().address }) : body,
+  'sign a later deadline': (body, key) =>
+    body.answer ? resigned(body, key, { deadline: body.answer.deadline + 60 }) : body,
+  'claim another index': (body) => (body.answer ? { ...body, index: (body.index + 1) % 5 } : body),
+  'return the signature of another key': async (body) =>
+    body.answer ? resigned(body, Wallet.createRandom() as unknown as Wallet, {}) : body,
+  'return no signature': (body) => (body.answer ? { ...body, signature: '0x' } : body),
+  'name another epoch': (body) =>
+    Array.isArray(body)
+      ? body.map((each) => ({ ...each, epochs: [{ ...each.epochs[0], epoch: 7 }] }))
+      : body.answer
+        ? undefined
+        : body,
+  'name another contract': (body) =>
+    Array.isArray(body)
+      ? body.map((each) => ({ ...each, quorum: Wallet.createRandom().address }))
+      : body.answer
+        ? undefined
+        : body,
+} satisfies Record<string, Lie>
+
+/** Starts an HTTP proxy before an operator that can change its responses. */
+async function liar(target: string, key: Wallet) {
+  let current: Lie | undefined
+  const server = createServer((request, response) => {
+    const relay = async () => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const answer = await fetch(`${target}${request.url}`, {
+        method: request.method!,
+        headers: { 'content-type': 'application/json' },
+        ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
+      })
+      const body = (await answer.json()) as Record<string, any>
+      const sent = current ? await current(body, key) : body
+      if (sent === undefined) return void response.destroy()
+      response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type')! })
+      response.end(JSON.stringify(sent))
+    }
+    relay().catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    lie: (lie: Lie | undefined) => void (current = lie),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
 
 test('does not exist without a quorum', async () => {
   const { status } = await world.get('/quorum/v0')

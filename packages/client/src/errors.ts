@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
-import { COMPUTE_ERRORS, UNAVAILABLE_STATUS, type ComputeErrorKind } from '../../../src/errors'
-import type { BatchAnswer } from './types'
+import {
+  COMPUTE_ERRORS,
+  QUORUM_REFUSALS,
+  UNAVAILABLE_STATUS,
+  type ComputeErrorKind,
+  type QuorumRefusal,
+} from '../../../src/errors'
+import type { BatchAnswer, Dissent } from './types'
 
 /** Base class of every error of this package. Its message states what is wrong and what to do. */
 export class GeoError extends Error {
@@ -28,6 +34,8 @@ export interface Refusal {
   type?: string
   /** seconds after which a retry makes sense */
   retryAfter?: number
+  /** reason for which an operator does not sign for its quorum */
+  refusal?: QuorumRefusal
 }
 
 /** The service responded with an error. Each slug of its errors has a class (docs/reference/errors.md). */
@@ -38,14 +46,16 @@ export class ApiError extends GeoError implements Refusal {
   readonly detail: string
   readonly type?: string
   readonly retryAfter?: number
+  readonly refusal?: QuorumRefusal
 
-  constructor({ status, title, detail, type, retryAfter }: Refusal) {
+  constructor({ status, title, detail, type, retryAfter, refusal }: Refusal) {
     super(detail ? `${title}: ${detail}` : title)
     this.status = status
     this.title = title
     this.detail = detail
     this.type = type
     this.retryAfter = retryAfter
+    this.refusal = refusal
   }
 
   override get retryable(): boolean {
@@ -163,6 +173,24 @@ export class PartlyAttestedError extends GeoError {
   }
 }
 
+/** Fewer than k operators of a quorum signed the same answer. */
+export class QuorumError extends GeoError {
+  override name = 'QuorumError'
+
+  constructor(
+    message: string,
+    /** one entry for each operator without a signature, with its reason */
+    readonly dissent: readonly Dissent[],
+  ) {
+    super(message)
+  }
+
+  override get retryable(): boolean {
+    return this.dissent.some(({ reason }) => PASSING_REFUSALS.includes(reason))
+  }
+}
+const PASSING_REFUSALS: readonly Dissent['reason'][] = ['not-indexed-yet', 'busy', 'failed', 'unreachable']
+
 type ApiErrorClass = new (refusal: Refusal) => ApiError
 /** Classes of the Compute API's errors, by slug. */
 const CLASSES: Readonly<Record<ComputeErrorKind, ApiErrorClass>> = {
@@ -186,7 +214,14 @@ const BY_STATUS = new Map<number, ApiErrorClass>([
  * one of GraphQL.
  */
 export function apiError(status: number, body: unknown, retryAfter?: number): ApiError {
-  const { title, detail, type, message, errors } = (typeof body === 'object' && body ? body : {}) as {
+  const {
+    title,
+    detail,
+    type,
+    message,
+    errors,
+    refusal: kind,
+  } = (typeof body === 'object' && body ? body : {}) as {
     [name: string]: unknown
   }
   const [ofGraphql] = (Array.isArray(errors) ? errors : []) as { message?: unknown }[]
@@ -197,6 +232,7 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
     detail: text(detail) ?? text(ofGraphql?.message) ?? '',
     ...(text(type) !== undefined && { type: text(type)! }),
     ...(retryAfter !== undefined && { retryAfter }),
+    ...(Object.hasOwn(QUORUM_REFUSALS, kind as string) && { refusal: kind as QuorumRefusal }),
   }
   const slug = refusal.type?.split('/').pop() ?? ''
   // RFC 7807, 4.2: about:blank adds nothing to the status, so a 404 means that the endpoint does not exist.

@@ -9,6 +9,7 @@ import type { Place } from './place'
 import { methodsOf } from './questions'
 import type { RecomputeAnswerOptions } from './recompute'
 import type { Revoked, RevokeOptions } from './revoke'
+import type { Quorum, QuorumOptions } from './quorum'
 import { connect } from './service'
 import type { Signer } from './signer'
 import type { Answer, BatchAnswer, Health, Input, OffchainAttestation, Question, Readiness } from './types'
@@ -86,6 +87,12 @@ export interface Geo extends Questions, Service {
     options?: RevokeOptions,
   ): Promise<Revoked>
 
+  /**
+   * Returns the client of a quorum: its answers are signed by k operators, each of which computes them
+   * (docs/guide/quorum.md).
+   */
+  quorum(options: QuorumOptions): Promise<Quorum>
+
   /** Landed answers of the service: lists, and single answers by UID. */
   readonly answers: Answers
   /**
@@ -131,6 +138,7 @@ export function createGeo(options: GeoOptions | string): Geo {
       (await import('./revoke')).revokeOnchain(connection, attestation, signer, options),
     revokeOffchain: async (attestation, signer, options) =>
       (await import('./revoke')).revokeSigned(connection, attestation, signer, options),
+    quorum: async (options) => (await import('./quorum')).quorumOf(connection, options),
     answers: answersOf(service.url, send),
   }
 }

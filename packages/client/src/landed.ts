@@ -166,7 +166,8 @@ function holds(attestation: OnchainAttestation, { attestation: signed }: Answer,
   )
 }
 
-function landedAs(
+/** Describes the attestation of an answer that a transaction created. */
+export function landedAs(
   attestation: OnchainAttestation,
   chain: Chain,
   transactionHash: string,

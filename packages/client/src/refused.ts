@@ -5,7 +5,7 @@ import type { RevertedError } from './signer'
 
 /** Describes the errors with which contracts revert. The module is loaded when a contract reverts. */
 
-/** Errors of resolvers that are built with packages/contracts. */
+/** Errors of GeoQuorum, and of resolvers that are built with packages/contracts. */
 const RESOLVER_ERRORS = new Map(
   [
     'UnknownAttestation(bytes32 uid)',
@@ -41,6 +41,13 @@ const RESOLVER_ERRORS = new Map(
     'MissingAddress()',
     'MissingRecipient()',
     'AlreadyUsed(bytes32 key)',
+    'DeadlinePassed(uint256 deadline)',
+    'UnknownEpoch(uint256 epoch)',
+    'EpochNotValid(uint256 epoch,uint256 validFrom,uint256 validUntil)',
+    'TooFewSigners(uint256 actual,uint256 threshold)',
+    'UnknownOperator(uint256 index)',
+    'WrongSignatureLength(uint256 actual,uint256 expected)',
+    'WrongSignature(uint256 index)',
   ].map((written) => {
     const [, name = '', list = ''] = /^(\w+)\((.*)\)$/.exec(written)!
     const parameters =

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { QuorumRefusal } from '../../../src/errors'
 import type { components, Fields, operations } from './openapi'
 import type { GeoJson, Position } from './position'
 import type { PrivatePlace } from './private'
@@ -56,3 +57,48 @@ export type RecordFeatureCollection = Schemas['RecordFeatureCollection']
 export type Question = { schema?: string; recipient?: string } & {
   [Name in OperationName]: { operation: Name } & Fields<Input>[Name]
 }[OperationName]
+
+/** Argument of `GeoQuorum.land`. Times are Unix seconds. */
+export interface QuorumContent {
+  schema: string
+  recipient: string
+  expirationTime: number
+  revocable: boolean
+  refUID: string
+  data: string
+  deadline: number
+  epoch: number
+}
+/** Response of `POST /quorum/v0/sign`. */
+export interface QuorumSignature extends Claims {
+  answer: QuorumContent
+  operator: string
+  index: number
+  quorum: string
+  digest: string
+  signature: string
+}
+
+/** Reason for which an operator's signature is not part of an answer. */
+export interface Dissent {
+  url: string
+  /** reason that the operator gave; `unreachable` without a response; `invalid-signature` for one that does not verify */
+  reason: QuorumRefusal | 'unreachable' | 'invalid-signature'
+  detail: string
+  /** signed payload that differs from the answer: evidence that one of the operators is at fault */
+  signed?: QuorumSignature
+}
+/** An answer that k operators signed. */
+export interface QuorumAnswer extends Claims {
+  chainId: number
+  /** address of the GeoQuorum contract */
+  quorum: string
+  answer: QuorumContent
+  digest: string
+  /** bitmap of the operators in `signatures` */
+  signers: bigint
+  /** joined signatures in ascending order of the operators */
+  signatures: `0x${string}`
+  /** operators that did not sign this answer before it was complete */
+  dissent: Dissent[]
+}

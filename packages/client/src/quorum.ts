@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: MIT
+import { encodeFunctionData, hashTypedData, parseAbi, recoverAddress } from 'viem'
+import type { AskOptions, Context, GeoOptions, Landed, LandOptions } from './context'
+import { plain, withPoints } from './body'
+import { decodeClaims, getAttestation, ZERO_ADDRESS, ZERO_HASH } from './eas'
+import { AlteredAnswerError, ApiError, invalidInput, messageOf, QuorumError, refuseUnknown } from './errors'
+import { requireJson, sender, type Send } from './http'
+import { methodsOf } from './questions'
+import { landedAs } from './landed'
+import { same } from './says'
+import { attestedUids, inTurn, readAfter, refusal, sameChain, transact } from './send'
+import { walletOf, type ChainReader, type Hex, type Signer } from './signer'
+import type { Arguments } from './openapi'
+import type { Dissent, Input, Question, QuorumAnswer, QuorumContent, QuorumSignature } from './types'
+import { pause, untilAborted } from './waiting'
+
+/**
+ * Coordinator of a quorum (docs/reference/quorum.md): asks all operators the same question with the same terms,
+ * verifies each signature, and returns an answer once k operators signed the same bytes. Operators never talk to each
+ * other, and the coordinator is not trusted: the contract verifies the signatures.
+ */
+
+export interface QuorumOptions {
+  /** URLs of the operators' services */
+  operators: readonly string[]
+  /** number of equal signatures that an answer needs; default: the threshold of the epoch */
+  k?: number
+  /** address of the GeoQuorum contract. Without it the contract that most operators name is used */
+  contract?: string
+  /** chain of the questions: its id or slug; default: the client's chain */
+  chain?: number | string
+  /** seconds until the answer must land; default 600 */
+  deadlineSeconds?: number
+  /** milliseconds after which operators that have not signed count as unreachable; default 30,000 */
+  timeout?: number
+}
+
+/** Questions to a quorum, and landing of its answers. */
+export interface Quorum extends QuorumQuestions {
+  /** Asks a question whose operation is chosen at run time. Throws a QuorumError. */
+  ask(question: Question, options?: QuorumAskOptions): Promise<QuorumAnswer>
+  /** Submits an answer to the contract, and waits until it is in a block. */
+  land(
+    answer: QuorumAnswer,
+    signer: Signer,
+    options?: Pick<LandOptions, 'signal' | 'onStep'>,
+  ): Promise<Landed>
+}
+/** Options of a question to a quorum. */
+export type QuorumAskOptions = Omit<AskOptions, 'submission'>
+/** One method for each operation. */
+type QuorumQuestions = {
+  [Name in keyof Arguments<Input>]: (
+    ...given: [...Arguments<Input>[Name], options?: QuorumAskOptions]
+  ) => Promise<QuorumAnswer>
+}
+
+interface Epoch {
+  epoch: number
+  validFrom: number
+  validUntil: number
+  threshold: number
+  operators: readonly string[]
+}
+interface Listed {
+  chainId: number
+  quorum: string
+  epochs: Epoch[]
+}
+
+const DEADLINE_SECONDS = 600
+const TIMEOUT_MS = 30_000
+/** Interval in milliseconds after which an operator that may sign later is asked again. */
+const AGAIN_MS = 1_000
+/** Unix seconds of the year 36,812: a random expiration after it keeps equal answers apart. */
+const NEVER_SECONDS = 2 ** 40
+
+const ABI = parseAbi([
+  'function land((bytes32 schema, address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint64 deadline, uint32 epoch) answer, uint256 signers, bytes signatures) returns (bytes32)',
+])
+const ANSWER = [
+  { name: 'schema', type: 'bytes32' },
+  { name: 'recipient', type: 'address' },
+  { name: 'expirationTime', type: 'uint64' },
+  { name: 'revocable', type: 'bool' },
+  { name: 'refUID', type: 'bytes32' },
+  { name: 'data', type: 'bytes' },
+  { name: 'deadline', type: 'uint64' },
+  { name: 'epoch', type: 'uint32' },
+] as const
+
+/** Implements `Geo.quorum`. */
+export function quorumOf(context: Context, options: QuorumOptions): Quorum {
+  refuseUnknown('quorum', options, {
+    ...{ operators: true, k: true, contract: true, chain: true, deadlineSeconds: true, timeout: true },
+  })
+  const { operators, k } = options
+  if (!Array.isArray(operators) || operators.length === 0)
+    throw invalidInput('operators: expected a list of URLs')
+  if (k !== undefined && !(Number.isInteger(k) && k >= 1 && k <= operators.length))
+    throw invalidInput(
+      `k: expected a whole number from 1 to ${operators.length}, the number of operators, got ${k}`,
+    )
+  const all = operators.map((url) => new Operator(url, context.options))
+  const ask = (question: Question, given: QuorumAskOptions = {}) =>
+    askQuorum(context, all, options, question, given)
+  return {
+    ...methodsOf<QuorumQuestions>((operation, question, given) =>
+      ask({ operation, ...question } as Question, given as QuorumAskOptions),
+    ),
+    ask,
+    land: (answer, signer, given) => landQuorum(context, answer, signer, given),
+  }
+}
+
+/** One operator's service. */
+class Operator {
+  readonly url: string
+  private readonly send: Send
+
+  constructor(url: string, { fetch }: GeoOptions) {
+    if (!URL.canParse(url)) throw invalidInput(`operators: '${url}' is not a URL`)
+    this.url = url.replace(/\/+$/, '')
+    this.send = sender({ url: this.url, retries: 0, ...(fetch && { fetch }) })
+  }
+
+  async list(signal: AbortSignal): Promise<Listed[]> {
+    return this.json<Listed[]>(new Request(`${this.url}/quorum/v0`), signal)
+  }
+
+  async sign(body: string, signal: AbortSignal): Promise<QuorumSignature> {
+    const headers = { 'content-type': 'application/json' }
+    return this.json(new Request(`${this.url}/quorum/v0/sign`, { method: 'POST', headers, body }), signal)
+  }
+
+  private async json<T>(request: Request, signal: AbortSignal): Promise<T> {
+    return (await requireJson(await this.send(request, { signal }), this.url).json()) as T
+  }
+}
+
+async function askQuorum(
+  context: Context,
+  operators: readonly Operator[],
+  options: QuorumOptions,
+  question: Question,
+  given: QuorumAskOptions,
+): Promise<QuorumAnswer> {
+  refuseUnknown('quorum', given, { chain: true, schema: true, recipient: true, signal: true })
+  const { chain: which = options.chain, signal, ...rest } = given
+  const { id: chainId } = await context.chain(which, { signal })
+  // Ends the requests that are no longer needed.
+  const ending = new AbortController()
+  const end = () => ending.abort(signal?.reason)
+  signal?.addEventListener('abort', end)
+  const timer = setTimeout(
+    () => ending.abort(new Error('no response in time')),
+    options.timeout ?? TIMEOUT_MS,
+  )
+  try {
+    const { quorum, epoch } = await untilAborted(
+      currentEpoch(operators, options, chainId, ending.signal),
+      signal,
+    )
+    const now = Math.floor(Date.now() / 1000)
+    const terms = {
+      ...{ chainId, timestamp: now, deadline: now + (options.deadlineSeconds ?? DEADLINE_SECONDS) },
+      ...{ epoch: epoch.epoch, expirationTime: NEVER_SECONDS + Math.floor(Math.random() * NEVER_SECONDS) },
+    }
+    const asked = { ...withPoints(question), ...rest, ...terms }
+    const collected = collect(
+      operators,
+      options.k ?? epoch.threshold,
+      plain(asked),
+      ending.signal,
+      (signed) => verifySignature(signed, { ...asked, quorum, operators: epoch.operators } as Expected),
+    )
+    return { ...(await untilAborted(collected, signal)), chainId, quorum }
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+    ending.abort()
+  }
+}
+
+/** Returns the contract and the newest valid epoch that most operators name. Throws a QuorumError. */
+async function currentEpoch(
+  operators: readonly Operator[],
+  { contract, k = 1 }: QuorumOptions,
+  chainId: number,
+  signal: AbortSignal,
+): Promise<{ quorum: string; epoch: Epoch }> {
+  const needed = Math.max(k, Math.floor(operators.length / 2) + 1)
+  const dissent: Dissent[] = []
+  const votes = new Map<string, { count: number; quorum: string; epoch: Epoch }>()
+  return new Promise((resolve, reject) => {
+    let left = operators.length
+    const end = () => {
+      if (--left > 0) return
+      reject(
+        new QuorumError(
+          `Fewer than ${needed} of ${operators.length} operators name the same quorum on chain ${chainId}. ${summaryOf(dissent)}`,
+          dissent,
+        ),
+      )
+    }
+    for (const { url, ...operator } of operators.map((each) => ({
+      url: each.url,
+      list: () => each.list(signal),
+    })))
+      operator.list().then(
+        (listed) => {
+          const now = Date.now() / 1000
+          const found = listed.find(
+            (each) => each.chainId === chainId && (!contract || same(each.quorum, contract)),
+          )
+          const epoch = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil).at(-1)
+          if (!found || !epoch) {
+            const what = contract ? `the quorum ${contract}` : 'a quorum'
+            dissent.push({
+              url,
+              reason: 'wrong-epoch',
+              detail: `${what} with a valid epoch is not configured`,
+            })
+            return end()
+          }
+          const key = JSON.stringify([found.quorum.toLowerCase(), epoch])
+          const vote = votes.get(key) ?? { count: 0, quorum: found.quorum, epoch }
+          votes.set(key, { ...vote, count: vote.count + 1 })
+          if (vote.count + 1 >= needed) resolve(vote)
+          end()
+        },
+        (error: unknown) => {
+          dissent.push(dissentOf(url, error))
+          end()
+        },
+      )
+  })
+}
+
+type Complete = Omit<QuorumAnswer, 'chainId' | 'quorum'>
+
+/**
+ * Asks all operators in parallel. Resolves once `k` of them signed the same digest; rejects with a QuorumError once
+ * this is no longer possible.
+ */
+function collect(
+  operators: readonly Operator[],
+  k: number,
+  body: object,
+  signal: AbortSignal,
+  verify: (signed: QuorumSignature) => Promise<string | undefined>,
+): Promise<Complete> {
+  const request = JSON.stringify(body)
+  const signed = new Map<string, { url: string; signed: QuorumSignature }[]>()
+  const dissent: Dissent[] = []
+  const others = (digest: string) => [
+    ...dissent,
+    ...[...signed]
+      .filter(([other]) => other !== digest)
+      .flatMap(([, group]) => group)
+      .map(({ url, signed: each }): Dissent => {
+        return { url, reason: 'failed', detail: 'signed another payload for the same request', signed: each }
+      }),
+  ]
+  return new Promise((resolve, reject) => {
+    let left = operators.length
+    const ended = () => {
+      left--
+      const most = Math.max(0, ...[...signed.values()].map((group) => group.length))
+      if (most + left < k)
+        reject(
+          new QuorumError(
+            `Only ${most} of ${operators.length} operators signed the same answer, and ${k} are needed. ${summaryOf(others(''))}`,
+            others(''),
+          ),
+        )
+    }
+    const one = async (operator: Operator) => {
+      const { url } = operator
+      try {
+        const given = await patiently(operator, request, signal)
+        const problem = await verify(given)
+        if (problem !== undefined)
+          dissent.push({ url, reason: 'invalid-signature', detail: problem, signed: given })
+        else {
+          const group = signed.get(given.digest) ?? []
+          // Two URLs of one operator count once.
+          if (!group.some((each) => each.signed.index === given.index)) group.push({ url, signed: given })
+          signed.set(given.digest, group)
+          if (group.length >= k) resolve(completed(group.slice(0, k), others(given.digest)))
+        }
+      } catch (error) {
+        dissent.push(dissentOf(url, error))
+      }
+      ended()
+    }
+    for (const operator of operators) void one(operator)
+  })
+}
+
+/** Asks an operator again while it may sign later. */
+async function patiently(operator: Operator, body: string, signal: AbortSignal): Promise<QuorumSignature> {
+  for (;;)
+    try {
+      return await operator.sign(body, signal)
+    } catch (error) {
+      const { reason } = dissentOf(operator.url, error)
+      if (signal.aborted || (reason !== 'not-indexed-yet' && reason !== 'busy')) throw error
+      await pause(AGAIN_MS, signal).catch(() => {
+        throw error
+      })
+    }
+}
+
+function completed(group: readonly { signed: QuorumSignature }[], dissent: Dissent[]): Complete {
+  const ascending = group.map((each) => each.signed).sort((a, b) => a.index - b.index)
+  const { answer, digest } = ascending[0]!
+  const {
+    operator: _,
+    index: __,
+    signature: ___,
+    quorum: ____,
+    answer: _____,
+    digest: ______,
+    ...claims
+  } = ascending[0]!
+  return {
+    ...claims,
+    ...{ answer, digest, dissent },
+    signers: ascending.reduce((bits, { index }) => bits | (1n << BigInt(index)), 0n),
+    signatures: `0x${ascending.map(({ signature }) => signature.slice(2)).join('')}`,
+  }
+}
+
+/** Terms that a signature must have. */
+interface Expected extends Pick<QuorumContent, 'deadline' | 'expirationTime' | 'epoch'> {
+  chainId: number
+  timestamp: number
+  operation: string
+  radius?: number
+  schema?: string
+  recipient?: string
+  quorum: string
+  operators: readonly string[]
+}
+
+/** Returns why a signature does not count; undefined if it is one of the operator for what was asked. */
+async function verifySignature(signed: QuorumSignature, expected: Expected): Promise<string | undefined> {
+  const { answer, index, signature } = signed
+  const operator = expected.operators[index]
+  if (!operator || same(operator, ZERO_ADDRESS)) return `index ${index} is not one of the operators`
+  const claims = decodeClaims(answer.data as Hex)
+  if (
+    !claims ||
+    answer.epoch !== expected.epoch ||
+    answer.deadline !== expected.deadline ||
+    answer.expirationTime !== expected.expirationTime ||
+    !same(answer.refUID, ZERO_HASH) ||
+    !same(answer.recipient, expected.recipient ?? ZERO_ADDRESS) ||
+    (expected.schema !== undefined && !same(answer.schema, expected.schema)) ||
+    claims.timestamp !== expected.timestamp ||
+    claims.operation.split(':')[0] !== expected.operation ||
+    claims.result !== signed.result
+  )
+    return 'the signed payload is not what was asked'
+  const domain = {
+    ...{ name: 'GeoQuorum', version: '1', chainId: expected.chainId },
+    verifyingContract: expected.quorum as Hex,
+  }
+  const message = {
+    ...answer,
+    ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
+  }
+  try {
+    const digest = hashTypedData({
+      ...{ domain, types: { Answer: ANSWER }, primaryType: 'Answer' },
+      message: message as never,
+    })
+    if (digest !== signed.digest) return 'the digest is not that of the payload'
+    const by = await recoverAddress({ hash: digest, signature: signature as Hex })
+    return same(by, operator) ? undefined : `signed by ${by}, not by operator ${index}, ${operator}`
+  } catch (error) {
+    return `the signature cannot be read: ${messageOf(error)}`
+  }
+}
+
+function dissentOf(url: string, error: unknown): Dissent {
+  if (!(error instanceof ApiError)) return { url, reason: 'unreachable', detail: messageOf(error) }
+  const reason = error.refusal ?? (error.retryable ? 'busy' : error.status < 500 ? 'invalid-input' : 'failed')
+  return { url, reason, detail: error.detail }
+}
+
+function summaryOf(dissent: readonly Dissent[]): string {
+  return dissent
+    .map(({ url, reason, detail }) => `${url}: ${reason} (${detail.replace(/\.$/, '')}).`)
+    .join(' ')
+}
+
+async function landQuorum(
+  context: Context,
+  { chainId, quorum, answer, signers, signatures }: QuorumAnswer,
+  signer: Signer,
+  given: Pick<LandOptions, 'signal' | 'onStep'> = {},
+): Promise<Landed> {
+  refuseUnknown('land', given, { signal: true, onStep: true })
+  const { signal, onStep = () => {} } = given
+  const wallet = walletOf(signer)
+  const chain = await context.chain(chainId)
+  await sameChain(wallet.reader(), chain)
+  const data = encodeFunctionData({
+    abi: ABI,
+    args: [
+      {
+        ...(answer as {
+          schema: Hex
+          recipient: Hex
+          revocable: boolean
+          refUID: Hex
+          data: Hex
+          epoch: number
+        }),
+        ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
+      },
+      ...([BigInt(signers), signatures] as const),
+    ],
+  })
+  const outcome = await inTurn(signer, (release) =>
+    transact(
+      wallet,
+      chain,
+      { to: quorum, data },
+      {
+        ...(signal && { signal }),
+        onSent: (transactionHash) => {
+          release()
+          void onStep({ step: 'sent', transactionHash })
+        },
+      },
+    ),
+  )
+  if ('refused' in outcome) throw await refusal(outcome, 'The answer did not land')
+  const { receipt } = outcome
+  const reader: ChainReader = wallet.reader()
+  for (const uid of attestedUids(receipt, chain, quorum)) {
+    const attestation = await readAfter(receipt, () => getAttestation(reader, chain.eas, uid), signal)
+    if (attestation.data !== answer.data.toLowerCase()) continue
+    return landedAs(attestation, chain, receipt.transactionHash, receipt.blockNumber)
+  }
+  throw new AlteredAnswerError(
+    `The transaction ${receipt.transactionHash} has no attestation of the answer by ${quorum}: it may not be a GeoQuorum.`,
+  )
+}
