@@ -218,6 +218,8 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['packages/client/src/check.ts', 'now = Date.now() / 1000', 'compared with a deadline'],
   ['packages/client/src/http.ts', 'String(Math.floor(Date.now() / 1000))', 'signed'],
   ['packages/client/src/place.ts', '<= Date.now() / 1000', 'compared with an expiry'],
+  ['packages/client/src/quorum.ts', 'Math.floor(Date.now() / 1000)', 'signed'],
+  ['packages/client/src/quorum.ts', 'now = Date.now() / 1000', 'compared with an expiry'],
   ['packages/client/src/place.ts', 'time = new Date()', 'attested'],
   ['dev/bootstrap.js', 'utimesSync(LIST, new Date(), new Date())', 'times of files'],
   ['dev/build.mjs', 'started = new Date()', 'times of files'],

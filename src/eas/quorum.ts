@@ -52,7 +52,7 @@ export const QUORUM_ABI = [
   'function epochOf(uint32 epoch) view returns ((uint64 validFrom, uint64 validUntil, uint8 threshold, address[] operators))',
   'function remove(uint32 epoch, uint256 index)',
   'error DeadlinePassed(uint256 deadline)',
-  'error AlreadyUsed(bytes32 digest)',
+  'error AlreadyUsed(bytes32 key)',
   'error UnknownEpoch(uint256 epoch)',
   'error EpochNotValid(uint256 epoch, uint256 validFrom, uint256 validUntil)',
   'error TooFewSigners(uint256 actual, uint256 threshold)',

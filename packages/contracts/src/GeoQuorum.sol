@@ -136,7 +136,8 @@ contract GeoQuorum {
     /// @notice The sender is neither the owner nor the operator.
     error MayNotRemove(address sender);
     error DeadlinePassed(uint256 deadline);
-    error AlreadyUsed(bytes32 digest);
+    /// @notice An answer, revocation or rotation with this digest was executed.
+    error AlreadyUsed(bytes32 key);
     error UnknownEpoch(uint256 epoch);
     /// @notice Only the operators of `current` may add an epoch.
     error NotCurrentEpoch(uint256 epoch, uint256 current);
