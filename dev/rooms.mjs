@@ -69,7 +69,7 @@ export function roomOf(file) {
 /**
  * Problem of an import between rooms; undefined if there is none.
  * @param file path in the project, such as `api/tiles/routes.ts`
- * @param target the same of what it imports, without an extension
+ * @param target path of the imported module, without an extension
  */
 export function problemOf(file, target) {
   const room = roomOf(file)

@@ -72,7 +72,7 @@ contract GeoQuorum {
         uint64 validUntil;
         /// Number of signatures that an answer needs.
         uint8 threshold;
-        /// Ascending addresses; zero in place of an operator that was removed.
+        /// Ascending addresses; zero for an operator that was removed.
         address[] operators;
     }
 
