@@ -1,7 +1,6 @@
 import { COMPILE_CACHE } from './cache'
 import '../src/chains-file'
 import path from 'node:path'
-import { ACTIVE_SLUGS } from '../src/chains'
 import { SettingsError, processEnvironment } from '../src/config'
 import { onStop } from '../src/process'
 import { LOCAL_CHAIN } from './chain'

@@ -1,5 +1,5 @@
-// Walls between rooms (docs/architecture/README.md, Rooms), for the rule project/walls of .oxlintrc.json, which
-// editors show, and for test/walls.test.ts.
+// Walls between rooms (docs/architecture/README.md, Rooms), for the rule project/walls of .oxlintrc.json,
+// which editors show, and for test/walls.test.ts.
 
 /** Rooms that each room may import, each by its door. All may import the rooms of FLOORS. */
 const ARROWS = {
@@ -74,7 +74,7 @@ export function roomOf(file) {
 export function problemOf(file, target) {
   const room = roomOf(file)
   const other = roomOf(target)
-  if (!other || other === room || file.startsWith('dev/')) return undefined
+  if (!other || other === room || !/^(api|src)\//.test(file)) return undefined
   const floors = file.startsWith('api/') && room !== 'api/http' ? FLOORS : []
   if (room !== undefined && ![...ARROWS[room], ...floors].includes(other))
     return `${room} may not import ${other}. The rooms that it may import are in dev/rooms.mjs.`

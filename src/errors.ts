@@ -27,8 +27,8 @@ export const COMPUTE_ERRORS = {
 export type ComputeErrorKind = keyof typeof COMPUTE_ERRORS
 
 /**
- * Reasons for which an operator does not sign an answer for its quorum, in `refusal` of the error: documentation
- * in Markdown, with links relative to docs/reference.
+ * Reasons for which an operator does not sign an answer for its quorum, in `refusal` of the error:
+ * documentation in Markdown, with links relative to docs/reference.
  */
 export const QUORUM_REFUSALS = {
   revoked: 'an attestation among the inputs is revoked',

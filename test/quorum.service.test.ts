@@ -12,8 +12,8 @@ import { startApi, type TestApi } from './api'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
- * Five operators with their own keys, which read one database and one chain: they sign the same bytes, and the
- * real GeoQuorum in front of the real EAS attests what three of them signed.
+ * Five operators with their own keys, which read one database and one chain: they sign the same bytes, and
+ * the real GeoQuorum in front of the real EAS attests what three of them signed.
  */
 const KEYS = [1, 2, 3, 4, 5].map((i) => `0x${`${i}`.repeat(64)}`)
 const operatorsByAddress = KEYS.map((key) => new Wallet(key)).sort((a, b) =>

@@ -287,8 +287,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Returns the epochs of a GeoQuorum contract that are valid now or will be: from the one before the current one
-   * to the newest. Undefined if the contract is not a GeoQuorum of this chain's EAS.
+   * Returns the epochs of a GeoQuorum contract that are valid now or will be: from the one before the current
+   * one to the newest. Undefined if the contract is not a GeoQuorum of this chain's EAS.
    */
   async quorumEpochs(quorum: string): Promise<QuorumEpoch[] | undefined> {
     const ask = (name: string, parameters: unknown[] = []) =>

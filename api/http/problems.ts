@@ -149,8 +149,8 @@ function refusalOf(error: FastifyError): string | undefined {
 }
 
 /**
- * The error handler of /compute and /quorum: turns every error into problem details, and into a page for a browser
- * that opens one of its addresses.
+ * The error handler of /compute and /quorum: turns every error into problem details, and into a page for a
+ * browser that opens one of its addresses.
  * @param more returns further members of the problem
  */
 export function computeErrorHandler(publicBaseUrl: string, more: (error: Error) => object = () => ({})) {

@@ -33,8 +33,8 @@ export class Quorum {
   }
 
   /**
-   * Returns the index of this operator in an epoch. Throws a ComputeError unless the epoch is valid at the time
-   * (Unix seconds) and has this operator.
+   * Returns the index of this operator in an epoch. Throws a ComputeError unless the epoch is valid at the
+   * time (Unix seconds) and has this operator.
    */
   async indexIn(epoch: number, time: number): Promise<number> {
     const epochs = await this.epochs()

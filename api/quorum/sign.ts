@@ -1,6 +1,5 @@
 import { ZeroHash } from 'ethers/constants'
 import { quorumDigest, quorumDomain } from '../../src/eas'
-import type { OperationName } from '../../src/operations'
 import { computeValid, servedChain, type ComputeParts } from '../compute'
 import { ComputeError, invalidInput } from '../http/problems'
 import type { Work } from '../http/work'
@@ -11,8 +10,8 @@ import type { QuorumRequest, QuorumSignature } from './schemas'
 const SKEW_SECONDS = 60
 
 /**
- * Computes an answer and signs it for the quorum of its chain. Throws a ComputeError whose `refusal` names the
- * reason, or an UnavailableError.
+ * Computes an answer and signs it for the quorum of its chain. Throws a ComputeError whose `refusal` names
+ * the reason, or an UnavailableError.
  */
 export async function signForQuorum(
   parts: ComputeParts,
@@ -24,14 +23,7 @@ export async function signForQuorum(
   const quorum = quorumOf(quorums, chainId)
   checkTimes(parts, { timestamp, deadline, expirationTime })
   const index = await quorum.indexIn(epoch, timestamp)
-  const { statement, claims } = await computeValid(
-    parts,
-    chain,
-    operation as OperationName,
-    question,
-    work,
-    timestamp,
-  )
+  const { statement, claims } = await computeValid(parts, chain, operation, question, work, timestamp)
   const { schema, recipient, revocable, data } = statement
   const answer = { schema, recipient, expirationTime, revocable, refUID: ZeroHash, data, deadline, epoch }
   const { attester } = chain

@@ -21,7 +21,9 @@ const MOST_FOUND = 50
 /** Characters of an excerpt before and after its first hit. */
 const BEFORE = 60
 const AFTER = 160
-/** Weights of a word in a heading and in the title of a page; in the text each of up to five hits counts 1. */
+/**
+ * Weights of a word in a heading and in the title of a page; in the text each of up to five hits counts 1.
+ */
 const IN_HEADING = 12
 const IN_TITLE = 6
 const MOST_HITS = 5

@@ -64,8 +64,8 @@ export interface GivenSubscription {
 export interface WebhooksFile {
   subscriptions: GivenSubscription[]
   /**
-   * Refused entries: the reason, and the id of the subscription that stays unchanged, if the entry has a valid
-   * one. Postgres rejects some texts, such as NUL.
+   * Refused entries: the reason, and the id of the subscription that stays unchanged, if the entry has a
+   * valid one. Postgres rejects some texts, such as NUL.
    */
   refused: { id: string | undefined; problem: string }[]
 }

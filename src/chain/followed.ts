@@ -41,7 +41,8 @@ export class FollowedChain {
 
   /**
    * @param stored the last final block in the database and the blocks above it, in order, without gaps
-   * @param areUnproven true if some of the blocks above the final one are unproven; the audit proves final ones
+   * @param areUnproven true if some of the blocks above the final one are unproven; the audit proves final
+   *   ones
    */
   constructor(stored: readonly [BlockRef, ...BlockRef[]], areUnproven: boolean) {
     this.blocks = stored.map(({ height, hash }, i) => ({ height, hash, isUnproven: areUnproven && i > 0 }))

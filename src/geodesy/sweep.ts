@@ -215,8 +215,8 @@ class Sweep {
   /** Sum below all edges on the moving meridian. */
   private base: number
   /**
-   * By ring: 0 while unknown. The first edge that the sweep passes determines it, by the side that contains the
-   * area south of the pole.
+   * By ring: 0 while unknown. The first edge that the sweep passes determines it, by the side that contains
+   * the area south of the pole.
    */
   private readonly turn: Int8Array
   /** By ring: number of lids on the moving meridian that run east minus the number that run west. */
@@ -265,7 +265,9 @@ class Sweep {
     for (let i = this.order.lowest(); i >= 0;) i = this.mark(i)
   }
 
-  /** Passes positions that coincide, whose rank is `first`. Removes what ends there, then inserts the rest. */
+  /**
+   * Passes positions that coincide, whose rank is `first`. Removes what ends there, then inserts the rest.
+   */
   private pass(first: number, here: Uint32Array): void {
     const { rank, left, course, previous } = this.elements
     const { order } = this

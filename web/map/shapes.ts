@@ -40,7 +40,9 @@ export function drawGeometry(geometry: Geometry, role: Role): Feature[] {
   return flat(geometry).map((each) => feature(role, each))
 }
 
-/** Draws the measured parts of an answer about one or two geometries; `radius` is a number of the question. */
+/**
+ * Draws the measured parts of an answer about one or two geometries; `radius` is a number of the question.
+ */
 export function drawMeasured(
   operation: OperationName,
   [a, b]: readonly Geometry[],

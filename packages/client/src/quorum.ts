@@ -15,9 +15,9 @@ import type { Dissent, Input, Question, QuorumAnswer, QuorumContent, QuorumSigna
 import { pause, untilAborted } from './waiting'
 
 /**
- * Coordinator of a quorum (docs/reference/quorum.md): asks all operators the same question with the same terms,
- * verifies each signature, and returns an answer once k operators signed the same bytes. Operators never talk to each
- * other, and the coordinator is not trusted: the contract verifies the signatures.
+ * Coordinator of a quorum (docs/reference/quorum.md): asks all operators the same question with the same
+ * terms, verifies each signature, and returns an answer once k operators signed the same bytes. Operators
+ * never talk to each other, and the coordinator is not trusted: the contract verifies the signatures.
  */
 
 export interface QuorumOptions {
@@ -95,8 +95,7 @@ export function quorumOf(context: Context, options: QuorumOptions): Quorum {
     ...{ operators: true, k: true, contract: true, chain: true, deadlineSeconds: true, timeout: true },
   })
   const { operators, k } = options
-  if (!Array.isArray(operators) || operators.length === 0)
-    throw invalidInput('operators: expected a list of URLs')
+  if (!(operators?.length > 0)) throw invalidInput('operators: expected a list of URLs')
   if (k !== undefined && !(Number.isInteger(k) && k >= 1 && k <= operators.length))
     throw invalidInput(
       `k: expected a whole number from 1 to ${operators.length}, the number of operators, got ${k}`,
@@ -106,7 +105,7 @@ export function quorumOf(context: Context, options: QuorumOptions): Quorum {
     askQuorum(context, all, options, question, given)
   return {
     ...methodsOf<QuorumQuestions>((operation, question, given) =>
-      ask({ operation, ...question } as Question, given as QuorumAskOptions),
+      ask({ operation, ...question } as Question, given),
     ),
     ask,
     land: (answer, signer, given) => landQuorum(context, answer, signer, given),
@@ -240,8 +239,8 @@ async function currentEpoch(
 type Complete = Omit<QuorumAnswer, 'chainId' | 'quorum'>
 
 /**
- * Asks all operators in parallel. Resolves once `k` of them signed the same digest; rejects with a QuorumError once
- * this is no longer possible.
+ * Asks all operators in parallel. Resolves once `k` of them signed the same digest; rejects with a
+ * QuorumError once this is no longer possible.
  */
 function collect(
   operators: readonly Operator[],

@@ -82,7 +82,10 @@ export interface QuorumSignature extends Claims {
 /** Reason for which an operator's signature is not part of an answer. */
 export interface Dissent {
   url: string
-  /** reason that the operator gave; `unreachable` without a response; `invalid-signature` for one that does not verify */
+  /**
+   * reason that the operator gave; `unreachable` without a response; `invalid-signature` for one that does
+   * not verify
+   */
   reason: QuorumRefusal | 'unreachable' | 'invalid-signature'
   detail: string
   /** signed payload that differs from the answer: evidence that one of the operators is at fault */

@@ -470,7 +470,12 @@ describe('an invalid question', () => {
       [TOWER, STREET],
       "answer.operation: 'volume' is not one of distance, contains",
     ],
-    ['radius', claim(refs, 'within:1e3', true), [TOWER, STREET], "answer.operation: 'within:1e3' is not one of"],
+    [
+      'radius',
+      claim(refs, 'within:1e3', true),
+      [TOWER, STREET],
+      "answer.operation: 'within:1e3' is not one of",
+    ],
     ['references', claim([refs[0]!]), [TOWER], 'answer.inputRefs: distance has 2, but this answer has 1'],
     ['inputs', claim(refs), [TOWER], 'inputs: expected 2, in the order of inputRefs, got 1'],
     ['result', claim(refs, 'distance', true), [TOWER, STREET], 'answer.result: expected a number, got true'],

@@ -90,8 +90,8 @@ export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock
 }
 
 /**
- * Returns the last block in the database, final or not, the reasons for doubt that an indexer stored last, and
- * the time of the database's clock in milliseconds.
+ * Returns the last block in the database, final or not, the reasons for doubt that an indexer stored last,
+ * and the time of the database's clock in milliseconds.
  */
 export async function indexedTip(
   query: Query,
