@@ -65,6 +65,6 @@ test('hides a file name that may contain a key', () => {
     `folder/0x${key}.txt`,
     'test test test test test test test test test test test junk',
   ])
-    expect(fileNamed(file)).toBe('of this name')
+    expect(fileNamed(file)).toBe('(name not shown)')
   expect(fileNamed('folder/key.txt')).toBe("'folder/key.txt'")
 })
