@@ -11,14 +11,16 @@ import {
   type GivenRecord,
   type StoredRecord,
 } from '../../test/records'
-import { SEED, hunt } from '../../test/seed'
+import { EFFORT, SEED, hunt } from '../../test/seed'
 import { UnavailableError } from '../http/problems'
 import { nearQuery } from '../store/sql-near'
 import { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
 
 /** Compares sort=distance with brute force: every record is measured by the kernel, then sorted. */
-const COUNT = 100_000
+const COUNT = EFFORT < 10 ? 20_000 : 100_000
+/** Records at one position: more than two pages. */
+const EQUAL = 2_500
 let random = seededRandom(SEED)
 const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
 const spread = (size: number) => (random() + random() + random() - 1.5) * size
@@ -83,7 +85,7 @@ beforeAll(async () => {
         : i % 60 === 0
           ? someShape()
           : // Some share a position, or are one centimetre apart.
-            { type: 'Point', coordinates: random() < 0.05 ? [180, 0] : somePlace() },
+            { type: 'Point', coordinates: random() < EQUAL / COUNT ? [180, 0] : somePlace() },
   }))
   const stored = await insertRecords(database.url, given)
   placed = placedOf(stored)
@@ -249,8 +251,8 @@ test('pages through all records by cursor, each once, also at equal distances', 
 })
 
 test('ends at the last page of a radius', async () => {
-  const expected = byDistance([13.4, 52.5], placed, 10_000).filter(([, meters]) => meters <= 500)
-  const query = { near: '13.4,52.5', radius: '500', sort: 'distance', limit: '20' }
+  const expected = byDistance([13.4, 52.5], placed, 10_000).filter(([, meters]) => meters <= 3_000)
+  const query = { near: '13.4,52.5', radius: '3000', sort: 'distance', limit: '20' }
   const found: [string, number][] = []
   for (let cursor: string | null = ''; cursor !== null;) {
     const answer: Answer = await ask({ ...query, ...(cursor && { cursor }) })
@@ -314,7 +316,7 @@ test.each<[Record<string, string>, string]>([
   expect((await ask(query)).detail).toBe(detail)
 })
 
-test('rejects an offset that would need too many measurements', async () => {
+test.skipIf(COUNT < 60_000)('rejects an offset that would need too many measurements', async () => {
   const answer = await ask({ near: '13.4,52.5', sort: 'distance', offset: '60000' })
   expect(answer.detail).toEqual(sentence())
 })
