@@ -18,10 +18,14 @@ const API = 'dist/api/main.js'
 const CLIENT = 'packages/client/dist/index.mjs'
 const CLIENT_TYPES = 'packages/client/src/openapi.ts'
 /**
+ * True if declarations of the packages are built. `npm start` does not install what builds them: they are for
+ * the linter, tests and users of the packages.
+ */
+const TYPED = existsSync('node_modules/rolldown-plugin-dts')
+/**
  * Parts, the longest first. `product` is a file that the program writes. Its time becomes the time at which
- * the build started, so that any later change of `sources` makes the part outdated. `kept` is another file,
- * which the program writes only if its content changes. A part starts after the parts of its `needs` have
- * ended.
+ * the build started, so that any later change of `sources` makes the part outdated. `kept` is another file
+ * that must exist. A part starts after the parts of its `needs` have ended. `typed` parts make types only.
  */
 const PARTS = [
   {
@@ -38,13 +42,14 @@ const PARTS = [
     product: 'dist/openapi.json',
     kept: CLIENT_TYPES,
     needs: ['API and start'],
+    typed: true,
   },
   {
     name: 'packages/client',
     program: ['packages/build.mjs', 'client'],
     sources: ['packages/client', ...kernel, ...library],
     product: CLIENT,
-    needs: ['types of packages/client'],
+    ...(TYPED && { kept: 'packages/client/dist/index.d.mts', needs: ['types of packages/client'] }),
   },
   {
     name: 'pages',
@@ -70,6 +75,7 @@ const PARTS = [
       ...library,
     ],
     product: 'packages/cli/dist/main.mjs',
+    ...(TYPED && { kept: 'packages/mcp/dist/index.d.mts' }),
     needs: ['packages/client'],
   },
 ]
@@ -77,7 +83,7 @@ const PARTS = [
 process.chdir(path.join(import.meta.dirname, '..'))
 const started = new Date()
 runParts(
-  PARTS.map((part) => ({ ...part, isDone: () => isCurrent(part) })),
+  PARTS.filter(({ typed }) => TYPED || !typed).map((part) => ({ ...part, isDone: () => isCurrent(part) })),
   {
     doing: 'building',
     start({ product }) {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-import { dts } from 'rolldown-plugin-dts'
+
+/** Package that makes declarations; undefined in the installation of `npm start`, which needs none. */
+const { dts } = await import('rolldown-plugin-dts').catch((error) => {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+  return {}
+})
 
 /**
  * Configurations that build a library as ESM and as CommonJS. Each format has its own declarations, so that
@@ -17,7 +22,11 @@ export function library({ plugins, ...options }) {
   return [
     { ...common, plugins, output: { ...files('mjs'), format: 'esm', cleanDir: true } },
     { ...common, plugins, output: { ...files('cjs'), format: 'cjs' } },
-    { ...common, plugins: [declarations()], output: { ...files('mts', 'd.mts'), format: 'esm' } },
-    { ...common, plugins: [declarations()], output: { ...files('cts', 'd.cts'), format: 'esm' } },
+    ...(dts
+      ? [
+          { ...common, plugins: [declarations()], output: { ...files('mts', 'd.mts'), format: 'esm' } },
+          { ...common, plugins: [declarations()], output: { ...files('cts', 'd.cts'), format: 'esm' } },
+        ]
+      : []),
   ]
 }
