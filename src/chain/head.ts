@@ -169,8 +169,7 @@ export class HeadReader {
     const tip = await readTip()
     if (!this.seen) throw new Error('no endpoint has a latest block')
     const { number, timestamp, askedAt } = this.seen
-    // A block that is known but not written yet counts as the head, even if a lagging endpoint reports an
-    // older one.
+    // A known block that is not written yet is the head, even if a lagging endpoint reports an older one.
     const counts = number >= this.final.height && !this.isShorter
     const known = counts ? this.chain?.tip.block?.header : undefined
     const isKnown = known !== undefined && Number(known.number) > number
@@ -186,10 +185,7 @@ export class HeadReader {
     }
   }
 
-  /**
-   * Returns the milliseconds since the start of the last poll that found this block to be the head or an
-   * ancestor of it; Infinity if none has.
-   */
+  /** Returns the milliseconds since the start of the last poll that agreed with this block, or Infinity. */
   agreementAge(block: BlockRef): number {
     return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
   }
@@ -204,6 +200,11 @@ export class HeadReader {
   known(height: number): HeadBlock | undefined {
     const block = this.chain?.at(height)?.block
     return block?.version === this.options.blocks.selection.version ? block : undefined
+  }
+
+  /** True if an earlier process may have read this block without proof. */
+  mayBeUnproven(height: number): boolean {
+    return this.chain?.at(height)?.isUnproven === true
   }
 
   /** Records that the audit has proven these blocks. */

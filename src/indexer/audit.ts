@@ -177,9 +177,9 @@ export class Auditor {
   ): number {
     if (isFree || failed) return -Infinity
     const day = callsPerSecond * DAY_SECONDS
-    // Blocks that the head reader has read but not proven cannot wait until calls are saved. Old history is
-    // proven only with calls saved beyond the reserved share.
-    const isInDoubt = trusted?.known(range.to) !== undefined
+    // Blocks that the head reader of this or an earlier process has read but not proven cannot wait until
+    // calls are saved. Old history is proven only with calls saved beyond the reserved share.
+    const isInDoubt = trusted?.known(range.to) !== undefined || this.options.head?.mayBeUnproven(range.to)
     const isNew = range.to > finalHeight - NEW_BLOCKS
     const kept = isInDoubt ? -RESERVE : isNew ? 0 : KEPT_SHARE * day
     return Math.min(kept + range.to - range.from + 1, day)
