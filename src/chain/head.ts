@@ -68,9 +68,8 @@ export interface HeadOptions {
  * compares it with the followed chain at that height:
  *
  * - The same block at the head: the database agrees with the chain.
- * - The same block below the head: the endpoint lags, or the chain was rolled back. If an endpoint still has
- *   the followed head, the first lags. Otherwise the report names the lower block as the head, until a poll
- *   finds the followed head or follows another one.
+ * - The same block below the head: the endpoint lags, or the chain was rolled back. Unless an endpoint has
+ *   the followed head, the report then names the lower block as the head.
  * - A block above the head: the blocks between are read and linked by their parents' hashes, back to the
  *   block that both chains share. Each is followed once its logs are known (blocks.ts).
  * - Another block at or below the head: a fork. It is followed, whatever its length, as soon as a second poll
