@@ -97,7 +97,7 @@ export async function repaired(): Promise<number> {
   const count = (await repairedSoFar()) - before
   expect([code, output]).toEqual([
     count ? 1 : 0,
-    expect.stringContaining(count ? `; ${count} were not in the log` : 'the log has them all'),
+    expect.stringContaining(count ? `; ${count} differed in the log` : 'the log matches'),
   ])
   return count
 }

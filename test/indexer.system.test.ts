@@ -488,7 +488,7 @@ test('writes nothing more after it lost its lease unnoticed, as after a pause', 
   )
   const uid = await attest(chain, place(64))
   expect(await service.ended).toBe(1)
-  expect(service.tail()).toContain('this one has lost its lease')
+  expect(service.tail()).toContain('this process has lost its lease')
   expect(await status(uid)).toBe(404)
   await rows(databaseUrl, `UPDATE chain_writer SET until = now()`)
   await caughtUp()

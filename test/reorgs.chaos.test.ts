@@ -117,7 +117,7 @@ test('reads the answers of an attester that is added later: new ones at once, it
   const fresh = await attest(chain, answerRequest(2n), late)
   await finalize()
   const { code, output } = await audit(world)
-  expect([code, output]).toEqual([1, expect.stringMatching(/; [12] were not in the log/)])
+  expect([code, output]).toEqual([1, expect.stringMatching(/; [12] differed in the log/)])
   expect((await count()).sort()).toEqual([old, fresh].sort())
   const [{ doubt } = {}] = await query<{ doubt: string | null }>('SELECT doubt FROM chain_status')
   expect(doubt).toBeNull()

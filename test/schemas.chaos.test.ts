@@ -84,7 +84,7 @@ test('audits the history of a schema that the settings allow later, and reports 
   await finalize()
   await until(async () => String(await records(uids)) === String(valid(uids)))
   expect((await status()).contradictions).toBe(before.contradictions)
-  expect(indexer.log()).not.toContain('a node gave other logs')
+  expect(indexer.log()).not.toContain('an RPC endpoint had returned incorrect logs')
   await indexer.stop()
   restart()
   await world.caughtUp()

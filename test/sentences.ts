@@ -26,7 +26,7 @@ const VOLATILE: [RegExp, string][] = [
   [/(127\.0\.0\.1|localhost):\d+/g, '$1:…'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)/g, '<time>'],
   [/\w{3}, \d\d \w{3} \d{4} [\d:]+ GMT/g, '<date>'],
-  [/\b(try again in) \d+ \w+/g, '$1 <duration>'],
+  [/\b(try again in|retry in) \d+ \w+/gi, '$1 <duration>'],
   [/\b0?1[5-9]\d{8}(\d{3})?\b/g, '<seconds>'],
   [new RegExp(`${tmpdir().replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}[\\w./\\\\-]+`, 'g'), '/tmp/…'],
 ]

@@ -322,7 +322,7 @@ describe('npm run restore rejects a snapshot', () => {
     [
       'with lines that are not events, even with valid checksums',
       (at) => rewrite(at, 'events', () => ['{"id":', 'x']),
-      /has a line that is no event and no schema/,
+      /has a line that is neither an event nor a schema/,
     ],
   ])('%s', async (name, damage, message) => {
     const damaged = copyOf(name.replaceAll(/\W/g, '-'))
@@ -337,7 +337,10 @@ describe('npm run restore rejects a snapshot', () => {
     rewrite(damaged, 'events', (lines) => [...copiesOf(lines, 700), 'x'])
     const other = await emptied()
     const { code, output } = await offline(other.environment, 'restore', damaged)
-    expect([code, output]).toEqual([2, expect.stringContaining('has a line that is no event and no schema')])
+    expect([code, output]).toEqual([
+      2,
+      expect.stringContaining('has a line that is neither an event nor a schema'),
+    ])
     await nothingWritten(other)
   })
   test('if the database is not empty, or its indexer runs', async () => {

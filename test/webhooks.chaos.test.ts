@@ -184,7 +184,7 @@ test('continues in order and without loss at the other API instance after the de
 
 test('leaves the subscriptions unchanged and warns of them in a process without the settings', async () => {
   const silent = await startCopy(await freePort(), { WEBHOOKS_FILE: '' })
-  while (!silent.tail().includes('there are webhook subscriptions')) await pause(50)
+  while (!silent.tail().includes('webhook subscriptions exist')) await pause(50)
   await silent.stop()
   expect((await rows(world.databaseUrl, 'SELECT FROM webhook_subscription')).length).toBe(3)
 })

@@ -284,7 +284,7 @@ function seconds(milliseconds: number): string {
 function tookTooLong(milliseconds: number): ComputeError {
   return new ComputeError(
     'computation-error',
-    `Measuring these geometries took more than ${seconds(milliseconds)}and was stopped. Nothing ` +
+    `Measuring these geometries took more than ${seconds(milliseconds)} and was stopped. Nothing ` +
       'was signed. Send fewer positions.',
   )
 }

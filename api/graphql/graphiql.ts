@@ -80,7 +80,7 @@ function readBuild(): ReadonlyMap<string, Buffer> {
     PARTS.map((part) => {
       const kind = path.extname(part).slice(1)
       const found = readdirSync(path.join(folder, kind)).find((file) => FOUND_BY[part].test(file))
-      if (found === undefined) throw new Error(`@subsquid/graphiql-console holds no ${part}`)
+      if (found === undefined) throw new Error(`@subsquid/graphiql-console does not contain ${part}`)
       return [part, readFileSync(path.join(folder, kind, found))]
     }),
   )

@@ -162,7 +162,7 @@ function reservedKey(key: string): string {
 export function registerRedis(registry: Registry, redis: SharedRedis): void {
   new Gauge({
     name: 'geospatial_redis_up',
-    help: 'Whether Redis answered when it was last asked; while it does not, copies count for themselves',
+    help: '1 if Redis responded to the last request; otherwise processes count for themselves',
     registers: [registry],
     collect() {
       this.set(redis.isAnswering ? 1 : 0)

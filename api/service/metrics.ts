@@ -92,7 +92,7 @@ const OF_CHAINS: readonly (readonly [string, string, (figures: ChainFigures) => 
   ],
   [
     'geospatial_proxy_ready',
-    "1 if the chain's EIP-712 proxy accepted our signatures at the last check",
+    "1 if the chain's EIP-712 proxy accepted the signatures of this service at the last check",
     ({ proxy }) => proxy && (proxy.status === 'ready' ? 1 : 0),
   ],
 ]

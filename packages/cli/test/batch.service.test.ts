@@ -157,13 +157,13 @@ describe('answers', () => {
     const args = (file: string) => ['batch', `${name}.ndjson`, '-o', file]
     expect(await shell.geo(args('mine.txt'))).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('name another file'),
+      stderr: expect.stringContaining('Name another file'),
     })
     expect(readFileSync(path.join(shell.folder, 'mine.txt'), 'utf8')).toBe('mine')
     shell.write('other.out.journal', '{"some":"thing"}\n')
     expect(await shell.geo(args('other.out'))).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('no journal of this version'),
+      stderr: expect.stringContaining('not a journal of this version'),
     })
     shell.write('locked.out.journal.lock', String(process.pid))
     expect(await shell.geo(args('locked.out'))).toMatchObject({

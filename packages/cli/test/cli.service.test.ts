@@ -93,8 +93,8 @@ describe('questions', () => {
     [[...ANSWER, '--private', 'a=x.json', '--private', 'b=x.json'], "'x.json' exists"],
     [[...ANSWER, '--private', 'a=x.json', '--private', 'b=./x.json'], "'./x.json' exists"],
     [[...ANSWER, '--private', 'a=x.json', '--private', 'a=y.json'], 'The place a is private already'],
-    [['distance', '-', '0,0', '--private', 'a=x.json'], 'an attestation is known to all by its UID'],
-    [[...ANSWER, '--private', 'a='], '--private names no file'],
+    [['distance', '-', '0,0', '--private', 'a=x.json'], 'an attestation is public'],
+    [[...ANSWER, '--private', 'a='], '--private requires a file'],
     [[...ANSWER, '--private', 'a=no/x.json'], "Could not write the salt to 'no/x.json' (ENOENT)"],
   ])('rejects %j', async (args, problem) => {
     const { code, stdout, stderr } = await shell.geo(args, { stdin: place })
@@ -294,7 +294,7 @@ describe('recomputing', () => {
     const without = await shell.geo(['recompute', landed.uid], { env: { GEO_RPC_URL_BASE_SEPOLIA: '' } })
     expect(without).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('give the URL of a node of it with --rpc'),
+      stderr: expect.stringContaining('Set the URL of an RPC endpoint with --rpc'),
     })
   })
 })
@@ -477,10 +477,10 @@ describe('attesting', () => {
 
   test('rejects an invalid place before anything is signed', async () => {
     const cases: [string[], RegExp][] = [
-      [[place], /A place that is attested is lng,lat or GeoJSON, not an attestation/],
+      [[place], /Expected lng,lat or GeoJSON: an attestation or a private place cannot be attested/],
       [['1,2', '--time', 'tomorrow'], /--time <time>' argument 'tomorrow' is invalid\. Expected ISO 8601/],
       [['1,2', '--expiration', '2020-01-01'], /expected a time in the future/],
-      [['1,2', '-o', 'x'], /-o is for --offchain/],
+      [['1,2', '-o', 'x'], /-o requires --offchain/],
       [['1,2', '--location-type', 'h3'], /place/],
     ]
     for (const [args, text] of cases)

@@ -101,7 +101,7 @@ describe('a terminal', () => {
     const [pipe, file] = piped.stdout.trim().split('\n')
     expect([piped.code, pipe]).toEqual([0, file])
     const shown = await shell.terminal(line)?.ended
-    if (shown) expect(shown.stdout).toContain(`A ${format} file is nothing for a terminal`)
+    if (shown) expect(shown.stdout).toContain(`A ${format} file cannot be shown in a terminal`)
   })
 
   test('shows what the command waits for', async () => {

@@ -63,7 +63,7 @@ describe('usage', () => {
     [['distance', '1;2', '3,4'], /File not found: '1;2'. Expected a position as lng,lat, a UID/],
     [['distance', '.', '3,4'], /The file '.' cannot be read \(EISDIR\)/],
     [['distance', 'key.txt', '3,4'], /'key.txt' does not contain a place: expected GeoJSON/],
-    [['distance', 'explorer.json', '3,4'], /as an explorer shows it: give its UID, 0x(ab){32}\.$/],
+    [['distance', 'explorer.json', '3,4'], /in an explorer's format\. Use its UID, 0x(ab){32}\.$/],
     [['distance', '0x1234', '3,4'], "'0x1234' is not a UID: expected 0x and 64 hex digits."],
     [['recompute', '0x12'], "'0x12' is not a UID: expected 0x and 64 hex digits, or the file of an answer."],
     [
@@ -71,7 +71,7 @@ describe('usage', () => {
       "'0x12' is not a UID: expected 0x and 64 hex digits, or the file of an offchain attestation.",
     ],
     [['verify', '0x12'], "'0x12' is not a UID: expected 0x and 64 hex digits, or the file of an answer."],
-    [['distance', '-', '-'], /Standard input (holds no place|can be read once)/],
+    [['distance', '-', '-'], /Standard input (does not contain a place|can be read only once)/],
     [['help', 'nosuch'], "unknown command 'nosuch'\ngeo --help lists the commands."],
     [['help', 'chain'], "unknown command 'chain'\n(Did you mean chains?)\ngeo --help lists the commands."],
     [
@@ -87,7 +87,7 @@ describe('usage', () => {
       /area requires a Polygon or MultiPolygon, got a LineString/,
     ],
     [['records', '--chain', 'mars'], /Supported chains: base-sepolia/],
-    [['records', '-o', 'x'], /A table is for the terminal: give --format csv/],
+    [['records', '-o', 'x'], /A table cannot be written to a file\. Set --format to csv/],
     [['records', '--intersects', 'nowhere'], /'nowhere' is neither GeoJSON nor WKT/],
     [
       ['records', '--format', 'csv', '-o', 'no/such/folder.csv'],
@@ -97,7 +97,7 @@ describe('usage', () => {
       ['land', 'field.geojson', '--key-file', 'key.txt'],
       /'field.geojson' holds no answer: expected what geo distance --json/,
     ],
-    [['verify', 'two.ndjson'], /^'two.ndjson' holds several lines: give one of them, as sed -n 1p prints/],
+    [['verify', 'two.ndjson'], /^'two.ndjson' has several lines\. Use one of them: sed -n 1p prints/],
     [['verify', 'field.geojson', '--max-age', '5'], /^--max-age is for the UID of an attestation/],
     [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema is for the UID/],
     [['verify', 'field.geojson', '--chain', 'celo'], /^--chain is for the UID/],
@@ -106,7 +106,7 @@ describe('usage', () => {
       ['chains', '--url', 'example.org'],
       /'example.org' is not the URL of a service: expected one such as https/,
     ],
-    [['batch', 'path.geojson', '--land', '--key-file', 'key.txt'], /--land needs -o FILE/],
+    [['batch', 'path.geojson', '--land', '--key-file', 'key.txt'], /--land requires -o FILE/],
   ] as [string[], string | RegExp][])('rejects %j', async (args, text) => {
     const said = await refused(args, 2)
     if (typeof text === 'string') expect(said).toBe(text)
@@ -155,7 +155,7 @@ describe('the key', () => {
     const key = testAccount(4).privateKey
     for (const given of [key, key.slice(2), 'test test test test test test test test test test test junk']) {
       const said = await refused([...LAND, '--key-file', given], 5)
-      expect(said).toMatch(/takes the path of a file, and this looks like a key/)
+      expect(said).toMatch(/expects the path of a file, but this looks like a key/)
       expect(said).not.toContain('junk')
     }
     expect(await refused([...ASK, `--private-key=${key}`], 2)).toContain("unknown option '--private-key=...'")
@@ -273,7 +273,7 @@ describe('a failure of the service or an RPC endpoint', () => {
         expect(ended).toMatchObject({ code: 4, stdout: '' })
       }
       expect(ended.stderr).toMatch(
-        /^geo: \d+ s are over \(--timeout\)\. The transaction 0x[0-9a-f]{64} was sent, and may still come/,
+        /^geo: \d+ s have elapsed \(--timeout\)\. The transaction 0x[0-9a-f]{64} was sent and may still be included/,
       )
     } finally {
       await provider.send('evm_setAutomine', [true])
@@ -355,7 +355,7 @@ describe('a failure of the service or an RPC endpoint', () => {
       'The answer has no attestByDelegation: it is from an older version of the service, and this package cannot land it.',
     )
     const other = await serving((request, response) => response.writeHead(404).end('<html>nginx</html>'))
-    expect(await refused([...ASK, '--url', other], 3)).toContain('is no Geospatial Attestation Service')
+    expect(await refused([...ASK, '--url', other], 3)).toContain('is not a Geospatial Attestation Service')
   })
 
   test('reports a missing attestation or record, and an exhausted rate limit', async () => {

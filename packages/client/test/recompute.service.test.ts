@@ -349,7 +349,7 @@ describe('an attestation that', () => {
     expect(await about(request(answer.attestation.schema, answer.attestation.data))).toMatchObject({
       ...{
         verdict: 'refused',
-        sentence: expect.stringMatching(/^inputs\[0\] has the schema .* no location schema/),
+        sentence: expect.stringMatching(/^inputs\[0\] has the schema .* not a location schema/),
       },
     })
     const encode = (location: string) =>
@@ -587,8 +587,8 @@ describe('geo.recompute', () => {
     const uid = await attest(world.chain, locationRequest(PARIS), 3)
     const answer = await geo.area(uid)
     await expect(geo.recompute(answer)).rejects.toThrow(SignerError)
-    await expect(geo.recompute(answer)).rejects.toThrow(/give its node/)
-    await expect(connected().recompute(uid)).rejects.toThrow(/is no answer/)
+    await expect(geo.recompute(answer)).rejects.toThrow(/Set its RPC endpoint/)
+    await expect(connected().recompute(uid)).rejects.toThrow(/is not an answer/)
     await expect(connected().recompute('0x12')).rejects.toThrow(InvalidInputError)
     await expect(connected().recompute(`0x${'ab'.repeat(32)}`)).rejects.toThrow(AttestationNotFoundError)
     await expect(connected().recompute(answer, [PARIS, PARIS])).rejects.toThrow(/expected 1/)

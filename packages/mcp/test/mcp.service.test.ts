@@ -127,7 +127,7 @@ describe.each<[string, Era]>([
       // The part of the tools that hosts show to a model. docs/guide/agents.md states its size.
       const shown = JSON.stringify(tools.map(({ outputSchema: _, ...tool }) => tool))
       expect(shown.length).toBeLessThan(12_250)
-      expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never an instruction/)
+      expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never instructions/)
 
       const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
       expect(distance).toMatchObject({
@@ -193,7 +193,7 @@ test('returns the salt of a private place once, which reproduces the reference',
   const asked = { from: TOWER, to: gate, private: ['from'], ...CHAIN }
   const { salts, inputRefs, texts } = await told(client, 'distance', asked)
   expect(salts).toEqual({ from: expect.stringMatching(/^0x[0-9a-f]{64}$/) })
-  expect(texts[1]).toContain(`Salt of from: ${salts.from}. Tell the user to keep it`)
+  expect(texts[1]).toContain(`Salt of from: ${salts.from}. Tell the user to store it`)
   expect(inputRefs[1]).toBe(gate)
   const from = { geometry: { type: 'Point', coordinates: TOWER }, salt: salts.from }
   expect((await told(client, 'distance', { from, to: gate, ...CHAIN })).inputRefs).toEqual(inputRefs)
@@ -399,7 +399,7 @@ describe('error messages that state the next step', () => {
       { answer: {} },
       /^The answer is incomplete \(chainId is missing or invalid\)\. Expected complete, unchanged signed_answer of /,
     ],
-    ['verify_answer', { answer: 'answer-1' }, /^No answers are kept here: ask .* with include_signature/],
+    ['verify_answer', { answer: 'answer-1' }, /^No answers are stored here\. Call .* with include_signature/],
   ])('are returned for %s %j', async (name, input, message) => {
     expect(await refused(await overHttp(), name, input)).toMatch(message)
   })
