@@ -92,7 +92,7 @@ test('has one database, and neither opens nor creates another', async () => {
   const other = new Client({ connectionString: url.replace(/postgres$/, 'other') })
   await expect(other.connect()).rejects.toMatchObject({
     code: '3D000',
-    message: expect.stringContaining('has one database only, postgres'),
+    message: expect.stringContaining('has only the database postgres'),
   })
   await connected(async (client) => {
     for (const text of ['CREATE DATABASE other', 'COPY some FROM STDIN']) {

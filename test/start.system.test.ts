@@ -66,7 +66,7 @@ test('refuses a second world in the same folder until the first one stops, and a
   const { port, localChainPort } = world.settings
   await expect(start()).rejects.toThrow(
     new RegExp(
-      `it is running already: process ${process.pid}, since 2\\S+Z, PORT ${port}, LOCAL_CHAIN_PORT ${localChainPort}`,
+      `that is already running: process ${process.pid}, since 2\\S+Z, PORT ${port}, LOCAL_CHAIN_PORT ${localChainPort}`,
     ),
   )
   // The first one is not affected.

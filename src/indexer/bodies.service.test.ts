@@ -72,7 +72,7 @@ const POINT = '506f696e74'
 const RESULTS = ['tuple(bool success, bytes returnData)[]']
 
 test.each<[string, (results: Results) => Results, string]>([
-  ['too few answers', (results) => results.slice(1), 'asked for 3 attestations, the RPC endpoint returned 2'],
+  ['too few answers', (results) => results.slice(1), 'requested 3 attestations, the RPC endpoint returned 2'],
   ['answers in another order', (results) => [...results].reverse(), 'requested attestation'],
   [
     'changed content',

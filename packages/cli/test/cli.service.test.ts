@@ -57,7 +57,7 @@ describe('questions', () => {
 
   test('stores a private place with its salt, which proves the answer and works in other questions', async () => {
     const { code, stdout, stderr } = await shell.geo([...ANSWER, '--private', 'a=home.json'])
-    expect([code, stderr]).toEqual([0, expect.stringMatching(/\nKept: home\.json, the place and its salt\./)])
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/\nWrote the place and its salt to home\.json\./)])
     expect(stdout).toMatch(/\nabout +0x\w{64} \(private\)\n +0x\w{64} \(lng 13\.3777, lat 52\.5163\)\n/)
     expect(stdout).not.toMatch(/map|2\.2945/)
     const home = path.join(shell.folder, 'home.json')
@@ -88,7 +88,7 @@ describe('questions', () => {
     ],
     [
       ['area', 'field.geojson', '--private', 'tower.geojson'],
-      "'tower.geojson' exists, and may be the only copy",
+      "'tower.geojson' exists and may be the only copy",
     ],
     [[...ANSWER, '--private', 'a=x.json', '--private', 'b=x.json'], "'x.json' exists"],
     [[...ANSWER, '--private', 'a=x.json', '--private', 'b=./x.json'], "'./x.json' exists"],
@@ -338,7 +338,7 @@ describe('tools for agents', () => {
     shell.write('open.txt', testAccount(4).privateKey, 0o644)
     expect(await shell.geo(['mcp', '--key-file', 'open.txt'])).toMatchObject({
       ...{ code: 5, stdout: '' },
-      stderr: expect.stringContaining('run chmod 600 open.txt'),
+      stderr: expect.stringContaining('Run chmod 600 open.txt'),
     })
   })
 })
@@ -470,7 +470,7 @@ describe('attesting', () => {
     expect(await shell.geo(args)).toMatchObject({
       ...{ code: 6, stdout: '' },
       stderr: expect.stringMatching(
-        /is not registered on base-sepolia: .* --register-schema does it first\. Nothing was sent\.\n$/,
+        /is not registered on base-sepolia\. .* --register-schema registers it first\. Nothing was sent\.\n$/,
       ),
     })
   })

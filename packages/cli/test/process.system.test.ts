@@ -128,7 +128,7 @@ describe('a process', () => {
     watching.interrupt()
     expect(await watching.ended).toMatchObject({
       code: 130,
-      stderr: expect.stringMatching(/\nEnded\. To go on from here: geo watch --after '[^']+'\n$/),
+      stderr: expect.stringMatching(/\nStopped\. To resume: geo watch --after '[^']+'\n$/),
     })
   })
 

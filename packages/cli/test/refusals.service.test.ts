@@ -61,7 +61,7 @@ describe('usage', () => {
     [['distance', '190,48', '3,4'], /'190,48' is not a position: .* subtract 360, which gives -170/],
     [['distance', '1,2,3,4', '3,4'], /'1,2,3,4' is not a position: expected lng,lat in degrees, such as/],
     [['distance', '1;2', '3,4'], /File not found: '1;2'. Expected a position as lng,lat, a UID/],
-    [['distance', '.', '3,4'], /The file '.' cannot be read \(EISDIR\)/],
+    [['distance', '.', '3,4'], /Could not read the file '.' \(EISDIR\)/],
     [['distance', 'key.txt', '3,4'], /'key.txt' does not contain a place: expected GeoJSON/],
     [['distance', 'explorer.json', '3,4'], /in an explorer's format\. Use its UID, 0x(ab){32}\.$/],
     [['distance', '0x1234', '3,4'], "'0x1234' is not a UID: expected 0x and 64 hex digits."],
@@ -88,19 +88,19 @@ describe('usage', () => {
     ],
     [['records', '--chain', 'mars'], /Supported chains: base-sepolia/],
     [['records', '-o', 'x'], /A table cannot be written to a file\. Set --format to csv/],
-    [['records', '--intersects', 'nowhere'], /'nowhere' is neither GeoJSON nor WKT/],
+    [['records', '--intersects', 'nowhere'], /'nowhere' is not GeoJSON, WKT such as/],
     [
       ['records', '--format', 'csv', '-o', 'no/such/folder.csv'],
-      /^The file 'no\/such\/folder.csv' cannot be used \(ENOENT, open\)/,
+      /^Could not use the file 'no\/such\/folder.csv' \(ENOENT, open\)/,
     ],
     [
       ['land', 'field.geojson', '--key-file', 'key.txt'],
-      /'field.geojson' holds no answer: expected what geo distance --json/,
+      /'field.geojson' does not contain an answer: expected the output of geo distance A B --json/,
     ],
     [['verify', 'two.ndjson'], /^'two.ndjson' has several lines\. Use one of them: sed -n 1p prints/],
-    [['verify', 'field.geojson', '--max-age', '5'], /^--max-age is for the UID of an attestation/],
-    [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema is for the UID/],
-    [['verify', 'field.geojson', '--chain', 'celo'], /^--chain is for the UID/],
+    [['verify', 'field.geojson', '--max-age', '5'], /^--max-age requires the UID of an attestation/],
+    [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema requires the UID/],
+    [['verify', 'field.geojson', '--chain', 'celo'], /^--chain requires the UID/],
     [['verify', 'nothing.json'], /File not found: 'nothing.json'/],
     [
       ['chains', '--url', 'example.org'],
@@ -147,7 +147,7 @@ describe('the key', () => {
     shell.write('phrase', 'a phrase', 0o644)
     shell.write('keystore.json', { version: 3, crypto: { cipher: 'aes-128-ctr' } }, 0o600)
     const args = [...LAND, '--key-file', 'keystore.json', '--passphrase-file', 'phrase']
-    expect(await refused(args, 5)).toContain('run chmod 600 phrase')
+    expect(await refused(args, 5)).toContain('Run chmod 600 phrase')
   })
 
   test('rejects a key on the command line, and never prints it', async () => {
@@ -286,7 +286,7 @@ describe('a failure of the service or an RPC endpoint', () => {
     const answer = JSON.parse(stdout)
     const other = testAccount(6).address
     const alterations: [object, RegExp][] = [
-      [{ result: 1 }, /^The answer was altered: its result is 1, but 881329.94 was signed. Nothing was sent/],
+      [{ result: 1 }, /^The answer was altered: its result is 1, but the signed value is 881329.94. Nothing was sent/],
       [{ attestation: { ...answer.attestation, recipient: other } }, /its signature is not by/],
       [
         { attestByDelegation: { ...answer.attestByDelegation, attester: other } },

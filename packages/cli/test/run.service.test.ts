@@ -40,7 +40,7 @@ test('gives simultaneous runs of one process their own environment and folder', 
   const inFolders = folders.map((cwd) => geo(['land', 'main.ts'], { cwd }))
   // Only the first folder has the file. Messages name it as the user did.
   expect((await Promise.all(inFolders)).map(({ stderr }) => stderr)).toEqual([
-    expect.stringContaining("'main.ts' holds no answer"),
+    expect.stringContaining("'main.ts' does not contain an answer"),
     "geo: File not found: 'main.ts'. Name an existing file.\n",
     "geo: File not found: 'main.ts'. Name an existing file.\n",
   ])

@@ -335,7 +335,7 @@ describe('an attestation that', () => {
         {
           index: 0,
           expected: uid,
-          problem: `inputs[0] is not on the chain: there is no ${uid}. If the input was GeoJSON, pass the GeoJSON.`,
+          problem: `inputs[0] is not on the chain: there is no attestation ${uid}. If the input was GeoJSON, pass the GeoJSON.`,
         },
       ],
       sentence: expect.any(String),
@@ -509,7 +509,7 @@ describe('an invalid question', () => {
       [TOWER, { schema: '0x12', data: '0x' }],
       'inputs[1]: expected the content of an attestation',
     ],
-    ['look-up', claim(refs), [TOWER, refs[1]], 'inputs[1]: a UID needs options.attestation'],
+    ['look-up', claim(refs), [TOWER, refs[1]], 'inputs[1]: a UID requires options.attestation'],
   ])('throws for an invalid %s, and states what is expected', async (_, answer, inputs, problem) => {
     const recomputed = recompute(answer, inputs as RecomputeInput[])
     await expect(recomputed).rejects.toThrow(problem)

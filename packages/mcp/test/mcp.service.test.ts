@@ -319,7 +319,7 @@ describe('landing', () => {
     })
     const transactions = await sent()
     expect(await refused(client, 'land_answer', { answer: { ...answer, result: 1 } })).toMatch(
-      /^The answer was altered: its result is 1, but 10199\.3273 was signed/,
+      /^The answer was altered: its result is 1, but the signed value is 10199\.3273/,
     )
     expect(await refused(client, 'land_answer', { answer: { result: 1 } })).toMatch(
       /^The answer is incomplete \(chainId is missing or invalid\)\. Expected complete, unchanged signed_answer of an operation/,
@@ -380,7 +380,7 @@ describe('error messages that state the next step', () => {
     ['search_records', { attributes: 'x' }, /attributes: expected an object, such as /],
     ['search_records', { near: [1, 'x'] }, /near\.1: expected \[longitude, latitude\]/],
     ['distance', { ...POINT, private: ['to you'], ...CHAIN }, /expected a list of names of inputs: from, to/],
-    ['verify_answer', {}, /answer: expected the signed_answer of an operation/],
+    ['verify_answer', {}, /answer: expected the complete, unchanged signed_answer of an operation/],
     ['search_records', { chain: 'mars' }, /^Invalid chain parameter: .*base-sepolia.* Correct the input/],
     ...['0x12', '.', '..', '', `0x${'12'.repeat(32)}/..`].map(
       (uid): [string, Record<string, unknown>, RegExp] => [
