@@ -1,6 +1,5 @@
 import type { Client } from 'pg'
-import { UNWRITTEN_LINE, written } from '../api/store/sql'
-import { LINE_VERSION } from '../src/location'
+import { LINE_VERSION, recordLine, type RecordFields } from '../src/location'
 
 /**
  * Number of cities with records around them. Their sizes follow a power law: a tenth of the cities has half
@@ -70,13 +69,13 @@ export function insertRecordsSql(table = 'location_record'): string {
 export async function insertWrittenRecords(client: Client, first: number, last: number): Promise<void> {
   await client.query('CREATE TEMP TABLE generated (LIKE location_record)')
   await client.query(insertRecordsSql('generated'), [first, last])
-  const { rows } = await client.query<{ id: string; fields: string }>(
-    `SELECT id, ${UNWRITTEN_LINE} AS fields FROM generated`,
+  const { rows } = await client.query<{ id: string; fields: RecordFields }>(
+    `SELECT id, to_jsonb(generated) - ARRAY['geom', 'geometry'] AS fields FROM generated`,
   )
   await client.query(
     `UPDATE generated SET line = given.line, line_version = $3
      FROM unnest($1::text[], $2::text[]) AS given (id, line) WHERE generated.id = given.id`,
-    [rows.map(({ id }) => id), rows.map(({ fields }) => written(fields)), LINE_VERSION],
+    [rows.map(({ id }) => id), rows.map(({ fields }) => recordLine(fields)), LINE_VERSION],
   )
   await client.query('INSERT INTO location_record SELECT * FROM generated ORDER BY timestamp')
   await client.query('DROP TABLE generated')

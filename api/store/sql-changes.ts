@@ -1,5 +1,4 @@
-import { RECORD_FIELD_LIST } from '../../src/location'
-import { STORED_LINE, UNWRITTEN_LINE, boxesOf, envelope, meets } from './sql'
+import { STORED_LINE, boxesOf, envelope, meets } from './sql'
 import type { Bbox, RecordResult, Statement } from './model'
 
 /** SQL of the stream: changes of records in order. */
@@ -66,23 +65,24 @@ export function changesQuery(
   }
 }
 
-const RECORD_NAMES = RECORD_FIELD_LIST.map(([name]) => name)
-/** Values of a record that hide a revocation which a reorg can still undo. */
-const FINAL_VALUES: Readonly<Record<string, string>> = {
-  revoked: 'revoked AND NOT is_hot AS revoked',
-  updated_at: 'CASE WHEN is_hot THEN created_at ELSE updated_at END AS updated_at',
+/** Columns of a changed record that its event does not change. */
+const SAME = 'id, uid, chain, prover, subject, schema_uid AS schema, location_type AS "locationType"'
+/** SQL of records with their values: as they are, or without a revocation that a reorg can still undo. */
+const CHANGED: Readonly<Record<Finality, string>> = {
+  latest: `SELECT ${SAME}, revoked, updated_at, ${STORED_LINE} AS line FROM location_record AS record`,
+  final: `SELECT ${SAME}, revoked AND NOT is_hot AS revoked, CASE WHEN is_hot THEN created_at ELSE updated_at END AS updated_at,
+      CASE WHEN is_hot THEN location_line(${STORED_LINE}, false, created_at, created_at) ELSE ${STORED_LINE} END AS line
+    FROM location_record AS record, LATERAL (
+      SELECT revoked AND EXISTS (SELECT FROM attestation_event AS event WHERE event.chain = record.chain AND event.uid = record.uid
+        AND event.kind = 'REVOKED' AND event.block_number <@ hot_blocks(record.chain)) AS is_hot) AS revocation`,
 }
-const FINAL_RECORD = `(SELECT id, schema_uid, CASE WHEN NOT is_hot THEN ${STORED_LINE} END AS line, ${RECORD_NAMES.map((name) => FINAL_VALUES[name] ?? name).join(', ')}
-  FROM location_record AS record, LATERAL (
-    SELECT revoked AND EXISTS (SELECT FROM attestation_event AS event WHERE event.chain = record.chain AND event.uid = record.uid
-      AND event.kind = 'REVOKED' AND event.block_number <@ hot_blocks(record.chain)) AS is_hot) AS revocation)`
 
 /** Reads those of the records that still exist. Uses the primary key. */
 export function changedRecordsQuery(finality: Finality, ids: readonly string[]): Statement {
-  const [records, line] = finality === 'final' ? [FINAL_RECORD, 'line'] : ['location_record', STORED_LINE]
   return {
-    text: `SELECT uid, chain, coalesce(${line}, ${UNWRITTEN_LINE}) AS text, NULL AS geometry, prover, subject, schema_uid AS schema, location_type AS "locationType"
-      FROM ${records} AS record WHERE id = ANY($1)`,
+    text: `SELECT uid, chain, prover, subject, schema, "locationType", NULL AS geometry,
+        coalesce(line, E'\\r' || (location_fields(id)::jsonb || jsonb_build_object('revoked', revoked, 'updated_at', updated_at))::text) AS text
+      FROM (${CHANGED[finality]} WHERE id = ANY($1)) AS changed`,
     values: [ids],
   }
 }

@@ -1,4 +1,4 @@
-import { LINE_VERSION, RECORD_FIELD_LIST, recordLine, type RecordFields } from '../../src/location'
+import { LINE_VERSION, recordLine, type RecordFields } from '../../src/location'
 import {
   CHAIN_AT,
   UID_AT,
@@ -29,12 +29,8 @@ import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 export const STORED_LINE = `CASE WHEN line_version = ${LINE_VERSION} THEN line END`
 /** First character of a record that has no stored line. JSON has it in no text. */
 const UNWRITTEN = '\r'
-/** SQL of the fields of a record from which `written` writes its line. */
-export const UNWRITTEN_LINE = `E'\\r' || row_to_json((SELECT fields FROM (SELECT ${RECORD_FIELD_LIST.map(
-  ([name, { type }]) => (type === 'time' ? `${name} AT TIME ZONE 'UTC' AS ${name}` : name),
-).join(', ')}) AS fields))::text`
-/** SQL of a record's line, for a row with its `id` and STORED_LINE as `line`. */
-const LINE = `coalesce(line, (SELECT ${UNWRITTEN_LINE} FROM location_record WHERE id = page.id))`
+/** SQL of a record's line, for a row with its `id` and STORED_LINE as `line`; its fields if it has none. */
+const LINE = `coalesce(line, E'\\r' || location_fields(id))`
 /** Replaces the fields of records that have no stored line by their lines. */
 export function written(text: string): string {
   return text.includes(UNWRITTEN)
@@ -150,10 +146,8 @@ function branches(filter: RecordFilter): RecordFilter[] {
  */
 export function readLines(lines: string | null, areBare: boolean): RecordResult[] {
   if (lines === null) return []
-  if (areBare) return bareRecords(written(lines))
-  return written(lines)
-    .split('\n')
-    .map((line) => recordOf(line.split('\t')))
+  const text = written(lines)
+  return areBare ? bareRecords(text) : text.split('\n').map((line) => recordOf(line.split('\t')))
 }
 
 export function recordOf([text, geometry, provenance]: string[]): RecordResult {

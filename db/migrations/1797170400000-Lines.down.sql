@@ -3,6 +3,7 @@ DROP TRIGGER location_record_forget_line ON "location_record";
 DROP TRIGGER location_record_revise_line ON "location_record";
 DROP FUNCTION location_record_forget_line();
 DROP FUNCTION location_record_revise_line();
+DROP FUNCTION location_fields(text);
 DROP FUNCTION location_line(text, boolean, timestamptz, timestamptz);
 CREATE OR REPLACE FUNCTION location_record_after_update() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN

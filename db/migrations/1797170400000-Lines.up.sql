@@ -18,6 +18,11 @@ CREATE FUNCTION location_line(line text, revoked boolean, created_at timestamptz
       format('","revoked":%s,"created_at":"%s","updated_at":"%s"', revoked::text,
         to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         to_char(updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) END;
+-- The columns of a record from which the API writes its line if none is stored. In a function, because a subquery would
+-- add to the planning of each list. Times are in UTC.
+CREATE FUNCTION location_fields(id text) RETURNS text LANGUAGE sql STABLE SET TimeZone = 'UTC'
+  RETURN (SELECT (to_jsonb(record) - ARRAY['geom', 'reach', 'line'])::text FROM location_record AS record
+    WHERE record.id = location_fields.id);
 -- A revocation and its rollback keep the line in step.
 CREATE FUNCTION location_record_revise_line() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN

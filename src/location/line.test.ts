@@ -11,7 +11,7 @@ test('has the version of lines that their form requires', () => {
   const line = recordLine({
     ...{ uid: `0x${'ab'.repeat(32)}`, chain: 'celo' },
     ...{ prover: `0x${'a'.repeat(40)}`, subject: `0x${'0'.repeat(39)}b` },
-    ...{ timestamp: at('01-02T03:04:05'), event_timestamp: '2026-01-02T03:04:05.5' },
+    ...{ timestamp: at('01-02T03:04:05'), event_timestamp: '2026-01-02T03:04:05.5+00:00' },
     ...{ srs: 'EPSG:4326', location_type: 'geojson-point', location: '{"type":"Point"}' },
     ...{ longitude: 1e-7, latitude: -90, recipe_types: [], recipe_payloads: [] },
     ...{ media_types: ['image/png', 'a"b'], media_data: ['data:,', ''], memo: 'Grüße\n' },
