@@ -3,7 +3,7 @@ import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { writeWkt } from '../../src/location'
 import { type RecordResult } from '../store'
-import { recordText, featureText, recordBytes } from './json'
+import { recordLines, recordText, featureText } from './json'
 
 interface FileFormat {
   /** Media type with its parameters. */
@@ -39,7 +39,7 @@ export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFor
     tail: '\n]}\n',
   },
   ndjson: ndjsonFile('location-records', (rows: readonly RecordResult[]) =>
-    recordBytes(rows, '\n').toString(),
+    rows.length ? `${recordLines(rows)}\n` : '',
   ),
   csv: csvFormat([]),
 }

@@ -12,29 +12,30 @@ export function recordText(record: RecordResult): string {
   return more.length ? `${record.text.slice(0, -1)},${more.join()}}` : record.text
 }
 
-/** Writes records as JSON in UTF-8, each followed by a comma or a line break. */
-export function recordBytes(rows: readonly RecordResult[], separator: ',' | '\n'): Buffer {
-  if (!rows.every(isBare)) return Buffer.from(rows.map((row) => recordText(row) + separator).join(''))
-  const parts: Buffer[] = []
+/** Writes records as lines, joined by line breaks. Consecutive rows of a list are one slice of its text. */
+export function recordLines(rows: readonly RecordResult[]): string {
+  if (!rows.every(isBare)) return rows.map(recordText).join('\n')
+  const parts: string[] = []
   for (let at = 0; at < rows.length;) {
     const { lines, start } = rows[at]!
     let end = start - 1
     for (; at < rows.length && rows[at]!.lines === lines && rows[at]!.start === end + 1; at++)
       ({ end } = rows[at]!)
-    parts.push(separated(lines.slice(start, end), separator))
+    parts.push(lines.slice(start, end))
   }
-  return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+  return parts.join('\n')
 }
 
-/** Encodes lines, each followed by the separator. */
-function separated(lines: string, separator: ',' | '\n'): Buffer {
-  const bytes = Buffer.from(`${lines}${separator}`)
-  if (separator === '\n') return bytes
-  const comma = separator.charCodeAt(0)
-  for (let at = bytes.indexOf(LINE_BREAK); at >= 0; at = bytes.indexOf(LINE_BREAK, at + 1)) bytes[at] = comma
+const LINE_BREAK = 0x0a
+const COMMA = 0x2c
+
+/** Writes records as elements of a JSON array, in UTF-8, between the beginning and the end of a response. */
+export function recordBytes(before: string, rows: readonly RecordResult[], after: string): Buffer {
+  const bytes = Buffer.from(before + recordLines(rows) + after)
+  // JSON has no line breaks in its texts.
+  for (let at = bytes.indexOf(LINE_BREAK); at >= 0; at = bytes.indexOf(LINE_BREAK, at + 1)) bytes[at] = COMMA
   return bytes
 }
-const LINE_BREAK = 0x0a
 
 function isBare(row: RecordResult): row is BareRecord {
   return 'lines' in row && row.centimeters === undefined

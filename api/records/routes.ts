@@ -22,7 +22,6 @@ import { type FormatName, chooseFormat, isColumnar, type ColumnarName } from '..
 import { statisticsRoutes, type RecordsParts } from './statistics'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-const LIST_HEAD = Buffer.from('{"data":[')
 const GEOJSON_TYPE = 'application/geo+json; charset=utf-8'
 /** Milliseconds for which a count of all records is reused. Only requests with a deep offset need it. */
 const COUNT_SHARED_MS = 250
@@ -118,17 +117,8 @@ function sendList(
       .send(head + write(rows) + tail)
   }
   const total = counted ? `,"total":${counted.total},"total_exact":${counted.exact}` : ''
-  return reply
-    .type(JSON_TYPE)
-    .send(
-      Buffer.concat([
-        LIST_HEAD,
-        recordBytes(rows, ',').subarray(0, -1),
-        Buffer.from(
-          `],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`,
-        ),
-      ]),
-    )
+  const end = `],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`
+  return reply.type(JSON_TYPE).send(recordBytes('{"data":[', rows, end))
 }
 
 /** GET /location-records/:uid */

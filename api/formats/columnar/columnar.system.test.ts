@@ -19,7 +19,7 @@ import {
 } from '../../../test/database'
 import { insertRecords, somePlaces, type Geometry, type GivenRecord } from '../../../test/records'
 import { RECORD_FIELD_LIST } from '../../../src/location'
-import { UNWRITTEN_LINE, written } from '../../store/sql'
+import { written } from '../../store/sql'
 import { ColumnarFiles } from './file'
 import { curveKey, LAST_KEY, shapeOf } from './shape'
 import { OWN_WORK } from '../../http/work'
@@ -415,7 +415,7 @@ describe('GeoParquet', () => {
     const made = await makes.begin('geoparquet', OWN_WORK)
     const [{ uid, chain, text }] = (await rows<{ uid: string; chain: string; text: string }>(
       database.url,
-      `SELECT uid, chain, ${UNWRITTEN_LINE} AS text FROM location_record LIMIT 1`,
+      `SELECT uid, chain, E'\\r' || location_fields(id) AS text FROM location_record LIMIT 1`,
     )) as [{ uid: string; chain: string; text: string }]
     await made.add([{ uid, chain, text: written(text), geometry: null }])
     const chunks: Uint8Array[] = [made.magic, new Uint8Array(7).fill(made.padding!)]
