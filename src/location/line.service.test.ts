@@ -28,7 +28,7 @@ const TEXTS = [
   ...['","revoked":false,"created_at":"', ',"attributes":null}', '\\",\\"revoked\\":true', '\\n\\t\\r'],
   ...['","revoked":true,"created_at":"x","updated_at":"y"', "'; DROP TABLE location_record; --", '\r{}'],
 ]
-const text = () => (random() < 0.02 ? pick(TEXTS).repeat(50_000) : pick(TEXTS) + pick(TEXTS))
+const text = () => (random() < 0.01 ? pick(TEXTS).repeat(3_000) : pick(TEXTS) + pick(TEXTS))
 const NUMBERS = [
   0,
   -0,
@@ -75,7 +75,7 @@ const time = () =>
 const coordinate = (most: number) =>
   pick([() => most, () => -most, () => 0, () => 1e-7, () => (random() * 2 - 1) * most, () => -5e-324])()
 
-const given = Array.from({ length: 400 }, (_, i): GivenRecord => {
+const given = Array.from({ length: 200 }, (_, i): GivenRecord => {
   const prover = `0x${hex(40)}`
   const list = () => Array.from({ length: Math.floor(random() * 3) }, text)
   return {
