@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AbiCoder, Contract, TypedDataEncoder, Wallet, ZeroAddress, concat, dataSlice, toBeHex } from 'ethers'
 import { createGeo } from '@geospatial-attestation/client'
@@ -8,7 +9,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { attest, LOCAL_CHAIN, locationRequest, mined, revoke, testAccount } from '../dev/chain'
 import { QUORUM_ABI } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
+import { run } from '../packages/cli/src/run'
 import { startApi, type TestApi } from './api'
+import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
@@ -287,7 +290,7 @@ describe('a coordinator', () => {
         const asked = await quorumOf()
         const answer = await asked.distance(place, [2.3, 48.8584])
         expect(answer.result).toBeGreaterThan(0)
-        for (const i of liars) expect(answer.signers & (1n << BigInt(i))).toBe(0n)
+        for (const i of liars) expect(BigInt(answer.signers) & (1n << BigInt(i))).toBe(0n)
         const signers = await quorum
           .getFunction('land')
           .staticCall(answer.answer, answer.signers, answer.signatures)
@@ -330,11 +333,56 @@ describe('a coordinator', () => {
     })
   })
 
+  test('is asked by geo --quorum, which lands its answer', async () => {
+    const folder = temporaryFolder()
+    try {
+      writeFileSync(
+        `${folder}/operators.json`,
+        JSON.stringify({ operators: proxies.map(({ url }) => url), k: 3 }),
+      )
+      writeFileSync(`${folder}/key.txt`, testAccount(9).privateKey, { mode: 0o600 })
+      proxies[0]!.lie(LIES['are killed'])
+      const args = ['distance', place, '2.3,48.8584', '--quorum', 'operators.json', '--json']
+      const land = ['--land', '--key-file', 'key.txt', '--rpc', world.chain.url]
+      const { code, stdout, stderr } = await geo([...args, ...land, '--url', world.url], folder)
+      expect([code, stderr]).toEqual([0, expect.stringContaining('Sent: transaction')])
+      const answer = JSON.parse(stdout)
+      expect(answer).toMatchObject({
+        operation: 'distance',
+        quorum: quorum.target,
+        landed: { already: false },
+      })
+      const { code: other } = await geo([...args, '--submission', 'proxy', '--url', world.url], folder)
+      expect(other).toBe(2)
+      writeFileSync(`${folder}/operators.json`, '{"operators": "https://one.example"}')
+      expect((await geo([...args, '--url', world.url], folder)).code).toBe(2)
+    } finally {
+      removeFolder(folder)
+    }
+  })
+
   test('rejects a k that is not possible', async () => {
     for (const k of [0, 6, 1.5])
       await expect(quorumOf({ k })).rejects.toMatchObject({ name: 'InvalidInputError' })
   })
 })
+
+/** Runs the command line in this process. */
+async function geo(argv: string[], cwd: string) {
+  const outputs = { stdout: '', stderr: '' }
+  const output = (name: keyof typeof outputs) =>
+    new Writable({
+      write: (chunk, _, done) => {
+        outputs[name] += String(chunk)
+        done()
+      },
+    })
+  const code = await run(argv, {
+    ...{ env: {}, cwd, stdin: Readable.from([]), signal: new AbortController().signal },
+    ...{ stdout: output('stdout'), stderr: output('stderr') },
+  } as unknown as Parameters<typeof run>[1])
+  return { code, ...outputs }
+}
 
 /** Changes an operator's response, or ends it. */
 type Lie = (body: Record<string, any>, key: Wallet) => Promise<object | undefined> | object | undefined

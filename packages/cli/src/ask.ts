@@ -20,6 +20,7 @@ export interface AskFlags {
 }
 interface QuestionFlags extends AskFlags {
   private?: string[]
+  quorum?: string
 }
 
 export async function ask(
@@ -43,6 +44,20 @@ export async function ask(
     ...places.map(({ name }, i) => [name, inputs[i]]),
     ...parameters.map(({ name }, i) => [name, numbers[i]]),
   ]) as Question
+  if (options.quorum !== undefined) {
+    const { askQuorum, quorumFields } = await import('./quorum.ts')
+    const { answer, landed } = await askQuorum(session, options.quorum, question, {
+      ...{ chain, recipient, schema, wallet },
+    })
+    await keepPrivate(kept, session.note)
+    if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
+    session.print(`${session.paint.bold(resultText(answer as Pick<Answer, 'result'>))}\n`)
+    return session.printFields([
+      ...claimFields(answer, chain, inputs),
+      ...quorumFields(answer),
+      ...(landed ? landedFields(landed) : []),
+    ])
+  }
   const answer = await geo.ask(question, { chain: chain.id, recipient, schema, submission, signal })
   // Salts are saved before the answer lands: an answer on a chain cannot get another salt.
   await keepPrivate(kept, session.note)
@@ -51,7 +66,8 @@ export async function ask(
   else {
     session.print(`${session.paint.bold(resultText(answer))}\n`)
     session.printFields([
-      ...answerFields(answer, chain, inputs),
+      ...claimFields(answer, chain, inputs),
+      ['signed by', answer.attestation.attester],
       ...(landed ? landedFields(landed) : waitingFields(answer)),
       ['map', mapLink(geo.url, inputs)],
     ])
@@ -65,9 +81,9 @@ function resultText({ result, units }: Pick<Answer, 'result'> & { units?: UnitNa
   return `${grouped(result, Math.log10(perAnswerUnit))} ${symbol.replace('2', '²')}`
 }
 
-/** Describes an answer: its question, chain and signer. */
-function answerFields(
-  answer: Answer,
+/** Describes an answer: its question and its chain. */
+function claimFields(
+  answer: Pick<Answer, 'operation' | 'inputRefs' | 'timestamp'>,
   chain: Pick<Chain, 'slug' | 'id'>,
   inputs: readonly Input[],
 ): [string, string][] {
@@ -78,7 +94,6 @@ function answerFields(
     ...answer.inputRefs.map((ref, i): [string, string] => [i ? '' : 'about', ref + positionText(inputs[i])]),
     ['computed', time(answer.timestamp)],
     ['chain', `${chain.slug} (${chain.id})`],
-    ['signed by', answer.attestation.attester],
   ]
 }
 

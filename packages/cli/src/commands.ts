@@ -46,7 +46,7 @@ const operationRows = (): CommandRow[] =>
       ),
       ...parameters.map(({ name, unit }) => new Argument(`<${name}>`, unit).argParser(read.metres)),
     ],
-    options: [privateOption(), ...questionOptions(), landOption(), ...keyOptions()],
+    options: [privateOption(), ...questionOptions(), quorumOption(), landOption(), ...keyOptions()],
   }))
 
 /** Commands about stored records and answers. */
@@ -191,6 +191,11 @@ const privateOption = () =>
     'sign only a salted hash of a place, and store place and salt in this file; for one of two ' +
       'places NAME=file',
   ).argParser((value: string, before: string[] = []) => [...before, value])
+const quorumOption = () =>
+  new Option(
+    '--quorum <file>',
+    'JSON file with the operators of a quorum, k of which must sign the same answer',
+  ).conflicts('submission')
 const landOption = () => new Option('--land', 'land the answer, which becomes an attestation')
 const rpcOption = () =>
   new Option('--rpc <url>', 'RPC endpoint of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')

@@ -326,7 +326,7 @@ function completed(group: readonly { signed: QuorumSignature }[], dissent: Disse
   return {
     ...claims,
     ...{ answer, digest, dissent },
-    signers: ascending.reduce((bits, { index }) => bits | (1n << BigInt(index)), 0n),
+    signers: `0x${ascending.reduce((bits, { index }) => bits | (1n << BigInt(index)), 0n).toString(16)}`,
     signatures: `0x${ascending.map(({ signature }) => signature.slice(2)).join('')}`,
   }
 }

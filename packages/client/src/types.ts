@@ -98,8 +98,8 @@ export interface QuorumAnswer extends Claims {
   quorum: string
   answer: QuorumContent
   digest: string
-  /** bitmap of the operators in `signatures` */
-  signers: bigint
+  /** bitmap of the operators in `signatures`, in hex */
+  signers: `0x${string}`
   /** joined signatures in ascending order of the operators */
   signatures: `0x${string}`
   /** operators that did not sign this answer before it was complete */
