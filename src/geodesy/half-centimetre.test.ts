@@ -108,3 +108,28 @@ hunt(
     report(`${close} of ${cases} within 20 micrometres`)
   },
 )
+
+hunt(
+  'contains no sliver outside, even if all of it is nearer than half a centimetre',
+  40,
+  ({ cases, random }) => {
+    for (let i = 0; i < cases; i++) {
+      const a: Position = [random() * 360 - 180, random() * 120 - 60]
+      const azimuth = random() * 360
+      const length = 10 ** (3 * random())
+      const along = (share: number) => positionFrom(a, azimuth, length * share)
+      const inwards = azimuth + (random() < 0.5 ? 90 : -90)
+      const container = prepare('Polygon', closed(a, along(1), positionFrom(along(0.5), inwards, length / 2)))
+      // The side of a sliver is ten micrometres from the edge.
+      for (const [direction, depth, expected] of [
+        [inwards, 0.02, true],
+        [inwards + 180, 10 ** (-4 + 1.6 * random()), false],
+      ] as const) {
+        const [from, to] = [0.3, 0.7].map((share) => positionFrom(along(share), direction, 1e-5))
+        const sliver = closed(from!, to!, positionFrom(along(0.5), direction, depth))
+        const label = JSON.stringify([a, azimuth, length, depth, direction])
+        expect(contains(container, prepare('Polygon', sliver)), label).toBe(expected)
+      }
+    }
+  },
+)

@@ -15,6 +15,12 @@ test('planeShape writes degrees that Postgres cannot divide as 0', () => {
   expect(planeOf({ type: 'Point', coordinates: [1e-300, -64] })).toMatchObject({ coordinates: [1e-300, -64] })
 })
 
+test('planeShape draws an edge the shorter way around, from half a turn on', () => {
+  const kindOf = (degrees: number) =>
+    planeOf({ type: 'LineString', coordinates: [[-90, 0], [-90 + degrees, 0]] }).type // prettier-ignore
+  expect([179.999, 180, 180.001].map(kindOf)).toEqual(['LineString', 'LineString', 'MultiLineString'])
+})
+
 test('planeShape leaves geometries that do not cross the antimeridian unchanged', () => {
   const shapes = [
     { type: 'Point', coordinates: [-0.1, 51.5] },
