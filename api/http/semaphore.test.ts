@@ -111,3 +111,17 @@ test('reports to work that waited too long if its own client is the reason', asy
   await expect(semaphore.acquire('c', never())).rejects.toMatchObject({ own: false })
   expect(semaphore.load).toEqual({ running: 2, waiting: 0 })
 })
+
+test('remembers no client without work, also if its last waiter gave up', async () => {
+  const semaphore = new Semaphore({ all: 1, each: 1, waiting: 2, waitingEach: 1 })
+  const endA = await semaphore.acquire('a', never())
+  const abort = new AbortController()
+  const again = semaphore.acquire('a', abort.signal)
+  const other = semaphore.acquire('b', never())
+  endA()
+  const endB = await other
+  abort.abort(new Error('gone'))
+  await expect(again).rejects.toThrow('gone')
+  endB()
+  expect(Object.values(semaphore).filter((each) => each instanceof Map && each.size > 0)).toEqual([])
+})

@@ -50,7 +50,14 @@ test('sends nothing more once it is refused or dropped', () => {
   const refused = step(steps(located, read(1), begun!), { ...failed(5), type: 'refused' } as DeliveryEvent)
   expect([refused.phase, refused.position, isDue(refused, 1e9)]).toEqual(['disabled', positionOf(0), false])
   const leaving = steps(located, read(1), begun!, dropped!)
-  expect([leaving.phase, isOver(leaving), step(leaving, taken!).phase]).toEqual(['leaving', true, 'dropped'])
+  expect([leaving.phase, isOver(leaving)]).toEqual(['leaving', true])
+  const ends = [
+    taken!,
+    { type: 'interrupted' },
+    failed(5),
+    { ...failed(5), type: 'refused' },
+  ] as DeliveryEvent[]
+  expect(ends.map((end) => step(leaving, end).phase)).toEqual(ends.map(() => 'dropped'))
 })
 test('moves to the position of the message that reports a lost position', () => {
   const state = steps(located, { type: 'lost', item: item(7) })

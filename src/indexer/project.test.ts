@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { AbiCoder } from 'ethers'
 import { expect, test } from 'vitest'
+import { attestedPlace } from '../../test/hostile'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../location'
 import { LOCATION_TYPES, SRS_SPELLINGS, type LocationType } from '../location/names'
 import { EventKind } from '../model'
@@ -130,4 +131,19 @@ test('has the version of the projection that its output requires', () => {
   ]
   const hash = createHash('sha256').update(JSON.stringify(rows)).digest('hex').slice(0, 16)
   expect({ READING, hash }).toEqual({ READING: 3, hash: '9f31f8baf623e3f0' })
+})
+
+test('revokes a record of the same batch in its row, and one of an earlier batch by its ID', () => {
+  const { event, body } = attestedPlace(1, 'POINT(1 2)', 'wkt')
+  const revocation = { ...event, kind: EventKind.REVOKED, blockTimestamp: event.blockTimestamp + 5_000 }
+  const at = new Date(revocation.blockTimestamp)
+  const now = new Date(0)
+  const both = project('celo', [event, revocation], new Map([[event.uid, body]]), now)
+  expect(both.rows.location_record).toMatchObject([{ revoked: true, revocation_time: at }])
+  expect(both.revocations.location_record).toEqual([])
+  const later = project('celo', [revocation], new Map(), now)
+  expect(later.rows.location_record).toEqual([])
+  expect(later.revocations.location_record).toEqual([
+    { id: `celo-${event.uid}`, revocation_time: at, updated_at: now },
+  ])
 })
