@@ -51,7 +51,7 @@ export async function ask(
     })
     await keepPrivate(kept, session.note)
     if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
-    session.print(`${session.paint.bold(resultText(answer as Pick<Answer, 'result'>))}\n`)
+    session.print(`${session.paint.bold(resultText(answer))}\n`)
     return session.printFields([
       ...claimFields(answer, chain, inputs),
       ...quorumFields(answer),
