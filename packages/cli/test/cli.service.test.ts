@@ -57,7 +57,10 @@ describe('questions', () => {
 
   test('stores a private place with its salt, which proves the answer and works in other questions', async () => {
     const { code, stdout, stderr } = await shell.geo([...ANSWER, '--private', 'a=home.json'])
-    expect([code, stderr]).toEqual([0, expect.stringMatching(/\nWrote the place and its salt to home\.json\./)])
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/\nWrote the place and its salt to home\.json\./),
+    ])
     expect(stdout).toMatch(/\nabout +0x\w{64} \(private\)\n +0x\w{64} \(lng 13\.3777, lat 52\.5163\)\n/)
     expect(stdout).not.toMatch(/map|2\.2945/)
     const home = path.join(shell.folder, 'home.json')

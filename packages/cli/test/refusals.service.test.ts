@@ -286,7 +286,10 @@ describe('a failure of the service or an RPC endpoint', () => {
     const answer = JSON.parse(stdout)
     const other = testAccount(6).address
     const alterations: [object, RegExp][] = [
-      [{ result: 1 }, /^The answer was altered: its result is 1, but the signed value is 881329.94. Nothing was sent/],
+      [
+        { result: 1 },
+        /^The answer was altered: its result is 1, but the signed value is 881329.94. Nothing was sent/,
+      ],
       [{ attestation: { ...answer.attestation, recipient: other } }, /its signature is not by/],
       [
         { attestByDelegation: { ...answer.attestByDelegation, attester: other } },
