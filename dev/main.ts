@@ -69,7 +69,7 @@ async function welcome(world: World): Promise<string> {
     `  GraphQL        ${base}/graphql`,
     ...(settings.mcp ? [`  Agents (MCP)   ${base}/mcp`] : []),
     `  Maps, GIS      ${base}/ogc`,
-    `  Documentation  ${base}/docs`,
+    `  Documentation  ${base}/manual, API: ${base}/docs`,
     `  Health         ${base}/health, how far each chain is: ${base}/ready`,
     `  Database       ${settings.databaseUrl.replace(/:[^:@/]+@/, ':***@')}`,
     ...[...chains.values()].map(
