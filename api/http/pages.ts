@@ -27,6 +27,7 @@ export const HEADER_STYLE = `
 .site a { color: inherit; text-decoration: none; white-space: nowrap } .site .brand { font-weight: 700 } .site nav { display: flex; gap: .25rem; overflow-x: auto }
 .site nav a { padding: .35rem .6rem; border-radius: .5rem } .site nav a:hover { background: #8882 }
 @media (max-width: 40rem) { .site { padding: 0 .5rem } .site .brand { display: none } .site nav { flex: 1; justify-content: space-between; gap: 0 } .site nav a { padding: .35rem .2rem } }
+@media (max-width: 24rem) { .site nav a { padding: .35rem .1rem; font-size: .8rem } }
 `
 const STYLE = `${HEADER_STYLE}
 :root { color-scheme: light dark; --line: #8885; --soft: #8882; --blue: light-dark(#0b5cad, #7ab8ff) }
