@@ -373,7 +373,7 @@ describe('npm run restore rejects a snapshot', () => {
     const other = await emptied()
     expect((await offline(other.environment, 'restore', foreign)).code).toBe(0)
     indexer = startIndexerBehind(other)
-    expect(await indexer.refused).toMatch(/of another network/)
+    expect(await indexer.refused).toMatch(/belongs to another network/)
   })
 })
 
