@@ -96,7 +96,7 @@ test('the indexer does not start on a database of another chain, logs why, and w
     query('SELECT id, xmin FROM attestation_event UNION ALL SELECT id, xmin FROM location_record ORDER BY id')
   const written = await copy()
   const wrong = startIndexerBehind(world)
-  expect(await wrong.refused).toMatch(/of another network/)
+  expect(await wrong.refused).toMatch(/belongs to another network/)
   await wrong.stop()
   expect(await copy()).toEqual(written)
   await query(`UPDATE chain_status SET final_hash = $1`, [before!.hash])
