@@ -387,7 +387,7 @@ test('waits as a second indexer of one chain, takes over when the first dies, an
   const folder = temporaryFolder()
   const second = startIndexer('second', folder)
   const writers = () => rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer')
-  while (!second.tail().includes('another indexer of base-sepolia is at work'))
+  while (!second.tail().includes('another indexer of base-sepolia is running'))
     await new Promise((resolve) => setTimeout(resolve, 50))
   const before = await writers()
   const [{ last }] = (await rows<{ last: number }>(
@@ -430,7 +430,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     const second = startIndexer('second', folder)
     const blocker = new Client({ connectionString: databaseUrl })
     try {
-      while (!second.tail().includes('another indexer of base-sepolia is at work'))
+      while (!second.tail().includes('another indexer of base-sepolia is running'))
         await new Promise((resolve) => setTimeout(resolve, 50))
       expect(await writer()).toContain(`/${first.pid}/`)
 

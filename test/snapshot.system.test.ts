@@ -360,7 +360,7 @@ describe('npm run restore rejects a snapshot', () => {
     const second = await offline(other.environment, 'restore', snapshot)
     expect([second.code, second.output]).toEqual([
       2,
-      expect.stringContaining(`here an indexer of ${SLUG} is running`),
+      expect.stringContaining(`but an indexer of ${SLUG} is running`),
     ])
     await nothingWritten(other)
   })
