@@ -1035,10 +1035,10 @@ describe('A.3 OpenAPI 3.0', () => {
     for (const path of ['', '/api', '/conformance', '/collections/location-records/schema'])
       expect((await fetch(`${broken.url}/ogc${path}`)).status).toBe(200)
     await broken.close()
-    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
     // A new request: earlier ones stay cached while no record changes.
     const { status, body } = await items('limit=77')
-    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
     expect([status, body]).toEqual([500, sentence()])
   })
   test('/req/oas30/security: there is no access control, and none is documented', () => {

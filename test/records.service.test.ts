@@ -224,7 +224,7 @@ describe('does not have this defect of an earlier public records service', () =>
   })
   test('one database error ends the process', async () => {
     const pid = world.services.get('api')!.pid
-    await rows(world.databaseUrl, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+    await rows(world.databaseUrl, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
     try {
       expect(await world.get(LIST)).toEqual({
         status: 500,
@@ -232,7 +232,7 @@ describe('does not have this defect of an earlier public records service', () =>
       })
       expect((await world.get('/health')).status).toBe(200)
     } finally {
-      await rows(world.databaseUrl, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+      await rows(world.databaseUrl, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
     }
     expect((await list()).count).toBeGreaterThan(5)
     // All connections of the API are cut.

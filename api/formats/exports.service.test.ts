@@ -145,12 +145,12 @@ describe('a failure during an export breaks the connection: a truncated file nev
     const response = await start(`?format=${format}`, '192.0.2.2')
     response.once('readable', () => {})
     await pause(200)
-    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
     const failed = await textOf(response).then(
       (text) => ({ text }),
       (error: NodeJS.ErrnoException) => ({ code: error.code }),
     )
-    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
     expect(failed).toEqual({ code: 'ECONNRESET' })
     expect([response.statusCode, response.complete]).toEqual([200, false])
     // Other requests are not affected.
@@ -159,9 +159,9 @@ describe('a failure during an export breaks the connection: a truncated file nev
 })
 
 test('reports a failure before the first record as an ordinary error', async () => {
-  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
   const response = await start('?format=csv', '192.0.2.3')
-  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
   expect([
     response.statusCode,
     response.headers['content-type'],

@@ -669,9 +669,9 @@ async function record(): Promise<Example[]> {
   )
   await recorder.send(noDatabase, 'getHealth', 'unhealthy', 'The database does not respond', get('/health'))
   await recorder.send(noDatabase, 'getReadiness', 'database', 'The database does not respond', get('/ready'))
-  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
   await recorder.send(app, 'Records', 'fault', 'The service has a fault', get('/api/v0/location-records'))
-  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
   return recorder.examples
 }
 
