@@ -1,6 +1,6 @@
 /**
- * Filter expression shared by both encodings of CQL2: Basic CQL2, the advanced comparison operators, and
- * S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2 and 7.5). It knows nothing of the
+ * Filter expression shared by both encodings of CQL2: Basic CQL2, the advanced comparison operators, CASEI, and
+ * S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3 and 7.5). It knows nothing of the
  * properties.
  */
 
@@ -25,7 +25,8 @@ const EXCHANGED: Record<Comparison, Comparison> = {
 
 /** Literal. Dates and times keep their original text; a bigint is an integer beyond 2^53. */
 export type Scalar = string | number | bigint | boolean | { date: string } | { timestamp: string }
-export type Operand = { property: string } | { value: Scalar }
+/** `casei` marks an operand within CASEI (OGC 21-065r2, 7.3): it is compared without regard to letter case. */
+export type Operand = ({ property: string } | { value: Scalar }) & { casei?: true }
 /** Unchecked GeoJSON geometry, or the numbers of a box. */
 export type Spatial = { geometry: unknown } | { bbox: readonly number[] }
 
@@ -34,10 +35,10 @@ export type Expression = { at: string } & (
   | { op: 'and' | 'or'; args: readonly Expression[] }
   | { op: 'not'; arg: Expression }
   | { op: 'literal'; value: boolean }
-  | { op: Comparison; property: string; value: Scalar }
+  | { op: Comparison; property: string; value: Scalar; casei?: true }
   | { op: 'between'; property: string; low: Scalar; high: Scalar }
-  | { op: 'in'; property: string; values: readonly Scalar[] }
-  | { op: 'like'; property: string; pattern: string }
+  | { op: 'in'; property: string; values: readonly Scalar[]; casei?: true }
+  | { op: 'like'; property: string; pattern: string; casei?: true }
   | { op: 'isNull'; property: string }
   | ({ op: 's_intersects'; property: string } & Spatial)
 )
@@ -82,10 +83,12 @@ export class Builder {
       'property' in left
         ? [left.property, literalOf(at, right), op]
         : [propertyOf(at, right), left.value, EXCHANGED[op]]
-    return this.counted({ at, op: as, property, value })
+    return this.counted({ at, op: as, property, value, ...caseiOf(at, [left, right]) })
   }
 
   between(at: string, operand: Operand, low: Operand, high: Operand): Expression {
+    if ([operand, low, high].some(({ casei }) => casei))
+      throw new Cql2Error(at, 'expected BETWEEN of numbers or times, without CASEI')
     const bounds = { low: literalOf(at, low), high: literalOf(at, high) }
     return this.counted({ at, op: 'between', property: propertyOf(at, operand), ...bounds })
   }
@@ -94,13 +97,22 @@ export class Builder {
     const values = list.map((each) => literalOf(at, each))
     this.values += values.length
     if (this.values > MAX_VALUES) throw new Cql2Error(at, `expected at most ${MAX_VALUES} values in lists`)
-    return this.counted({ at, op: 'in', property: propertyOf(at, operand), values })
+    const property = propertyOf(at, operand)
+    return this.counted({ at, op: 'in', property, values, ...caseiOf(at, [operand, ...list]) })
   }
 
   like(at: string, operand: Operand, pattern: Operand): Expression {
     const text = literalOf(at, pattern)
     if (typeof text !== 'string') throw new Cql2Error(at, "expected LIKE with a pattern such as 'tower%'")
-    return this.counted({ at, op: 'like', property: propertyOf(at, operand), pattern: text })
+    const property = propertyOf(at, operand)
+    return this.counted({ at, op: 'like', property, pattern: text, ...caseiOf(at, [operand, pattern]) })
+  }
+
+  /** Marks an operand that is a property or a text. */
+  casei(at: string, operand: Operand): Operand {
+    if ('value' in operand && typeof operand.value !== 'string')
+      throw new Cql2Error(at, 'expected CASEI of a property or a text')
+    return { ...operand, casei: true }
   }
 
   isNull(at: string, operand: Operand): Expression {
@@ -119,6 +131,14 @@ export class Builder {
       throw new Cql2Error(expression.at, `expected at most ${MAX_PREDICATES} predicates`)
     return expression
   }
+}
+
+/** CASEI applies to all operands of a predicate: otherwise it would compare folded with unfolded text. */
+function caseiOf(at: string, operands: readonly Operand[]): { casei?: true } {
+  const marked = operands.filter(({ casei }) => casei).length
+  if (marked > 0 && marked < operands.length)
+    throw new Cql2Error(at, "expected CASEI on both sides, such as CASEI(memo) = CASEI('Gate')")
+  return marked > 0 ? { casei: true } : {}
 }
 
 function isSpatial(operand: Operand | Spatial): operand is Spatial {
@@ -142,5 +162,5 @@ function literalOf(at: string, operand: Operand): Scalar {
 
 /** Error detail for parts of CQL2 that are not supported. */
 export function unsupported(name: string): string {
-  return `${name} is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with AND, OR and NOT`
+  return `${name} is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, CASEI of texts, with AND, OR and NOT`
 }

@@ -51,13 +51,22 @@ const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.]*(?:e[-+]?\d+)?/gi
 class JsonReader {
   private readonly build = new Builder()
 
+  private operand(value: unknown, path: string, depth = 0): Operand {
+    const { op, args } = (value ?? {}) as { op?: unknown; args?: unknown }
+    if (!isObject(value, 'op', 'args') || op !== 'casei' || !Array.isArray(args))
+      return operandOf(value, path)
+    if (args.length !== 1 || depth > MAX_DEPTH)
+      throw new Cql2Error(here(`${path}/args`), 'expected a property or a text')
+    return this.build.casei(here(path), this.operand(args[0], `${path}/args/0`, depth + 1))
+  }
+
   expression(value: unknown, path: string, depth: number): Expression {
     const at = here(path)
     if (depth > MAX_DEPTH) throw new Cql2Error(at, `expected at most ${MAX_DEPTH} levels of nested operators`)
     if (typeof value === 'boolean') return this.build.literal(at, value)
     const { op, args } = operationOf(value, at)
     const inner = (i: number) => this.expression(args[i], `${path}/args/${i}`, depth + 1)
-    const operand = (i: number) => operandOf(args[i], `${path}/args/${i}`)
+    const operand = (i: number) => this.operand(args[i], `${path}/args/${i}`)
     const need = (fits: boolean, what: string) => {
       if (!fits) throw new Cql2Error(`${at}/args`.replace('//', '/'), `expected ${what}`)
     }
@@ -83,7 +92,7 @@ class JsonReader {
       case 'in': {
         const list = args[1]
         need(args.length === 2 && Array.isArray(list) && list.length > 0, 'a property and a list of values')
-        const values = (list as unknown[]).map((each, i) => operandOf(each, `${path}/args/1/${i}`))
+        const values = (list as unknown[]).map((each, i) => this.operand(each, `${path}/args/1/${i}`))
         return this.build.in(at, operand(0), values)
       }
       case 'isNull':

@@ -25,7 +25,7 @@ const NUMBER = /[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?(?![\w.])/iy
 const COMPARISON = new RegExp(COMPARISONS.join('|'), 'y')
 const SPACE = /[\s\x85]*/y
 /** Words that are property names only in double quotes. */
-const RESERVED = /^(?:and|or|not|like|between|in|is|null|true|false|s_intersects)$/i
+const RESERVED = /^(?:and|or|not|like|between|in|is|null|true|false|s_intersects|casei)$/i
 const GEOMETRIES = /^(?:(?:multi)?(?:point|linestring|polygon)|geometrycollection)(?:zm?|m)?$/i
 const CONTROLS: Readonly<Record<string, string>> = {
   ...{ a: '\x07', b: '\b', t: '\t', n: '\n', v: '\v', f: '\f', r: '\r' },
@@ -135,12 +135,23 @@ class TextReader {
     const start = this.start()
     const number = this.match(NUMBER)?.[0]
     if (number !== undefined) return { value: exactNumber(finite(number, here(start)), number) }
-    return this.named(start, (name) => {
+    return this.named<Operand>(start, (name) => {
+      if (/^casei$/i.test(name) && this.mark('(', false)) return this.folded(start)
       if (/^(?:true|false)$/i.test(name)) return { value: /^t/i.test(name) }
       return /^(?:date|timestamp)$/i.test(name) && this.mark('(', false)
         ? { value: this.instant(name) }
         : undefined
     })
+  }
+
+  private folded(start: number): Operand {
+    this.mark('(')
+    if (++this.depth > MAX_DEPTH)
+      throw new Cql2Error(here(start), `expected at most ${MAX_DEPTH} parentheses within each other`)
+    const operand = this.build.casei(here(start), this.operand())
+    this.depth--
+    if (!this.mark(')')) this.fail("')'")
+    return operand
   }
 
   private place(): Operand | Spatial {

@@ -170,7 +170,9 @@ export const CONFORMANCE = [
   ...['core', 'oas30', 'html', 'geojson'].map((name) => `ogcapi-features-1/1.0/conf/${name}`),
   ...['queryables', 'filter', 'features-filter'].map((name) => `ogcapi-features-3/1.0/conf/${name}`),
   ...['cql2-text', 'cql2-json', 'basic-cql2'].map((name) => `cql2/1.0/conf/${name}`),
-  ...['advanced-comparison-operators', 'basic-spatial-functions'].map((name) => `cql2/1.0/conf/${name}`),
+  ...['advanced-comparison-operators', 'case-insensitive-comparison', 'basic-spatial-functions'].map(
+    (name) => `cql2/1.0/conf/${name}`,
+  ),
 ].map((name) => `http://www.opengis.net/spec/${name}`)
 
 /** @param times times of the first and the last record */

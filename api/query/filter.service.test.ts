@@ -392,6 +392,33 @@ hunt('finds the records for which a random filter is true, in both encodings', 2
       expect([kinds, count > given.cases / 100]).toEqual([kinds, true])
 })
 
+test('compares without regard to letter case within CASEI, in both encodings', async () => {
+  const idsBy = (passes: (memo: string) => boolean) => inOrder(stored.filter(({ memo }) => passes(memo)))
+  const tower = (memo: string) => memo.toLowerCase() === 'water tower'
+  const property = { op: 'casei', args: [{ property: 'memo' }] }
+  const texts = (...all: string[]) => all.map((text) => ({ op: 'casei', args: [text] }))
+  for (const [filter, json, passes] of [
+    ["CASEI(memo) = CASEI('WATER tower')", { op: '=', args: [property, ...texts('WATER tower')] }, tower],
+    [
+      "casei ( 'WATER tower' ) <> CaseI(memo)",
+      { op: '<>', args: [...texts('WATER tower'), property] },
+      (memo) => !tower(memo),
+    ],
+    ["CASEI(memo) LIKE CASEI('wAtEr%')", { op: 'like', args: [property, ...texts('wAtEr%')] }, tower],
+    [
+      "CASEI(memo) IN (CASEI('Z'), CASEI('WATER TOWER'))",
+      { op: 'in', args: [property, texts('Z', 'WATER TOWER')] },
+      (memo) => tower(memo) || memo.toLowerCase() === 'z',
+    ],
+    ["CASEI(CASEI(memo)) = CASEI('A')", { op: '=', args: [property, ...texts('A')] }, (memo) => memo === 'a'],
+  ] as [string, object, (memo: string) => boolean][]) {
+    const expected = idsBy(passes)
+    expect(expected.length).toBeGreaterThan(0)
+    expect([filter, await idsOf({ filter })]).toEqual([filter, expected])
+    expect(await idsOf({ filter: JSON.stringify(json), 'filter-lang': 'cql2-json' })).toEqual(expected)
+  }
+})
+
 test('treats a record without a geometry, or without a certain inside, as neither meeting a place nor missing it', async () => {
   const ring = [
     [60, 60],
@@ -542,6 +569,12 @@ describe('an invalid filter returns 400 with the position and the expected form'
     ["longitude = '1'"],
     ['memo = 5'],
     ["longitude LIKE '1%'"],
+    ["CASEI(memo) = 'a'"],
+    ["memo = CASEI('a')"],
+    ['CASEI(longitude) = CASEI(1)'],
+    ["CASEI(timestamp) = CASEI('a')"],
+    ["CASEI(memo) BETWEEN CASEI('a') AND CASEI('b')"],
+    ["CASEI(attributes.kind) = CASEI('a')"],
     ["memo LIKE 'a\\'"],
     ["memo LIKE 'a\\\\'"],
     ['timestamp > 5'],

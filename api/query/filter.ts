@@ -99,7 +99,7 @@ class Compiler {
         return not ? { any: [from, to] } : all([from, to])
       }
       case 'in':
-        return inList(at, expression.property, expression.values, not)
+        return inList(at, expression, not)
       case 'like': {
         const { column, type } = queryableOf(at, expression.property)
         if (type !== 'text' && type !== 'lower')
@@ -107,10 +107,10 @@ class Compiler {
             at,
             `expected LIKE with a string property, but ${expression.property} is a ${type}`,
           )
-        return { column, like: patternOf(at, expression.pattern, type), not }
+        return { ...columnOf(column, type, expression), like: patternOf(at, expression.pattern, type), not }
       }
       default:
-        return comparison(at, expression.property, expression.op, expression.value, not)
+        return comparison(at, expression.property, expression.op, expression.value, not, expression.casei)
     }
   }
 
@@ -155,6 +155,8 @@ function attributeCondition(
   not: boolean,
 ): Condition<Place> {
   const { at, op } = expression
+  if ('casei' in expression && expression.casei)
+    throw new Cql2Error(at, 'expected CASEI of a property of the record, not of an attribute')
   const attributeName = `attributes.${attribute.join('.')}`
   for (const name of attribute) textOf(at, name, 'text')
   const alike = (value: Scalar): (string | number | boolean)[] => {
@@ -212,9 +214,12 @@ function comparison(
   given: Comparison,
   value: Scalar,
   not: boolean,
+  casei?: true,
 ): Condition<Place> {
   const { type, column, named = asIs } = queryableOf(at, property)
   const compare = not ? NEGATED[given] : given
+  if (casei && type !== 'text' && type !== 'lower')
+    throw new Cql2Error(at, `${property} is not a text: expected no CASEI`)
   switch (type) {
     case 'geometry':
       throw new Cql2Error(at, 'expected S_INTERSECTS or IS NULL with the property geometry')
@@ -230,19 +235,40 @@ function comparison(
       return timeCondition(column, compare, timeOf(at, property, value))
     default: {
       const text = textOf(at, value, type, property)
-      return { column, compare, to: compare === '=' || compare === '<>' ? named(text) : text }
+      return {
+        ...columnOf(column, type, { casei }),
+        compare,
+        to: compare === '=' || compare === '<>' ? named(text) : text,
+      }
     }
   }
 }
 
 const asIs = (name: string): string => name
 
-function inList(at: string, property: string, values: readonly Scalar[], not: boolean): Condition<Place> {
+/** Column of a condition. Columns in lower case are compared without regard to letter case anyway. */
+function columnOf(
+  column: string,
+  type: Queryable['type'],
+  { casei }: { casei?: true | undefined },
+): { column: string; casei?: true } {
+  return { column, ...(casei && type === 'text' && { casei }) }
+}
+
+function inList(
+  at: string,
+  { property, values, casei }: Expression & { op: 'in' },
+  not: boolean,
+): Condition<Place> {
   const { type, column, named = asIs } = queryableOf(at, property)
   if (type === 'number') return { column, oneOf: values.map((each) => numberOf(at, property, each)), not }
   if (type === 'text' || type === 'lower')
-    return { column, oneOf: values.map((each) => named(textOf(at, each, type, property))), not }
-  const parts = values.map((each) => comparison(at, property, '=', each, not))
+    return {
+      ...columnOf(column, type, { casei }),
+      oneOf: values.map((each) => named(textOf(at, each, type, property))),
+      not,
+    }
+  const parts = values.map((each) => comparison(at, property, '=', each, not, casei))
   return not ? all(parts) : { any: parts }
 }
 

@@ -144,9 +144,9 @@ export type Condition<At> =
   | { always: boolean }
   | { column: string; isNull: boolean }
   | { column: string; is: boolean }
-  | { column: string; compare: Comparison; to: string | number | Date }
-  | { column: string; oneOf: readonly (string | number)[]; not: boolean }
-  | { column: string; like: string; not: boolean }
+  | { column: string; compare: Comparison; to: string | number | Date; casei?: true }
+  | { column: string; oneOf: readonly (string | number)[]; not: boolean; casei?: true }
+  | { column: string; like: string; not: boolean; casei?: true }
   | Attribute<{ isNull: boolean }>
   | Attribute<{ oneOf: readonly (string | number | boolean)[]; not: boolean }>
   /** A text holds the digits of an integer, which may exceed 2^53. */

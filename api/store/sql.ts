@@ -45,7 +45,7 @@ export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => 
 /** Characters of a location type in its index: index entries are limited, types only by the transaction. */
 export const TYPE_INDEXED = 100
 /** SQL that is true if a location type has one of the names, in any letter case. */
-function isType(column: string, names: OneOrMore, value: (v: unknown) => string): string {
+export function isType(column: string, names: OneOrMore, value: (v: unknown) => string): string {
   const each = typeof names === 'string' ? [names] : names
   return `(${each
     .map((name) => {
@@ -360,16 +360,24 @@ function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) =>
     return condition.not ? `(geom IS NOT NULL AND (NOT ${reaches(reach, box)} OR ${known}))` : known
   }
   if ('attribute' in condition) return attributeSql(condition, value)
-  const { column } = condition
+  // Postgres folds both sides, because JavaScript maps other letters to lower case.
+  const isFolded = 'casei' in condition && condition.casei === true
+  const column = isFolded ? `lower(${condition.column})` : condition.column
+  const operand = (v: unknown) => (isFolded ? `lower(${value(v)})` : value(v))
   if ('isNull' in condition) return `${column} IS ${condition.isNull ? '' : 'NOT '}NULL`
   if ('is' in condition) return condition.is ? column : `NOT ${column}`
   const not = 'not' in condition && condition.not
-  if ('like' in condition) return `${column} ${not ? 'NOT ' : ''}LIKE ${value(condition.like)}`
-  if ('oneOf' in condition) return `${column} ${not ? '<> ALL' : '= ANY'}(${value(condition.oneOf)})`
+  if ('like' in condition) return `${column} ${not ? 'NOT ' : ''}LIKE ${operand(condition.like)}`
+  if ('oneOf' in condition) {
+    const list = isFolded
+      ? `SELECT lower(each) FROM unnest(${value(condition.oneOf)}::text[]) AS each`
+      : value(condition.oneOf)
+    return `${column} ${not ? '<> ALL' : '= ANY'}(${list})`
+  }
   const { compare, to } = condition
   // Compares texts by code points, whatever the collation of the database.
   const collation = typeof to === 'string' && compare !== '=' && compare !== '<>' ? ' COLLATE "C"' : ''
-  return `${column}${collation} ${compare} ${value(to)}`
+  return `${column}${collation} ${compare} ${operand(to)}`
 }
 
 /** SQL of a condition on an attribute, by containment where possible (it has an index). JSON null is null. */
