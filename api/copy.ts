@@ -11,7 +11,7 @@ import { CURVE } from '../src/eas'
 import { retry } from '../src/retry'
 import { addLocationSchemas } from '../src/location'
 import { openLog } from '../src/log'
-import { noteAttesters } from './answers'
+import { answerGroupsQuery, noteAttesters } from './answers'
 import { Attester, loadIdentity, Measurer, Resolver } from './compute'
 import { ChainReader, WalletTier } from './contracts'
 import { PublishedGraphql, PublishedViews } from './graphql'
@@ -22,6 +22,7 @@ import { Nonces } from './http/nonces'
 import { loadIpfs, SafeFetcher, SafeSender } from './outgoing'
 import { ColumnarFiles } from './formats'
 import { RecordSearch } from './query'
+import { recordGroupsQuery } from './records'
 import { Store } from './store'
 import { buildServer } from './server'
 import { readManual } from './service'
@@ -71,7 +72,10 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
     warnOfLoss(logger, 'a database connection of GraphQL was lost'),
     settings.graphqlDatabaseUrl !== undefined,
   )
-  const graphql = new PublishedGraphql(views, logger)
+  const graphql = new PublishedGraphql(views, logger, {
+    locationRecordGroups: recordGroupsQuery({ store, records }),
+    answerGroups: answerGroupsQuery(store),
+  })
   const primary = cluster.isWorker ? new PrimaryProcess() : undefined
   const redis = primary ? undefined : redisOf(settings, logger)
   const shared = primary ?? redis

@@ -14,6 +14,7 @@ import { ingest } from './ingest'
 import { landing } from './landing'
 import { records } from './records'
 import { scaling } from './scaling'
+import { statistics } from './statistics'
 import { tiles } from './tiles'
 import { webhooks } from './webhooks'
 
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   landing,
   geodesy,
   records,
+  statistics,
   exports: exportsOfRecords,
   tiles,
   scaling,

@@ -163,7 +163,7 @@ export async function fill(bench: Bench, client: Client, from: number, to: numbe
     bench.progress('indexes', i + 1, indexes.length)
   }
   await client.query('ALTER TABLE location_record ENABLE TRIGGER USER')
-  await client.query('TRUNCATE record_state, record_hour, record_cell')
+  await client.query('TRUNCATE record_state, record_hour, record_cell, record_count, record_uncounted')
   await client.query(
     `INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`,
   )
@@ -176,7 +176,10 @@ export async function fill(bench: Bench, client: Client, from: number, to: numbe
      FROM (SELECT chain, revoked, location_x(geom) AS x, location_y(geom) AS y FROM location_record) AS placed, (VALUES (4), (9), (14)) AS kept (level)
      WHERE x IS NOT NULL AND y IS NOT NULL GROUP BY 1, 2, 3, 4, 5`,
   )
-  await client.query('VACUUM (ANALYZE) location_record, record_cell')
+  await client.query(
+    `INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state; SELECT count_records(chain, 2000000000) FROM record_state`,
+  )
+  await client.query('VACUUM (ANALYZE) location_record, record_cell, record_count')
 }
 
 /**

@@ -43,7 +43,10 @@ const ARROWS = {
   'src/settings': ['src/location', 'src/eas'],
   'src/rpc': [],
   'src/chain': ['src/rpc', 'src/eas'],
-  'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/answer', 'src/eas', 'src/abi', 'src/model'],
+  'src/indexer': [
+    ...['src/chain', 'src/rpc', 'src/location', 'src/answer', 'src/eas', 'src/abi', 'src/model'],
+    ...['src/geodesy', 'src/operations'],
+  ],
 }
 /**
  * Rooms that every room of api/ may import. Each file of http is a door: a worker loads only the one that it

@@ -256,7 +256,7 @@ describe('malformed queries', () => {
       'Location record not found',
       `No attestation with UID 0x${'1'.repeat(64)} found`,
     ],
-    ['location-records/stats?chain=celo', 400, 'Invalid query parameter', sentence()],
+    ['location-records/stats?chain=celo', 400, 'Invalid by parameter', sentence()],
     ['nowhere', 404, 'Not found', sentence()],
     ['location-records/%zz', 400, 'Invalid request', sentence()],
   ])('GET %s', async (path, status, message, detail) => {

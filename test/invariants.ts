@@ -150,6 +150,21 @@ export async function expectCounts(databaseUrl: string, slug: string): Promise<v
      FROM location_record WHERE chain = $1`,
     [slug],
   )
+  const groups = await rows<{ stored: unknown; scanned: unknown }>(
+    databaseUrl,
+    `WITH scanned AS (
+       SELECT dimension, value, revoked, count(*) AS total, coalesce(sum(area_square_centimeters), 0) AS area, coalesce(sum(length_centimeters), 0) AS length
+       FROM location_record, (VALUES ('day'), ('prover'), ('schema'), ('location_type')) AS of (dimension),
+         LATERAL (SELECT CASE dimension WHEN 'day' THEN to_char(timestamp AT TIME ZONE 'UTC', 'YYYY-MM-DD') WHEN 'prover' THEN prover WHEN 'schema' THEN schema_uid ELSE left(location_type, 100) END) AS group_of (value)
+       WHERE chain = $1 GROUP BY 1, 2, 3),
+     stored AS (
+       SELECT dimension, value, revoked, total, area_square_centimeters AS area, length_centimeters AS length
+       FROM record_count WHERE chain = $1 AND (total, area_square_centimeters, length_centimeters) <> (0, 0, 0))
+     SELECT to_jsonb(stored) AS stored, to_jsonb(scanned) AS scanned
+     FROM stored FULL JOIN scanned USING (dimension, value, revoked) WHERE to_jsonb(stored) IS DISTINCT FROM to_jsonb(scanned)`,
+    [slug],
+  )
+  expect(groups).toEqual([])
   // There is no row before the first record.
   expect(kept.length ? kept : [{ total: 0, revoked: 0, hours: null }]).toEqual(scanned)
 }

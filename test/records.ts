@@ -1,6 +1,7 @@
 import { Client } from 'pg'
 import { seededRandom } from '../dev/random'
 import { GeometryError, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
+import { measuresOf } from '../src/indexer/measures'
 import type { RecordRow } from '../src/indexer/project'
 import {
   LINE_VERSION,
@@ -127,6 +128,9 @@ function completed({ media: _, columns: __, ...record }: GivenRecord, i: number)
   }
 }
 
+const pointOf = ({ type, coordinates }: Geometry) =>
+  type === 'Point' ? (coordinates as [number, number]) : null
+
 /** Columns of a record. Every other record has no line, as records have after an upgrade. */
 function rowOf(record: StoredRecord, given: GivenRecord, isWritten: boolean): Partial<RecordRow> {
   const row = columnsOf(record, given)
@@ -158,7 +162,7 @@ function columnsOf(
         geometry: geometry && {
           json: json!,
           plane: plane!,
-          point: geometry.type === 'Point' ? (geometry.coordinates as [number, number]) : null,
+          point: pointOf(geometry),
         },
         geometryProblem: record.problem,
         attributes: record.attributes,
@@ -171,6 +175,7 @@ function columnsOf(
       revocation_time: null,
       geometry: json,
       geom: plane,
+      ...measuresOf(geometry && { json: json!, plane: plane!, point: pointOf(geometry) }),
     },
     ...{
       schema_uid: record.schema,

@@ -8,4 +8,4 @@
 
 export { noteAttesters } from './attesters'
 export { ANSWERS_COMPONENTS } from './openapi'
-export { answersRoutes } from './routes'
+export { answerGroupsQuery, answersRoutes } from './routes'

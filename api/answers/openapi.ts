@@ -13,7 +13,17 @@ import {
   formats,
   RECORDS_ERRORS,
 } from '../http/openapi-components'
-import { BOM, checkBom, DEFAULT_LIMIT, FILTERS, MAX_LIMIT, readAddress, RECORD_PATH } from '../query'
+import {
+  BOM,
+  checkBom,
+  DEFAULT_LIMIT,
+  FILTERS,
+  groupParameters,
+  MAX_LIMIT,
+  readAddress,
+  RECORD_PATH,
+} from '../query'
+import { groupsSchema } from '../formats'
 import {
   choiceReader,
   invalid,
@@ -21,12 +31,13 @@ import {
   queryOf,
   readText,
   severalReader,
+  type QueryOf,
   wholeReader,
   textParameter,
 } from '../http/parameters'
 import { listTag, MAX_CURSOR_LENGTH, positionIn } from '../http/paging'
 import { chooseFormat } from '../http/accept'
-import { PROVENANCE_FIELDS } from '../store'
+import { ANSWER_DIMENSIONS, PROVENANCE_FIELDS } from '../store'
 import type { AnswerFilter, AnswerQuery } from './sql'
 
 /** Parameters and OpenAPI documentation of the answers that have landed. */
@@ -65,7 +76,7 @@ const addresses = (description: string) =>
     severalReader(readAddress),
   )
 
-const LIST_QUERY = queryOf({
+const ANSWER_FILTERS = {
   chain: textParameter(
     `Slug of a chain: ${CHAINS.map(({ slug }) => slug).join(', ')}; an alias, or its ID. Several: separated by commas.`,
     severalReader(readKnownChain),
@@ -87,6 +98,9 @@ const LIST_QUERY = queryOf({
   revoked: FILTERS.revoked,
   fromTimestamp: FILTERS.fromTimestamp,
   toTimestamp: FILTERS.toTimestamp,
+}
+const LIST_QUERY = queryOf({
+  ...ANSWER_FILTERS,
   sort: parameter(
     {
       enum: SORTS,
@@ -124,6 +138,11 @@ const ANSWER_QUERY = queryOf({
   format: parameter({ enum: ANSWER_FORMATS, description: FORMAT_TEXT }, choiceReader(ANSWER_FORMATS)),
 })
 
+export const STATISTICS_QUERY = queryOf({
+  ...ANSWER_FILTERS,
+  ...groupParameters(ANSWER_DIMENSIONS, 'operation'),
+})
+
 /**
  * Reads the request for a list of answers, and the tag of its cursors. Throws a RecordsError for an invalid
  * combination.
@@ -132,11 +151,10 @@ export function answersRequest(
   query: typeof LIST_QUERY.static,
   accept: string | undefined,
 ): AnswerQuery & { tag: string; format: (typeof LIST_FORMATS)[number]; bom: boolean } {
-  const { fromTimestamp: after, toTimestamp: before, sort, limit, cursor, given: _, ...rest } = query
-  const { format: wanted, bom = false, ...filters } = rest
+  const { sort, limit, cursor, format: wanted, bom = false, ...filters } = query
   const format = chooseFormat(wanted, accept, LIST_FORMATS)
   checkBom(bom, format)
-  const filter: AnswerFilter = { ...filters, ...(after && { after }), ...(before && { before }) }
+  const filter = answerFilter(filters)
   const ascending = sort === 'timestamp'
   const tag = listTag(['answers', ascending, Object.entries(filter).sort()])
   return {
@@ -151,6 +169,16 @@ export function answersRequest(
         : (limit ?? Infinity),
     from: cursor === undefined ? undefined : positionIn(cursor, tag),
   }
+}
+
+/** Filter of answers by the parameters of a request. */
+export function answerFilter({
+  fromTimestamp: after,
+  toTimestamp: before,
+  given: _,
+  ...filters
+}: QueryOf<typeof ANSWER_FILTERS>): AnswerFilter {
+  return { ...filters, ...(after && { after }), ...(before && { before }) }
 }
 
 // --- Responses ---
@@ -211,12 +239,30 @@ export const ANSWERS_COMPONENTS: Readonly<Record<string, Schema>> = {
     },
     { description: 'Answers that have landed.' },
   ),
+  AnswerGroups: groupsSchema(ANSWER_DIMENSIONS, 'answers'),
 }
 
 const LIST_SUMMARY = 'Answers of this service that are attestations'
 const ANSWER_SUMMARY = 'An answer by its UID'
 
+const STATISTICS_SUMMARY = 'Counts of answers by group'
+
 export const answersSchemas = {
+  stats: {
+    operationId: 'getAnswerStatistics',
+    tags: ['Records'],
+    summary: STATISTICS_SUMMARY,
+    description:
+      'Exact counts by group of the answers that match the filters, which are those of the list. It reads the matching answers; if that takes longer than 5 seconds, the response is 503 and names a remedy. (An extension to the specification.)',
+    querystring: STATISTICS_QUERY,
+    response: {
+      ...formats(STATISTICS_SUMMARY, {
+        'application/json': ref('AnswerGroups'),
+        'text/csv': { type: 'string', description: 'The groups: their dimensions and `records` as columns.' },
+      }),
+      ...RECORDS_ERRORS,
+    },
+  },
   list: {
     operationId: 'listAnswers',
     tags: ['Records'],

@@ -3,18 +3,36 @@ import { CHAINS } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import { sendPage } from '../http/pages'
 import { RecordsError, itIsOn } from '../http/problems'
-import { workOf } from '../http/work'
+import { workOf, type Work } from '../http/work'
 import { chooseFormat } from '../http/accept'
-import { csvFile, ndjsonFile, withMark, type Exports, provenanceText } from '../formats'
+import {
+  csvFile,
+  groupsJson,
+  ndjsonFile,
+  provenanceText,
+  sendGroups,
+  withMark,
+  type Exports,
+} from '../formats'
 import { cursorText, pageAddresses } from '../http/paging'
 import { listAbove } from '../pages'
-import type { Store } from '../store'
+import { groupsRequest } from '../query'
+import { ANSWER_DIMENSIONS, groups, scanned, type Store } from '../store'
 import type { Freshness } from '../http/freshness'
-import { ANSWER_FIELDS, ANSWER_FORMATS, answersRequest, answersSchemas } from './openapi'
+import {
+  STATISTICS_QUERY,
+  ANSWER_FIELDS,
+  ANSWER_FORMATS,
+  answerFilter,
+  answersRequest,
+  answersSchemas,
+} from './openapi'
 import { answerPage, answersPage, type LandedAnswer } from './pages'
-import { answersQuery, type AnswerQuery, type AnswerResult } from './sql'
-import { readingScope } from '../http/parameters'
+import { answerConditions, answersQuery, type AnswerQuery, type AnswerResult } from './sql'
+import { readingScope, readQuery, type TextQuery } from '../http/parameters'
 
+/** Groups of a request that names none. */
+const BY_OPERATION = [{ name: 'operation', dimension: ANSWER_DIMENSIONS.operation!, argument: 0 }]
 /** Number of answers of an export that are read at once. */
 const EXPORTED_AT_ONCE = 1_000
 const FORMATS = {
@@ -70,6 +88,12 @@ export function answersRoutes(parts: {
         )
     })
 
+    app.get('/answers/stats', { schema: answersSchemas.stats }, async (request, reply) => {
+      const { query, read } = groupsOf(store, request.query, request.headers.accept)
+      if (await freshness.answers(request, reply, query.format)) return reply
+      return sendGroups(reply, await read(workOf(request)), query, 'answers')
+    })
+
     app.get('/answers/:uid', { schema: answersSchemas.byUid }, async (request, reply) => {
       const { uid } = request.params
       const { chain, given } = request.query
@@ -100,6 +124,31 @@ export function answersRoutes(parts: {
     })
     done()
   }
+}
+
+/** Groups of answers for other interfaces, with the parameters of the route. */
+export function answerGroupsQuery(store: Store): TextQuery {
+  return {
+    description: 'Counts of answers by group.',
+    parameters: STATISTICS_QUERY.properties,
+    answer: async (texts, work) => {
+      const { query, read } = groupsOf(store, readQuery(STATISTICS_QUERY, texts), undefined)
+      return JSON.parse(groupsJson(await read(work), query)) as object
+    },
+  }
+}
+
+/** Reads a request for groups. Throws a RecordsError for parameters that exclude each other. */
+function groupsOf(
+  store: Store,
+  { by = BY_OPERATION, top, sort, format, ...filters }: typeof STATISTICS_QUERY.static,
+  accept: string | undefined,
+) {
+  const query = groupsRequest({ by, top, sort, format }, accept)
+  const filter = answerFilter(filters)
+  const read = (work: Work) =>
+    groups(store.of(work), query, (value) => scanned('answer', answerConditions(filter, value)))
+  return { query, read }
 }
 
 /** Yields the matching answers, at most `limit`, in pages that are read on demand. */

@@ -47,8 +47,24 @@ const COLUMNS = `id, uid, chain, attester, recipient, operation, result, units, 
 export function answersQuery(query: AnswerQuery): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
-  const { chain, attester, recipient, schema, operation, input, revoked, after, before } = query
-  const { ids, from, limit, ascending = false } = query
+  const { from, limit, ascending = false } = query
+  const where = answerConditions(query, value)
+  if (from)
+    where.push(`(timestamp, id) ${ascending ? '>' : '<'} (${value(new Date(from.at))}, ${value(from.id)})`)
+  const direction = ascending ? 'ASC' : 'DESC'
+  return {
+    text: `SELECT ${COLUMNS} FROM answer ${where.length ? `WHERE ${where.join(' AND ')}` : ''}
+      ORDER BY timestamp ${direction}, id ${direction} LIMIT ${value(limit)}`,
+    values,
+  }
+}
+
+/**
+ * SQL conditions that a passing answer satisfies.
+ * @param value adds a parameter and returns its placeholder
+ */
+export function answerConditions(filter: AnswerFilter, value: (v: unknown) => string): string[] {
+  const { chain, attester, recipient, schema, operation, input, revoked, after, before, ids } = filter
   const where: string[] = []
   for (const [column, wanted] of Object.entries({ chain, attester, recipient, schema_uid: schema, id: ids }))
     if (wanted !== undefined) where.push(isAny(column, wanted, value))
@@ -62,14 +78,7 @@ export function answersQuery(query: AnswerQuery): Statement {
   if (revoked !== undefined) where.push(`revoked = ${value(revoked)}`)
   if (after) where.push(`timestamp > ${value(after)}`)
   if (before) where.push(`timestamp < ${value(before)}`)
-  if (from)
-    where.push(`(timestamp, id) ${ascending ? '>' : '<'} (${value(new Date(from.at))}, ${value(from.id)})`)
-  const direction = ascending ? 'ASC' : 'DESC'
-  return {
-    text: `SELECT ${COLUMNS} FROM answer ${where.length ? `WHERE ${where.join(' AND ')}` : ''}
-      ORDER BY timestamp ${direction}, id ${direction} LIMIT ${value(limit)}`,
-    values,
-  }
+  return where
 }
 
 function each(values: OneOrMore): readonly string[] {

@@ -1,6 +1,7 @@
 import { execute, type ExecutionResult, type GraphQLSchema } from 'graphql'
 import type { GraphqlBackend } from './gateway'
 import type { CheckedQuery } from './limits'
+import type { GroupQueries } from './groups'
 import { buildPublishedSchema, publishedRows } from './schema'
 import { UnavailableError } from '../http/problems'
 import type { PublishedViews } from './sql'
@@ -69,6 +70,7 @@ export class PublishedGraphql implements GraphqlBackend {
       info: (fields: object, text: string) => void
       warn: (fields: object, text: string) => void
     },
+    private readonly groups: GroupQueries = {},
   ) {}
 
   /** Starts to build the schema. Resolves after the first attempt, whether or not it succeeded. */
@@ -88,7 +90,7 @@ export class PublishedGraphql implements GraphqlBackend {
     const { role, warning } = await this.views.open()
     if (warning !== undefined)
       this.log.warn({ warning }, 'raw GraphQL uses a login that may do more than read')
-    this.built = await this.views.describe(buildPublishedSchema)
+    this.built = await this.views.describe((pool) => buildPublishedSchema(pool, this.groups))
     this.log.info({ role: role ?? 'the login of the connection' }, 'raw GraphQL is ready')
   }
 
@@ -109,7 +111,7 @@ export class PublishedGraphql implements GraphqlBackend {
         document,
         operationName: operation.name?.value ?? null,
         variableValues,
-        contextValue: { pgClient },
+        contextValue: { pgClient, signal },
       }),
     )
   }

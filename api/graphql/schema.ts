@@ -2,6 +2,7 @@ import type { GraphQLSchema } from 'graphql'
 import type { Pool } from 'pg'
 import type { Plugin } from 'postgraphile'
 import { checksumAddress } from '../../src/eas'
+import { groupsPlugin, type GroupQueries } from './groups'
 import { PAGE_LIMITS, pageRows, type RowsOf } from './limits'
 import { PUBLISHED_SCHEMA } from './sql'
 import { FiltersPlugin, storedValue } from './sql-filters'
@@ -85,7 +86,7 @@ function checksum(address: string | null): string | null {
 }
 
 /** Builds the GraphQL schema of the published views from the database's catalog, which may take a second. */
-export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
+export async function buildPublishedSchema(pool: Pool, groups: GroupQueries): Promise<GraphQLSchema> {
   // Loaded only here, because they take as long to load as the rest of the API together.
   const [{ createPostGraphileSchema }, build, buildPg, { default: connectionFilter }] = await Promise.all([
     import('postgraphile'),
@@ -104,6 +105,7 @@ export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
       TotalCountPlugin,
       connectionFilter,
       FiltersPlugin,
+      groupsPlugin(groups),
     ],
     skipPlugins: [
       // No global object IDs, no query within a query.
@@ -144,8 +146,13 @@ export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
   })
 }
 
-/** Rows of a field of this schema: the size of the page for a connection, undefined for a single record. */
+/**
+ * Rows of a field of this schema: the size of the page for a connection, that of the largest page for groups,
+ * undefined for a single record.
+ */
 export const publishedRows: RowsOf = (field, args, parent) => {
+  // Groups may read all records.
+  if (field.name.endsWith('Groups')) return PAGE_LIMITS.rows
   if (!field.args.some(({ name }) => name === 'first')) return undefined
   return pageRows(args, parent.name === 'Query' ? PAGE_LIMITS.default : PAGE_LIMITS.ofRelation)
 }

@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import { RecordsError, recordsErrorHandler } from './problems'
 import { inWords } from './validation'
+import type { Work } from './work'
 
 /**
  * Parameters of a query string or a path. One definition documents a parameter (JSON Schema), parses its
@@ -23,6 +24,19 @@ type QuerySchema<P extends Parameters> = TUnsafe<QueryOf<P>> & { properties: P }
 
 type PathOf<P extends Parameters> = { [Name in keyof P]: Static<P[Name]> }
 type PathSchema<P extends Parameters> = TUnsafe<PathOf<P>> & { properties: P }
+
+/** A query of texts with these parameters, for interfaces other than its route. */
+export interface TextQuery {
+  description: string
+  parameters: Readonly<Record<string, { description?: string }>>
+  /** Throws a RecordsError for invalid texts. */
+  answer: (texts: Record<string, string>, work: Work) => Promise<object>
+}
+
+/** Reads texts with the readers of a query's schema. Throws a RecordsError. */
+export function readQuery<Value>(schema: TUnsafe<Value>, texts: Record<string, string>): Value {
+  return (schema as unknown as { [READ]: (given: object) => Value })[READ](texts)
+}
 
 export function invalid(name: string, detail: string): RecordsError {
   return new RecordsError({ parameter: name }, detail)

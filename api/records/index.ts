@@ -8,3 +8,4 @@
 
 export { RECORDS_COMPONENTS } from './openapi'
 export { recordsRoutes } from './routes'
+export { recordGroupsQuery } from './statistics'

@@ -24,8 +24,10 @@ import {
   INCLUDE,
   MAX_LIMIT,
   BOM,
+  groupParameters,
+  SUM,
 } from '../query'
-import { CHAIN_READINESS } from '../store'
+import { CHAIN_READINESS, RECORD_DIMENSIONS } from '../store'
 import {
   parameter,
   queryOf,
@@ -36,7 +38,7 @@ import {
   textParameter,
 } from '../http/parameters'
 import { MAX_OFFSET, MAX_CURSOR_LENGTH } from '../http/paging'
-import { PROVENANCE_PROPERTIES, LOCATION_RECORD } from '../formats'
+import { groupsSchema, PROVENANCE_PROPERTIES, LOCATION_RECORD } from '../formats'
 
 /** OpenAPI 3.1 documentation of the Records API; api/query/parameters.ts has the shared parameters. */
 
@@ -117,6 +119,7 @@ const RECORD_QUERY = queryOf({
   include: INCLUDE,
   format: parameter({ enum: SINGLE_FORMATS, description: FORMAT_TEXT }, choiceReader(SINGLE_FORMATS)),
 })
+export const STATISTICS_QUERY = queryOf({ ...FILTERS, ...groupParameters(RECORD_DIMENSIONS), sum: SUM })
 const NO_QUERY = queryOf({})
 
 // --- Responses ---
@@ -259,6 +262,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
     { description: 'Location records as GeoJSON (RFC 7946).' },
   ),
   Statistics: STATISTICS,
+  RecordGroups: groupsSchema(RECORD_DIMENSIONS, 'records'),
   Configuration: CONFIGURATION,
   SchemaList: SCHEMA_LIST,
   ChainFreshness: CHAIN_READINESS,
@@ -273,6 +277,7 @@ const LINK = {
   ),
 }
 const LIST_SUMMARY = 'Attested locations that match all filters'
+const STATISTICS_SUMMARY = 'Counts of records, over all or by group'
 const RECORD_SUMMARY = 'An attested location by its UID'
 /** Documents a route without parameters whose response is JSON. */
 const jsonOnly = (
@@ -350,13 +355,24 @@ export const recordsSchemas = {
       404: recordsError('No record has this UID.'),
     },
   },
-  stats: jsonOnly(
-    'getStatistics',
-    'Counts over all records',
-    'Current counts over all chains, and the index state of each chain. Counts are updated as ' +
-      'records change, so reading them is cheap.',
-    'Statistics',
-  ),
+  stats: {
+    operationId: 'getStatistics',
+    tags: ['Records'],
+    summary: STATISTICS_SUMMARY,
+    description:
+      'Without parameters: counts over all records, and how far each chain is indexed. With `by`: exact counts by group of the records that match the filters, which are those of the list. Groups of all records by hour, day, week, month, chain, prover, schema, location_type or revoked, also with chain or revoked as the second dimension or filter, are maintained and take milliseconds. Others read the matching records; if that takes longer than 5 seconds, the response is 503 and names a remedy. (The parameters are an extension to the specification.)',
+    querystring: STATISTICS_QUERY,
+    response: {
+      ...formats(STATISTICS_SUMMARY, {
+        'application/json': { oneOf: [ref('Statistics'), ref('RecordGroups')] },
+        'text/csv': {
+          type: 'string',
+          description: 'The groups: their dimensions, `records` and the sums as columns. With `by` only.',
+        },
+      }),
+      ...RECORDS_ERRORS,
+    },
+  },
   schemas: jsonOnly(
     'listSchemas',
     'Location schemas found in the registries',

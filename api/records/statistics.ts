@@ -3,13 +3,27 @@ import type { ConnectedChain } from '../../src/config'
 import { checksumAddress } from '../../src/eas'
 import { LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../../src/location'
 import { SharedRead } from '../http/shared'
-import { workOf } from '../http/work'
-import { type RecordSearch } from '../query'
-import { readinessOf, type AgeLimits, type ChainReadiness, type ChainStatusRow, type Store } from '../store'
-import { type Exports } from '../formats'
+import { workOf, type Work } from '../http/work'
+import { choiceOf, groupsRequest, type RecordSearch } from '../query'
+import {
+  readinessOf,
+  recordGroups,
+  type AgeLimits,
+  type ChainReadiness,
+  type ChainStatusRow,
+  type Stats,
+  type Store,
+} from '../store'
+import { groupsJson, sendGroups, type Exports } from '../formats'
 import type { Freshness } from '../http/freshness'
-import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
-import type { ReadingScope } from '../http/parameters'
+import {
+  recordsSchemas,
+  STATISTICS_QUERY,
+  type Configuration,
+  type SchemaList,
+  type Statistics,
+} from './openapi'
+import { readQuery, type ReadingScope, type TextQuery } from '../http/parameters'
 
 export interface RecordsParts {
   store: Store
@@ -22,33 +36,46 @@ export interface RecordsParts {
   /** Streams files of any length. */
   fileExports: Exports
 }
+/** Groups of records for other interfaces, with the parameters of the route. */
+export function recordGroupsQuery(parts: Pick<RecordsParts, 'store' | 'records'>): TextQuery {
+  return {
+    description: 'Counts of records by group.',
+    parameters: STATISTICS_QUERY.properties,
+    answer: async (texts, work) => {
+      const { query, read } = groupsOf(parts, readQuery(STATISTICS_QUERY, texts), undefined)
+      return JSON.parse(groupsJson(await read(work), query)) as object
+    },
+  }
+}
+
+/** Reads a request for groups. Throws a RecordsError for parameters that exclude each other. */
+function groupsOf(
+  { store, records }: Pick<RecordsParts, 'store' | 'records'>,
+  { by, top, sort, sum, format, ...filters }: typeof STATISTICS_QUERY.static,
+  accept: string | undefined,
+) {
+  const query = groupsRequest({ by, top, sort, sum, format }, accept)
+  const choice = choiceOf(filters)
+  const read = async (work: Work) =>
+    recordGroups(store.of(work), query, await records.search(choice, work).filter())
+  return { query, read }
+}
+
 /** Routes for counts of records, the indexed state of each chain, location schemas, and the configuration. */
 export function statisticsRoutes(
   app: ReadingScope,
-  { store, clock, chains, limits }: Pick<RecordsParts, 'store' | 'clock' | 'chains' | 'limits'>,
+  { store, records, freshness, clock, chains, limits }: RecordsParts,
 ): void {
   const stats = new SharedRead(() => store.stats(new Date(clock())), 0)
 
-  app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (): Promise<Statistics> => {
-    const [counts, statuses] = await Promise.all([stats.fresh(), store.chainStatuses()])
-    return {
-      total: counts.total,
-      // Active chains are always listed, others only if they have records, so that the counts add up to the
-      // total.
-      by_chain: {
-        ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])),
-        ...Object.fromEntries(
-          Object.entries(counts.byChain).filter(([slug, count]) => count > 0 || ACTIVE_SLUGS.includes(slug)),
-        ),
-      },
-      by_time: {
-        last_24_hours: counts.last24Hours,
-        last_7_days: counts.last7Days,
-        last_30_days: counts.last30Days,
-      },
-      revoked: counts.revoked,
-      chains: freshnessOf(statuses, chains, limits),
+  app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (request, reply) => {
+    if (Object.keys(request.query.given).length === 0) {
+      const [counts, statuses] = await Promise.all([stats.fresh(), store.chainStatuses()])
+      return statisticsOf(counts, freshnessOf(statuses, chains, limits))
     }
+    const { query, read } = groupsOf({ store, records }, request.query, request.headers.accept)
+    if (await freshness.answers(request, reply, query.format)) return reply
+    return sendGroups(reply, await read(workOf(request)), query, 'location-records')
   })
 
   app.get('/schemas', { schema: recordsSchemas.schemas }, async (request): Promise<SchemaList> => {
@@ -69,6 +96,27 @@ export function statisticsRoutes(
       version: 'v0',
     }
   })
+}
+
+function statisticsOf(counts: Stats, freshness: Statistics['chains']): Statistics {
+  return {
+    total: counts.total,
+    // Active chains are always listed, others only if they have records, so that the counts add up to the
+    // total.
+    by_chain: {
+      ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])),
+      ...Object.fromEntries(
+        Object.entries(counts.byChain).filter(([slug, count]) => count > 0 || ACTIVE_SLUGS.includes(slug)),
+      ),
+    },
+    by_time: {
+      last_24_hours: counts.last24Hours,
+      last_7_days: counts.last7Days,
+      last_30_days: counts.last30Days,
+    },
+    revoked: counts.revoked,
+    chains: freshness,
+  }
 }
 
 /**

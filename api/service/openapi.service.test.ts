@@ -471,6 +471,18 @@ async function record(): Promise<Example[]> {
   await asked('getTile', 'empty', 'A tile without records', get('/tiles/location-records/4/0/12.mvt'))
   await asked('getTile', 'column', 'No such column', get('/tiles/location-records/2/4/0.mvt'))
   await asked('getStatistics', 'counts', 'Counts', get('/api/v0/location-records/stats'))
+  await asked(
+    'getStatistics',
+    'groups',
+    'By chain, with areas',
+    get('/api/v0/location-records/stats?by=chain&sort=chain&sum=area'),
+  )
+  await asked(
+    'getAnswerStatistics',
+    'groups',
+    'By operation and chain',
+    get('/api/v0/answers/stats?by=operation,chain'),
+  )
   await asked('getConfiguration', 'chains', 'Chains and schema', get('/api/v0/config'))
   await asked('listSchemas', 'found', 'Schemas of the registries', get('/api/v0/schemas'))
   await asked(

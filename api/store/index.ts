@@ -2,8 +2,8 @@
  * The store: records in the database, and how far each chain's data reaches.
  *
  * store.ts sends statements to the server that servers.ts chooses. model.ts has the types of queries and
- * results. SQL: sql.ts has filters, lists and counts, sql-near.ts the nearest records, sql-status.ts the
- * state of chains, sql-changes.ts the stream. windows.ts reads the newest records of a place window by
+ * results. SQL: sql.ts has filters, lists and counts, sql-groups.ts (run by groups.ts) statistics by group, sql-near.ts the
+ * nearest records, sql-status.ts the state of chains, sql-changes.ts the stream. windows.ts reads the newest records of a place window by
  * window. readiness.ts reports how far each chain is indexed. The fields of a record are the table
  * RECORD_FIELDS of src/location.
  */
@@ -41,6 +41,21 @@ export {
   type Finality,
 } from './sql-changes'
 export { POLAR } from './sql-near'
-export type { ChainStatusRow, IndexState } from './sql-status'
+export type { ChainStatusRow, IndexState, Stats } from './sql-status'
+export { groups, recordGroups } from './groups'
+export {
+  ANSWER_DIMENSIONS,
+  type Dimension,
+  type Group,
+  type GroupBy,
+  type GroupQuery,
+  type Groups,
+  MAX_GROUPS,
+  type Measures,
+  RECORD_DIMENSIONS,
+  scanned,
+  SUMS,
+  type SumName,
+} from './sql-groups'
 export { boxesOf, conditions, isAny, pageOf, TYPE_INDEXED } from './sql'
 export { Store, translated } from './store'

@@ -333,11 +333,13 @@ export class Store {
    * Runs a statement on a server that has everything that was ever shown.
    * @param heavy true for a client's own statement, which may be slow; false for one that runs once for all
    *   requests awaiting it
+   * @param remedy for clients whose statement timed out
    */
-  run<Row extends object>(statement: Statement, heavy = false): Promise<Row[]> {
+  run<Row extends object>(statement: Statement, heavy = false, remedy?: string): Promise<Row[]> {
     return translated(
       heavy ? this.inTurn<Row>(statement) : this.servers.read<Row>(this.shared, statement),
       heavy,
+      remedy,
     )
   }
 
@@ -376,15 +378,19 @@ function isNewestOfPlace({ bbox, reaching, sort = NEWEST_FIRST, limit, offset = 
 /**
  * Awaits a result of the database, and throws an UnavailableError for its outages.
  * @param heavy true if clients can make the statement slow
+ * @param remedy for clients whose statement timed out
  */
-export async function translated<T>(reading: Promise<T>, heavy: boolean): Promise<T> {
+export async function translated<T>(
+  reading: Promise<T>,
+  heavy: boolean,
+  remedy = 'Narrow it by chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
+): Promise<T> {
   try {
     return await reading
   } catch (error) {
     if (heavy && isTimeout(error as DatabaseError))
       throw new UnavailableError(
-        `The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by ` +
-          'chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
+        `The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds. ${remedy}`,
         { cause: error },
       )
     if (isUnmigrated(error)) throw new UnavailableError('The database is not migrated yet.', { cause: error })

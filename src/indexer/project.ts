@@ -1,5 +1,6 @@
 import type { AttestationBody } from './bodies'
 import { PayloadError } from '../eas'
+import { measuresOf, type Measures } from './measures'
 import { readAnswer, type AnswerFields, type Claims } from '../answer'
 import {
   decodeLocation,
@@ -17,7 +18,7 @@ import { EventKind } from '../model/generated/_eventKind'
  * Version of the projection. Increase it with each change that makes a record differ from the record that
  * earlier versions produced. The indexers then replay their records (reading.ts).
  */
-export const READING = 3
+export const READING = 4
 
 /** A decoded Attested or Revoked log of a watched schema or attester, hex in lower case. */
 export interface ChainEvent {
@@ -75,7 +76,7 @@ interface AttestationColumns {
 }
 
 /** A row of location_record. schema.graphql documents each column. */
-export interface RecordRow extends RecordFields, AttestationColumns {
+export interface RecordRow extends RecordFields, AttestationColumns, Measures {
   geometry: string | null
   /**
    * The geometry for bbox queries: EWKB in hex. The entity has no such column, because Subsquid's schema has
@@ -264,6 +265,7 @@ function locationRecord(
     // Written last, because a later event may revoke the record.
     line: '',
     line_version: LINE_VERSION,
+    ...measuresOf(geometry),
   })
 }
 

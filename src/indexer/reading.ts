@@ -4,7 +4,9 @@ import { repeat } from '../retry'
 import { READING } from './project'
 import { watchedOf } from './registry'
 import {
+  countRecords,
   finalBlock,
+  hasUncounted,
   noteReading,
   noteReplayed,
   readingOf,
@@ -18,6 +20,8 @@ import {
 
 /** Number of attestations that are replayed in one transaction. Batches wait for it. */
 const UIDS_AT_ONCE = 500
+/** Number of older records that are counted in one transaction, which takes about 0.3 s. */
+const COUNTED_AT_ONCE = 20_000
 /** Milliseconds between retries of attestations that are not final yet, and after a failure. */
 const LOOK_MS = 10_000
 const FAILED_MS = 60_000
@@ -120,8 +124,8 @@ class Replay {
 /**
  * Replays the records of a chain once if an older version of the projection produced them, so that they equal
  * those of a database that is indexed from the beginning, and fills the lines that a version without them
- * left out. It holds the chain's lock for at most half of the time. Attestations that are not final yet are
- * replayed once they are. Never throws.
+ * left out. Before, it counts records that are older than the counts by group. It holds the chain's lock for
+ * at most half of the time. Attestations that are not final yet are replayed once they are. Never throws.
  * @param isEmpty true if nothing of the chain is stored yet
  * @param lookMs milliseconds between retries of attestations that are not final yet
  */
@@ -139,9 +143,16 @@ export async function followReading(
   const stop = () => done.abort()
   signal.addEventListener('abort', stop)
   let replay: Replay | undefined
+  let isCounted = false
   await repeat(
     done.signal,
     async () => {
+      isCounted ||= !(await hasUncounted(database.query, chain))
+      if (!isCounted) {
+        const began = performance.now()
+        await lease.holding((query) => countRecords(query, chain, COUNTED_AT_ONCE))
+        return performance.now() - began
+      }
       if (!replay) {
         const begun = new Replay(database, chain, lease, log)
         if (!isEmpty && (await begun.begin())) replay = begun

@@ -66,8 +66,9 @@ const recordRows = (): CommandRow[] => [
   },
   {
     name: 'stats',
-    summary: 'count attested places',
+    summary: 'count attested places, over all or by group',
     load: async () => (await import('./records.ts')).stats,
+    options: [chainFilter(), ...filterOptions(), ...groupOptions()],
   },
   {
     name: 'answers',
@@ -278,6 +279,14 @@ function answerOptions(): Option[] {
     new Option('--to-timestamp <time>', 'landed before this time (ISO 8601)'),
     new Option('--revoked <boolean>').choices(['true', 'false']),
     new Option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all').argParser(read.count),
+  ]
+}
+function groupOptions(): Option[] {
+  return [
+    new Option('--by <dimensions>', 'one or two, such as day, month,chain or geohash:5'),
+    new Option('--top <n>', 'maximum number of groups; default: 1000').argParser(read.count),
+    new Option('--sum <names>', 'area, length or both: sums of measured geometries'),
+    new Option('--sort <field>', 'records, a sum or a dimension; - is descending, as in --sort=-records'),
   ]
 }
 function listOptions(): Option[] {

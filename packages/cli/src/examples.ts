@@ -66,7 +66,14 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     },
   ],
   record: [{ text: 'one attested place', command: 'geo record $PLACE' }],
-  stats: [{ text: 'number of attested places', command: 'geo stats' }],
+  stats: [
+    { text: 'number of attested places', command: 'geo stats' },
+    { text: 'the ten most active attesters', command: 'geo stats --by prover --top 10' },
+    {
+      text: 'by month and chain, with the area of all polygons',
+      command: 'geo stats --by month,chain --sum area',
+    },
+  ],
   answers: [
     { text: 'the newest distances that landed', command: 'geo answers --operation distance --limit 5' },
     { text: 'all answers about an attested place', command: 'geo answers --input $PLACE --json' },

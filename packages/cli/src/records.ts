@@ -3,7 +3,12 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { ExportFormat, LocationRecord, RecordFilters } from '@geospatial-attestation/client'
+import type {
+  ExportFormat,
+  LocationRecord,
+  RecordFilters,
+  RecordGroupFilters,
+} from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { fileOf, isBinary } from './framing'
 import { readText } from './inputs'
@@ -194,9 +199,19 @@ export async function record(session: Session, uid: string): Promise<void> {
   printFields(rows)
 }
 
+export interface GroupFlags extends RecordFlags {
+  by?: string
+  top?: number
+  sum?: string
+}
+
 /** Implements `geo stats`. */
-export async function stats(session: Session): Promise<void> {
+export async function stats(session: Session<GroupFlags>): Promise<void> {
   const { options, geo, signal, paint, print } = session
+  if (options.by !== undefined) return groups(session, options.by)
+  const given = Object.keys(await filtersOf(session))
+  if (given.length > 0 || options.top !== undefined || options.sum !== undefined)
+    throw new UsageError('Filters, --top, --sum and --sort belong to --by, such as --by day.')
   const found = await geo.records.stats({ signal })
   if (options.json) return session.printJson(found)
   const { total, by_chain, by_time, revoked } = found
@@ -213,4 +228,37 @@ export async function stats(session: Session): Promise<void> {
     [1],
   ))
     print(line)
+}
+
+/** Prints groups of records as a table. */
+async function groups(session: Session<GroupFlags>, by: string): Promise<void> {
+  const { options, geo, signal, paint, print } = session
+  const { top, sum } = options
+  const query = { ...(await filtersOf(session)), ...(top !== undefined && { top }), ...(sum && { sum }) }
+  const found = await geo.records.groupBy(by, { ...(query as RecordGroupFilters), signal })
+  if (options.json) return session.printJson(found)
+  const { data, rest, total } = found
+  const keys = by.split(',').map((each) => each.split(':')[0]!)
+  const measures = Object.keys(total)
+  const row = (labels: string[], group: object) => [
+    ...labels,
+    ...measures.map((name) => grouped((group as Record<string, number>)[name]!, name === 'records' ? 0 : 2)),
+  ]
+  const blank = keys.slice(1).map(() => '')
+  const [head, ...lines] = table(
+    [
+      [...keys, ...measures].map((name) => name.replaceAll('_', ' ').toUpperCase()),
+      ...data.map((group) =>
+        row(
+          keys.map((key) => visible(String(group[key as keyof typeof group] ?? ''))),
+          group,
+        ),
+      ),
+      ...(rest ? [row([`${grouped(rest.groups)} others`, ...blank], rest)] : []),
+      row(['all', ...blank], total),
+    ],
+    measures.map((_, i) => keys.length + i),
+  )
+  print(paint.dim(head!))
+  for (const line of lines) print(line)
 }

@@ -258,6 +258,14 @@ describe('the service', () => {
       revoked,
     })
     expect((await shell.geo(['stats'])).stdout).toMatch(/^\d+ records\nbase-sepolia +\d+\n[^]*\ncelo +\d+\n/)
+    const grouped = (await shell.geo(['stats', '--by', 'chain,revoked', '--top', '1', '--sum', 'area']))
+      .stdout
+    expect(grouped).toMatch(
+      /^CHAIN +REVOKED +RECORDS +AREA SQUARE METERS\nbase-sepolia +false +\d+ +[\d,.]+\n\d+ others +\d+ +[\d,.]+\nall +\d+ +[\d,.]+\n$/,
+    )
+    expect(JSON.parse((await shell.geo(['stats', '--by', 'chain', '--json'])).stdout).total.records).toBe(
+      total,
+    )
   })
 
   test("prints the page's URL, and opens a browser only if there is a display", async () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Send } from './http'
-import { listOf } from './records'
-import type { AnswerFilters, LandedAnswer, LandedAnswerPage } from './types'
+import { groupsAt, listOf } from './records'
+import type { AnswerFilters, AnswerGroupFilters, AnswerGroups, LandedAnswer, LandedAnswerPage } from './types'
 
 export interface AnswerListOptions extends AnswerFilters {
   /** maximum number of answers; all by default */
@@ -30,9 +30,14 @@ export interface Answers {
    * no such answer.
    */
   get(uid: string, options?: { chain?: string; signal?: AbortSignal }): Promise<LandedAnswer>
+  /** Counts the matching answers by one or two dimensions, such as `operation` and `day`. */
+  groupBy(
+    by: string | readonly string[],
+    options?: AnswerGroupFilters & { signal?: AbortSignal },
+  ): Promise<AnswerGroups>
 }
 
 export function answersOf(base: string, send: Send): Answers {
-  const { page, list, get } = listOf<LandedAnswerPage, AnswerPageOptions>(base, '/api/v0/answers', send)
-  return { page, list, get }
+  const { json, page, list, get } = listOf<LandedAnswerPage, AnswerPageOptions>(base, '/api/v0/answers', send)
+  return { page, list, get, groupBy: groupsAt(json, '/api/v0/answers/stats') }
 }

@@ -2,7 +2,14 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { ConnectionError, InvalidInputError, ServiceVersionError } from './errors'
 import { requireJson, type Send } from './http'
-import type { ListPage, LocationRecord, RecordFilters, Statistics } from './types'
+import type {
+  ListPage,
+  LocationRecord,
+  RecordFilters,
+  RecordGroupFilters,
+  RecordGroups,
+  Statistics,
+} from './types'
 import { pause } from './waiting'
 
 /**
@@ -71,6 +78,11 @@ export interface Records {
   /** Returns one record. Throws an AttestationNotFoundError if the service has no such record. */
   get(uid: string, options?: { chain?: string; signal?: AbortSignal }): Promise<LocationRecord>
   stats(options?: { signal?: AbortSignal }): Promise<Statistics>
+  /** Counts the matching records by one or two dimensions, such as `day` or `geohash:5`. */
+  groupBy(
+    by: string | readonly string[],
+    options?: RecordGroupFilters & { signal?: AbortSignal },
+  ): Promise<RecordGroups>
   /** Streams the bytes of an export. The stream fails if the response is cut off. */
   export(
     options: RecordFilters & { format: ExportFormat; limit?: number; signal?: AbortSignal },
@@ -160,6 +172,17 @@ export function listOf<Page extends Paged, Asked extends Options>(
   }
 }
 
+/** Creates the function that reads groups at this path of the service. */
+export function groupsAt<Groups, Filters extends object>(
+  json: <T>(path: string, query: object, signal?: AbortSignal) => Promise<T>,
+  path: string,
+) {
+  return (by: string | readonly string[], options?: Filters & { signal?: AbortSignal }): Promise<Groups> => {
+    const { signal, ...filters } = options ?? {}
+    return json(path, { ...filters, by: String(by) }, signal)
+  }
+}
+
 export function recordsOf(base: string, send: Send): Records {
   const { request, json, page, list, get } = listOf<ListPage, PageOptions>(base, PATH, send)
   return {
@@ -167,6 +190,7 @@ export function recordsOf(base: string, send: Send): Records {
     list,
     get,
     stats: ({ signal } = {}) => json(`${PATH}/stats`, {}, signal),
+    groupBy: groupsAt(json, `${PATH}/stats`),
     export: async ({ signal, ...query }) => {
       // The duration of an export of a million records cannot be predicted, so it has no timeout.
       const { body } = await send(request(PATH, { limit: 1_000_000_000, ...query }), { signal, timed: false })

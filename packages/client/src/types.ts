@@ -35,6 +35,8 @@ export type BatchAnswer = Schemas['BatchResult'] & { chainId: number }
 export type Verification = Schemas['Verification']
 export type LocationRecord = Schemas['LocationRecord']
 export type Statistics = Schemas['Statistics']
+export type RecordGroups = Schemas['RecordGroups']
+export type AnswerGroups = Schemas['AnswerGroups']
 export type Information = Schemas['Information']
 export type Health = Schemas['Health']
 export type Readiness = Schemas['Readiness']
@@ -46,6 +48,14 @@ type ListQuery = NonNullable<operations['listLocationRecords']['parameters']['qu
 /** Filters of a records request (docs/reference/records.md, Filters). */
 export type RecordFilters = Omit<ListQuery, 'format' | 'cursor' | 'offset' | 'total' | 'limit'>
 export type ListPage = Schemas['ListResponse']
+type GroupsQuery<Name extends 'getStatistics' | 'getAnswerStatistics'> = Omit<
+  NonNullable<operations[Name]['parameters']['query']>,
+  'format' | 'by'
+>
+/** Filters, order and sums of groups of records (docs/reference/records.md, Statistics). */
+export type RecordGroupFilters = GroupsQuery<'getStatistics'>
+/** Filters and order of groups of answers (docs/reference/answers.md, Statistics). */
+export type AnswerGroupFilters = GroupsQuery<'getAnswerStatistics'>
 type AnswersQuery = NonNullable<operations['listAnswers']['parameters']['query']>
 /** Filters of a request for landed answers (docs/reference/answers.md, Parameters). */
 export type AnswerFilters = Omit<AnswersQuery, 'format' | 'cursor' | 'limit'>

@@ -235,6 +235,14 @@ describe('answers that landed', () => {
 })
 
 describe('records', () => {
+  test('counts by group', async () => {
+    const { total } = await geo.records.stats()
+    const { data, groups } = await geo.records.groupBy(['chain', 'revoked'], { top: 2, sum: 'area' })
+    expect([data.length, groups]).toEqual([2, expect.any(Number)])
+    expect((await geo.records.groupBy('chain')).total.records).toBe(total)
+    expect((await geo.answers.groupBy('operation')).groups).toBeGreaterThan(0)
+    expect(await caught(geo.records.groupBy('memo'))).toBeInstanceOf(InvalidInputError)
+  })
   test('lists records across pages, up to the limit or the end', async () => {
     const { total } = await geo.records.stats()
     // A UID does not include the chain.

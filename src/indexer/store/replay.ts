@@ -56,7 +56,6 @@ export interface LogRepair {
 const NOT_REPLAYED = ['created_at', 'updated_at', 'reach', 'map_x', 'map_y']
 /** The only columns that a revocation changes. */
 const REVOCATION = ['revoked', 'revocation_time']
-
 /** An attestation to be repaired has events in blocks that are not final. The repair must wait. */
 export class NotFinalError extends Error {
   override readonly name = 'NotFinalError'
@@ -221,22 +220,28 @@ async function replayPart(
   return found
 }
 
+const MEASURES = ['area_square_centimeters', 'length_centimeters']
 /**
  * SQL that is true if a row and the expected one are equal in a column that their JSON does not compare: the
- * PostGIS column, whose JSON is not exact, and the line of a record, which contains its write times.
+ * PostGIS column, whose JSON is not exact, the line of a record, which contains its write times, and its
+ * measures, which no response about a single record shows.
  */
 const EQUAL: Readonly<Record<ProjectedTable, { shape: string; line: string; version: string }>> = {
   location_record: {
     shape: 'given.geom::bytea IS NOT DISTINCT FROM stored.geom::bytea',
-    line: 'stored.line IS NOT DISTINCT FROM location_line(given.line, given.revoked, stored.created_at, stored.updated_at)',
+    line: `(stored.line IS NOT DISTINCT FROM location_line(given.line, given.revoked, stored.created_at, stored.updated_at)
+      AND ${MEASURES.map((column) => `stored.${column} IS NOT DISTINCT FROM given.${column}`).join(' AND ')})`,
     version: 'given.line_version IS NOT DISTINCT FROM stored.line_version',
   },
   answer: { shape: 'true', line: 'true', version: 'true' },
 }
 /** Columns that EQUAL compares. */
-const APART = ['geom', 'line', 'line_version']
+const APART = ['geom', 'line', 'line_version', ...MEASURES]
 
-/** `line`: only the line differs. `unwritten`: no indexer of this version has written the line yet. */
+/**
+ * `line`: only the line or the measures differ. `unwritten`: no indexer of this version has written the line
+ * yet.
+ */
 interface Difference {
   id: string
   what: Replayed['differing'][number]['what'] | 'revocation' | 'line' | 'unwritten'
@@ -295,7 +300,8 @@ async function replayTable(
   if (lines.size)
     await update(
       lines,
-      'line = location_line(given.line, stored.revoked, stored.created_at, stored.updated_at), line_version = given.line_version',
+      `line = location_line(given.line, stored.revoked, stored.created_at, stored.updated_at), line_version = given.line_version,
+        ${MEASURES.map((column) => `${column} = given.${column}`).join(', ')}`,
     )
   return found
 }

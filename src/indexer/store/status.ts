@@ -56,6 +56,18 @@ export async function noteReplayed(query: Query, chain: Chain, position: ReplayP
   ])
 }
 
+/** True if older records of a chain are not counted yet for statistics by group. */
+export async function hasUncounted(query: Query, chain: Chain): Promise<boolean> {
+  return (await query('SELECT FROM record_uncounted WHERE chain = $1', [chain.slug])).length > 0
+}
+
+/**
+ * Counts at least `many` older records of a chain (migration Counts), or all that are left.
+ */
+export async function countRecords(query: Query, chain: Chain, many: number): Promise<void> {
+  await query('SELECT count_records($1, $2)', [chain.slug, many])
+}
+
 /** Last block of a batch. */
 export interface IndexedBlock {
   readonly height: number

@@ -109,6 +109,18 @@ export class LocationRecord {
     @JSONColumn_({nullable: true})
     attributes!: unknown | undefined | null
 
+    /**
+     * Geodesic area of a polygon; null for other types, and where the kernel refuses it
+     */
+    @BigIntColumn_({nullable: true})
+    areaSquareCentimeters!: bigint | undefined | null
+
+    /**
+     * Geodesic length of a line; null for other types, and where the kernel refuses it
+     */
+    @BigIntColumn_({nullable: true})
+    lengthCentimeters!: bigint | undefined | null
+
     @StringColumn_({nullable: false})
     schemaUid!: string
 

@@ -1,0 +1,115 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import { checksumAddress } from '../../src/eas'
+import type { Schema } from '../http/openapi-components'
+import {
+  MAX_GROUPS,
+  SUMS,
+  type Dimension,
+  type Group,
+  type GroupBy,
+  type GroupQuery,
+  type Groups,
+  type Measures,
+} from '../store'
+import { csvFile } from './formats'
+
+/** Statistics by group in JSON and CSV. */
+
+type Dimensions = Readonly<Record<string, Dimension>>
+/** Names of the sums in responses. */
+const SUM_FIELDS = { area: 'area_square_meters', length: 'length_meters' } as const
+
+/** Writes a whole number of hundredths or ten-thousandths as an exact decimal. */
+function decimal(value: bigint, decimals: number): string {
+  const digits = String(value).padStart(decimals + 1, '0')
+  const fraction = digits.slice(-decimals).replace(/0+$/, '')
+  return digits.slice(0, -decimals) + (fraction && `.${fraction}`)
+}
+
+const shownKey = ({ dimension }: GroupBy, key: string | boolean | null) =>
+  dimension.isAddress && typeof key === 'string' ? checksumAddress(key) : key
+
+/** Writes groups as JSON. Sums are exact decimals, which may have more digits than a double. */
+export function groupsJson({ shown, groups, total }: Groups, { by, sums }: GroupQuery): string {
+  const measures = ({ records, sums: values }: Measures) =>
+    [
+      `"records":${records}`,
+      ...sums.map((name, i) => `"${SUM_FIELDS[name]}":${decimal(values[i]!, SUMS[name].decimals)}`),
+    ].join()
+  const data = shown.map(
+    ({ keys, ...group }) =>
+      `{${by.map((each, i) => `"${each.name}":${JSON.stringify(shownKey(each, keys[i]!))},`).join('')}${measures(group)}}`,
+  )
+  const more = groups - shown.length
+  const rest: Measures = {
+    records: shown.reduce((left, { records }) => left - records, total.records),
+    sums: total.sums.map((sum, i) => shown.reduce((left, group) => left - group.sums[i]!, sum)),
+  }
+  return `{"data":[${data.join()}],"groups":${groups},"rest":${more === 0 ? 'null' : `{"groups":${more},${measures(rest)}}`},"total":{${measures(total)}}}`
+}
+
+/** Sends groups as JSON or CSV. @param what the grouped things, which name the file */
+export function sendGroups(
+  reply: FastifyReply,
+  groups: Groups,
+  query: GroupQuery & { format: 'json' | 'csv' },
+  what: string,
+): FastifyReply {
+  if (query.format === 'json')
+    return reply.type('application/json; charset=utf-8').send(groupsJson(groups, query))
+  const { by, sums } = query
+  const columns = [...by.map(({ name }) => name), 'records', ...sums.map((name) => SUM_FIELDS[name])]
+  const { type, file, head, write } = csvFile(`${what}-groups`, columns, (rows: readonly Group[]) =>
+    rows.map(({ keys, records, sums: values }) => ({
+      ...Object.fromEntries(by.map((each, i) => [each.name, shownKey(each, keys[i]!)])),
+      records,
+      ...Object.fromEntries(
+        sums.map((name, i) => [SUM_FIELDS[name], decimal(values[i]!, SUMS[name].decimals)]),
+      ),
+    })),
+  )
+  return reply
+    .type(type)
+    .header('content-disposition', file)
+    .send(head + write(groups.shown))
+}
+
+/** OpenAPI schema of groups. @param what the grouped things, such as `records` */
+export function groupsSchema(dimensions: Dimensions, what: string): Schema {
+  const records = Type.Integer({ description: `Number of ${what}.`, minimum: 0 })
+  const sums = {
+    [SUM_FIELDS.area]: Type.Optional(
+      Type.Number({ description: 'Sum of areas, with `sum=area`.', minimum: 0 }),
+    ),
+    [SUM_FIELDS.length]: Type.Optional(
+      Type.Number({ description: 'Sum of lengths, with `sum=length`.', minimum: 0 }),
+    ),
+  }
+  const keys = Object.fromEntries(
+    Object.entries(dimensions).map(([name, { description, type }]) => [
+      name,
+      Type.Optional(Type.Unsafe({ type: [type === 'boolean' ? 'boolean' : 'string', 'null'], description })),
+    ]),
+  )
+  const groups = Type.Integer({ description: 'Number of groups.', minimum: 0 })
+  const rest = Type.Object(
+    { groups, records, ...sums },
+    { description: 'Groups beyond `top`, together; null if there are none.' },
+  )
+  return Type.Object(
+    {
+      data: Type.Array(
+        Type.Object(
+          { ...keys, records, ...sums },
+          { description: 'A group: its dimensions, and its counts.' },
+        ),
+        { description: 'The first groups.', maxItems: MAX_GROUPS },
+      ),
+      groups,
+      rest: Type.Unsafe({ oneOf: [rest, { type: 'null' }] }),
+      total: Type.Object({ records, ...sums }, { description: 'All groups together.' }),
+    },
+    { description: `Counts of ${what} by group.` },
+  )
+}

@@ -1,0 +1,59 @@
+import type { GraphQLFieldConfigMap, GraphQLOutputType } from 'graphql'
+import { GraphQLNonNull, GraphQLString } from 'graphql'
+import type { Plugin } from 'postgraphile'
+import type { TextQuery } from '../http/parameters'
+import { RecordsError } from '../http/problems'
+import { OWN_WORK } from '../http/work'
+import { QueryError } from './limits'
+
+/** Root fields for statistics by group. Each is a query of the REST API, with its parameters as arguments. */
+
+/** Queries by the name of the field. */
+export type GroupQueries = Readonly<Record<string, TextQuery>>
+/** Context of a resolver. */
+export interface GroupContext {
+  signal: AbortSignal
+}
+
+/** Parameters that choose a representation. */
+const WITHOUT = ['format']
+const argumentOf = (parameter: string) =>
+  parameter.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+export function groupsPlugin(queries: GroupQueries): Plugin {
+  return (builder) => {
+    builder.hook('GraphQLObjectType:fields', (fields, build, { scope }) => {
+      if (!(scope as { isRootQuery?: boolean }).isRootQuery) return fields
+      const { getTypeByName } = build as unknown as { getTypeByName: (name: string) => GraphQLOutputType }
+      const json = getTypeByName('JSON')
+      const more = Object.entries(queries).map(([name, query]) => [name, fieldOf(query, json)] as const)
+      return { ...fields, ...(Object.fromEntries(more) as GraphQLFieldConfigMap<unknown, GroupContext>) }
+    })
+  }
+}
+
+function fieldOf({ description, parameters, answer }: TextQuery, json: GraphQLOutputType) {
+  const names = Object.keys(parameters).filter((name) => !WITHOUT.includes(name))
+  return {
+    type: new GraphQLNonNull(json),
+    description: `${description} Arguments and response are those of the REST API: texts, several values separated by commas.`,
+    args: Object.fromEntries(
+      names.map((name) => [
+        argumentOf(name),
+        { type: GraphQLString, description: parameters[name]!.description ?? null },
+      ]),
+    ),
+    resolve: async (_: unknown, args: Record<string, string | null>, { signal }: GroupContext) => {
+      const texts = names.flatMap((name) => {
+        const text = args[argumentOf(name)]
+        return text == null ? [] : [[name, text] as const]
+      })
+      try {
+        return await answer(Object.fromEntries(texts), { ...OWN_WORK, client: 'graphql', signal })
+      } catch (error) {
+        if (error instanceof RecordsError) throw new QueryError(`${error.message}: ${error.detail}`)
+        throw error
+      }
+    },
+  }
+}

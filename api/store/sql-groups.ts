@@ -1,0 +1,330 @@
+import { latLngToCell } from 'h3-js'
+import type { RecordFilter, Statement } from './model'
+import { conditions, isAny, isType, TYPE_INDEXED, whereClause } from './sql'
+
+/**
+ * Statistics by group: counts of records and of answers by one or two dimensions, and sums of areas and
+ * lengths. One row per dimension.
+ */
+
+export interface Dimension {
+  /** SQL of the key of a group. */
+  key: (argument: number) => string
+  description: string
+  /** SQL type of the key. Keys of type time are sorted first to last by default. */
+  type: 'text' | 'boolean' | 'time'
+  /** to_char format of a time, in UTC. */
+  format?: string
+  /** True if the text is an address, which responses show with its checksum. */
+  isAddress?: true
+  /** Range of the number in `geohash:5`. */
+  argument?: { minimum: number; maximum: number }
+  /** Dimension of record_count that contains the key, and SQL of the key by its column `value`. */
+  kept?: { dimension: string; key: string }
+  /** Returns the key of a group by the SQL key: for cells that the database cannot compute. */
+  cell?: (key: string, argument: number) => string
+}
+
+const UTC = `timestamp AT TIME ZONE 'UTC'`
+/** SQL of a time by the day in record_count, as text where that is faster than a date. */
+const KEPT_TIMES = {
+  day: 'value',
+  week: `date_trunc('week', value::timestamp)`,
+  month: `left(value, 7) || '-01'`,
+}
+const time = (unit: 'hour' | keyof typeof KEPT_TIMES, format: string, description: string): Dimension => ({
+  key: () => `date_trunc('${unit}', ${UTC})`,
+  ...{ description, type: 'time', format },
+  ...(unit !== 'hour' && { kept: { dimension: 'day', key: KEPT_TIMES[unit] } }),
+})
+const text = (column: string, description: string, more: Partial<Dimension> = {}): Dimension => ({
+  ...{ key: () => column, type: 'text', description, ...more },
+})
+
+const COMMON = {
+  hour: time('hour', 'YYYY-MM-DD"T"HH24:00:00"Z"', 'Hour of the block, in UTC: `2026-01-31T12:00:00Z`.'),
+  day: time('day', 'YYYY-MM-DD', 'Day of the block, in UTC: `2026-01-31`.'),
+  week: time('week', 'YYYY-MM-DD', 'Week of the block, by its Monday (ISO 8601): `2026-01-26`.'),
+  month: time('month', 'YYYY-MM', 'Month of the block: `2026-01`.'),
+  chain: text('chain', 'Slug of the chain.'),
+  revoked: { key: () => 'revoked', type: 'boolean', description: 'True if it is revoked.' },
+} as const satisfies Record<string, Dimension>
+const kept = (dimension: string) => ({ kept: { dimension, key: 'value' } })
+
+/** Dimensions of records. */
+export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
+  ...COMMON,
+  prover: text('prover', 'Address that created the attestation.', { isAddress: true, ...kept('prover') }),
+  subject: text('subject', 'Its recipient.', { isAddress: true }),
+  schema: text('schema_uid', 'UID of its schema.', kept('schema')),
+  location_type: text(
+    `left(location_type, ${TYPE_INDEXED})`,
+    `Format of \`location\` as attested, at most its first ${TYPE_INDEXED} characters.`,
+    kept('location_type'),
+  ),
+  geohash: {
+    key: (length) => `CASE WHEN longitude IS NOT NULL THEN ST_GeoHash(geom, ${length}) END`,
+    type: 'text',
+    description: 'Geohash cell of a point, of this many characters; null for other types.',
+    argument: { minimum: 1, maximum: 12 },
+  },
+  h3: {
+    key: () => `longitude || ' ' || latitude`,
+    type: 'text',
+    description: 'H3 cell of a point, of this resolution; null for other types.',
+    argument: { minimum: 0, maximum: 15 },
+    cell: (key, resolution) => {
+      const [lng, lat] = key.split(' ').map(Number) as [number, number]
+      return latLngToCell(lat, lng, resolution)
+    },
+  },
+}
+
+/** Dimensions of answers. */
+export const ANSWER_DIMENSIONS: Readonly<Record<string, Dimension>> = {
+  ...Object.fromEntries(Object.entries(COMMON).map(([name, { ...row }]) => [name, row])),
+  operation: text(`split_part(operation, ':', 1)`, 'Operation, without its numbers.'),
+  attester: text('attester', 'Address that attested: our signer, or the proxy.', { isAddress: true }),
+  recipient: text('recipient', 'Its recipient.', { isAddress: true }),
+  schema: text('schema_uid', 'UID of its schema.'),
+}
+
+/** Sums of measured geometries: column in square centimetres or centimetres, and decimals of metres. */
+export const SUMS = {
+  area: { column: 'area_square_centimeters', decimals: 4 },
+  length: { column: 'length_centimeters', decimals: 2 },
+} as const
+export type SumName = keyof typeof SUMS
+
+/** Maximum number of groups in a response. */
+export const MAX_GROUPS = 10_000
+
+export interface GroupBy {
+  name: string
+  dimension: Dimension
+  /** Number in `geohash:5`; 0 for dimensions without one. */
+  argument: number
+}
+export interface GroupQuery {
+  /** One or two dimensions. */
+  by: readonly GroupBy[]
+  sums: readonly SumName[]
+  /** Order by the number of records, by a sum, or by the name of a dimension; then by all dimensions. */
+  sort: { by: string; descending: boolean }
+  /** Maximum number of groups to return. */
+  top: number
+}
+
+/** Number of records, and sums in whole (square) centimetres in the order of the query. */
+export interface Measures {
+  records: number
+  sums: bigint[]
+}
+export interface Group extends Measures {
+  keys: (string | boolean | null)[]
+}
+export interface Groups {
+  /** First groups in the order of the query, at most `top`. */
+  shown: Group[]
+  /** Number of all groups, and their totals. */
+  groups: number
+  total: Measures
+}
+/** Row of groupsQuery. */
+export interface GroupRow {
+  [key: `k${number}`]: string | boolean | null
+  [sum: `s${number}`]: string
+  records: number
+  groups: number
+  all: number
+  [total: `t${number}`]: string
+}
+
+/** Source of groups: relation with conditions, SQL of keys by dimension, and SQL of a count and of a sum. */
+export interface Source {
+  from: string
+  key: (by: GroupBy) => string
+  count: string
+  sum: (name: SumName) => string
+}
+
+/** Groups rows of a table by their columns. */
+export function scanned(table: string, where: readonly string[]): Source {
+  return {
+    from: `${table} ${whereClause(where)}`,
+    key: ({ dimension, argument }) => dimension.key(argument),
+    count: 'count(*)',
+    sum: (name) => `sum(${SUMS[name].column})`,
+  }
+}
+
+/** Filters of records by the dimension of record_count that they select. */
+const FILTERED: Partial<Record<keyof RecordFilter, string>> = {
+  prover: 'prover',
+  schema: 'schema',
+  locationType: 'location_type',
+}
+
+/**
+ * Groups records by the counts that the database maintains; undefined if they do not suffice: they have at
+ * most one dimension in addition to the chain and to revocation.
+ */
+export function keptSource(
+  { by, sums }: GroupQuery,
+  filter: RecordFilter,
+  value: (v: unknown) => string,
+): Source | undefined {
+  const { chain, revoked, ...others } = filter
+  const given = (Object.keys(others) as (keyof typeof others)[]).filter((name) => others[name] !== undefined)
+  // Parameters are added only once the source is certain: Postgres refuses unused ones.
+  const onChain = () => (chain === undefined ? [] : [isAny('chain', chain, value)])
+  const isFree = ({ name }: GroupBy) => name === 'chain' || name === 'revoked'
+  if (by.some(({ name }) => name === 'hour'))
+    return by.every(({ name }) => name === 'hour' || name === 'chain') &&
+      given.length === 0 &&
+      revoked === undefined &&
+      sums.length === 0
+      ? {
+          from: `record_hour ${whereClause(onChain())}`,
+          key: ({ name }) => (name === 'hour' ? `hour AT TIME ZONE 'UTC'` : name),
+          count: 'sum(total)',
+          sum: () => '0',
+        }
+      : undefined
+  const wanted = [
+    ...by.filter((each) => !isFree(each)).map(({ dimension }) => dimension.kept?.dimension),
+    ...given.map((name) => FILTERED[name]),
+  ]
+  const [dimension = 'schema'] = wanted
+  const types = [others.locationType ?? []].flat()
+  if (!wanted.every((each) => each === dimension) || types.some((type) => type.length >= TYPE_INDEXED))
+    return undefined
+  const where = [`dimension = '${dimension}'`, ...onChain()]
+  if (revoked !== undefined) where.push(`revoked = ${value(revoked)}`)
+  if (others.prover !== undefined) where.push(isAny('value', others.prover, value))
+  if (others.schema !== undefined) where.push(isAny('value', others.schema, value))
+  if (others.locationType !== undefined) where.push(isType('value', others.locationType, value))
+  return {
+    from: `record_count ${whereClause(where)}`,
+    key: (each) => (isFree(each) ? each.name : each.dimension.kept!.key),
+    count: 'sum(total)',
+    sum: (name) => `sum(${SUMS[name].column})`,
+  }
+}
+
+/** Source of groups of records that pass a filter, by reading each of them. */
+export function recordSource(filter: RecordFilter, value: (v: unknown) => string): Source {
+  return scanned('location_record', conditions(filter, value))
+}
+
+/**
+ * Reads the first groups in order, together with the number and the totals of all groups. With a dimension
+ * that the database cannot compute, reads up to `most` groups in no order, which `foldedGroups` completes.
+ */
+export function groupsQuery(
+  source: Source,
+  { by, sums, sort, top }: GroupQuery,
+  value: (v: unknown) => string,
+  most: number,
+): string {
+  const isFolded = by.some(({ dimension }) => dimension.cell)
+  const key = (i: number, direction = 'ASC') =>
+    `k${i}${by[i]!.dimension.type === 'text' ? ' COLLATE "C"' : ''} ${direction} NULLS LAST`
+  const sortedKey = by.findIndex(({ name }) => name === sort.by)
+  const first = sort.by === 'records' ? 'records' : `s${sums.indexOf(sort.by as SumName)}`
+  const direction = sort.descending ? 'DESC' : 'ASC'
+  const order = [
+    sortedKey < 0 ? `${first} ${direction}` : key(sortedKey, direction),
+    ...by.map((_, i) => key(i)),
+  ]
+  const grouped = `SELECT ${[
+    ...by.map((each, i) => `${source.key(each)} AS k${i}`),
+    `${source.count}::float8 AS records`,
+    ...sums.map((name, i) => `coalesce(${source.sum(name)}, 0) AS s${i}`),
+  ].join(
+    ', ',
+  )} FROM ${source.from} GROUP BY ${by.map((_, i) => i + 1).join(', ')} HAVING ${source.count} <> 0`
+  const totals = isFolded
+    ? ''
+    : `, (count(*) OVER ())::float8 AS groups, sum(records) OVER () AS "all"${sums.map((_, i) => `, (sum(s${i}) OVER ())::text AS t${i}`).join('')}`
+  const shown = by.map(({ dimension: { format } }, i) =>
+    format ? `to_char(k${i}::timestamp, '${format}') AS k${i}` : `k${i}`,
+  )
+  const columns = [...shown, 'records', ...sums.map((_, i) => `s${i}::text AS s${i}`)]
+  return `SELECT ${columns.join(', ')}${isFolded ? '' : `, groups, "all"${sums.map((_, i) => `, t${i}`).join('')}`}
+    FROM (SELECT *${totals} FROM (${grouped}) AS grouped
+      ${isFolded ? '' : `ORDER BY ${order.join(', ')}`} LIMIT ${value(isFolded ? most : top)}) AS page`
+}
+
+/** Statement with parameters that `make` adds. */
+export function statement(make: (value: (v: unknown) => string) => string): Statement {
+  const values: unknown[] = []
+  return { text: make((v) => `$${values.push(v)}`), values }
+}
+
+/** Groups of rows that the database sorted and totalled. */
+export function groupsOf(rows: readonly GroupRow[], { by, sums }: GroupQuery): Groups {
+  const [first] = rows
+  return {
+    shown: rows.map((row) => groupOf(row, by.length, sums.length)),
+    groups: first?.groups ?? 0,
+    total: { records: first?.all ?? 0, sums: sums.map((_, i) => BigInt(first?.[`t${i}`] ?? 0)) },
+  }
+}
+
+function groupOf(row: GroupRow, keys: number, sums: number): Group {
+  return {
+    keys: Array.from({ length: keys }, (_, i) => row[`k${i}`]!),
+    records: row.records,
+    sums: Array.from({ length: sums }, (_, i) => BigInt(row[`s${i}`]!)),
+  }
+}
+
+/**
+ * Merges rows whose keys belong to one cell, and sorts and totals the groups like the database.
+ * @param pause called after each thousand rows, so that other requests continue
+ */
+export async function foldedGroups(
+  rows: readonly GroupRow[],
+  { by, sums, sort, top }: GroupQuery,
+  pause: () => Promise<void>,
+): Promise<Groups> {
+  const found = new Map<string, Group>()
+  const total: Measures = { records: 0, sums: sums.map(() => 0n) }
+  for (const [n, row] of rows.entries()) {
+    if (n % 1_000 === 999) await pause()
+    const group = groupOf(row, by.length, sums.length)
+    for (const [i, { dimension, argument }] of by.entries()) {
+      const given = group.keys[i]
+      if (dimension.cell && typeof given === 'string') group.keys[i] = dimension.cell(given, argument)
+    }
+    const id = JSON.stringify(group.keys)
+    const known = found.get(id)
+    if (known) add(known, group)
+    else found.set(id, group)
+    add(total, group)
+  }
+  const sign = sort.descending ? -1 : 1
+  const sortedKey = by.findIndex(({ name }) => name === sort.by)
+  const sortedSum = sums.indexOf(sort.by as SumName)
+  const first = (a: Group, b: Group): number => {
+    if (sortedKey >= 0) return compareKeys(a.keys[sortedKey]!, b.keys[sortedKey]!, sign)
+    if (sortedSum < 0) return sign * (a.records - b.records)
+    return sign * Number(a.sums[sortedSum]! - b.sums[sortedSum]!)
+  }
+  const shown = [...found.values()].sort(
+    (a, b) => first(a, b) || a.keys.reduce((order, key, i) => order || compareKeys(key, b.keys[i]!, 1), 0),
+  )
+  return { shown: shown.slice(0, top), groups: shown.length, total }
+}
+
+function add(to: Measures, more: Measures): void {
+  to.records += more.records
+  for (const [i, sum] of more.sums.entries()) to.sums[i]! += sum
+}
+
+/** Compares keys by the bytes of their text, nulls last, like `COLLATE "C" NULLS LAST`. */
+function compareKeys(a: Group['keys'][number], b: Group['keys'][number], sign: number): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  return sign * Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)))
+}

@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import type { Bench, Table } from './bench'
+import { FIRST_TIME, SECONDS_BETWEEN } from './generated-records'
+import { fill, startApi } from './records'
+
+/** Statistics by group over HTTP, compared with plain SQL over the records in the same run. */
+
+const SIZES = (process.env.BENCH_RECORDS || '1000000').split(',').map(Number)
+/** Requests per kind; the median is reported. */
+const REQUESTS = 21
+const PLAIN_REQUESTS = 3
+/** Records that the filter by time leaves. */
+const LEFT = 100_000
+
+export async function statistics(bench: Bench): Promise<Table[]> {
+  const databaseUrl = await bench.createDatabase()
+  await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
+    env: { ...bench.environment, DATABASE_URL: databaseUrl },
+  })
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query('SET max_parallel_workers_per_gather = 0; SET jit = off')
+  const tables: Table[] = []
+  try {
+    let filled = 0
+    for (const size of SIZES) {
+      await fill(bench, client, filled, size)
+      filled = size
+      const api = await startApi(bench, databaseUrl, { CACHE_MB: '0' })
+      const rows: Table[number][] = []
+      for (const [kind, { query, sql }] of Object.entries(kindsOf(size))) {
+        bench.report(`${size} records, ${kind} ...`)
+        const url = `${api.url}/api/v0/location-records/stats?${query}`
+        const total = ((await (await fetch(url)).json()) as { total: { records: number } }).total.records
+        rows.push({
+          records: size,
+          kind,
+          counted: total,
+          medianMs: await medianMs(REQUESTS, async () => void (await (await fetch(url)).text())),
+          plainSqlMs: await medianMs(PLAIN_REQUESTS, async () => void (await client.query(sql))),
+        })
+      }
+      tables.push(rows)
+      await api.service.stop()
+    }
+  } finally {
+    await client.end()
+  }
+  return tables
+}
+
+function kindsOf(size: number): Record<string, { query: string; sql: string }> {
+  const day = `date_trunc('day', timestamp, 'UTC')`
+  const grouped = (keys: string, where = '') =>
+    `SELECT ${keys}, count(*) FROM location_record ${where} GROUP BY ${keys}`
+  const from = new Date(FIRST_TIME + Math.max(0, size - LEFT) * SECONDS_BETWEEN * 1000).toISOString()
+  const recent = `WHERE timestamp > '${from}'`
+  return {
+    'by day': { query: 'by=day', sql: grouped(day) },
+    'by month and chain': {
+      query: 'by=month,chain',
+      sql: grouped(`date_trunc('month', timestamp, 'UTC'), chain`),
+    },
+    'by chain': { query: 'by=chain', sql: grouped('chain') },
+    'top 20 provers': { query: 'by=prover&top=20', sql: `${grouped('prover')} ORDER BY 2 DESC LIMIT 20` },
+    'a time, by day': { query: `by=day&fromTimestamp=${from}`, sql: grouped(day, recent) },
+    'a time, by prover': { query: `by=prover&fromTimestamp=${from}`, sql: grouped('prover', recent) },
+    'a time, by day, areas': {
+      query: `by=day&sum=area&fromTimestamp=${from}`,
+      sql: `SELECT ${day}, count(*), sum(area_square_centimeters) FROM location_record ${recent} GROUP BY 1`,
+    },
+    'a time, by geohash': {
+      query: `by=geohash:3&fromTimestamp=${from}`,
+      sql: grouped('ST_GeoHash(ST_Centroid(geom), 3)', recent),
+    },
+  }
+}
+
+async function medianMs(times: number, work: () => Promise<void>): Promise<number> {
+  const took: number[] = []
+  for (let i = 0; i < times; i++) {
+    const began = performance.now()
+    await work()
+    took.push(performance.now() - began)
+  }
+  return Math.round(took.sort((a, b) => a - b)[times >> 1]! * 10) / 10
+}

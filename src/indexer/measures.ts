@@ -1,0 +1,45 @@
+import { EffortError, GeometryError, prepareGeometry, readGeometry, withEffort } from '../geodesy'
+import type { Location } from '../location'
+import { OPERATIONS, rowOf } from '../operations'
+
+/** Areas and lengths of records as the Compute API measures them, so that sums are sums of its results. */
+
+/** Columns of a record, as text; null if it has no such measure. */
+export interface Measures {
+  area_square_centimeters: string | null
+  length_centimeters: string | null
+}
+/** Operations of one geometry, by the column of their result. */
+const COLUMNS = { area_square_centimeters: 'area', length_centimeters: 'length' } as const
+const NONE: Measures = { area_square_centimeters: null, length_centimeters: null }
+/**
+ * Limit of counted microseconds for one record: a base, and an amount per character of its GeoJSON. A
+ * coastline of 100,000 positions takes a fifth of it. Without a limit, a cheap attestation could delay an
+ * indexer by a second.
+ */
+const BASE = 5_000
+const PER_CHARACTER = 1
+
+/**
+ * Returns the area of a polygon and the length of a line. Both are null for other types, for a geometry that
+ * the kernel rejects, and for one that exceeds the limit of work.
+ */
+export function measuresOf(geometry: Location['geometry']): Measures {
+  if (geometry === null || geometry.point !== null) return NONE
+  const reading = readGeometry(JSON.parse(geometry.json), 'geometry')
+  const measures = { ...NONE }
+  for (const [column, name] of Object.entries(COLUMNS) as [keyof Measures, 'area' | 'length'][]) {
+    if (!rowOf(name).inputs[0].accepts?.includes(reading.layout.type)) continue
+    measures[column] = measured(() => OPERATIONS[name].compute([prepareGeometry(reading)], []), geometry.json)
+  }
+  return measures
+}
+
+function measured(measure: () => bigint | boolean, json: string): string | null {
+  try {
+    return String(withEffort(BASE + PER_CHARACTER * json.length, measure))
+  } catch (error) {
+    if (error instanceof GeometryError || error instanceof EffortError) return null
+    throw error
+  }
+}
