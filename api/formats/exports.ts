@@ -7,7 +7,7 @@ import { workOf, type Work } from '../http/work'
 import type { ColumnarFile, ColumnarFiles } from './columnar/file'
 import type { ColumnarFormat, TextFormat } from './formats'
 import type { RecordResult } from '../store'
-import type { ColumnarName } from '../http/accept'
+import type { ColumnarKind } from '../http/accept'
 
 /**
  * Maximum number of concurrent exports, in total and per client. Each holds a page of records in memory, and
@@ -163,7 +163,7 @@ export class Exports {
   }
 
   /** Begins a file when a slot is free. Exports that read too slowly make room. */
-  private async begin(name: ColumnarName, own: Export): Promise<ColumnarFile> {
+  private async begin(name: ColumnarKind, own: Export): Promise<ColumnarFile> {
     const timer = setInterval(() => {
       if (this.columnarFiles.isWaitedFor) this.makeRoom(({ hasFile }) => hasFile)
     }, LOOK_MS)

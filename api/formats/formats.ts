@@ -1,4 +1,4 @@
-import { MEDIA_TYPES, type FormatName, type ColumnarName } from '../http/accept'
+import { MEDIA_TYPES, type ColumnarKind, type FormatName, type ColumnarName } from '../http/accept'
 import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { writeWkt } from '../../src/location'
@@ -24,7 +24,7 @@ export interface TextFormat<Row = RecordResult> extends FileFormat {
 
 /** Format of a file that needs all its records before it begins (columnar/file.ts). */
 export interface ColumnarFormat extends FileFormat {
-  readonly columnar: ColumnarName
+  readonly columnar: ColumnarKind
 }
 
 type RecordFormat = TextFormat | ColumnarFormat
@@ -102,6 +102,9 @@ const COLUMNAR_FORMATS: Readonly<Record<ColumnarName, ColumnarFormat>> = {
     columnar: 'flatgeobuf',
   },
 }
+
+/** GeoParquet 2. */
+export const GEOPARQUET_2: ColumnarFormat = { ...COLUMNAR_FORMATS.geoparquet, columnar: 'geoparquet2' }
 
 export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'>, RecordFormat>> = {
   ...TEXT_FORMATS,

@@ -89,6 +89,8 @@ export const MEDIA_TYPES = {
 export type FormatName = keyof typeof MEDIA_TYPES
 /** Columnar formats, which need all their records before the response starts. */
 export type ColumnarName = 'geoparquet' | 'flatgeobuf'
+/** Columnar files by their format; `geoparquet2` is version 2 of GeoParquet. */
+export type ColumnarKind = ColumnarName | 'geoparquet2'
 
 export function isColumnar(format: FormatName): format is ColumnarName {
   return format === 'geoparquet' || format === 'flatgeobuf'

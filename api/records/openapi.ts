@@ -50,6 +50,8 @@ export const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
 const CHAIN = textParameter(`Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an alias, or its ID.`, readChain, {
   examples: [ACTIVE_SLUGS[0]],
 })
+/** Versions of GeoParquet. */
+const VERSIONS = ['1.1', '2'] as const
 const GEOMETRY_COLUMNS = ['wkt'] as const
 const FORMAT_TEXT = 'Format of the response. Default: the one that `Accept` prefers, otherwise JSON.'
 
@@ -103,6 +105,14 @@ export const LIST_QUERY = queryOf({
     readBoolean,
   ),
   format: parameter({ enum: LIST_FORMATS, description: FORMAT_TEXT }, choiceReader(LIST_FORMATS)),
+  version: parameter(
+    {
+      enum: VERSIONS,
+      default: '1.1',
+      description: 'Version of format=geoparquet. 2: native Parquet geography with geodesic edges (KARNEY).',
+    },
+    choiceReader(VERSIONS),
+  ),
   include: INCLUDE,
   geometry: parameter(
     {
@@ -321,7 +331,7 @@ export const recordsSchemas = {
           'application/vnd.apache.parquet': {
             type: 'string',
             description:
-              'GeoParquet 1.1, bytes: the fields of `LocationRecord`, and `geometry` and `bbox`; ' +
+              'GeoParquet 1.1 (2.0 with `version=2`), bytes: the fields of `LocationRecord`, and `geometry` and `bbox`; ' +
               'ordered along a Hilbert curve, so `sort` decides only which records a `limit` selects. ' +
               'Edges are geodesics of WGS84.',
           },

@@ -16,7 +16,15 @@ import {
 } from '../query'
 import { type RecordPage, NEWEST_FIRST, type TimeSort, PROVENANCE_FIELDS } from '../store'
 import { invalid, type GivenQuery, readingScope, type ReadingScope } from '../http/parameters'
-import { RECORD_FORMATS, TEXT_FORMATS, csvFormat, featureText, recordBytes, recordText } from '../formats'
+import {
+  GEOPARQUET_2,
+  RECORD_FORMATS,
+  TEXT_FORMATS,
+  csvFormat,
+  featureText,
+  recordBytes,
+  recordText,
+} from '../formats'
 import { recordsSchemas, LIST_FORMATS, LIST_QUERY, SINGLE_FORMATS } from './openapi'
 import { type FormatName, chooseFormat, isColumnar, type ColumnarName } from '../http/accept'
 import { statisticsRoutes, type RecordsParts } from './statistics'
@@ -74,7 +82,11 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
         request,
         reply,
         search.pages(),
-        asked.format === 'csv' ? csvFormat(asked.columns, asked.bom) : RECORD_FORMATS[asked.format],
+        asked.version === '2'
+          ? GEOPARQUET_2
+          : asked.format === 'csv'
+            ? csvFormat(asked.columns, asked.bom)
+            : RECORD_FORMATS[asked.format],
       )
     const [found, counted] = await Promise.all([
       deep ? NOTHING : search.page(),
@@ -177,6 +189,8 @@ interface ListOptions {
   bom: boolean
   byCursor: boolean
   withTotal: boolean
+  /** Version of GeoParquet. */
+  version: '1.1' | '2'
   given: GivenQuery
 }
 
@@ -186,7 +200,7 @@ interface ListOptions {
  * @throws RecordsError for parameters that exclude each other
  */
 function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined): ListRequest {
-  const { limit, total, given, include, geometry, bom = false, sort = NEWEST_FIRST } = query
+  const { limit, total, given, include, geometry, bom = false, version, sort = NEWEST_FIRST } = query
   const choice = choiceOf(query)
   const format = chooseFormat(query.format, accept, LIST_FORMATS)
   if (query.cursor !== undefined && query.offset !== undefined)
@@ -196,6 +210,8 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
   if (total && !paged) throw invalid('total', 'Only JSON has it')
   if (geometry && format !== 'csv') throw invalid('geometry', 'Only format=csv has this column')
   checkBom(bom, format)
+  if (version !== undefined && format !== 'geoparquet')
+    throw invalid('version', 'It belongs to format=geoparquet')
   if (include && isColumnar(format))
     throw invalid(
       'include',
@@ -228,6 +244,7 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
       ...(geometry ? ['geometry'] : []),
     ],
     bom,
+    version: version ?? '1.1',
     byCursor: from !== undefined,
     // HTML pages show the total, except for a search by distance without a radius, where every record would
     // have to be measured.

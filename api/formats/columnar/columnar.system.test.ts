@@ -7,6 +7,7 @@ import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api'
 import { deserialize } from 'flatgeobuf/lib/mjs/generic.js'
 import { parseProperties } from 'flatgeobuf/lib/mjs/generic/feature.js'
 import * as geojson from 'flatgeobuf/lib/mjs/geojson.js'
+import { parquetMetadata } from 'hyparquet'
 import { fromGeometry } from 'flatgeobuf/lib/mjs/geojson/geometry.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { COLUMNAR_WORKER, startApi, type TestApi } from '../../../test/api'
@@ -409,6 +410,53 @@ describe('GeoParquet', () => {
     // Its edges span 120 degrees and come closer to the pole than their ends.
     const polar = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[0,80]'))!
     expect(around(polar)).toMatchObject({ ymax: 90 })
+  })
+  test('version=2 has the native type of geography with geodesic edges, bounds per row group, and the same records', async () => {
+    const native = await saved('?format=geoparquet&version=2')
+    const [before, after] = [await parquetFeatures(file), await parquetFeatures(native)]
+    const plain = (read: Feature[]) =>
+      read.map(({ properties: { bbox: _, ...properties }, geometry }) => ({ properties, geometry }))
+    expect(plain(after)).toEqual(plain(before))
+    const bytes = readFileSync(native)
+    const { schema, row_groups, key_value_metadata } = parquetMetadata(
+      bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer,
+    )
+    expect(schema.find(({ name }) => name === 'geometry')!.logical_type).toEqual({
+      type: 'GEOGRAPHY',
+      algorithm: 'KARNEY',
+    })
+    expect(schema.map(({ name }) => name)).not.toContain('bbox')
+    const geo = JSON.parse(key_value_metadata!.find(({ key }) => key === 'geo')!.value!) as {
+      version: string
+      columns: { geometry: object }
+    }
+    expect([geo.version, geo.columns.geometry]).toEqual([
+      '2.0.0',
+      expect.objectContaining({ edges: 'karney' }),
+    ])
+    expect(geo.columns.geometry).not.toHaveProperty('covering')
+    const boxes = await duck<{ bbox: Record<string, number> | null }>(
+      `SELECT bbox FROM read_parquet('${file}')`,
+    )
+    let at = 0
+    for (const { num_rows, columns } of row_groups) {
+      const group = boxes.slice(at, (at += Number(num_rows))).flatMap(({ bbox }) => (bbox ? [bbox] : []))
+      const least = (side: string) => Math.min(...group.map((box) => box[side]!))
+      const most = (side: string) => Math.max(...group.map((box) => box[side]!))
+      const column = columns.find(({ meta_data }) => meta_data!.path_in_schema[0] === 'geometry')!
+      expect(column.meta_data!.geospatial_statistics?.bbox).toEqual({
+        ...{ xmin: least('xmin'), xmax: most('xmax'), ymin: least('ymin'), ymax: most('ymax') },
+      })
+    }
+  })
+  test('version belongs to GeoParquet', async () => {
+    for (const query of ['?version=2', '?format=flatgeobuf&version=2', '?format=geoparquet&version=3']) {
+      const response = await ask(query)
+      expect([response.status, ((await response.json()) as { message: string }).message], query).toEqual([
+        400,
+        'Invalid version parameter',
+      ])
+    }
   })
   test('allows padding between the magic bytes and the row groups, which keeps proxies from timing out', async () => {
     const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)

@@ -4,12 +4,12 @@ import type { Work } from '../../http/work'
 import type { RecordResult } from '../../store'
 import { Workers, workerErrors, type WorkerLimits } from '../../http/workers'
 import type { Beginning } from './flatgeobuf'
-import type { RowGroupNote } from './geoparquet'
+import type { GeoParquetVersion, RowGroupNote } from './geoparquet'
 import { FLATGEOBUF_MAGIC, PARQUET_MAGIC } from './magic'
 import { DiskBudget, Spool } from './spool'
 import type * as worker from './worker'
 import type { Run } from './worker'
-import type { ColumnarName } from '../../http/accept'
+import type { ColumnarKind } from '../../http/accept'
 
 /**
  * Files of records in space order: along a Hilbert curve over the world, records without a geometry last. All
@@ -78,17 +78,18 @@ export class ColumnarFiles {
    * @throws UnavailableError if too many files wait
    * @throws RecordsError if the client has a file in progress already
    */
-  async begin(name: ColumnarName, work: Work): Promise<ColumnarFile> {
+  async begin(name: ColumnarKind, work: Work): Promise<ColumnarFile> {
     return this.open(name, work, this.workers, await this.slots.acquire(work.client, work.signal))
   }
 
   /** Opens a file for one page, which needs no slot. */
-  small(name: ColumnarName, work: Work): ColumnarFile {
+  small(name: ColumnarKind, work: Work): ColumnarFile {
     return this.open(name, work, this.workersOfSmall, () => {})
   }
 
-  private open(name: ColumnarName, work: Work, workers: Workers, release: () => void): ColumnarFile {
-    const Kind = name === 'geoparquet' ? GeoParquetFile : FlatGeobufFile
+  private open(name: ColumnarKind, work: Work, workers: Workers, release: () => void): ColumnarFile {
+    const Kind =
+      name === 'flatgeobuf' ? FlatGeobufFile : name === 'geoparquet2' ? GeoParquet2File : GeoParquetFile
     return new Kind(
       new Spool(this.budget),
       ({ name, input, transfer }) => workers.run(name, input, work, transfer),
@@ -265,18 +266,24 @@ class GeoParquetFile extends ColumnarFile {
   // The footer has the offsets of the row groups, so bytes between them have no meaning.
   override readonly padding = 0
   protected override readonly taskOfPage = 'lines'
+  protected readonly version: GeoParquetVersion = 1
 
   override async *rest(sent: number): AsyncGenerator<Uint8Array> {
+    const { version } = this
     let base = sent
     const notes: RowGroupNote[] = []
     for await (const { bytes: lines, ends } of this.batches(await this.order(), GROUP_BYTES, GROUP_RECORDS)) {
-      const { bytes, note } = await this.task('group', { bytes: lines, ends, base }, [
+      const { bytes, note } = await this.task('group', { bytes: lines, ends, base, version }, [
         lines.buffer as ArrayBuffer,
       ])
       notes.push(note)
       for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES)
       base += bytes.length
     }
-    yield await this.task('footer', { notes, base })
+    yield await this.task('footer', { notes, base, version })
   }
+}
+
+class GeoParquet2File extends GeoParquetFile {
+  protected override readonly version = 2
 }

@@ -5,7 +5,7 @@ import { PARQUET_MAGIC } from './magic'
 import { extend, NOWHERE, type Bounds, type Shape } from './shape'
 
 /**
- * GeoParquet 1.1 (https://geoparquet.org): row groups, then a footer with the offset of each. Row groups are
+ * GeoParquet 1.1 and 2.0 (https://geoparquet.org): row groups, then a footer with the offset of each. Row groups are
  * written independently, so that any worker can write the next one.
  */
 
@@ -25,9 +25,13 @@ const COLUMN_TYPES: Readonly<Record<Exclude<RecordField['type'], 'texts'>, Eleme
 }
 const BOUNDS = ['xmin', 'ymin', 'xmax', 'ymax'] as const
 
-const SCHEMA: SchemaElement[] = [
-  // One column per field, then geometry and bbox.
-  { name: 'schema', num_children: RECORD_FIELD_LIST.length + 2 },
+/**
+ * Version 1 has WKB in a plain column, and a column bbox. Version 2 has Parquet's native type, whose edges are
+ * geodesics of the ellipsoid (Karney 2013), and the bounds in the statistics of a row group.
+ */
+export type GeoParquetVersion = 1 | 2
+
+const FIELDS: SchemaElement[] = [
   ...RECORD_FIELD_LIST.flatMap(([name, { type, nullable }]): SchemaElement[] =>
     type === 'texts'
       ? [
@@ -43,10 +47,22 @@ const SCHEMA: SchemaElement[] = [
         ]
       : [{ name, repetition_type: nullable ? 'OPTIONAL' : 'REQUIRED', ...COLUMN_TYPES[type] }],
   ),
-  { name: 'geometry', repetition_type: 'OPTIONAL', type: 'BYTE_ARRAY' },
-  { name: 'bbox', repetition_type: 'OPTIONAL', num_children: BOUNDS.length },
-  ...BOUNDS.map((name): SchemaElement => ({ name, repetition_type: 'REQUIRED', type: 'DOUBLE' })),
 ]
+const GEOMETRY: SchemaElement = { name: 'geometry', repetition_type: 'OPTIONAL', type: 'BYTE_ARRAY' }
+const SCHEMAS: Readonly<Record<GeoParquetVersion, SchemaElement[]>> = {
+  1: [
+    { name: 'schema', num_children: RECORD_FIELD_LIST.length + 2 },
+    ...[...FIELDS, GEOMETRY],
+    { name: 'bbox', repetition_type: 'OPTIONAL', num_children: BOUNDS.length },
+    ...BOUNDS.map((name): SchemaElement => ({ name, repetition_type: 'REQUIRED', type: 'DOUBLE' })),
+  ],
+  2: [
+    { name: 'schema', num_children: RECORD_FIELD_LIST.length + 1 },
+    ...FIELDS,
+    // Without a CRS it is OGC:CRS84.
+    { ...GEOMETRY, logical_type: { type: 'GEOGRAPHY', algorithm: 'KARNEY' } },
+  ],
+}
 
 /** Footer data of a row group. Only this file reads `chunks`. */
 export interface RowGroupNote {
@@ -65,11 +81,12 @@ export function rowGroup(
   records: readonly Readonly<Record<string, unknown>>[],
   shapes: readonly (Shape | undefined)[],
   base: number,
+  version: GeoParquetVersion,
 ): { bytes: Uint8Array; note: RowGroupNote } {
   const writer = new ByteWriter(1_048_576)
   // The library writes its magic bytes first. They are removed from the result.
   writer.offset = base - PARQUET_MAGIC.length
-  const parquet = new ParquetWriter({ writer, schema: SCHEMA })
+  const parquet = new ParquetWriter({ writer, schema: SCHEMAS[version] })
   void parquet.write({
     columnData: [
       ...RECORD_FIELD_LIST.map(([name, { type }]) => ({
@@ -80,19 +97,17 @@ export function rowGroup(
         name: 'geometry',
         // Minimum and maximum of WKB are meaningless. Readers use the statistics of bbox.
         statistics: false,
-        data: shapes.map((shape) => (shape ? geojsonToWkb(shape.geometry) : null)),
-      },
-      {
-        name: 'bbox',
         data: shapes.map((shape) =>
-          shape ? Object.fromEntries(BOUNDS.map((name, i) => [name, shape.bounds[i]])) : null,
+          shape ? (version === 1 ? geojsonToWkb(shape.geometry) : shape.geometry) : null,
         ),
       },
+      ...(version === 1 ? [{ name: 'bbox', data: shapes.map((shape) => shape && boxOf(shape.bounds)) }] : []),
     ],
     rowGroupSize: records.length,
   })
   const { row_groups, num_rows, pendingIndexes } = parquet
   const bounds: Bounds = [...NOWHERE]
+  if (version === 2) nativeBounds(row_groups, shapes)
   const types = new Set<string>()
   for (const shape of shapes)
     if (shape) {
@@ -109,6 +124,25 @@ export function rowGroup(
   }
 }
 
+const boxOf = (bounds: Bounds) => Object.fromEntries(BOUNDS.map((name, i) => [name, bounds[i]]))
+
+/**
+ * Sets the native statistics of a row group. The library's own cover vertices only, and not the edges between
+ * them.
+ */
+function nativeBounds(groups: Chunks['row_groups'], shapes: readonly (Shape | undefined)[]): void {
+  const bounds: Bounds = [...NOWHERE]
+  for (const shape of shapes) if (shape) extend(bounds, shape.bounds)
+  const [xmin, ymin, xmax, ymax] = bounds
+  for (const { columns } of groups)
+    for (const { meta_data: column } of columns)
+      if (column?.path_in_schema[0] === 'geometry') {
+        if (xmin <= xmax)
+          column.geospatial_statistics = { bbox: { xmin, ymin, xmax, ymax }, geospatial_types: [] }
+        else delete column.geospatial_statistics
+      }
+}
+
 function columnValue(value: unknown, type: RecordField['type']): unknown {
   if (value === null || value === undefined) return null
   return type === 'time' ? new Date(value as string) : value
@@ -118,14 +152,18 @@ function columnValue(value: unknown, type: RecordField['type']): unknown {
  * Writes the footer of a file of these row groups.
  * @param base byte offset of the footer in the file
  */
-export function footerOf(notes: readonly RowGroupNote[], base: number): Uint8Array {
+export function footerOf(
+  notes: readonly RowGroupNote[],
+  base: number,
+  version: GeoParquetVersion,
+): Uint8Array {
   const writer = new ByteWriter(1_048_576)
   writer.offset = base - PARQUET_MAGIC.length
   const parquet = new ParquetWriter({
     writer,
-    schema: SCHEMA,
+    schema: SCHEMAS[version],
     createdBy: 'geospatial-attestation-service',
-    kvMetadata: [{ key: 'geo', value: JSON.stringify(geoMetadata(notes)) }],
+    kvMetadata: [{ key: 'geo', value: JSON.stringify(geoMetadata(notes, version)) }],
   })
   for (const { chunks } of notes) {
     const { row_groups, num_rows, pendingIndexes } = deserialize(chunks) as Chunks
@@ -137,22 +175,24 @@ export function footerOf(notes: readonly RowGroupNote[], base: number): Uint8Arr
   return writer.getBytes().slice(PARQUET_MAGIC.length)
 }
 
-function geoMetadata(notes: readonly RowGroupNote[]): object {
+function geoMetadata(notes: readonly RowGroupNote[], version: GeoParquetVersion): object {
   const bounds: Bounds = [...NOWHERE]
   for (const each of notes) extend(bounds, each.bounds)
   const types = new Set(notes.flatMap((each) => each.types))
   return {
-    version: '1.1.0',
+    version: version === 1 ? '1.1.0' : '2.0.0',
     primary_column: 'geometry',
     columns: {
       geometry: {
         encoding: 'WKB',
         geometry_types: [...types].sort(),
         crs: CRS84,
-        // Edges are geodesics of the ellipsoid, but the format knows only planar and spherical edges.
-        edges: 'spherical',
+        // Edges are geodesics of the ellipsoid, but version 1.1 knows only planar and spherical edges.
+        edges: version === 1 ? 'spherical' : 'karney',
         ...(bounds[0] <= bounds[2] && { bbox: bounds }),
-        covering: { bbox: Object.fromEntries(BOUNDS.map((name) => [name, ['bbox', name]])) },
+        ...(version === 1 && {
+          covering: { bbox: Object.fromEntries(BOUNDS.map((name) => [name, ['bbox', name]])) },
+        }),
       },
     },
   }

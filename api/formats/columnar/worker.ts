@@ -1,6 +1,6 @@
 import { move, transferableSymbol, valueSymbol } from 'piscina'
 import { beginningOf, FeatureWriter, type Beginning } from './flatgeobuf'
-import { footerOf, rowGroup, type RowGroupNote } from './geoparquet'
+import { footerOf, rowGroup, type GeoParquetVersion, type RowGroupNote } from './geoparquet'
 import { curveKey, LAST_KEY, NOWHERE, shapeOf, type Shape } from './shape'
 
 /** Tasks of columnar files that would block the event loop for too long, each for a page or a row group. */
@@ -108,7 +108,17 @@ export function beginning({
 }
 
 /** Writes a row group from lines. @param ends end offset of each line */
-export function group({ bytes, ends, base }: { bytes: Uint8Array; ends: Uint32Array; base: number }): {
+export function group({
+  bytes,
+  ends,
+  base,
+  version,
+}: {
+  bytes: Uint8Array
+  ends: Uint32Array
+  base: number
+  version: GeoParquetVersion
+}): {
   bytes: Uint8Array
   note: RowGroupNote
 } {
@@ -121,13 +131,22 @@ export function group({ bytes, ends, base }: { bytes: Uint8Array; ends: Uint32Ar
     rows.map(recordOf),
     rows.map(({ geometry }) => (geometry === null ? undefined : shapeOf(geometry))),
     base,
+    version,
   )
   return moved(written, [written.bytes])
 }
 
 /** Writes the footer of a GeoParquet file. */
-export function footer({ notes, base }: { notes: readonly RowGroupNote[]; base: number }): Uint8Array {
-  const bytes = footerOf(notes, base)
+export function footer({
+  notes,
+  base,
+  version,
+}: {
+  notes: readonly RowGroupNote[]
+  base: number
+  version: GeoParquetVersion
+}): Uint8Array {
+  const bytes = footerOf(notes, base, version)
   return moved(bytes, [bytes])
 }
 
