@@ -297,6 +297,7 @@ const KNOWN = [
   'area',
   'length',
   'batch',
+  'zones',
   'reference',
   'resign',
   'verify',

@@ -18,7 +18,7 @@ import { NO_RECIPIENT, proxyRefused, type ServedChain } from './attester'
 import { type ChainReader, type VerifyingContract } from '../contracts'
 import { isSalted, resolveSalted } from './salted'
 import { ReadGeometry, referenceOf, type MeasureInput, type Measurement, type Measurer } from './measure'
-import { validityOf } from './offchain'
+import { validityOf, type ResolvedInput } from './offchain'
 import { isOffchainForm, type Resolver } from './resolve'
 import type {
   BatchRequest,
@@ -46,9 +46,9 @@ export interface ComputeParts {
 }
 
 /** Time limit in milliseconds for measuring all operations of a batch. */
-const BATCH_BUDGET_MS = 20_000
+export const BATCH_BUDGET_MS = 20_000
 /** Age of a validity check, in milliseconds, after which it is repeated before anything is signed. */
-const VALID_FOR_MS = 1_000
+export const VALID_FOR_MS = 1_000
 
 /** Computes one operation, and signs it at the contract's nonce. */
 export async function compute(
@@ -209,8 +209,11 @@ export async function checkInputsValid(
   )
 }
 
-/** Resolves the inputs of an operation and measures them. */
-async function computeUnsigned(
+/**
+ * Resolves the inputs of an operation and measures them.
+ * @param resolved inputs that are resolved already, by field
+ */
+export async function computeUnsigned(
   parts: ComputeParts,
   { attester, reader }: ServedChain,
   name: OperationName,
@@ -218,6 +221,7 @@ async function computeUnsigned(
   work: Work,
   budgetMs?: number,
   at?: number,
+  resolved: Readonly<Record<string, ResolvedInput>> = {},
 ): Promise<UnsignedResult> {
   const operation = rowOf(name)
   const numbers = (operation.parameters ?? []).map((parameter) => request[parameter.name] as number)
@@ -228,9 +232,10 @@ async function computeUnsigned(
     chosenSchema(parts, operation, reader, request.schema),
     Promise.all(
       fields.map((field) =>
-        withField([field], () =>
-          parts.resolver.resolve(request[field], field, attester.chain, reader, work.client),
-        ),
+        withField([field], async () => {
+          const known = resolved[field]
+          return known ?? parts.resolver.resolve(request[field], field, attester.chain, reader, work.client)
+        }),
       ),
     ),
   ])

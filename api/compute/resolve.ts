@@ -173,6 +173,17 @@ export class Resolver {
     return readPayload(attestation!, path)
   }
 
+  /** Throws an UnavailableError unless the index agrees with the chain, so that it lacks no attestation. */
+  async requireFresh(chain: Chain, reader: ChainReader): Promise<void> {
+    const { indexMaxAgeSeconds, maxLagSeconds } = this.options
+    const state = await this.indexState(chain)
+    const doubt = doubtAbout(state, indexMaxAgeSeconds || maxLagSeconds, await reader.isLocal())
+    if (doubt !== undefined)
+      throw new UnavailableError(
+        `The indexed attestations of ${chain.slug} may be incomplete: ${doubt}. Name the zones by uids, or retry later.`,
+      )
+  }
+
   private async byUid(uid: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
     const { measurer } = this.options
     const known = measurer.known(uid)

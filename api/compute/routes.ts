@@ -7,16 +7,33 @@ import { Semaphore } from '../http/semaphore'
 import { workOf } from '../http/work'
 import { compute, computeBatch, reference, type ComputeParts } from './compute'
 import { resign, resignBatch, verify } from './earlier'
-import { BATCH_ROUTE, REFERENCE_ROUTE, RESIGN_ROUTE, VERIFY_ROUTE, operationRoute } from './schemas'
+import {
+  BATCH_ROUTE,
+  REFERENCE_ROUTE,
+  RESIGN_ROUTE,
+  VERIFY_ROUTE,
+  ZONES_ROUTE,
+  operationRoute,
+  type ZonesRequest,
+} from './schemas'
+import type { Store } from '../store'
 import { requestValidator } from './validator'
+import { computeZones } from './zones'
 
-export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'reference', 'resign', 'verify']
+export const COMPUTE_ENDPOINTS = [
+  ...Object.keys(OPERATIONS),
+  'batch',
+  'zones',
+  'reference',
+  'resign',
+  'verify',
+]
 
 /** Maximum number of concurrent batches per client: each may make forty RPC calls. */
 const BATCHES_AT_ONCE = 2
 
 /** Registers the Compute API (docs/spec/interface.md 6), mounted at /compute/v0. */
-export function computeRoutes(parts: ComputeParts) {
+export function computeRoutes(parts: ComputeParts & { store: Store }) {
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = withTypes(scope)
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
@@ -28,6 +45,11 @@ export function computeRoutes(parts: ComputeParts) {
     const oneOfFewBatches = batchLimiter()
     app.post('/batch', { schema: BATCH_ROUTE }, (request) =>
       oneOfFewBatches(clientOf(request), () => computeBatch(parts, request.body, workOf(request))),
+    )
+    app.post('/zones', { schema: ZONES_ROUTE }, (request) =>
+      oneOfFewBatches(clientOf(request), () =>
+        computeZones(parts, request.body as ZonesRequest, workOf(request)),
+      ),
     )
     app.post('/resign', { schema: RESIGN_ROUTE }, (request) => {
       const { body } = request

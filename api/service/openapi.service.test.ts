@@ -374,6 +374,15 @@ async function record(): Promise<Example[]> {
       ],
     }),
   )
+  await asked(
+    'zones',
+    'park',
+    'Which of two attested places contains a point',
+    post('zones', {
+      geometry: { type: 'Point', coordinates: [13.35, 52.5145] },
+      zones: { uids: [uids.park, uids.eiffelTower] },
+    }),
+  )
   await land(first.json())
   await asked(
     'verify',

@@ -59,3 +59,4 @@ export {
 } from './sql-groups'
 export { boxesOf, conditions, isAny, pageOf, TYPE_INDEXED } from './sql'
 export { Store, translated } from './store'
+export { zoneCandidates, type ZoneSet } from './zones'

@@ -25,6 +25,7 @@ import {
   VerifyRequest,
 } from './earlier'
 import { INPUTS, Reference, ReferenceRequest } from './inputs'
+import { ZonesRequest, ZonesResult } from './zones'
 import { BatchRequest, CHAIN_FIRST, CHAIN_ID, LANDING, type OperationRequest, requestOf } from './requests'
 export { CLAIMS } from './answers'
 export type { BatchResult, ComputeResult, Transaction } from './answers'
@@ -33,6 +34,7 @@ export type { Reference, ReferenceRequest } from './inputs'
 export { EXPIRATION, hash, hex, SIGNATURE, WHOLE_NUMBER } from './fields'
 export { CHAIN_FIRST, CHAIN_ID, requestOf } from './requests'
 export type { BatchRequest, OperationRequest } from './requests'
+export { EXPECTED_ZONES, type ZonesRequest, type ZonesResult } from './zones'
 export { CLAIM_NAMES } from './earlier'
 
 /**
@@ -67,7 +69,7 @@ export const Problem = named(
 export const COMPUTE_COMPONENTS = {
   ...OFFCHAIN_COMPONENTS,
   ...components(...INPUTS.values(), Attestation, DelegatedAttestation, DelegatedRequest, Transaction),
-  ...components(ComputeResult, BatchResult),
+  ...components(ComputeResult, BatchResult, ZonesResult),
   ...components(EarlierAttestation, EarlierDelegation, ResignableDelegation, EarlierBatch),
   ...components(Verification, Problem),
 }
@@ -130,6 +132,17 @@ export const BATCH_ROUTE = route(
   },
   BatchRequest,
   ref(BatchResult),
+)
+export const ZONES_ROUTE = route(
+  'zones',
+  {
+    summary: 'Attested zones that contain a geometry',
+    description:
+      'Signs one `contains` for each zone of a set that contains the geometry, in the form of a batch. The set is up to 1,000 UIDs, or all valid attestations of an attester, a location schema or both. The index selects candidates by their boxes, and `contains` decides each exactly, with the checks of a single request. `complete` is true if no other zone of the set contains the geometry: zones that may contain it and cannot be measured are named in `undecided`. A request with more than 100 candidates or 20 answers is refused, not answered in part. A set by attester or schema needs an index that agrees with the chain; otherwise the request is refused with Retry-After. (An extension to the specification.)',
+    answers: 'The answers of the zones that contain the geometry, signed, and the call that submits them.',
+  },
+  ZonesRequest,
+  ref(ZonesResult),
 )
 export const RESIGN_ROUTE = route(
   'resign',

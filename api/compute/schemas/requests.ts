@@ -27,7 +27,7 @@ const recipient = (description: string) =>
       test: (text) => (parseChecksumAddress(text) === undefined ? EXPECTED_ADDRESS : undefined),
     }),
   )
-const ATTEST_AS = {
+export const ATTEST_AS = {
   schema: schemaUid(
     "UID of the schema to attest under. Its registered types must be those of the payload, in order. Default: the deployment's own (`GET /`).",
   ),
@@ -85,7 +85,7 @@ export interface OperationRequest {
 }
 
 /** Returns the parameters of an operation, from its row in the table. */
-function parametersOf({ inputs, parameters = [] }: OperationRow): TProperties {
+export function parametersOf({ inputs, parameters = [] }: OperationRow): TProperties {
   const taken = ({ accepts, usual }: InputRow) =>
     accepts
       ? `A ${accepts.join(' or ')}; other types are rejected.`

@@ -49,6 +49,19 @@ const operationRows = (): CommandRow[] =>
     options: [privateOption(), ...questionOptions(), quorumOption(), landOption(), ...keyOptions()],
   }))
 
+const zonesRow = (): CommandRow => ({
+  name: 'zones',
+  summary: 'which attested zones contain a place',
+  load: async () => (await import('./zones.ts')).zones,
+  args: [new Argument('<place>', PLACE)],
+  options: [
+    new Option('--prover <address>', 'the zones that this address attested').argParser(read.address),
+    new Option('--zone-schema <uid>', 'the zones of this location schema').argParser(read.uid),
+    new Option('--uids <file>', 'the zones whose UIDs are in this file, or - for stdin'),
+    ...questionOptions(),
+  ],
+})
+
 /** Commands about stored records and answers. */
 const recordRows = (): CommandRow[] => [
   {
@@ -177,6 +190,7 @@ const otherRows = (): CommandRow[] => [
 /** All commands except completion and help, which need the others. */
 export const commandRows = (): CommandRow[] => [
   ...operationRows(),
+  zonesRow(),
   ...recordRows(),
   ...writingRows(),
   ...otherRows(),

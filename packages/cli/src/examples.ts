@@ -50,6 +50,12 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   area: [{ text: 'square metres of a polygon', command: 'geo area field.geojson --chain celo' }],
   length: [{ text: 'metres along a line', command: 'geo length path.geojson --submission proxy' }],
+  zones: [
+    {
+      text: 'the zones of an attester, each as a signed answer',
+      command: 'geo zones 13.3777,52.5163 --prover $ADDRESS --json',
+    },
+  ],
   records: [
     { text: 'the newest places of a chain', command: 'geo records --chain base-sepolia --limit 5' },
     {

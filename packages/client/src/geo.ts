@@ -12,7 +12,17 @@ import type { Revoked, RevokeOptions } from './revoke'
 import type { Quorum, QuorumOptions } from './quorum'
 import { connect } from './service'
 import type { Signer } from './signer'
-import type { Answer, BatchAnswer, Health, Input, OffchainAttestation, Question, Readiness } from './types'
+import type {
+  Answer,
+  BatchAnswer,
+  Health,
+  Input,
+  OffchainAttestation,
+  Question,
+  Readiness,
+  Zones,
+  ZoneSet,
+} from './types'
 
 /** A client of one service. */
 export interface Geo extends Questions, Service {
@@ -22,6 +32,11 @@ export interface Geo extends Questions, Service {
   ask(question: Question, options?: AskOptions): Promise<Answer>
   /** Asks questions whose answers land together: up to 20 in each request and in each transaction. */
   batch(questions: readonly Question[], options?: AskOptions): Promise<BatchAnswer>
+  /**
+   * Finds the attested zones that contain a geometry, each with a signed `contains`. `complete` is true if no
+   * other zone of the set contains it.
+   */
+  zones(geometry: Input, zones: ZoneSet, options?: AskOptions): Promise<Zones>
   /** Returns the reference that `inputRefs` contains for a raw geometry. */
   reference(geometry: Input, options?: { signal?: AbortSignal }): Promise<string>
 

@@ -8,7 +8,7 @@ import { notTheService, requireJson, sender, type Send } from './http'
 import type { paths } from './openapi'
 import { recordsOf } from './records'
 import { same } from './says'
-import type { Answer, BatchAnswer, Health, Information, Question, Readiness } from './types'
+import type { Answer, BatchAnswer, Health, Information, Question, Readiness, Zones, ZoneSet } from './types'
 import { untilAborted } from './waiting'
 
 /** Sends the client's requests: to the compute endpoints, to GraphQL, and about the service itself. */
@@ -25,6 +25,7 @@ export interface Connection extends Context {
   url: string
   send: Send
   batch(questions: readonly Question[], options?: AskOptions): Promise<BatchAnswer>
+  zones(geometry: unknown, zones: ZoneSet, options?: AskOptions): Promise<Zones>
   reference(geometry: unknown, options?: { signal?: AbortSignal }): Promise<string>
   graphql<T>(
     query: string,
@@ -78,6 +79,7 @@ export function connect(given: GeoOptions): Connection {
         ? (await import('./parts')).requestParts(questions, ask)
         : ask(questions)
     },
+    zones: (geometry, zones, options) => request<Zones>('zones', { geometry, zones }, options),
     reference: async (geometry, given = {}) => {
       refuseUnknown('reference', given, SIGNAL_ONLY)
       return (await post<{ inputRef: string }>('reference', withPoints({ geometry }), given.signal)).inputRef

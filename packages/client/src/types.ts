@@ -32,6 +32,10 @@ export type Answer<Name extends OperationName = OperationName> = AnswerBody<Name
 export type Claims = NonNullable<Schemas['Verification']['says']>
 /** Signed answers that land together. `land` sends one transaction for each 20 answers. */
 export type BatchAnswer = Schemas['BatchResult'] & { chainId: number }
+/** Zones to search: these UIDs, or the valid zones of an attester, a location schema or both. */
+export type ZoneSet = { uids: readonly string[] } | { prover?: string; schema?: string }
+/** Signed answers of the zones that contain a geometry, which land like a batch. */
+export type Zones = Schemas['ZonesResult'] & { chainId: number }
 export type Verification = Schemas['Verification']
 export type LocationRecord = Schemas['LocationRecord']
 export type Statistics = Schemas['Statistics']

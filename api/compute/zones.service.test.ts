@@ -1,0 +1,238 @@
+import { AbiCoder } from 'ethers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, request, revoke, testAccount } from '../../dev/chain'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
+import { rows } from '../../test/database'
+import { insertRecords } from '../../test/records'
+import { hunt } from '../../test/seed'
+import { sentence, testSentences } from '../../test/sentences'
+import { LOCAL_CHAIN, startTestWorld, type TestWorld } from '../../test/world'
+
+/** POST /compute/v0/zones, with zones attested on a local chain. */
+
+type Ring = number[][]
+const square = (west: number, south: number, size = 1): Ring => [
+  [west, south],
+  [west + size, south],
+  [west + size, south + size],
+  [west, south + size],
+  [west, south],
+]
+const polygon = (...coordinates: Ring[]) => ({ type: 'Polygon' as const, coordinates })
+const point = (lng: number, lat: number) => ({ type: 'Point' as const, coordinates: [lng, lat] })
+let world: TestWorld
+/** UIDs of a row of three squares, from west to east. */
+let row: string[]
+let bowtie: string
+let unreadable: string
+let aPoint: string
+
+beforeAll(async () => {
+  world = await startTestWorld()
+  const { chain } = world
+  row = []
+  for (const west of [10, 11, 12]) row.push(await attest(chain, locationRequest(polygon(square(west, 50)))))
+  const [a, b, c, d, e] = square(30, 10) as [number[], number[], number[], number[], number[]]
+  bowtie = await attest(chain, locationRequest(polygon([a, c, b, d, e])))
+  unreadable = await attest(
+    chain,
+    request(
+      LOCATION_PROTOCOL_SCHEMA.uid,
+      AbiCoder.defaultAbiCoder().encode(
+        ['string', 'string', 'string', 'string'],
+        ['0.2.0', 'EPSG:4326', 'street address', '1 Main Street'],
+      ),
+    ),
+  )
+  aPoint = await attest(chain, locationRequest(point(10.5, 50.5)))
+  await world.caughtUp()
+})
+afterAll(() => world?.stop())
+
+async function ask(body: object) {
+  return world.post('/compute/v0/zones', { chainId: LOCAL_CHAIN.id, ...body })
+}
+const containing = ({ body }: Awaited<ReturnType<typeof ask>>) =>
+  body.results.map(({ inputRefs }: { inputRefs: string[] }) => inputRefs[0])
+
+describe('zones', () => {
+  test('signs contains for the zone of an attester that contains a point, and names unreadable ones', async () => {
+    const answer = await ask({ geometry: point(10.5, 50.5), zones: { prover: (await provers())[0]! } })
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+    const { results, onBoundary, undecided, complete, inputRef, multiAttestByDelegation } = answer.body
+    expect(results).toMatchObject([{ result: true, operation: 'contains', inputRefs: [row[0], inputRef] }])
+    expect([onBoundary, complete, multiAttestByDelegation]).toEqual([[], false, expect.anything()])
+    expect(undecided).toEqual([{ uid: unreadable, reason: sentence() }])
+    const { attestation, delegatedAttestation } = results[0]
+    expect(
+      (await world.post('/compute/v0/verify', { chainId: LOCAL_CHAIN.id, attestation, delegatedAttestation }))
+        .body,
+    ).toMatchObject({ ours: true, submittable: true })
+  })
+  test('selects zones by schema, with which the set is complete', async () => {
+    const answer = await ask({ geometry: point(11.5, 50.5), zones: { schema: LOCATION_SCHEMA.uid } })
+    expect([containing(answer), answer.body.complete, answer.body.undecided]).toEqual([[row[1]], true, []])
+  })
+  test('names the zones whose boundary the geometry is on, and signs nothing for them', async () => {
+    const { body } = await ask({ geometry: point(11, 50.5), zones: { uids: row } })
+    expect(body).toMatchObject({ results: [], multiAttestByDelegation: [], complete: true })
+    expect(body.onBoundary).toEqual([row[0], row[1]].sort())
+    // 4 mm east of the border, in a zone, and 6 mm east of it.
+    for (const [meters, on] of [
+      [0.004, [row[0], row[1]].sort()],
+      [0.006, []],
+    ] as const) {
+      const near = await ask({ geometry: point(11 + meters / 71_000, 50.5), zones: { uids: row } })
+      expect([containing(near), near.body.onBoundary]).toEqual([[row[1]], on])
+    }
+  })
+  test('names zones with an ambiguous inside, and zones that are not polygons, if they may contain it', async () => {
+    const { body } = await ask({ geometry: point(30.5, 10.5), zones: { uids: [bowtie, aPoint, ...row] } })
+    expect(body).toMatchObject({ results: [], complete: false })
+    expect(body.undecided).toEqual(
+      [
+        { uid: bowtie, reason: sentence() },
+        { uid: aPoint, reason: sentence() },
+      ].sort((a, b) => (a.uid < b.uid ? -1 : 1)),
+    )
+    expect((await ask({ geometry: point(-30, -10), zones: { uids: [bowtie] } })).body).toMatchObject({
+      undecided: [],
+      complete: true,
+    })
+  })
+  test('names a revoked zone of a list, and leaves it out of the set of a schema', async () => {
+    const uid = await attest(world.chain, locationRequest(polygon(square(60, 20))))
+    await revoke(world.chain, uid)
+    await world.caughtUp()
+    const named = await ask({ geometry: point(60.5, 20.5), zones: { uids: [uid] } })
+    expect(named.body).toMatchObject({
+      results: [],
+      undecided: [{ uid, reason: sentence() }],
+      complete: false,
+    })
+    const all = await ask({ geometry: point(60.5, 20.5), zones: { schema: LOCATION_SCHEMA.uid } })
+    expect(all.body).toMatchObject({ results: [], undecided: [], complete: true })
+  })
+  test('reads an attested geometry, and adds the transaction on request', async () => {
+    const answer = await ask({ geometry: aPoint, zones: { uids: row }, include: ['transaction'] })
+    expect(containing(answer)).toEqual([row[0]])
+    expect(answer.body).toMatchObject({ inputRef: aPoint, transaction: { value: 0 } })
+  })
+  hunt('answer like contains for each zone', 12, async ({ cases, random }) => {
+    const all = [...row]
+    for (let i = 0; i < 6; i++)
+      all.push(
+        await attest(
+          world.chain,
+          locationRequest(
+            polygon(square(Math.round(random() * 30) / 10, Math.round(random() * 30) / 10, 1 + random())),
+          ),
+        ),
+      )
+    await world.caughtUp()
+    for (let i = 0; i < cases; i++) {
+      const [lng, lat] = [random() * 4, random() * 4]
+      const geometry = i % 3 ? point(lng, lat) : polygon(square(lng, lat, 0.05))
+      const wanted: string[] = []
+      for (const container of all) {
+        const { body } = await world.post('/compute/v0/contains', {
+          chainId: LOCAL_CHAIN.id,
+          container,
+          geometry,
+        })
+        if (body.result) wanted.push(container)
+      }
+      for (const zones of [{ uids: all }, { schema: LOCATION_SCHEMA.uid }])
+        expect(containing(await ask({ geometry, zones }))).toEqual(wanted.sort())
+    }
+  })
+})
+
+describe('refusals', () => {
+  const zones = { schema: LOCATION_SCHEMA.uid }
+  const slugOf = ({ body }: Awaited<ReturnType<typeof ask>>) => [body.status, body.type.split('/').at(-1)]
+
+  test('name the field', async () => {
+    const uid = `0x${'12'.repeat(32)}`
+    for (const [body, field] of [
+      [{ geometry: point(1, 1) }, 'zones'],
+      [{ zones }, 'geometry'],
+      [{ geometry: point(1, 1), zones: {} }, 'zones'],
+      [{ geometry: point(1, 1), zones: { uids: [uid], ...zones } }, 'zones'],
+      [{ geometry: point(1, 1), zones: { uids: [] } }, 'zones.uids'],
+      [{ geometry: point(1, 1), zones: { uids: Array.from({ length: 1_001 }, () => uid) } }, 'zones.uids'],
+      [{ geometry: point(1, 1), zones: { uids: ['0x12'] } }, 'zones.uids[0]'],
+      [{ geometry: point(1, 1), zones: { prover: '0x12' } }, 'zones.prover'],
+      [{ geometry: point(1, 1), zones: { place: 1 } }, 'zones.place'],
+      [{ geometry: point(1, 100), zones }, 'geometry.coordinates'],
+      [
+        {
+          geometry: polygon([
+            [0, 0],
+            [2, 2],
+            [2, 0],
+            [0, 2],
+            [0, 0],
+          ]),
+          zones: { uids: [row[0]] },
+        },
+        'geometry.coordinates[0][0]',
+      ],
+    ] as const) {
+      const answer = await ask(body)
+      expect([...slugOf(answer), answer.body.detail], JSON.stringify(body).slice(0, 200)).toEqual([
+        ...[400, 'invalid-input', sentence(field)],
+      ])
+    }
+    expect(slugOf(await ask({ geometry: point(1, 1), zones: { uids: [uid] } }))).toEqual([
+      404,
+      'attestation-not-found',
+    ])
+  })
+  test('cover sets with too many candidates or answers, instead of a part', async () => {
+    const prover = testAccount(9).address
+    const given = { chain: LOCAL_CHAIN.slug, prover: prover.toLowerCase(), geometry: polygon(square(80, 30)) }
+    await insertRecords(
+      world.databaseUrl,
+      Array.from({ length: 21 }, () => given),
+      500,
+    )
+    const many = await ask({ geometry: point(80.5, 30.5), zones: { prover } })
+    expect([...slugOf(many), many.body.detail]).toEqual([400, 'invalid-input', sentence('zones')])
+    expect((await ask({ geometry: point(-80.5, 30.5), zones: { prover } })).body).toMatchObject({
+      complete: true,
+    })
+    await insertRecords(
+      world.databaseUrl,
+      Array.from({ length: 80 }, () => given),
+      700,
+    )
+    const more = await ask({ geometry: point(80.5, 30.5), zones: { prover } })
+    expect([...slugOf(more), more.body.detail]).toEqual([400, 'invalid-input', sentence('zones')])
+  })
+  test('cover the set of an attester while the index may lack attestations, but not a list of UIDs', async () => {
+    // The indexer writes the state at each poll.
+    await rows(
+      world.databaseUrl,
+      `CREATE FUNCTION doubt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.doubt := 'two endpoints disagree'; RETURN NEW; END $$;
+       CREATE TRIGGER doubt BEFORE UPDATE ON chain_status FOR EACH ROW EXECUTE FUNCTION doubt();
+       UPDATE chain_status SET doubt = ''`,
+    )
+    // The API reads the state at most every quarter of a second.
+    while ((await ask({ geometry: point(10.5, 50.5), zones })).status === 200);
+    const answer = await ask({ geometry: point(10.5, 50.5), zones })
+    expect([answer.status, answer.body.detail]).toEqual([500, sentence()])
+    expect(containing(await ask({ geometry: point(10.5, 50.5), zones: { uids: row } }))).toEqual([row[0]])
+    await rows(world.databaseUrl, 'DROP TRIGGER doubt ON chain_status; UPDATE chain_status SET doubt = NULL')
+  })
+})
+testSentences()
+
+async function provers(): Promise<string[]> {
+  const found = await rows<{ prover: string }>(
+    world.databaseUrl,
+    'SELECT prover FROM location_record WHERE uid = $1',
+    [row[0]],
+  )
+  return found.map(({ prover }) => prover)
+}

@@ -1,0 +1,156 @@
+import { GeometryError, readGeometry, reachOf, type Reading } from '../../src/geodesy'
+import { ComputeError, invalidInput } from '../http/problems'
+import type { Work } from '../http/work'
+import { zoneCandidates, type Store, type ZoneSet } from '../store'
+import { signBatch, type UnsignedResult } from './answers'
+import {
+  BATCH_BUDGET_MS,
+  checkInputsValid,
+  computeUnsigned,
+  contractFor,
+  landingOf,
+  servedChain,
+  VALID_FOR_MS,
+  type ComputeParts,
+} from './compute'
+import { EXPECTED_ZONES, type ZonesRequest, type ZonesResult } from './schemas'
+
+/**
+ * Zones of a set that contain a geometry. The index selects candidates by their boxes, and each is decided by
+ * the operation `contains` with the checks of a single request. The service has no boundaries of its own:
+ * every zone is an attestation that the request names.
+ */
+
+/** Maximum number of candidates that are measured, and of answers that are signed. */
+const MAX_CANDIDATES = 100
+const MAX_ANSWERS = 20
+/** Metres around the geometry within which a boundary rounds to 0.00 m. */
+const AROUND = 0.01
+
+/**
+ * Signs one `contains` for each zone that contains the geometry. Throws a ComputeError instead of answering a
+ * part if there are too many candidates or answers, and an UnavailableError if the set of an attester or a
+ * schema is not certain to be complete.
+ */
+export async function computeZones(
+  parts: ComputeParts & { store: Store },
+  request: ZonesRequest,
+  work: Work,
+): Promise<ZonesResult> {
+  const chain = await servedChain(parts, request.chainId)
+  const { attester, reader } = chain
+  const contract = await contractFor(parts, chain, request.submission)
+  const started = performance.now()
+  const zones = zoneSet(request.zones)
+  if (!('uids' in zones)) await parts.resolver.requireFresh(attester.chain, reader)
+  const geometry = await parts.resolver.resolve(
+    request.geometry,
+    'geometry',
+    attester.chain,
+    reader,
+    work.client,
+  )
+  // Refuses a geometry that cannot be measured, also if there is no candidate.
+  const { refs } = await parts.measurer.measure(
+    { operation: 'intersects', inputs: [geometry, geometry], numbers: [] },
+    work,
+  )
+  const now = Math.floor(parts.clock() / 1000)
+  const reach = reachOf(geometry.reading, AROUND)
+  const uids = await zoneCandidates(
+    parts.store.of(work),
+    attester.chain.slug,
+    zones,
+    reach,
+    now,
+    MAX_CANDIDATES + 1,
+  )
+  if (uids.length > MAX_CANDIDATES)
+    throw invalidInput(
+      `zones: more than ${MAX_CANDIDATES} of them may contain the geometry, or have a geometry that cannot be read. Nothing was signed; give fewer zones, by uids, prover or schema`,
+    )
+  const found = { results: [] as UnsignedResult[], onBoundary: [] as string[], undecided: [] as Undecided[] }
+  for (const uid of uids) {
+    const left = started + BATCH_BUDGET_MS - performance.now()
+    if (left <= 0)
+      throw new ComputeError(
+        'computation-error',
+        `Measuring the zones took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer zones, or a smaller geometry.`,
+      )
+    try {
+      const zone = await parts.resolver.resolve(uid, 'zones', attester.chain, reader, work.client)
+      const { schema, recipient } = request
+      const boundary = { reading: boundaryOf(zone.reading, uid) }
+      const result = await computeUnsigned(
+        parts,
+        chain,
+        'contains',
+        {
+          container: uid,
+          geometry: request.geometry,
+          ...(schema && { schema }),
+          ...(recipient && { recipient }),
+        },
+        work,
+        left,
+        undefined,
+        { container: zone, geometry },
+      )
+      const { outcome } = await parts.measurer.measure(
+        { operation: 'distance', inputs: [boundary, geometry], numbers: [] },
+        work,
+        left,
+      )
+      if (outcome === 0n) found.onBoundary.push(uid)
+      if (result.claims.result === true) found.results.push(result)
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (reason === undefined) throw error
+      found.undecided.push({ uid, reason })
+    }
+  }
+  if (found.results.length > MAX_ANSWERS)
+    throw invalidInput(
+      `zones: ${found.results.length} of them contain the geometry, more than the ${MAX_ANSWERS} answers of one response. Nothing was signed; give fewer zones, by uids, prover or schema`,
+    )
+  if (performance.now() - started > VALID_FOR_MS)
+    for (const result of found.results) await checkInputsValid(parts, chain, result)
+  const include = found.results.length === 0 ? [] : request.include
+  const batch = await signBatch(await landingOf(parts, chain, contract, include), found.results)
+  const { onBoundary, undecided } = found
+  return { ...batch, onBoundary, undecided, complete: undecided.length === 0, inputRef: refs[0]! }
+}
+
+type Undecided = ZonesResult['undecided'][number]
+
+function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
+  if ((uids === undefined) === (prover === undefined && schema === undefined))
+    throw invalidInput(`zones: ${EXPECTED_ZONES}`)
+  if (uids) return { uids: [...new Set(uids.map((uid) => uid.toLowerCase()))].sort() }
+  return {
+    ...(prover !== undefined && { prover: prover.toLowerCase() }),
+    ...(schema !== undefined && { schema: schema.toLowerCase() }),
+  }
+}
+
+/** Reason why a zone is undecided; undefined for errors that concern the request or the service. */
+function reasonOf(error: unknown): string | undefined {
+  const ofZone =
+    error instanceof GeometryError
+      ? !error.path.startsWith('geometry')
+      : error instanceof ComputeError && error.slug === 'invalid-input'
+  return ofZone ? (error as Error).message.replace(/^(zones|container): /, '') : undefined
+}
+
+/**
+ * Returns the rings of a polygon as lines.
+ * @throws GeometryError if it is not a polygon
+ */
+function boundaryOf({ layout, chains, lon, lat }: Reading, uid: string): Reading {
+  if (layout.type !== 'Polygon' && layout.type !== 'MultiPolygon')
+    throw new GeometryError(`zones: ${uid}`, `expected a Polygon or a MultiPolygon, got a ${layout.type}`)
+  const coordinates = chains.map(({ start, end }) =>
+    Array.from({ length: end - start }, (_, i) => [lon[start + i]!, lat[start + i]!]),
+  )
+  return readGeometry({ type: 'MultiLineString', coordinates }, `boundary of ${uid}`)
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+import type { Submission } from '@geospatial-attestation/client'
+import { EXIT, UsageError } from './exit'
+import { readInput, readText } from './inputs'
+import { table } from './output'
+import type { Session } from './session'
+
+/** Implements `geo zones`: finds the attested zones that contain a place. */
+
+interface ZonesFlags {
+  prover?: string
+  zoneSchema?: string
+  uids?: string
+  recipient?: string
+  schema?: string
+  submission?: Submission
+}
+
+/** Returns exit status 1 if the result is not complete. */
+export async function zones(session: Session<ZonesFlags>, place: string): Promise<number> {
+  const { options, geo, signal, print } = session
+  const { prover, zoneSchema, uids: file, recipient, schema, submission } = options
+  if ((file === undefined) === (prover === undefined && zoneSchema === undefined))
+    throw new UsageError('Which zones? Give --prover, --zone-schema or both, or --uids with a file of UIDs.')
+  const set = {
+    ...(file !== undefined && {
+      uids: (await readText(file, session.at)).split(/[\s,]+/).filter((uid) => uid !== ''),
+    }),
+    ...(prover !== undefined && { prover }),
+    ...(zoneSchema !== undefined && { schema: zoneSchema }),
+  }
+  const chain = await session.chain()
+  const found = await geo.zones(await readInput(place, session), set, {
+    ...{ chain: chain.id, recipient, schema, submission, signal },
+  })
+  const { results, onBoundary, undecided, complete } = found
+  if (options.json) session.printJson(found)
+  else
+    for (const line of table([
+      ...results.map(({ inputRefs }) => ['contains', inputRefs[0]!]),
+      ...onBoundary.map((uid) => ['boundary', uid]),
+      ...undecided.map(({ uid, reason }) => ['undecided', `${uid} ${reason}`]),
+    ]))
+      print(line)
+  if (results.length === 0) session.note('No zone contains it.')
+  if (!complete) session.note('The result is not complete: undecided zones may contain it.')
+  return complete ? EXIT.done : EXIT.no
+}
