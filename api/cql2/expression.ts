@@ -1,7 +1,7 @@
 /**
- * Filter expression shared by both encodings of CQL2: Basic CQL2, the advanced comparison operators, CASEI, and
- * S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3 and 7.5). It knows nothing of the
- * properties.
+ * Filter expression shared by both encodings of CQL2: Basic CQL2, the advanced comparison operators, CASEI,
+ * and S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3 and 7.5). It knows nothing of
+ * the properties.
  */
 
 /**
@@ -25,7 +25,7 @@ const EXCHANGED: Record<Comparison, Comparison> = {
 
 /** Literal. Dates and times keep their original text; a bigint is an integer beyond 2^53. */
 export type Scalar = string | number | bigint | boolean | { date: string } | { timestamp: string }
-/** `casei` marks an operand within CASEI (OGC 21-065r2, 7.3): it is compared without regard to letter case. */
+/** `casei` marks an operand within CASEI (OGC 21-065r2, 7.3), which ignores letter case. */
 export type Operand = ({ property: string } | { value: Scalar }) & { casei?: true }
 /** Unchecked GeoJSON geometry, or the numbers of a box. */
 export type Spatial = { geometry: unknown } | { bbox: readonly number[] }

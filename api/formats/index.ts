@@ -1,7 +1,7 @@
 /**
  * Formats of records: json.ts completes the JSON that Postgres writes, and schema.ts describes it. formats.ts
- * writes GeoJSON, NDJSON and CSV, groups.ts statistics by group, columnar/file.ts GeoParquet and FlatGeobuf. exports.ts streams files of any
- * length.
+ * writes GeoJSON, NDJSON and CSV, groups.ts statistics by group, columnar/file.ts GeoParquet and FlatGeobuf.
+ * exports.ts streams files of any length.
  */
 
 export { ColumnarFiles } from './columnar/file'

@@ -1,9 +1,10 @@
 /**
  * Queries of records: reads parameters into a search, which the store and workers carry out.
  *
- * parameters.ts defines the parameters, groups.ts those of statistics by group. filter.ts translates a CQL2 filter (room cql2) into conditions on the
- * properties in queryables.ts. search.ts plans a search and is entered once per search. candidates.ts reads
- * the records that may be at a place, sieve.ts measures them exactly, and nearest.ts finds the nearest ones.
+ * parameters.ts defines the parameters, groups.ts those of statistics by group. filter.ts translates a CQL2
+ * filter (room cql2) into conditions on the properties in queryables.ts. search.ts plans a search and is
+ * entered once per search. candidates.ts reads the records that may be at a place, sieve.ts measures them
+ * exactly, and nearest.ts finds the nearest ones.
  */
 
 export {

@@ -2,10 +2,10 @@
  * The store: records in the database, and how far each chain's data reaches.
  *
  * store.ts sends statements to the server that servers.ts chooses. model.ts has the types of queries and
- * results. SQL: sql.ts has filters, lists and counts, sql-groups.ts (run by groups.ts) statistics by group, sql-near.ts the
- * nearest records, sql-status.ts the state of chains, sql-changes.ts the stream. windows.ts reads the newest records of a place window by
- * window. readiness.ts reports how far each chain is indexed. The fields of a record are the table
- * RECORD_FIELDS of src/location.
+ * results. SQL: sql.ts has filters, lists and counts, sql-groups.ts (run by groups.ts) statistics by group,
+ * sql-near.ts the nearest records, sql-status.ts the state of chains, sql-changes.ts the stream. windows.ts
+ * reads the newest records of a place window by window. readiness.ts reports how far each chain is indexed.
+ * The fields of a record are the table RECORD_FIELDS of src/location.
  */
 
 export type { InputRow } from './inputs'

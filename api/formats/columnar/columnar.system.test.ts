@@ -419,7 +419,7 @@ describe('GeoParquet', () => {
     expect(plain(after)).toEqual(plain(before))
     const bytes = readFileSync(native)
     const { schema, row_groups, key_value_metadata } = parquetMetadata(
-      bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer,
+      bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length),
     )
     expect(schema.find(({ name }) => name === 'geometry')!.logical_type).toEqual({
       type: 'GEOGRAPHY',

@@ -26,8 +26,8 @@ const COLUMN_TYPES: Readonly<Record<Exclude<RecordField['type'], 'texts'>, Eleme
 const BOUNDS = ['xmin', 'ymin', 'xmax', 'ymax'] as const
 
 /**
- * Version 1 has WKB in a plain column, and a column bbox. Version 2 has Parquet's native type, whose edges are
- * geodesics of the ellipsoid (Karney 2013), and the bounds in the statistics of a row group.
+ * Version 1 has WKB in a plain column, and a column bbox. Version 2 has Parquet's native type, whose edges
+ * are geodesics of the ellipsoid (Karney 2013), and the bounds in the statistics of a row group.
  */
 export type GeoParquetVersion = 1 | 2
 
