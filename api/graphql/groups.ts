@@ -1,5 +1,5 @@
 import type { GraphQLFieldConfigMap, GraphQLOutputType } from 'graphql'
-import { GraphQLNonNull, GraphQLString } from 'graphql'
+import { GraphQLString } from 'graphql'
 import type { Plugin } from 'postgraphile'
 import type { TextQuery } from '../http/parameters'
 import { RecordsError } from '../http/problems'
@@ -35,7 +35,7 @@ export function groupsPlugin(queries: GroupQueries): Plugin {
 function fieldOf({ description, parameters, answer }: TextQuery, json: GraphQLOutputType) {
   const names = Object.keys(parameters).filter((name) => !WITHOUT.includes(name))
   return {
-    type: new GraphQLNonNull(json),
+    type: json,
     description: `${description} Arguments and response are those of the REST API: texts, several values separated by commas.`,
     args: Object.fromEntries(
       names.map((name) => [

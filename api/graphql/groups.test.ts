@@ -1,0 +1,50 @@
+import { graphql, GraphQLObjectType, GraphQLScalarType, GraphQLSchema } from 'graphql'
+import { expect, test } from 'vitest'
+import { invalid, type TextQuery } from '../http/parameters'
+import { UnavailableError } from '../http/problems'
+import { groupsPlugin } from './groups'
+
+/** Root fields for statistics by group, without a database. */
+
+const asked: Record<string, string>[] = []
+const query: TextQuery = {
+  description: 'Counts.',
+  parameters: { by: { description: 'Dimensions.' }, location_type: {}, format: {} },
+  answer: async (texts) => {
+    asked.push(texts)
+    if (texts.by === 'memo') throw invalid('by', 'Expected day')
+    if (texts.by === 'hour') throw new UnavailableError('It takes too long.')
+    return { data: [], groups: 0 }
+  },
+}
+
+/** Executes a query on a schema with these root fields only. */
+async function ask(source: string) {
+  let root: GraphQLObjectType | undefined
+  const json = new GraphQLScalarType({ name: 'JSON' })
+  const builder = {
+    hook: (_: string, make: (...given: unknown[]) => object) => {
+      const fields = make({}, { getTypeByName: () => json }, { scope: { isRootQuery: true } })
+      root = new GraphQLObjectType({ name: 'Query', fields: fields as never })
+    },
+  }
+  void groupsPlugin({ recordGroups: query })(builder as never, {})
+  const { signal } = new AbortController()
+  return graphql({ schema: new GraphQLSchema({ query: root! }), source, contextValue: { signal } })
+}
+
+test('passes arguments by the names of the REST parameters, and omits null and the format', async () => {
+  const { data } = await ask('{ recordGroups(by: "day", locationType: null) }')
+  expect(JSON.parse(JSON.stringify(data))).toEqual({ recordGroups: { data: [], groups: 0 } })
+  await ask('{ recordGroups(by: "day", locationType: "h3,geohash") }')
+  expect(asked).toEqual([{ by: 'day' }, { by: 'day', location_type: 'h3,geohash' }])
+  expect((await ask('{ recordGroups(format: "csv") }')).errors).toHaveLength(1)
+})
+
+test('reports an invalid argument without hiding the other fields, and keeps outages', async () => {
+  const { data, errors } = await ask('{ a: recordGroups(by: "day") b: recordGroups(by: "memo") }')
+  expect(JSON.parse(JSON.stringify(data))).toEqual({ a: { data: [], groups: 0 }, b: null })
+  expect(errors).toMatchObject([{ message: 'Invalid by parameter: Expected day', path: ['b'] }])
+  const [outage] = (await ask('{ recordGroups(by: "hour") }')).errors!
+  expect(outage!.originalError).toBeInstanceOf(UnavailableError)
+})
