@@ -379,8 +379,9 @@ async function geo(argv: string[], cwd: string) {
     })
   const code = await run(argv, {
     ...{ env: {}, cwd, stdin: Readable.from([]), signal: new AbortController().signal },
-    ...{ stdout: output('stdout'), stderr: output('stderr') },
-  } as unknown as Parameters<typeof run>[1])
+    stdout: output('stdout'),
+    stderr: output('stderr'),
+  })
   return { code, ...outputs }
 }
 

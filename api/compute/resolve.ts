@@ -177,7 +177,8 @@ export class Resolver {
   async requireFresh(chain: Chain, reader: ChainReader): Promise<void> {
     const { indexMaxAgeSeconds, maxLagSeconds } = this.options
     const state = await this.indexState(chain)
-    const doubt = doubtAbout(state, indexMaxAgeSeconds || maxLagSeconds, await reader.isLocal())
+    const isLocal = await reader.isLocal()
+    const doubt = doubtAbout(state, indexMaxAgeSeconds || maxLagSeconds, isLocal, chain.blockMs)
     if (doubt !== undefined)
       throw new UnavailableError(
         `The indexed attestations of ${chain.slug} may be incomplete: ${doubt}. Name the zones by uids, or retry later.`,

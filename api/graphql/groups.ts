@@ -1,4 +1,4 @@
-import type { GraphQLFieldConfigMap, GraphQLOutputType } from 'graphql'
+import type { GraphQLOutputType } from 'graphql'
 import { GraphQLString } from 'graphql'
 import type { Plugin } from 'postgraphile'
 import type { TextQuery } from '../http/parameters'
@@ -27,7 +27,7 @@ export function groupsPlugin(queries: GroupQueries): Plugin {
       const { getTypeByName } = build as unknown as { getTypeByName: (name: string) => GraphQLOutputType }
       const json = getTypeByName('JSON')
       const more = Object.entries(queries).map(([name, query]) => [name, fieldOf(query, json)] as const)
-      return { ...fields, ...(Object.fromEntries(more) as GraphQLFieldConfigMap<unknown, GroupContext>) }
+      return { ...fields, ...(Object.fromEntries(more) as unknown as typeof fields) }
     })
   }
 }

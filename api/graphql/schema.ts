@@ -86,7 +86,7 @@ function checksum(address: string | null): string | null {
 }
 
 /** Builds the GraphQL schema of the published views from the database's catalog, which may take a second. */
-export async function buildPublishedSchema(pool: Pool, groups: GroupQueries): Promise<GraphQLSchema> {
+export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}): Promise<GraphQLSchema> {
   // Loaded only here, because they take as long to load as the rest of the API together.
   const [{ createPostGraphileSchema }, build, buildPg, { default: connectionFilter }] = await Promise.all([
     import('postgraphile'),
