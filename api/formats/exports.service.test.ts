@@ -85,13 +85,13 @@ async function textOf(response: IncomingMessage, betweenChunksMs = 0): Promise<s
 const jsonOf = async (response: IncomingMessage) =>
   JSON.parse(await textOf(response)) as Record<string, unknown>
 /**
- * Waits until all buffers are full: this process, which is server and client, is nearly idle for some
- * seconds, and the database runs nothing for it.
+ * Waits until all buffers are full: this process, which is server and client, is nearly idle for a second,
+ * and the database runs nothing for it.
  */
 async function settled(): Promise<void> {
   for (let quiet = 0; quiet < 3; quiet++) {
     const before = performance.eventLoopUtilization()
-    await pause(1_500)
+    await pause(350)
     const { utilization } = performance.eventLoopUtilization(before)
     if (utilization > 0.1 || (await busyConnections())) quiet = -1
   }
