@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Application } from 'typedoc'
+import { load as markdown } from 'typedoc-plugin-markdown'
 
 const CLIENT = 'packages/client'
 /** Page and title by module of the package. */
@@ -14,7 +15,7 @@ const PAGES = {
 
 const folder = mkdtempSync(path.join(tmpdir(), 'client-api-'))
 const application = await Application.bootstrapWithPlugins({
-  plugin: ['typedoc-plugin-markdown'],
+  plugin: [markdown],
   ...{ out: folder, cleanOutputDir: false },
   entryPoints: Object.keys(PAGES).map((module) => `${CLIENT}/src/${module}.ts`),
   tsconfig: `${CLIENT}/tsconfig.json`,
