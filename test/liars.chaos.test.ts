@@ -146,6 +146,16 @@ test('blocks with false receipts are refused and reported as a doubt; blocks wit
   truth.push(`ATTESTED ${await attest(chain, place())}`)
   await until(async () => (await logged()).join() === truth.join())
   await until(async () => /unproven blocks at the head: 1/.test((await doubt()) ?? ''))
+  await indexer.stop()
+  indexer = startIndexerBehind(world, [noReceipts], DEFAULTS)
+  await mine(chain, 1)
+  await world.caughtUp()
+  const [restarted] = await query<{ now: Date }>('SELECT clock_timestamp() AS now')
+  await until(async () => {
+    const [noted] = await query<{ checked_at: Date }>('SELECT checked_at FROM chain_status')
+    return noted!.checked_at > restarted!.now
+  })
+  expect(await doubt()).toMatch(/unproven blocks at the head/)
   // Blocks in doubt do not wait for the audit's budget of calls: they have a reserve.
   await query('UPDATE chain_status SET audit_calls = -100, audit_calls_at = now()')
   proxy.misbehave()
