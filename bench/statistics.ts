@@ -33,7 +33,7 @@ export async function statistics(bench: Bench): Promise<Table[]> {
       for (const [kind, { query, sql }] of Object.entries(kindsOf(size))) {
         bench.report(`${size} records, ${kind} ...`)
         const url = `${api.url}/api/v0/location-records/stats?${query}`
-        const total = ((await (await fetch(url)).json()) as { total: { records: number } }).total.records
+        const total = ((await (await fetch(url)).json()) as { total: number }).total
         rows.push({
           records: size,
           kind,

@@ -150,6 +150,8 @@ export async function expectCounts(databaseUrl: string, slug: string): Promise<v
      FROM location_record WHERE chain = $1`,
     [slug],
   )
+  // Counts the records that no indexer has counted yet since the migration.
+  await rows(databaseUrl, 'SELECT count_records($1, 1000000)', [slug])
   const groups = await rows<{ stored: unknown; scanned: unknown }>(
     databaseUrl,
     `WITH scanned AS (

@@ -391,6 +391,7 @@ describe('A.2 Core', () => {
             'cql2-json',
             'basic-cql2',
             'advanced-comparison-operators',
+            'case-insensitive-comparison',
             'basic-spatial-functions',
           ].map((name) => `http://www.opengis.net/spec/cql2/1.0/conf/${name}`),
           ...['core', 'tileset', 'tilesets-list', 'geodata-tilesets', 'mvt'].map(

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AbiCoder, Contract, TypedDataEncoder, Wallet, ZeroAddress, concat, dataSlice, toBeHex } from 'ethers'
-import { createGeo } from '@geospatial-attestation/client'
+import { createGeo, type QuorumError } from '@geospatial-attestation/client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { attest, LOCAL_CHAIN, locationRequest, mined, revoke, testAccount } from '../dev/chain'
 import { QUORUM_ABI } from '../src/eas'
@@ -259,6 +259,7 @@ describe('a coordinator', () => {
   const quorumOf = (options: object = {}) =>
     createGeo({ url: world.url, chain: LOCAL_CHAIN.id }).quorum({
       operators: proxies.map(({ url }) => url),
+      k: 3,
       timeout: 5_000,
       ...options,
     })
@@ -318,10 +319,22 @@ describe('a coordinator', () => {
 
   test('shows two payloads for one request as evidence', async () => {
     proxies[0]!.lie(LIES['sign another result'])
-    const asked = await quorumOf({ k: 4 })
+    const asked = await quorumOf({ k: 5 })
+    const { dissent } = await asked.distance(place, [2.3, 48.8584]).then(
+      () => expect.unreachable(),
+      (error: QuorumError) => error,
+    )
+    expect(dissent).toMatchObject([{ signed: { operator: operatorsByAddress[0]!.address } }])
+    expect(dissent).toHaveLength(1)
+  })
+
+  test('returns the claims of the signed payload, whatever an operator adds', async () => {
+    for (const { lie } of proxies)
+      lie((body) => (body.answer ? { ...body, units: 'square_meters', inputRefs: [], more: 1 } : body))
+    const asked = await quorumOf()
     const answer = await asked.distance(place, [2.3, 48.8584])
-    const evidence = answer.dissent.filter(({ signed }) => signed)
-    for (const { signed } of evidence) expect(signed!.operator).toBe(operatorsByAddress[0]!.address)
+    expect(answer).toMatchObject({ units: 'meters', inputRefs: [place, expect.any(String)] })
+    expect(answer).not.toHaveProperty('more')
   })
 
   test('passes on why the operators refuse', async () => {
@@ -362,7 +375,7 @@ describe('a coordinator', () => {
   })
 
   test('rejects a k that is not possible', async () => {
-    for (const k of [0, 6, 1.5])
+    for (const k of [0, 6, 1.5, undefined])
       await expect(quorumOf({ k })).rejects.toMatchObject({ name: 'InvalidInputError' })
   })
 })
@@ -406,6 +419,14 @@ const ANSWER_FIELDS = [
   { name: 'deadline', type: 'uint64' },
   { name: 'epoch', type: 'uint32' },
 ]
+/** Returns the signature with the higher s, which recovers to the same key and which the contract refuses. */
+function otherForm(signature: string): string {
+  const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+  const s = order - BigInt(dataSlice(signature, 32, 64))
+  const v = signature.endsWith('1b') ? '0x1c' : '0x1b'
+  return concat([dataSlice(signature, 0, 32), toBeHex(s, 32), v])
+}
+
 /** Signs another result, by its own number of centimetres for each operator: k that agree are a quorum. */
 function anotherResult(body: Record<string, any>, key: Wallet): Promise<object> {
   const centimeters = Number(dataSlice(body.answer.data, 0, 32)) + 1 + body.index
@@ -424,6 +445,17 @@ const LIES = {
   'return the signature of another key': async (body) =>
     body.answer ? resigned(body, Wallet.createRandom() as unknown as Wallet, {}) : body,
   'return no signature': (body) => (body.answer ? { ...body, signature: '0x' } : body),
+  'return the other form of their signature': (body) =>
+    body.answer ? { ...body, signature: otherForm(body.signature) } : body,
+  'return a signature with v 0 or 1': (body) =>
+    body.answer ? { ...body, signature: body.signature.replace(/1b$/, '00').replace(/1c$/, '01') } : body,
+  'return an index as text': (body) => (body.answer ? { ...body, index: `${body.index}` } : body),
+  'return an empty object': () => ({}),
+  'return null': () => [null],
+  'name an epoch without operators': (body) =>
+    Array.isArray(body)
+      ? body.map((each) => ({ ...each, epochs: [{ ...each.epochs[0], operators: null }] }))
+      : {},
   'name another epoch': (body) =>
     Array.isArray(body)
       ? body.map((each) => ({ ...each, epochs: [{ ...each.epochs[0], epoch: 7 }] }))

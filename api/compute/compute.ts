@@ -340,7 +340,7 @@ const RESULT_TYPES = {
  * Returns the schema to attest under. Its registered types must be those of the payload, or a contract would
  * decode the signed result differently.
  */
-async function chosenSchema(
+export async function chosenSchema(
   { defaultSchemas }: ComputeParts,
   { units }: OperationRow,
   reader: ChainReader,

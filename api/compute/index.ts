@@ -1,7 +1,7 @@
 /**
  * POST /compute/v0: answers about geometries, signed for EAS.
  *
- * A computation passes routes.ts (checked by schemas/ in validator.ts), compute.ts, resolve.ts (each input
+ * A computation passes routes.ts (checked by schemas/), compute.ts, resolve.ts (each input
  * becomes a geometry: given, attested on a chain, signed offchain, or fetched from a URI), measure.ts (the
  * kernel, in this thread or a worker) with the rows of the operations, answers.ts and attester.ts. The
  * attester signs for a contract: EAS at the nonce that api/contracts read, or its proxy. signers/ holds the
@@ -13,8 +13,7 @@ export { Attester, type ServedChain } from './attester'
 export { Measurer } from './measure'
 export { Resolver } from './resolve'
 export { computeValid, servedChain, type ComputeParts } from './compute'
-export { COMPUTE_ENDPOINTS, computeRoutes } from './routes'
-export { requestValidator } from './validator'
+export { COMPUTE_ENDPOINTS, computeRoutes, requestValidator } from './routes'
 export {
   CHAIN_FIRST,
   CHAIN_ID,

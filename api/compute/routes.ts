@@ -1,11 +1,13 @@
-import type { FastifyInstance } from 'fastify'
+import type { TSchema } from '@sinclair/typebox'
+import type { FastifyInstance, FastifySchemaCompiler, SafePromiseLike } from 'fastify'
 import { OPERATIONS, OPERATION_ROWS } from '../../src/operations'
 import { clientOf } from '../http/limits'
-import { ComputeError, computeErrorHandler } from '../http/problems'
+import { ComputeError, computeErrorHandler, invalidInput } from '../http/problems'
 import { withTypes } from '../http/schema'
 import { Semaphore } from '../http/semaphore'
+import { compileCheck, rulesOf, type RequestProblem } from '../http/validation'
 import { workOf } from '../http/work'
-import { compute, computeBatch, reference, type ComputeParts } from './compute'
+import { compute, computeBatch, reference, servedChain, usableChainIds, type ComputeParts } from './compute'
 import { resign, resignBatch, verify } from './earlier'
 import {
   BATCH_ROUTE,
@@ -17,7 +19,6 @@ import {
   type ZonesRequest,
 } from './schemas'
 import type { Store } from '../store'
-import { requestValidator } from './validator'
 import { computeZones } from './zones'
 
 export const COMPUTE_ENDPOINTS = [
@@ -60,6 +61,36 @@ export function computeRoutes(parts: ComputeParts & { store: Store }) {
     app.post('/verify', { schema: VERIFY_ROUTE }, ({ body }) => verify(parts, body))
     done()
   }
+}
+
+/** Checks bodies by the schemas of their routes. */
+export function requestValidator(parts: ComputeParts): FastifySchemaCompiler<TSchema> {
+  return ({ schema }) => {
+    const check = compileCheck(schema)
+    const chainFirst = rulesOf(schema).first === 'chainId'
+    return (body: unknown) => {
+      const found = check(body)
+      if (!found) return true
+      if (found.property !== 'chainId' && !(chainFirst && found.property !== undefined))
+        return { error: invalidInput(`${found.place}: ${found.problem}`) }
+      return refuse(parts, body as { chainId: number }, found) as PromiseLike<never> as SafePromiseLike<never>
+    }
+  }
+}
+
+/**
+ * Throws the problem of a body. A chain that is not usable is reported first, which may require an RPC call.
+ * Fastify reads what an asynchronous check throws, not what it returns.
+ */
+async function refuse(
+  parts: ComputeParts,
+  { chainId }: { chainId: number },
+  { place, problem, property }: RequestProblem,
+): Promise<never> {
+  if (property === 'chainId')
+    throw invalidInput(`${place}: ${problem}, one of: ${await usableChainIds(parts)}`)
+  await servedChain(parts, chainId)
+  throw invalidInput(`${place}: ${problem}`)
 }
 
 function batchLimiter() {

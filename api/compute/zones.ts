@@ -1,4 +1,6 @@
 import { GeometryError, readGeometry, reachOf, type Reading } from '../../src/geodesy'
+import { isLocationSchema } from '../../src/location'
+import { rowOf } from '../../src/operations'
 import { ComputeError, invalidInput } from '../http/problems'
 import type { Work } from '../http/work'
 import { zoneCandidates, type Store, type ZoneSet } from '../store'
@@ -6,6 +8,7 @@ import { signBatch, type UnsignedResult } from './answers'
 import {
   BATCH_BUDGET_MS,
   checkInputsValid,
+  chosenSchema,
   computeUnsigned,
   contractFor,
   landingOf,
@@ -42,6 +45,8 @@ export async function computeZones(
   const contract = await contractFor(parts, chain, request.submission)
   const started = performance.now()
   const zones = zoneSet(request.zones)
+  // Refuses a result schema that does not fit, also if there is no candidate.
+  await chosenSchema(parts, rowOf('contains'), reader, request.schema)
   if (!('uids' in zones)) await parts.resolver.requireFresh(attester.chain, reader)
   const geometry = await parts.resolver.resolve(
     request.geometry,
@@ -127,6 +132,10 @@ function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
   if ((uids === undefined) === (prover === undefined && schema === undefined))
     throw invalidInput(`zones: ${EXPECTED_ZONES}`)
   if (uids) return { uids: [...new Set(uids.map((uid) => uid.toLowerCase()))].sort() }
+  if (schema !== undefined && !isLocationSchema(schema.toLowerCase()))
+    throw invalidInput(
+      `zones.schema: ${schema} is not an indexed location schema. GET /api/v0/schemas lists the indexed ones`,
+    )
   return {
     ...(prover !== undefined && { prover: prover.toLowerCase() }),
     ...(schema !== undefined && { schema: schema.toLowerCase() }),
@@ -138,7 +147,9 @@ function reasonOf(error: unknown): string | undefined {
   const ofZone =
     error instanceof GeometryError
       ? !error.path.startsWith('geometry')
-      : error instanceof ComputeError && error.slug === 'invalid-input'
+      : error instanceof ComputeError &&
+        error.slug === 'invalid-input' &&
+        /^(zones|container|attestation)\b/.test(error.message)
   return ofZone ? (error as Error).message.replace(/^(zones|container): /, '') : undefined
 }
 

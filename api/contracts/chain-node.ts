@@ -68,7 +68,7 @@ export class ChainNode {
    */
   constructor(
     readonly connected: ConnectedChain,
-    private readonly clock: () => number,
+    protected readonly clock: () => number,
     protected readonly batchSize: number,
   ) {
     this.rpc = new Rpc({

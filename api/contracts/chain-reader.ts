@@ -76,6 +76,9 @@ export interface ProxyFacts {
   version: string
 }
 
+/** Number of epochs before the current one that may still be valid, or were replaced. */
+const EARLIER_EPOCHS = 8
+
 /** Operator set of a GeoQuorum contract. */
 export interface QuorumEpoch {
   epoch: number
@@ -287,8 +290,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Returns the epochs of a GeoQuorum contract that are valid now or will be: from the one before the current
-   * one to the newest. Undefined if the contract is not a GeoQuorum of this chain's EAS.
+   * Returns the epochs of a GeoQuorum contract that are valid now or will be. Undefined if the contract is
+   * not a GeoQuorum of this chain's EAS.
    */
   async quorumEpochs(quorum: string): Promise<QuorumEpoch[] | undefined> {
     const ask = (name: string, parameters: unknown[] = []) =>
@@ -298,9 +301,10 @@ export class ChainReader extends ChainNode {
         ['eas', 'currentEpoch', 'latestEpoch'].map((name) => ask(name)),
       )
       if ((eas as string).toLowerCase() !== this.connected.chain.eas) return undefined
-      const first = Math.max(1, Number(current) - 1)
+      const first = Math.max(1, Number(current) - EARLIER_EPOCHS)
       const numbers = Array.from({ length: Number(latest) - first + 1 }, (_, i) => first + i)
-      return await Promise.all(numbers.map(async (epoch) => epochOf(epoch, await ask('epochOf', [epoch]))))
+      const epochs = numbers.map(async (epoch) => epochOf(epoch, await ask('epochOf', [epoch])))
+      return (await Promise.all(epochs)).filter(({ validUntil }) => validUntil * 1_000 > this.clock())
     } catch (error) {
       if (error instanceof NoAnswerError || error instanceof NoContractError) return undefined
       throw error

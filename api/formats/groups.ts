@@ -32,10 +32,10 @@ const shownKey = ({ dimension }: GroupBy, key: string | boolean | null) =>
 
 /** Writes groups as JSON. Sums are exact decimals, which may have more digits than a double. */
 export function groupsJson({ shown, groups, total }: Groups, { by, sums }: GroupQuery): string {
-  const measures = ({ records, sums: values }: Measures) =>
+  const measures = ({ records, sums: values }: Measures, name = 'records') =>
     [
-      `"records":${records}`,
-      ...sums.map((name, i) => `"${SUM_FIELDS[name]}":${decimal(values[i]!, SUMS[name].decimals)}`),
+      `"${name}":${records}`,
+      ...sums.map((sum, i) => `"${SUM_FIELDS[sum]}":${decimal(values[i]!, SUMS[sum].decimals)}`),
     ].join()
   const data = shown.map(
     ({ keys, ...group }) =>
@@ -46,7 +46,7 @@ export function groupsJson({ shown, groups, total }: Groups, { by, sums }: Group
     records: shown.reduce((left, { records }) => left - records, total.records),
     sums: total.sums.map((sum, i) => shown.reduce((left, group) => left - group.sums[i]!, sum)),
   }
-  return `{"data":[${data.join()}],"groups":${groups},"rest":${more === 0 ? 'null' : `{"groups":${more},${measures(rest)}}`},"total":{${measures(total)}}}`
+  return `{"data":[${data.join()}],"groups":${groups},"rest":${more === 0 ? 'null' : `{"groups":${more},${measures(rest)}}`},${measures(total, 'total')}}`
 }
 
 /** Sends groups as JSON or CSV. @param what the grouped things, which name the file */
@@ -108,7 +108,8 @@ export function groupsSchema(dimensions: Dimensions, what: string): Schema {
       ),
       groups,
       rest: Type.Unsafe({ oneOf: [rest, { type: 'null' }] }),
-      total: Type.Object({ records, ...sums }, { description: 'All groups together.' }),
+      total: Type.Integer({ description: `Number of ${what} in all groups.`, minimum: 0 }),
+      ...sums,
     },
     { description: `Counts of ${what} by group.` },
   )

@@ -2,7 +2,7 @@ import type { Chain } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import type { ComputeParts, ServedChain } from '../compute'
 import type { QuorumEpoch } from '../contracts'
-import { ComputeError, invalidInput, UnavailableError } from '../http/problems'
+import { ComputeError, invalidInput } from '../http/problems'
 import { SharedRead } from '../http/shared'
 
 /** Time for which the epochs of a contract are shared, in milliseconds. */
@@ -22,21 +22,25 @@ export class Quorum {
     this.read = new SharedRead(() => chain.reader.quorumEpochs(address), SHARED_MS)
   }
 
-  /** Returns the epochs that are or will be valid. Throws an UnavailableError. */
+  /**
+   * Returns the epochs that are or will be valid. Throws a ComputeError for another contract, and an
+   * UnavailableError.
+   */
   async epochs(): Promise<QuorumEpoch[]> {
     const epochs = await this.read.get()
     if (!epochs)
-      throw new UnavailableError(
+      throw new ComputeError(
+        'computation-error',
         `${this.address} on ${this.slug} is not a GeoQuorum of EAS ${this.chain.attester.direct.address}. The operator must correct \`quorum\` in CHAINS_FILE.`,
       )
     return epochs
   }
 
   /**
-   * Returns the index of this operator in an epoch. Throws a ComputeError unless the epoch is valid at the
-   * time (Unix seconds) and has this operator.
+   * Returns the index of this operator in an epoch. Throws a ComputeError unless the epoch is valid from
+   * `time` to `deadline` (Unix seconds) and has this operator.
    */
-  async indexIn(epoch: number, time: number): Promise<number> {
+  async indexIn(epoch: number, time: number, deadline: number): Promise<number> {
     const epochs = await this.epochs()
     const found = epochs.find((each) => each.epoch === epoch)
     const valid = epochs.filter((each) => each.validFrom <= time && time < each.validUntil)
@@ -44,6 +48,10 @@ export class Quorum {
     if (!found || !valid.includes(found))
       throw wrongEpoch(`epoch: ${epoch} is not valid on ${this.slug}. Valid now: ${numbers}.`)
     const { address } = this.chain.attester
+    if (deadline >= found.validUntil)
+      throw wrongEpoch(
+        `deadline: expected a time before ${found.validUntil}, the end of epoch ${epoch}, got ${deadline}.`,
+      )
     const index = found.operators.indexOf(address.toLowerCase())
     if (index < 0)
       throw wrongEpoch(`epoch: ${address}, this operator, is not one of the operators of epoch ${epoch}.`)

@@ -19,14 +19,16 @@ export function quorumRoutes(parts: ComputeParts) {
     app.post('/sign', { schema: SIGN_ROUTE }, (request) =>
       signForQuorum(parts, quorums, request.body, workOf(request)),
     )
-    app.get('/', { schema: QUORUMS_ROUTE }, async (): Promise<Quorums> =>
-      Promise.all(
+    app.get('/', { schema: QUORUMS_ROUTE }, async (): Promise<Quorums> => {
+      const listed = await Promise.allSettled(
         [...quorums].map(async ([chainId, quorum]) => ({
           ...{ chainId, chain: quorum.chain.attester.chain.slug, quorum: quorum.address },
           ...{ operator: quorum.chain.attester.address, epochs: await quorum.epochs() },
         })),
-      ),
-    )
+      )
+      // A chain whose RPC endpoint does not respond must not hide the others.
+      return listed.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    })
     done()
   }
 }

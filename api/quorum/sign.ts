@@ -22,7 +22,7 @@ export async function signForQuorum(
   const chain = await servedChain(parts, chainId)
   const quorum = quorumOf(quorums, chainId)
   checkTimes(parts, { timestamp, deadline, expirationTime })
-  const index = await quorum.indexIn(epoch, timestamp)
+  const index = await quorum.indexIn(epoch, timestamp, deadline)
   const { statement, claims } = await computeValid(parts, chain, operation, question, work, timestamp)
   const { schema, recipient, revocable, data } = statement
   const answer = { schema, recipient, expirationTime, revocable, refUID: ZeroHash, data, deadline, epoch }

@@ -197,7 +197,7 @@ function expected({ by, sort, top, sum, filters }: Case) {
     })),
     groups: all.length,
     rest: rest.length ? { groups: rest.length, ...totals(rest) } : null,
-    total: totals(all),
+    ...(({ records: total, ...sums }) => ({ total, ...sums }))(totals(all)),
   }
 }
 /** Compares sums to the centimetre, or to a millionth of their value. */

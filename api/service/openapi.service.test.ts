@@ -487,11 +487,24 @@ async function record(): Promise<Example[]> {
     get('/api/v0/location-records/stats?by=chain&sort=chain&sum=area'),
   )
   await asked(
+    'getStatistics',
+    'csv',
+    'By chain, as CSV',
+    get('/api/v0/location-records/stats?by=chain&sort=chain&format=csv'),
+  )
+  await asked(
     'getAnswerStatistics',
     'groups',
     'By operation and chain',
     get('/api/v0/answers/stats?by=operation,chain'),
   )
+  await asked(
+    'getAnswerStatistics',
+    'csv',
+    'By operation and chain, as CSV',
+    get('/api/v0/answers/stats?by=operation,chain&format=csv'),
+  )
+  await asked('getAnswerStatistics', 'dimension', 'No such dimension', get('/api/v0/answers/stats?by=memo'))
   await asked('getConfiguration', 'chains', 'Chains and schema', get('/api/v0/config'))
   await asked('listSchemas', 'found', 'Schemas of the registries', get('/api/v0/schemas'))
   await asked(

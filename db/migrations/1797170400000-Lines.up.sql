@@ -67,3 +67,5 @@ CREATE OR REPLACE FUNCTION location_record_after_update() RETURNS trigger LANGUA
 -- How far the replay of a chain's records by a new version has come (src/indexer/reading.ts), so that it resumes there:
 -- {"reading": <version>, "after": <last UID>, "height": <last final block at its start>}. Null if none has begun.
 ALTER TABLE "chain_status" ADD COLUMN "replayed" jsonb;
+-- Records of a database in which this migration was undone are filled again.
+UPDATE chain_status SET reading = least(reading, 2);

@@ -99,6 +99,10 @@ export async function askEverything(
   const long: 'meters' = good(
     await client.POST('/compute/v0/length', { body: { chainId, geometry: street } }),
   ).units
+  const around = good(
+    await client.POST('/compute/v0/zones', { body: { chainId, geometry: berlin, zones: { uids: [uid] } } }),
+  )
+  const complete: boolean = around.complete
   const verified = good(
     await client.POST('/compute/v0/distance', {
       body: { chainId, from: { attestation: offchain }, to: berlin },
@@ -144,6 +148,8 @@ export async function askEverything(
   )
   const found = await client.GET('/api/v0/answers/{uid}', { params: { path: { uid } } })
   const results: (number | boolean)[] = answers.data.map(({ result }) => result)
+  const grouped = good(await client.GET('/api/v0/answers/stats', { params: { query: { by: 'operation' } } }))
+  const counted: number = grouped.total
   const { chains } = good(await client.GET('/api/v0/config'))
   const active: boolean = chains['base-sepolia']
   const features = createClient<paths, 'application/geo+json'>({ baseUrl })
@@ -187,6 +193,8 @@ export async function askEverything(
       meet,
       large,
       long,
+      complete,
+      counted,
       offchain: verified.inputRefs,
       nothing,
       again: 'results' in again,

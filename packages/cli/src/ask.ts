@@ -46,10 +46,9 @@ export async function ask(
   ]) as Question
   if (options.quorum !== undefined) {
     const { askQuorum, quorumFields } = await import('./quorum.ts')
-    const { answer, landed } = await askQuorum(session, options.quorum, question, {
-      ...{ chain, recipient, schema, wallet },
-    })
+    const { answer, land } = await askQuorum(session, options.quorum, question, { chain, recipient, schema })
     await keepPrivate(kept, session.note)
+    const landed = wallet && (await land(wallet))
     if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
     session.print(`${session.paint.bold(resultText(answer))}\n`)
     return session.printFields([

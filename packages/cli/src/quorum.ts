@@ -16,15 +16,15 @@ import type { Session } from './session'
 
 const FORM = '{"operators": ["https://one.example", "https://two.example"], "k": 2}'
 
-/** Asks a quorum, and lands its answer if there is a wallet. Reports operators that differ or refuse. */
+/** Asks a quorum, and reports operators that differ or refuse. `land` lands the answer. */
 export async function askQuorum(
   session: Session,
   file: string,
   question: Question,
-  options: { chain: Chain; recipient?: string; schema?: string; wallet: Signer | undefined },
-): Promise<{ answer: QuorumAnswer; landed: Landed | undefined }> {
+  options: { chain: Chain; recipient?: string; schema?: string },
+): Promise<{ answer: QuorumAnswer; land: (wallet: Signer) => Promise<Landed> }> {
   const { geo, signal, note, sent } = session
-  const { chain, recipient, schema, wallet } = options
+  const { chain, recipient, schema } = options
   const quorum = await geo.quorum({ ...(await readQuorum(session, file)), chain: chain.id })
   const answer = await quorum.ask(question, { recipient, schema, signal })
   for (const { url, reason, detail } of answer.dissent) note(`${url} did not sign: ${reason}. ${detail}`)
@@ -33,7 +33,7 @@ export async function askQuorum(
     sent(step.transactionHash)
     note(`Sent: transaction ${step.transactionHash}`)
   }
-  return { answer, landed: wallet && (await quorum.land(answer, wallet, { signal, onStep })) }
+  return { answer, land: (wallet) => quorum.land(answer, wallet, { signal, onStep }) }
 }
 
 /** Returns the fields of an answer about its signers. */
@@ -50,7 +50,7 @@ export function quorumFields({ quorum, answer, signers }: QuorumAnswer): [string
 async function readQuorum({ at }: Session, file: string): Promise<QuorumOptions> {
   const value = parsed(await readText(file, at)) as Partial<QuorumOptions> | undefined
   const isText = (each: unknown) => typeof each === 'string'
-  if (!Array.isArray(value?.operators) || !value.operators.every(isText))
+  if (!Array.isArray(value?.operators) || !value.operators.every(isText) || value.k === undefined)
     throw new UsageError(`'${file}' does not describe a quorum: expected JSON such as ${FORM}.`)
   return value as QuorumOptions
 }

@@ -237,9 +237,10 @@ async function groups(session: Session<GroupFlags>, by: string): Promise<void> {
   const query = { ...(await filtersOf(session)), ...(top !== undefined && { top }), ...(sum && { sum }) }
   const found = await geo.records.groupBy(by, { ...(query as RecordGroupFilters), signal })
   if (options.json) return session.printJson(found)
-  const { data, rest, total } = found
+  const { data, rest, groups: _, total: records, ...sums } = found
+  const all = { records, ...sums }
   const keys = by.split(',').map((each) => each.split(':')[0]!)
-  const measures = Object.keys(total)
+  const measures = Object.keys(all)
   const row = (labels: string[], group: object) => [
     ...labels,
     ...measures.map((name) => grouped((group as Record<string, number>)[name]!, name === 'records' ? 0 : 2)),
@@ -255,7 +256,7 @@ async function groups(session: Session<GroupFlags>, by: string): Promise<void> {
         ),
       ),
       ...(rest ? [row([`${grouped(rest.groups)} others`, ...blank], rest)] : []),
-      row(['all', ...blank], total),
+      row(['all', ...blank], all),
     ],
     measures.map((_, i) => keys.length + i),
   )

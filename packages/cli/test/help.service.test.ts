@@ -26,6 +26,7 @@ beforeAll(async () => {
   const mine = JSON.parse((await shell.geo(attesting)).stdout).uid as string
   variables = {
     PLACE: place,
+    ADDRESS: body.data[0].prover as string,
     ANSWER: answer,
     MINE: mine,
     POSITION: 'start,base-sepolia.0',

@@ -25,7 +25,7 @@ export const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`
 export const ZERO_ADDRESS: Hex = `0x${'0'.repeat(40)}`
 
 export const field = (type: string, name = ''): AbiParameter => ({ type, name })
-const tuple = (type: string, components: AbiParameter[], name = ''): AbiParameter => ({
+export const tuple = (type: string, components: AbiParameter[], name = ''): AbiParameter => ({
   type,
   name,
   components,
@@ -84,7 +84,7 @@ function typeOf(parameter: AbiParameter): string {
 export const selector = (signature: string) => keccak256(stringToHex(signature)).slice(0, 10) as Hex
 
 /** Encodes a call of a function with these parameters. */
-function encodeCall(name: string, parameters: AbiParameter[], values: unknown[]): Hex {
+export function encodeCall(name: string, parameters: AbiParameter[], values: unknown[]): Hex {
   const signature = `${name}(${parameters.map(typeOf).join()})`
   return `${selector(signature)}${encodeAbiParameters(parameters, values).slice(2)}`
 }

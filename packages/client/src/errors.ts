@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 import {
   COMPUTE_ERRORS,
-  QUORUM_REFUSALS,
   UNAVAILABLE_STATUS,
   type ComputeErrorKind,
   type QuorumRefusal,
 } from '../../../src/errors'
-import type { BatchAnswer, Dissent } from './types'
+import type { BatchAnswer } from './types'
 
 /** Base class of every error of this package. Its message states what is wrong and what to do. */
 export class GeoError extends Error {
@@ -173,24 +172,6 @@ export class PartlyAttestedError extends GeoError {
   }
 }
 
-/** Fewer than k operators of a quorum signed the same answer. */
-export class QuorumError extends GeoError {
-  override name = 'QuorumError'
-
-  constructor(
-    message: string,
-    /** one entry for each operator without a signature, with its reason */
-    readonly dissent: readonly Dissent[],
-  ) {
-    super(message)
-  }
-
-  override get retryable(): boolean {
-    return this.dissent.some(({ reason }) => PASSING_REFUSALS.includes(reason))
-  }
-}
-const PASSING_REFUSALS: readonly Dissent['reason'][] = ['not-indexed-yet', 'busy', 'failed', 'unreachable']
-
 type ApiErrorClass = new (refusal: Refusal) => ApiError
 /** Classes of the Compute API's errors, by slug. */
 const CLASSES: Readonly<Record<ComputeErrorKind, ApiErrorClass>> = {
@@ -232,7 +213,7 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
     detail: text(detail) ?? text(ofGraphql?.message) ?? '',
     ...(text(type) !== undefined && { type: text(type)! }),
     ...(retryAfter !== undefined && { retryAfter }),
-    ...(Object.hasOwn(QUORUM_REFUSALS, kind as string) && { refusal: kind as QuorumRefusal }),
+    ...(typeof kind === 'string' && { refusal: kind as QuorumRefusal }),
   }
   const slug = refusal.type?.split('/').pop() ?? ''
   // RFC 7807, 4.2: about:blank adds nothing to the status, so a 404 means that the endpoint does not exist.

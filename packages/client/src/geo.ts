@@ -104,7 +104,7 @@ export interface Geo extends Questions, Service {
 
   /**
    * Returns the client of a quorum: its answers are signed by k operators, each of which computes them
-   * (docs/guide/quorum.md).
+   * (docs/reference/quorum.md).
    */
   quorum(options: QuorumOptions): Promise<Quorum>
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-import { encodeFunctionData, hashTypedData, parseAbi, recoverAddress } from 'viem'
+import { hashTypedData, recoverAddress } from 'viem'
 import type { AskOptions, Context, GeoOptions, Landed, LandOptions } from './context'
 import { plain, withPoints } from './body'
-import { decodeClaims, getAttestation, ZERO_ADDRESS, ZERO_HASH } from './eas'
-import { AlteredAnswerError, ApiError, invalidInput, messageOf, QuorumError, refuseUnknown } from './errors'
+import { decodeClaims, encodeCall, field, getAttestation, tuple, ZERO_ADDRESS, ZERO_HASH } from './eas'
+import { AlteredAnswerError, ApiError, GeoError, invalidInput, messageOf, refuseUnknown } from './errors'
 import { requireJson, sender, type Send } from './http'
+import { isCanonicalSignature } from '../../../src/eas/compact'
+import { rowOf, type OperationName } from '../../../src/operations/table'
 import { methodsOf } from './questions'
 import { landedAs } from './landed'
 import { same } from './says'
@@ -23,9 +25,12 @@ import { pause, untilAborted } from './waiting'
 export interface QuorumOptions {
   /** URLs of the operators' services */
   operators: readonly string[]
-  /** number of equal signatures that an answer needs; default: the threshold of the epoch */
-  k?: number
-  /** address of the GeoQuorum contract. Without it the contract that most operators name is used */
+  /**
+   * number of equal signatures that an answer needs, and of operators that must name the same contract and
+   * epoch. A higher threshold of the epoch applies
+   */
+  k: number
+  /** address of the GeoQuorum contract; default: the one that k operators name */
   contract?: string
   /** chain of the questions: its id or slug; default: the client's chain */
   chain?: number | string
@@ -34,6 +39,24 @@ export interface QuorumOptions {
   /** milliseconds after which operators that have not signed count as unreachable; default 30,000 */
   timeout?: number
 }
+
+/** Fewer than k operators of a quorum signed the same answer. */
+export class QuorumError extends GeoError {
+  override name = 'QuorumError'
+
+  constructor(
+    message: string,
+    /** one entry for each operator without a signature, with its reason */
+    readonly dissent: readonly Dissent[],
+  ) {
+    super(message)
+  }
+
+  override get retryable(): boolean {
+    return this.dissent.some(({ reason }) => PASSING_REFUSALS.includes(reason))
+  }
+}
+const PASSING_REFUSALS: readonly Dissent['reason'][] = ['not-indexed-yet', 'busy', 'failed', 'unreachable']
 
 /** Questions to a quorum, and landing of its answers. */
 export interface Quorum extends QuorumQuestions {
@@ -75,9 +98,6 @@ const AGAIN_MS = 1_000
 /** Unix seconds of the year 36,812: a random expiration after it keeps equal answers apart. */
 const NEVER_SECONDS = 2 ** 40
 
-const ABI = parseAbi([
-  'function land((bytes32 schema, address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint64 deadline, uint32 epoch) answer, uint256 signers, bytes signatures) returns (bytes32)',
-])
 const ANSWER = [
   { name: 'schema', type: 'bytes32' },
   { name: 'recipient', type: 'address' },
@@ -88,6 +108,15 @@ const ANSWER = [
   { name: 'deadline', type: 'uint64' },
   { name: 'epoch', type: 'uint32' },
 ] as const
+/** Parameters of `GeoQuorum.land`. */
+const LAND = [
+  tuple(
+    'tuple',
+    ANSWER.map(({ name, type }) => field(type, name)),
+  ),
+  field('uint256'),
+  field('bytes'),
+]
 
 /** Implements `Geo.quorum`. */
 export function quorumOf(context: Context, options: QuorumOptions): Quorum {
@@ -96,7 +125,7 @@ export function quorumOf(context: Context, options: QuorumOptions): Quorum {
   })
   const { operators, k } = options
   if (!(operators?.length > 0)) throw invalidInput('operators: expected a list of URLs')
-  if (k !== undefined && !(Number.isInteger(k) && k >= 1 && k <= operators.length))
+  if (!(Number.isInteger(k) && k >= 1 && k <= operators.length))
     throw invalidInput(
       `k: expected a whole number from 1 to ${operators.length}, the number of operators, got ${k}`,
     )
@@ -108,7 +137,7 @@ export function quorumOf(context: Context, options: QuorumOptions): Quorum {
       ask({ operation, ...question } as Question, given),
     ),
     ask,
-    land: (answer, signer, given) => landQuorum(context, answer, signer, given),
+    land: (answer, signer, given) => landQuorum(context, options, answer, signer, given),
   }
 }
 
@@ -146,7 +175,7 @@ async function askQuorum(
 ): Promise<QuorumAnswer> {
   refuseUnknown('quorum', given, { chain: true, schema: true, recipient: true, signal: true })
   const { chain: which = options.chain, signal, ...rest } = given
-  const { id: chainId } = await context.chain(which, { signal })
+  const chainId = typeof which === 'number' ? which : (await context.chain(which, { signal })).id
   // Ends the requests that are no longer needed.
   const ending = new AbortController()
   const end = () => ending.abort(signal?.reason)
@@ -161,14 +190,15 @@ async function askQuorum(
       signal,
     )
     const now = Math.floor(Date.now() / 1000)
+    const wanted = now + (options.deadlineSeconds ?? DEADLINE_SECONDS)
     const terms = {
-      ...{ chainId, timestamp: now, deadline: now + (options.deadlineSeconds ?? DEADLINE_SECONDS) },
+      ...{ chainId, timestamp: now, deadline: Math.min(wanted, epoch.validUntil - 1) },
       ...{ epoch: epoch.epoch, expirationTime: NEVER_SECONDS + Math.floor(Math.random() * NEVER_SECONDS) },
     }
     const asked = { ...withPoints(question), ...rest, ...terms }
     const collected = collect(
       operators,
-      options.k ?? epoch.threshold,
+      Math.max(options.k, epoch.threshold),
       plain(asked),
       ending.signal,
       (signed) => verifySignature(signed, { ...asked, quorum, operators: epoch.operators } as Expected),
@@ -181,58 +211,53 @@ async function askQuorum(
   }
 }
 
-/** Returns the contract and the newest valid epoch that most operators name. Throws a QuorumError. */
-async function currentEpoch(
+/** Returns the contract and the newest valid epoch that k operators name. Throws a QuorumError. */
+function currentEpoch(
   operators: readonly Operator[],
-  { contract, k = 1 }: QuorumOptions,
+  { contract, k }: QuorumOptions,
   chainId: number,
   signal: AbortSignal,
 ): Promise<{ quorum: string; epoch: Epoch }> {
-  const needed = Math.max(k, Math.floor(operators.length / 2) + 1)
   const dissent: Dissent[] = []
-  const votes = new Map<string, { count: number; quorum: string; epoch: Epoch }>()
+  const votes = new Map<string, { urls: Set<string>; quorum: string; epoch: Epoch }>()
   return new Promise((resolve, reject) => {
     let left = operators.length
+    const vote = (url: string, listed: Listed[]) => {
+      const now = Date.now() / 1000
+      const found = listed.find(
+        (each) => each.chainId === chainId && (!contract || same(each.quorum, contract)),
+      )
+      const epoch = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil).at(-1)
+      if (!found || !epoch || !Number.isInteger(epoch.threshold) || !Array.isArray(epoch.operators)) {
+        const detail = `no valid epoch of ${contract ? `the quorum ${contract}` : 'a quorum'} on chain ${chainId}`
+        return void dissent.push({ url, reason: 'wrong-epoch', detail })
+      }
+      const key = JSON.stringify([found.quorum.toLowerCase(), epoch])
+      const { urls, ...named } = votes.get(key) ?? { urls: new Set(), quorum: found.quorum, epoch }
+      votes.set(key, { urls: urls.add(url), ...named })
+      if (urls.size >= k) resolve(named)
+    }
     const end = () => {
       if (--left > 0) return
+      const named = [...votes.values()].flatMap(({ urls, quorum, epoch }) =>
+        [...urls].map((url): Dissent => {
+          return { url, reason: 'wrong-epoch', detail: `names epoch ${epoch.epoch} of ${quorum}` }
+        }),
+      )
+      const all = [...dissent, ...named]
       reject(
         new QuorumError(
-          `Fewer than ${needed} of ${operators.length} operators name the same quorum on chain ${chainId}. ${summaryOf(dissent)}`,
-          dissent,
+          `Fewer than ${k} of ${operators.length} operators name the same epoch on chain ${chainId}. ${summaryOf(all)}`,
+          all,
         ),
       )
     }
-    for (const { url, ...operator } of operators.map((each) => ({
-      url: each.url,
-      list: () => each.list(signal),
-    })))
-      operator.list().then(
-        (listed) => {
-          const now = Date.now() / 1000
-          const found = listed.find(
-            (each) => each.chainId === chainId && (!contract || same(each.quorum, contract)),
-          )
-          const epoch = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil).at(-1)
-          if (!found || !epoch) {
-            const what = contract ? `the quorum ${contract}` : 'a quorum'
-            dissent.push({
-              url,
-              reason: 'wrong-epoch',
-              detail: `${what} with a valid epoch is not configured`,
-            })
-            return end()
-          }
-          const key = JSON.stringify([found.quorum.toLowerCase(), epoch])
-          const vote = votes.get(key) ?? { count: 0, quorum: found.quorum, epoch }
-          votes.set(key, { ...vote, count: vote.count + 1 })
-          if (vote.count + 1 >= needed) resolve(vote)
-          end()
-        },
-        (error: unknown) => {
-          dissent.push(dissentOf(url, error))
-          end()
-        },
-      )
+    for (const operator of operators)
+      operator
+        .list(signal)
+        .then((listed) => vote(operator.url, listed))
+        .catch((error: unknown) => void dissent.push(dissentOf(operator.url, error)))
+        .finally(end)
   })
 }
 
@@ -247,7 +272,7 @@ function collect(
   k: number,
   body: object,
   signal: AbortSignal,
-  verify: (signed: QuorumSignature) => Promise<string | undefined>,
+  verify: (signed: QuorumSignature) => Promise<Verdict>,
 ): Promise<Complete> {
   const request = JSON.stringify(body)
   const signed = new Map<string, { url: string; signed: QuorumSignature }[]>()
@@ -265,12 +290,15 @@ function collect(
     let left = operators.length
     const ended = () => {
       left--
-      const most = Math.max(0, ...[...signed.values()].map((group) => group.length))
+      const [digest, most] = [...signed].reduce<[string, number]>(
+        (largest, [each, group]) => (group.length > largest[1] ? [each, group.length] : largest),
+        ['', 0],
+      )
       if (most + left < k)
         reject(
           new QuorumError(
-            `Only ${most} of ${operators.length} operators signed the same answer, and ${k} are needed. ${summaryOf(others(''))}`,
-            others(''),
+            `${most} of ${operators.length} operators signed the same answer, and ${k} are needed. ${summaryOf(others(digest))}`,
+            others(digest),
           ),
         )
     }
@@ -278,9 +306,12 @@ function collect(
       const { url } = operator
       try {
         const given = await patiently(operator, request, signal)
-        const problem = await verify(given)
+        const { problem, isSigned } = await verify(given)
         if (problem !== undefined)
-          dissent.push({ url, reason: 'invalid-signature', detail: problem, signed: given })
+          dissent.push({
+            ...{ url, reason: 'invalid-signature', detail: problem },
+            ...(isSigned && { signed: given }),
+          })
         else {
           const group = signed.get(given.digest) ?? []
           // Two URLs of one operator count once.
@@ -305,7 +336,8 @@ async function patiently(operator: Operator, body: string, signal: AbortSignal):
     } catch (error) {
       const { reason } = dissentOf(operator.url, error)
       if (signal.aborted || (reason !== 'not-indexed-yet' && reason !== 'busy')) throw error
-      await pause(AGAIN_MS, signal).catch(() => {
+      const after = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0
+      await pause(Math.max(AGAIN_MS, after), signal).catch(() => {
         throw error
       })
     }
@@ -314,15 +346,8 @@ async function patiently(operator: Operator, body: string, signal: AbortSignal):
 function completed(group: readonly { signed: QuorumSignature }[], dissent: Dissent[]): Complete {
   const ascending = group.map((each) => each.signed).sort((a, b) => a.index - b.index)
   const { answer, digest } = ascending[0]!
-  const {
-    operator: _,
-    index: __,
-    signature: ___,
-    quorum: ____,
-    answer: _____,
-    digest: ______,
-    ...claims
-  } = ascending[0]!
+  // The claims are those of the signed payload.
+  const { whole: _, ...claims } = decodeClaims(answer.data as Hex)!
   return {
     ...claims,
     ...{ answer, digest, dissent },
@@ -335,52 +360,74 @@ function completed(group: readonly { signed: QuorumSignature }[], dissent: Disse
 interface Expected extends Pick<QuorumContent, 'deadline' | 'expirationTime' | 'epoch'> {
   chainId: number
   timestamp: number
-  operation: string
-  radius?: number
+  operation: OperationName
   schema?: string
   recipient?: string
   quorum: string
   operators: readonly string[]
+  [input: string]: unknown
+}
+/** Result of verifying a signature. */
+interface Verdict {
+  /** why it does not count; absent if it is the operator's for what was asked */
+  problem?: string
+  /** true if the operator signed the payload, whatever it is */
+  isSigned: boolean
 }
 
-/** Returns why a signature does not count; undefined if it is one of the operator for what was asked. */
-async function verifySignature(signed: QuorumSignature, expected: Expected): Promise<string | undefined> {
-  const { answer, index, signature } = signed
-  const operator = expected.operators[index]
-  if (!operator || same(operator, ZERO_ADDRESS)) return `index ${index} is not one of the operators`
-  const claims = decodeClaims(answer.data as Hex)
-  if (
-    !claims ||
-    answer.epoch !== expected.epoch ||
-    answer.deadline !== expected.deadline ||
-    answer.expirationTime !== expected.expirationTime ||
-    !same(answer.refUID, ZERO_HASH) ||
-    !same(answer.recipient, expected.recipient ?? ZERO_ADDRESS) ||
-    (expected.schema !== undefined && !same(answer.schema, expected.schema)) ||
-    claims.timestamp !== expected.timestamp ||
-    claims.operation.split(':')[0] !== expected.operation ||
-    claims.result !== signed.result
+async function verifySignature(signed: QuorumSignature, expected: Expected): Promise<Verdict> {
+  const { index } = signed
+  const operator = Number.isInteger(index) ? expected.operators[index] : undefined
+  if (operator === undefined || same(operator, ZERO_ADDRESS))
+    return { problem: `index ${String(index)} is not one of the operators`, isSigned: false }
+  const problem = await signatureProblem(signed, expected, operator).catch(
+    (error: unknown) => `the response cannot be read: ${messageOf(error)}`,
   )
-    return 'the signed payload is not what was asked'
-  const domain = {
-    ...{ name: 'GeoQuorum', version: '1', chainId: expected.chainId },
-    verifyingContract: expected.quorum as Hex,
-  }
+  if (problem !== undefined) return { problem, isSigned: false }
+  return isAsked(signed.answer, expected)
+    ? { isSigned: true }
+    : { problem: 'the signed payload is not what was asked', isSigned: true }
+}
+
+/** Returns why the contract would refuse a signature of this operator; undefined if it accepts it. */
+async function signatureProblem(
+  { answer, digest, signature }: QuorumSignature,
+  { chainId, quorum }: Expected,
+  operator: string,
+): Promise<string | undefined> {
+  if (!isCanonicalSignature(signature)) return 'the signature is not 65 bytes with the lower s and v 27 or 28'
+  const domain = { name: 'GeoQuorum', version: '1', chainId, verifyingContract: quorum as Hex }
   const message = {
     ...answer,
     ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
   }
-  try {
-    const digest = hashTypedData({
-      ...{ domain, types: { Answer: ANSWER }, primaryType: 'Answer' },
-      message: message as never,
+  const hash = hashTypedData({
+    ...{ domain, types: { Answer: ANSWER }, primaryType: 'Answer' },
+    message: message as never,
+  })
+  if (hash !== digest) return 'the digest is not that of the payload'
+  const by = await recoverAddress({ hash, signature: signature as Hex })
+  return same(by, operator) ? undefined : `signed by ${by}, not by the operator ${operator}`
+}
+
+/** True if a payload answers the question on the terms that were asked. */
+function isAsked(answer: QuorumContent, expected: Expected): boolean {
+  const claims = decodeClaims(answer.data as Hex)
+  return (
+    claims !== undefined &&
+    answer.epoch === expected.epoch &&
+    answer.deadline === expected.deadline &&
+    answer.expirationTime === expected.expirationTime &&
+    same(answer.refUID, ZERO_HASH) &&
+    same(answer.recipient, expected.recipient ?? ZERO_ADDRESS) &&
+    (expected.schema === undefined || same(answer.schema, expected.schema)) &&
+    claims.timestamp === expected.timestamp &&
+    claims.operation.split(':')[0] === expected.operation &&
+    rowOf(expected.operation).inputs.every(({ name }, i) => {
+      const input = expected[name]
+      return typeof input !== 'string' || same(claims.inputRefs[i] ?? '', input)
     })
-    if (digest !== signed.digest) return 'the digest is not that of the payload'
-    const by = await recoverAddress({ hash: digest, signature: signature as Hex })
-    return same(by, operator) ? undefined : `signed by ${by}, not by operator ${index}, ${operator}`
-  } catch (error) {
-    return `the signature cannot be read: ${messageOf(error)}`
-  }
+  )
 }
 
 function dissentOf(url: string, error: unknown): Dissent {
@@ -397,32 +444,25 @@ function summaryOf(dissent: readonly Dissent[]): string {
 
 async function landQuorum(
   context: Context,
+  { contract }: QuorumOptions,
   { chainId, quorum, answer, signers, signatures }: QuorumAnswer,
   signer: Signer,
   given: Pick<LandOptions, 'signal' | 'onStep'> = {},
 ): Promise<Landed> {
   refuseUnknown('land', given, { signal: true, onStep: true })
   const { signal, onStep = () => {} } = given
+  if (contract !== undefined && !same(contract, quorum))
+    throw new AlteredAnswerError(
+      `The answer is for the quorum ${quorum}, not for ${contract}. Nothing was sent.`,
+    )
   const wallet = walletOf(signer)
   const chain = await context.chain(chainId)
   await sameChain(wallet.reader(), chain)
-  const data = encodeFunctionData({
-    abi: ABI,
-    args: [
-      {
-        ...(answer as {
-          schema: Hex
-          recipient: Hex
-          revocable: boolean
-          refUID: Hex
-          data: Hex
-          epoch: number
-        }),
-        ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
-      },
-      ...([BigInt(signers), signatures] as const),
-    ],
-  })
+  const content = {
+    ...answer,
+    ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
+  }
+  const data = encodeCall('land', LAND, [content, BigInt(signers), signatures])
   const outcome = await inTurn(signer, (release) =>
     transact(
       wallet,

@@ -239,7 +239,7 @@ describe('records', () => {
     const { total } = await geo.records.stats()
     const { data, groups } = await geo.records.groupBy(['chain', 'revoked'], { top: 2, sum: 'area' })
     expect([data.length, groups]).toEqual([2, expect.any(Number)])
-    expect((await geo.records.groupBy('chain')).total.records).toBe(total)
+    expect((await geo.records.groupBy('chain')).total).toBe(total)
     expect((await geo.answers.groupBy('operation')).groups).toBeGreaterThan(0)
     expect(await caught(geo.records.groupBy('memo'))).toBeInstanceOf(InvalidInputError)
   })

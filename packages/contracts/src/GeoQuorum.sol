@@ -80,6 +80,8 @@ contract GeoQuorum {
     struct StoredEpoch {
         uint64 validFrom;
         uint64 validUntil;
+        /// End that was signed or proposed. `validUntil` is earlier if a following epoch ends this one.
+        uint64 plannedEnd;
         uint8 threshold;
         uint8 count;
         address[MAX_OPERATORS] operators;
@@ -143,7 +145,7 @@ contract GeoQuorum {
     error NotCurrentEpoch(uint256 epoch, uint256 current);
     error EpochNotValid(uint256 epoch, uint256 validFrom, uint256 validUntil);
     error TooFewSigners(uint256 actual, uint256 threshold);
-    /// @notice The bitmap has this index, which is not an operator's.
+    /// @notice The bitmap or the call has an index from this one on, which is not an operator's.
     error UnknownOperator(uint256 index);
     error WrongSignatureLength(uint256 actual, uint256 expected);
     /// @notice The signature at the position of operator `index` is not that operator's, or not in canonical form.
@@ -409,7 +411,7 @@ contract GeoQuorum {
     }
 
     /// @dev Adds an epoch. It replaces one that has not started, and ends the current one at most MAX_OVERLAP after
-    /// its own start. Older ones were ended so when the current one was added.
+    /// its own start, whenever the replaced one would have ended it. Older ones were ended so when the current one was added.
     function _addEpoch(Epoch memory next) private {
         uint256 count = next.operators.length;
         if (next.threshold == 0 || next.threshold > count) revert WrongThreshold(next.threshold, count);
@@ -426,15 +428,16 @@ contract GeoQuorum {
         ) revert WrongPeriod(validFrom, validUntil);
         uint256 end = (validFrom < block.timestamp ? block.timestamp : validFrom) + MAX_OVERLAP;
         uint32 current = currentEpoch();
-        for (uint32 pending = latestEpoch; pending != current; --pending) {
-            _epochs[pending].validUntil = 0;
-        }
-        // Less than a uint64.
+        // An epoch that has not started is the latest one, because each one replaces the one before.
+        if (latestEpoch != current) _epochs[latestEpoch].validUntil = 0;
+        StoredEpoch storage running = _epochs[current];
+        // The smaller one is a uint64.
         // forge-lint: disable-next-line(unsafe-typecast)
-        if (_epochs[current].validUntil > end) _epochs[current].validUntil = uint64(end);
+        running.validUntil = running.plannedEnd < end ? running.plannedEnd : uint64(end);
         uint32 number = ++latestEpoch;
         StoredEpoch storage stored = _epochs[number];
         (stored.validFrom, stored.validUntil) = (next.validFrom, next.validUntil);
+        stored.plannedEnd = next.validUntil;
         // At most MAX_OPERATORS.
         // forge-lint: disable-next-line(unsafe-typecast)
         (stored.threshold, stored.count) = (next.threshold, uint8(count));

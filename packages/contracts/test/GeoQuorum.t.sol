@@ -399,6 +399,46 @@ contract GeoQuorumTest is Operators {
         vm.assertEq(quorum.currentEpoch(), 4);
     }
 
+    /// @dev Otherwise nothing could land from the end of the overlap to the start of the new epoch.
+    function test_AReplacedEpochDoesNotEndTheCurrentOne() public {
+        uint64 planned = quorum.epochOf(1).validUntil;
+        rotateTo(epochOf(block.timestamp + 1 days, 30 days, 3));
+        vm.assertEq(quorum.epochOf(1).validUntil, block.timestamp + 1 days + quorum.MAX_OVERLAP());
+        rotateTo(epochOf(block.timestamp + 100 days, 30 days, 3));
+        vm.assertEq(quorum.epochOf(1).validUntil, block.timestamp + 100 days + quorum.MAX_OVERLAP());
+        rotateTo(epochOf(block.timestamp + 350 days, 30 days, 3));
+        vm.assertEq(quorum.epochOf(1).validUntil, planned);
+    }
+
+    function test_ThoseOfAnEndedEpochMayNotRotate() public {
+        GeoQuorum.Epoch memory next = epochOf(block.timestamp + 300 days, 30 days, 3);
+        vm.warp(quorum.epochOf(1).validUntil);
+        uint64 deadline = uint64(block.timestamp);
+        bytes memory signatures = signedBy(7, quorum.rotationDigest(next, deadline, 1));
+        vm.expectPartialRevert(GeoQuorum.EpochNotValid.selector);
+        quorum.rotate(next, deadline, 1, 7, signatures);
+        next = epochOf(block.timestamp + NOTICE, 30 days, 3);
+        vm.prank(owner);
+        quorum.propose(next);
+        vm.warp(block.timestamp + NOTICE);
+        GeoQuorum.Answer memory wanted = within;
+        (wanted.epoch, wanted.deadline) = (2, uint64(block.timestamp));
+        landBy(wanted, 7);
+    }
+
+    function test_LandsNothingBeforeTheFirstEpochStarts() public {
+        uint256 start = block.timestamp + 1 days;
+        quorum = new GeoQuorum(eas, owner, NOTICE, epochOf(start, 30 days, 3));
+        GeoQuorum.Answer memory wanted = within;
+        wanted.deadline = type(uint64).max;
+        bytes memory signatures = signedBy(7, quorum.digestOf(wanted));
+        vm.assertEq(quorum.currentEpoch(), 0);
+        vm.expectPartialRevert(GeoQuorum.EpochNotValid.selector);
+        quorum.land(wanted, 7, signatures);
+        vm.warp(start);
+        quorum.land(wanted, 7, signatures);
+    }
+
     function test_AnAnswerInFlightLandsAfterARotation() public {
         GeoQuorum.Answer memory wanted = within;
         bytes memory signatures = signedBy(7, quorum.digestOf(wanted));

@@ -11,6 +11,7 @@ contract GeoQuorumInvariantsTest is Operators {
     struct Model {
         uint256 validFrom;
         uint256 validUntil;
+        uint256 plannedEnd;
         uint256 threshold;
         bool[5] removed;
     }
@@ -91,7 +92,7 @@ contract GeoQuorumInvariantsTest is Operators {
                 models[i].validUntil = 0;
             }
             Model storage before = models[_current()];
-            if (before.validUntil > start + 7 days) before.validUntil = start + 7 days;
+            before.validUntil = before.plannedEnd < start + 7 days ? before.plannedEnd : start + 7 days;
             models.push();
             _model(start, 40 days, next.threshold);
         } catch {
@@ -144,7 +145,7 @@ contract GeoQuorumInvariantsTest is Operators {
     function _model(uint256 validFrom, uint256 period, uint256 threshold) private {
         Model storage model = models[models.length - 1];
         model.validFrom = validFrom;
-        model.validUntil = validFrom + period;
+        model.validUntil = model.plannedEnd = validFrom + period;
         model.threshold = threshold;
     }
 
