@@ -265,7 +265,7 @@ type Complete = Omit<QuorumAnswer, 'chainId' | 'quorum'>
 
 /**
  * Asks all operators in parallel. Resolves once `k` of them signed the same digest; rejects with a
- * QuorumError once this is no longer possible.
+ * QuorumError after all responses otherwise.
  */
 function collect(
   operators: readonly Operator[],
@@ -288,19 +288,20 @@ function collect(
   ]
   return new Promise((resolve, reject) => {
     let left = operators.length
+    // Rejects after the last response, so that it names the operators that differ from the others.
     const ended = () => {
-      left--
+      if (--left > 0) return
       const [digest, most] = [...signed].reduce<[string, number]>(
         (largest, [each, group]) => (group.length > largest[1] ? [each, group.length] : largest),
         ['', 0],
       )
-      if (most + left < k)
-        reject(
-          new QuorumError(
-            `${most} of ${operators.length} operators signed the same answer, and ${k} are needed. ${summaryOf(others(digest))}`,
-            others(digest),
-          ),
-        )
+      const all = others(digest)
+      reject(
+        new QuorumError(
+          `${most} of ${operators.length} operators signed the same answer, and ${k} are needed. ${summaryOf(all)}`,
+          all,
+        ),
+      )
     }
     const one = async (operator: Operator) => {
       const { url } = operator
