@@ -165,13 +165,14 @@ describe.each(PAGES)('%s', (page) => {
     const lines = shown.split('\n').length
     const stop = new AbortController()
     const response = await fetch(url, { signal: stop.signal })
-    const told = happenings(stop)
+    let told: Promise<void> | undefined
     let text = ''
     try {
       for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
         text += chunk
-        // The first one is shown.
-        const [, first] = [...text.matchAll(KEEP_ALIVE)]
+        const [shownOne, first] = [...text.matchAll(KEEP_ALIVE)]
+        // From it on the stream misses no event. Before, a record may be revoked when it is first sent.
+        if (shownOne) told ??= happenings(stop)
         if (first) text = text.slice(0, first.index) + text.slice(first.index).replace(KEEP_ALIVE, '')
         if (text.split('\n').length > lines) break
       }
