@@ -4,10 +4,11 @@ import { ZeroHash } from 'ethers/constants'
 import { id } from 'ethers/hash'
 import { toQuantity, zeroPadValue } from 'ethers/utils'
 import type { ConnectedChain } from '../../src/config'
-import { fieldTypes, hashesToUid, QUORUM_ABI, schemaUid, type UidFields } from '../../src/eas'
+import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
 import { isBatchRefused } from '../../src/rpc'
 import { AccountChecks, type AccountRefusal, type AccountSignature } from './account'
 import { ChainNode, ESSENTIAL, NoAnswerError, NoContractError, revertData } from './chain-node'
+import { QUORUM, readEpochs, type QuorumEpoch, type QuorumView } from './quorum-epochs'
 import { Cache } from '../http/cache'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
@@ -29,7 +30,6 @@ const PROXY = new Interface([
   'function getAttestTypeHash() view returns (bytes32)',
   'function owner() view returns (address)',
 ])
-const QUORUM = new Interface(QUORUM_ABI)
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
 const REGISTRY = new Interface([
   'function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))',
@@ -74,21 +74,6 @@ export interface ProxyFacts {
   eas: string
   name: string
   version: string
-}
-
-/** Number of epochs before the current one that may still be valid, or were replaced. */
-const EARLIER_EPOCHS = 8
-
-/** Operator set of a GeoQuorum contract. */
-export interface QuorumEpoch {
-  epoch: number
-  /** Unix seconds, included */
-  validFrom: number
-  /** Unix seconds, excluded; 0 if the epoch was replaced before it started */
-  validUntil: number
-  threshold: number
-  /** Lower-case addresses in the order of the bitmap; zero for one that was removed. */
-  operators: string[]
 }
 
 /**
@@ -294,17 +279,9 @@ export class ChainReader extends ChainNode {
    * not a GeoQuorum of this chain's EAS.
    */
   async quorumEpochs(quorum: string): Promise<QuorumEpoch[] | undefined> {
-    const ask = (name: string, parameters: unknown[] = []) =>
-      this.call(quorum, QUORUM, name, parameters, ESSENTIAL)
     try {
-      const [eas, current, latest] = await Promise.all(
-        ['eas', 'currentEpoch', 'latestEpoch'].map((name) => ask(name)),
-      )
-      if ((eas as string).toLowerCase() !== this.connected.chain.eas) return undefined
-      const first = Math.max(1, Number(current) - EARLIER_EPOCHS)
-      const numbers = Array.from({ length: Number(latest) - first + 1 }, (_, i) => first + i)
-      const epochs = numbers.map(async (epoch) => epochOf(epoch, await ask('epochOf', [epoch])))
-      return (await Promise.all(epochs)).filter(({ validUntil }) => validUntil * 1_000 > this.clock())
+      const view: QuorumView = (name, parameters) => this.call(quorum, QUORUM, name, parameters, ESSENTIAL)
+      return await readEpochs(view, this.connected.chain.eas, this.clock() / 1_000)
     } catch (error) {
       if (error instanceof NoAnswerError || error instanceof NoContractError) return undefined
       throw error
@@ -400,20 +377,6 @@ export class ChainReader extends ChainNode {
       }
     const block = (await this.send('eth_getBlockByNumber', latest)) as { number: string }
     return [block, ...(await Promise.all(uids.map((uid) => this.send('eth_call', call(uid, block.number)))))]
-  }
-}
-
-function epochOf(epoch: number, stored: unknown): QuorumEpoch {
-  const { validFrom, validUntil, threshold, operators } = stored as Record<
-    'validFrom' | 'validUntil' | 'threshold',
-    bigint
-  > & { operators: readonly string[] }
-  return {
-    epoch,
-    validFrom: Number(validFrom),
-    validUntil: Number(validUntil),
-    threshold: Number(threshold),
-    operators: operators.map((operator) => operator.toLowerCase()),
   }
 }
 
