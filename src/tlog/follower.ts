@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+import { concat, equal, toHex } from './bytes'
+import { parseCheckpoint, type Checkpoint } from './checkpoint'
+import { TlogError } from './error'
+import { consistencyProof, leafHash, treeRoot, verifyConsistency, verifyInclusion } from './merkle'
+import { formatNote } from './note'
+import { signersOf, type Policy, type Signers } from './policy'
+import { parseProof } from './proof'
+import { sha256 } from './sha256'
+import { TILE_WIDTH, TreeEdge, decodeBundle, tileOf, tilePath, withTiles, type Tile } from './tiles'
+
+/**
+ * Kinds of faults of a log:
+ * - `format`: a file does not match its format, or is missing
+ * - `signature`: no trusted log signed the checkpoint, or a signature is not valid
+ * - `quorum`: too few witnesses cosigned the checkpoint
+ * - `rollback`: the tree is smaller than an earlier signed tree
+ * - `fork`: the tree does not contain an earlier signed tree
+ * - `entries`: the entries or hashes that the log serves do not match its tree
+ * - `missing`: an entry is not in the tree although its time has passed
+ */
+export type LogFaultKind = 'format' | 'signature' | 'quorum' | 'rollback' | 'fork' | 'entries' | 'missing'
+
+/** A fault of a log. `evidence` contains the signed checkpoints that prove it, as text. */
+export class LogFault extends Error {
+  override name = 'LogFault'
+
+  constructor(
+    readonly kind: LogFaultKind,
+    message: string,
+    readonly evidence: readonly string[] = [],
+  ) {
+    super(message)
+  }
+}
+
+const forkOf = (older: number, newer: number, evidence: readonly string[]) =>
+  new LogFault('fork', `The tree of size ${newer} does not contain that of size ${older}.`, evidence)
+
+/** Runs a step, and converts each TlogError into a LogFault of this kind. */
+async function faultOf<Result>(kind: LogFaultKind, work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof TlogError ? new LogFault(kind, error.message) : error
+  }
+}
+
+/**
+ * Maximum number of bundles that stay in memory until the tree is verified, about 4 MB. Further bundles are
+ * read a second time.
+ */
+const KEPT_BUNDLES = 64
+
+/** Reads a file of the log by its path, such as `checkpoint`; undefined if there is none. */
+export type LogFiles = (path: string) => Promise<Uint8Array | undefined>
+
+/** Signed checkpoint, and its verified signers. */
+export interface Seen extends Signers {
+  checkpoint: Checkpoint
+}
+
+/** Parses a checkpoint, and verifies its signatures and the quorum of the policy. Throws a LogFault. */
+async function openCheckpoint(text: string, policy: Policy): Promise<Seen> {
+  const checkpoint = await faultOf('format', () => parseCheckpoint(text))
+  const signers = await faultOf('signature', () => signersOf(checkpoint, policy))
+  if (!signers.isQuorum)
+    throw new LogFault(
+      'quorum',
+      `Too few witnesses cosigned the checkpoint of size ${checkpoint.size}: ` +
+        `${[...signers.cosigned.keys()].join(', ') || 'none'}.`,
+      [text],
+    )
+  return { checkpoint, ...signers }
+}
+
+/** Verifies that a proof (c2sp.org/tlog-proof) shows a leaf in a log of the policy. Throws a LogFault. */
+export async function openProof(
+  text: string,
+  leaf: Uint8Array,
+  policy: Policy,
+): Promise<Seen & { index: number }> {
+  const { index, hashes, checkpoint } = await faultOf('format', () => parseProof(text))
+  const seen = await openCheckpoint(formatNote(checkpoint.note), policy)
+  if (!verifyInclusion(leaf, index, checkpoint, hashes))
+    throw new LogFault('entries', `The proof does not show ${toHex(leaf)} at index ${index}.`)
+  return { ...seen, index }
+}
+
+/**
+ * State of an entry that a log must include by `by`, in Unix seconds. `proof` is the log's proof; undefined
+ * if there is none. Throws a LogFault if the proof is not valid, or the time has passed without a proof.
+ */
+export async function inclusionOf(
+  { leaf, by, proof }: { leaf: Uint8Array; by: number; proof: string | undefined },
+  policy: Policy,
+  now: number,
+): Promise<(Seen & { index: number }) | 'pending'> {
+  if (proof === undefined) {
+    if (now <= by) return 'pending'
+    throw new LogFault('missing', `The log does not include ${toHex(leaf)}, which it promised before ${by}.`)
+  }
+  try {
+    return await openProof(proof, leaf, policy)
+  } catch (error) {
+    // Witnesses cosign a checkpoint some seconds after the log has signed it.
+    if (error instanceof LogFault && error.kind === 'quorum' && now <= by) return 'pending'
+    throw error
+  }
+}
+
+/**
+ * Reader of a whole log that verifies every step: signatures, cosignatures by the policy, each entry against
+ * the tree, and each tree against the last one. Start with `advance`, and with `resume` after a restart.
+ */
+export class LogFollower {
+  #edge = new TreeEdge()
+  #last: Seen | undefined
+
+  constructor(
+    private readonly files: LogFiles,
+    private readonly policy: Policy,
+  ) {}
+
+  /** Last checkpoint, up to which all entries were read. */
+  get last(): Seen | undefined {
+    return this.#last
+  }
+
+  /**
+   * Continues at a checkpoint that `last` returned earlier. Throws a LogFault if the log's tiles no longer
+   * match that checkpoint.
+   */
+  async resume(note: string): Promise<void> {
+    const checkpoint = await faultOf('format', () => parseCheckpoint(note))
+    const signers = await faultOf('signature', () => signersOf(checkpoint, this.policy))
+    // A larger tree contains the same hashes, and the partial tiles of this size may have been deleted.
+    const edge = await faultOf('entries', () => TreeEdge.read(this.#tiles, checkpoint.size))
+    if (!equal(edge.root(), checkpoint.root))
+      throw new LogFault('fork', `The tiles are not those of the checkpoint of size ${checkpoint.size}.`, [
+        note,
+      ])
+    this.#edge = edge
+    this.#last = { checkpoint, ...signers }
+  }
+
+  /**
+   * Reads the checkpoint and all new entries. Once the tree is verified, calls `onEntries` for each bundle,
+   * with the index of its first entry. Throws a LogFault, or an error of `onEntries`, and then stays at the
+   * last checkpoint: the next call passes the entries again.
+   */
+  async advance(
+    onEntries: (entries: readonly Uint8Array[], index: number) => Promise<void> | void,
+  ): Promise<Seen> {
+    const seen = await openCheckpoint(new TextDecoder().decode(await this.#file('checkpoint')), this.policy)
+    const { checkpoint } = seen
+    const { size } = checkpoint
+    this.#compareSize(seen)
+    const edge = this.#edge.clone()
+    const start = edge.size
+    const first = Math.floor(start / TILE_WIDTH)
+    const bundles: { root: Uint8Array; entries: Uint8Array[] | undefined }[] = []
+    for (let index = first; index * TILE_WIDTH < size; index++) {
+      const entries = await this.#bundle(index, size)
+      const leaves = entries.map(leafHash)
+      for (const leaf of leaves.slice(Math.max(0, start - index * TILE_WIDTH))) edge.append(leaf)
+      bundles.push({
+        root: sha256(concat(...leaves)),
+        entries: bundles.length < KEPT_BUNDLES ? entries : undefined,
+      })
+    }
+    if (!equal(edge.root(), checkpoint.root)) throw await this.#cause(seen)
+    for (const [at, { root, entries: kept }] of bundles.entries()) {
+      const entries = kept ?? (await this.#bundle(first + at, size))
+      if (!kept && !equal(sha256(concat(...entries.map(leafHash))), root))
+        throw new LogFault('entries', `The log served two bundles with the index ${first + at}.`)
+      const from = (first + at) * TILE_WIDTH
+      const skipped = Math.max(0, start - from)
+      await onEntries(entries.slice(skipped), from + skipped)
+    }
+    this.#edge = edge
+    this.#last = seen
+    return seen
+  }
+
+  /** Throws a LogFault if a tree is smaller than the last one, or has the same size but another root. */
+  #compareSize({ checkpoint }: Seen): void {
+    const last = this.#last?.checkpoint
+    if (!last || checkpoint.size > last.size) return
+    const evidence = [formatNote(last.note), formatNote(checkpoint.note)]
+    if (checkpoint.size < last.size)
+      throw new LogFault(
+        'rollback',
+        `The log has ${checkpoint.size} entries, and had ${last.size}.`,
+        evidence,
+      )
+    if (!equal(checkpoint.root, last.root))
+      throw new LogFault('fork', `The log signed two trees of size ${last.size}.`, evidence)
+  }
+
+  /**
+   * Compares a checkpoint from another source with the tree of the last checkpoint. Throws a LogFault if the
+   * log signed both and neither tree contains the other.
+   */
+  async compare(text: string): Promise<void> {
+    const other = await faultOf('format', () => parseCheckpoint(text))
+    await faultOf('signature', () => signersOf(other, this.policy))
+    const { checkpoint } = this.#last!
+    const { size } = checkpoint
+    const evidence = [formatNote(checkpoint.note), text]
+    if (other.size > size)
+      throw new LogFault('rollback', `The log has ${size} entries, and signed ${other.size}.`, evidence)
+    const proof = await faultOf('entries', () =>
+      withTiles(this.#tiles, size, (read) => consistencyProof(read, other.size, size)),
+    )
+    if (!verifyConsistency(other, checkpoint, proof)) throw forkOf(other.size, size, evidence)
+  }
+
+  /**
+   * Returns the fault of a tree that does not match its entries: a fork if its hashes contradict the last
+   * checkpoint.
+   */
+  async #cause({ checkpoint }: Seen): Promise<LogFault> {
+    const last = this.#last?.checkpoint
+    const { size } = checkpoint
+    const evidence = [...(last ? [formatNote(last.note)] : []), formatNote(checkpoint.note)]
+    const isOwnTree = await withTiles(this.#tiles, size, (read) => treeRoot(read, size)).then(
+      (root) => equal(root, checkpoint.root),
+      () => false,
+    )
+    if (!isOwnTree)
+      return new LogFault('entries', `The tiles are not those of the tree of size ${size}.`, evidence)
+    const proof =
+      last && (await withTiles(this.#tiles, size, (read) => consistencyProof(read, last.size, size)))
+    if (last && !verifyConsistency(last, checkpoint, proof!)) return forkOf(last.size, size, evidence)
+    return new LogFault('entries', `The entries are not those of the tree of size ${size}.`, evidence)
+  }
+
+  async #bundle(index: number, size: number): Promise<Uint8Array[]> {
+    const tile = tileOf('entries', index, size)
+    const entries = await faultOf('format', async () => decodeBundle(...(await this.#partial(tile))))
+    return entries.slice(0, tile.width)
+  }
+
+  /**
+   * Content and width of a tile. Reads the full tile if the partial one has been deleted
+   * (c2sp.org/tlog-tiles).
+   */
+  async #partial(tile: Tile): Promise<[content: Uint8Array, width: number]> {
+    const content = await this.files(tilePath(tile))
+    if (content) return [content, tile.width]
+    if (tile.width === TILE_WIDTH) throw new LogFault('format', `${tilePath(tile)} is missing.`)
+    return [await this.#file(tilePath({ ...tile, width: TILE_WIDTH })), TILE_WIDTH]
+  }
+
+  async #file(path: string): Promise<Uint8Array> {
+    const content = await this.files(path)
+    if (!content) throw new LogFault('format', `${path} is missing.`)
+    return content
+  }
+
+  readonly #tiles = async (tiles: readonly Tile[]): Promise<Uint8Array[]> =>
+    Promise.all(
+      tiles.map(async (tile) => {
+        const [content, width] = await this.#partial(tile)
+        return width === tile.width ? content : content.subarray(0, 32 * tile.width)
+      }),
+    )
+}

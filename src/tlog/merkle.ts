@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+import { concat, equal } from './bytes'
+import { TlogError } from './error'
+import { sha256 } from './sha256'
+
+/** Root of the tree without entries (RFC 6962, 2.1). */
+export const EMPTY_ROOT = sha256(new Uint8Array())
+
+/** Hash of a leaf with an entry (RFC 6962, 2.1). */
+export function leafHash(entry: Uint8Array): Uint8Array {
+  return sha256(concat(new Uint8Array([0]), entry))
+}
+
+/** Hash of a node with two children (RFC 6962, 2.1). */
+export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
+  const input = new Uint8Array(65)
+  input[0] = 1
+  input.set(left, 1)
+  input.set(right, 33)
+  return sha256(input)
+}
+
+/**
+ * Source of hashes: MTH(D[index * 2^height : (index + 1) * 2^height]) of RFC 6962, 2.1, for a complete
+ * subtree within the tree.
+ */
+export type HashReader = (height: number, index: number) => Uint8Array
+
+/** Greatest power of two below `size`, which is at least 2. */
+function splitPoint(size: number): number {
+  let power = 1
+  while (power * 2 < size) power *= 2
+  return power
+}
+
+/** MTH(D[start:end]). `start` is a multiple of a power of two that is at least `end - start`. */
+function rangeHash(read: HashReader, start: number, end: number): Uint8Array {
+  const size = end - start
+  let [height, width] = [0, 1]
+  for (; width < size; width *= 2) height++
+  if (width === size) return read(height, start / size)
+  const middle = start + splitPoint(size)
+  return nodeHash(rangeHash(read, start, middle), rangeHash(read, middle, end))
+}
+
+/** Root of the tree of the first `size` entries (RFC 6962, 2.1). */
+export function treeRoot(read: HashReader, size: number): Uint8Array {
+  return size === 0 ? EMPTY_ROOT : rangeHash(read, 0, size)
+}
+
+/** Inclusion proof of an entry in the tree of `size` entries (RFC 6962, 2.1.1), from the leaf upwards. */
+export function inclusionProof(read: HashReader, index: number, size: number): Uint8Array[] {
+  if (!(index >= 0 && index < size)) throw new TlogError('index', `a number from 0 to ${size - 1}`)
+  const proof: Uint8Array[] = []
+  let [start, end] = [0, size]
+  while (end - start > 1) {
+    const middle = start + splitPoint(end - start)
+    if (index < middle) {
+      proof.unshift(rangeHash(read, middle, end))
+      end = middle
+    } else {
+      proof.unshift(rangeHash(read, start, middle))
+      start = middle
+    }
+  }
+  return proof
+}
+
+/**
+ * Consistency proof from the tree of `oldSize` to that of `size` (RFC 6962, 2.1.2). Empty if the sizes are
+ * equal or the old tree is empty.
+ */
+export function consistencyProof(read: HashReader, oldSize: number, size: number): Uint8Array[] {
+  if (!(oldSize >= 0 && oldSize <= size)) throw new TlogError('old size', `a number from 0 to ${size}`)
+  if (oldSize === 0 || oldSize === size) return []
+  const proof: Uint8Array[] = []
+  let [start, end] = [0, size]
+  while (end !== oldSize) {
+    const middle = start + splitPoint(end - start)
+    if (oldSize <= middle) {
+      proof.unshift(rangeHash(read, middle, end))
+      end = middle
+    } else {
+      proof.unshift(rangeHash(read, start, middle))
+      start = middle
+    }
+  }
+  // The proof omits the old root if it is a node of the new tree, because the verifier knows it.
+  if (start !== 0) proof.unshift(rangeHash(read, start, end))
+  return proof
+}
+
+/**
+ * Root that follows from a leaf and its inclusion proof (RFC 9162, 2.1.3.2). Undefined if the proof does not
+ * have the number of hashes that belongs to the index and the size.
+ */
+function rootOfInclusion(
+  leaf: Uint8Array,
+  index: number,
+  size: number,
+  proof: readonly Uint8Array[],
+): Uint8Array | undefined {
+  if (!(index >= 0 && index < size)) return undefined
+  let [node, last, hash] = [index, size - 1, leaf]
+  for (const sibling of proof) {
+    if (last === 0) return undefined
+    if (node % 2 === 1 || node === last) {
+      hash = nodeHash(sibling, hash)
+      while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)]
+    } else hash = nodeHash(hash, sibling)
+    ;[node, last] = [Math.floor(node / 2), Math.floor(last / 2)]
+  }
+  return last === 0 ? hash : undefined
+}
+
+/** True if the proof shows that the tree with this root has the leaf at the index. */
+export function verifyInclusion(
+  leaf: Uint8Array,
+  index: number,
+  { size, root }: TreeHead,
+  proof: readonly Uint8Array[],
+): boolean {
+  const hash = rootOfInclusion(leaf, index, size, proof)
+  return hash !== undefined && equal(hash, root)
+}
+
+/** Size and root of a tree. */
+export interface TreeHead {
+  size: number
+  root: Uint8Array
+}
+
+/**
+ * True if the proof shows that the first entries of the new tree are those of the old one (RFC 9162,
+ * 2.1.4.2). The proof is empty if the old tree is empty or the sizes are equal.
+ */
+export function verifyConsistency(old: TreeHead, head: TreeHead, proof: readonly Uint8Array[]): boolean {
+  if (old.size > head.size) return false
+  if (old.size === head.size) return proof.length === 0 && equal(old.root, head.root)
+  if (old.size === 0) return proof.length === 0 && equal(old.root, EMPTY_ROOT)
+  let [node, last] = [old.size - 1, head.size - 1]
+  while (node % 2 === 1) [node, last] = [Math.floor(node / 2), Math.floor(last / 2)]
+  // A complete old tree is a node of the new tree, and the proof then leaves out its root.
+  const path = node === 0 ? [old.root, ...proof] : proof
+  const [first, ...rest] = path
+  if (first === undefined) return false
+  let [oldHash, hash] = [first, first]
+  for (const sibling of rest) {
+    if (last === 0) return false
+    if (node % 2 === 1 || node === last) {
+      oldHash = nodeHash(sibling, oldHash)
+      hash = nodeHash(sibling, hash)
+      while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)]
+    } else hash = nodeHash(hash, sibling)
+    ;[node, last] = [Math.floor(node / 2), Math.floor(last / 2)]
+  }
+  return last === 0 && equal(oldHash, old.root) && equal(hash, head.root)
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+import { HASH_SIZE, concat, fromBigEndian, toBigEndian } from './bytes'
+import { TlogError } from './error'
+import { EMPTY_ROOT, nodeHash, type HashReader } from './merkle'
+
+/** Number of hashes of a full tile, and of entries of a full bundle (c2sp.org/tlog-tiles). */
+export const TILE_WIDTH = 256
+const TILE_HEIGHT = 8
+/** Maximum number of bytes of an entry, because a bundle stores its length in 16 bits. */
+export const MAX_ENTRY_BYTES = 65_535
+
+/**
+ * Number of leaves below one hash of a level: 256 to the power of the level. It is not computed with `**`,
+ * whose results differ between engines.
+ */
+function leavesOf(level: number): number {
+  let leaves = 1
+  for (let each = 0; each < level; each++) leaves *= TILE_WIDTH
+  return leaves
+}
+
+/** A tile of hashes, or a bundle of entries. */
+export interface Tile {
+  /** Level of the hashes, 0 for those of leaves; `entries` for a bundle. */
+  level: number | 'entries'
+  index: number
+  /** Number of hashes or entries, from 1 to 256; below 256 the tile is partial. */
+  width: number
+}
+
+/** Path of a tile below the log's URL, such as `tile/0/x001/x234/067.p/112`. */
+export function tilePath({ level, index, width }: Tile): string {
+  const digits = String(index)
+  const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/.{3}/g)!
+  const path = groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join('/')
+  return `tile/${level}/${path}${width === TILE_WIDTH ? '' : `.p/${width}`}`
+}
+
+/** Parses a path; undefined if it is not the path of a tile. Every tile has exactly one path. */
+export function parseTilePath(path: string): Tile | undefined {
+  const match = /^tile\/(entries|[1-5]?\d|6[0-3])\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/.exec(
+    path,
+  )
+  if (!match) return undefined
+  const tile: Tile = {
+    level: match[1] === 'entries' ? 'entries' : Number(match[1]),
+    index: Number(match[2]!.replace(/[x/]/g, '')),
+    width: match[3] === undefined ? TILE_WIDTH : Number(match[3]),
+  }
+  return Number.isSafeInteger(tile.index) && tilePath(tile) === path ? tile : undefined
+}
+
+/**
+ * Tile at an index of a level in a tree of `size` entries. Its width is 0 if the tree does not have the tile.
+ */
+export function tileOf(level: Tile['level'], index: number, size: number): Tile {
+  const hashes = Math.floor(size / leavesOf(level === 'entries' ? 0 : level))
+  return { level, index, width: Math.max(0, Math.min(TILE_WIDTH, hashes - index * TILE_WIDTH)) }
+}
+
+/**
+ * Tiles and bundles, including partial ones, that a tree of `size` has and a tree of `oldSize` does not have.
+ */
+export function newTiles(oldSize: number, size: number): Tile[] {
+  const tiles: Tile[] = []
+  for (let level = 0; leavesOf(level) <= size; level++) {
+    const [from, to] = [oldSize, size].map((each) => Math.floor(each / leavesOf(level))) as [number, number]
+    for (let index = Math.floor(from / TILE_WIDTH); from < to && index * TILE_WIDTH < to; index++) {
+      tiles.push(tileOf(level, index, size))
+      if (level === 0) tiles.push(tileOf('entries', index, size))
+    }
+  }
+  return tiles
+}
+
+const hashAt = (hashes: Uint8Array, at: number) => hashes.subarray(at * HASH_SIZE, (at + 1) * HASH_SIZE)
+
+/** Hash of the complete subtree over `count` hashes, a power of two, that begins at index `at`. */
+function foldComplete(hashes: Uint8Array, at: number, count: number): Uint8Array {
+  if (count === 1) return hashAt(hashes, at)
+  const half = count / 2
+  return nodeHash(foldComplete(hashes, at, half), foldComplete(hashes, at + half, half))
+}
+
+/**
+ * Hashes that `foldOnce` has computed, by the bytes of their tile, indexed as a binary heap: the hash of the
+ * whole tile is at 1, those of its halves are at 2 and 3.
+ */
+const folded = new WeakMap<Uint8Array, { nodes: Uint8Array; isKnown: Uint8Array }>()
+
+/**
+ * Like `foldComplete`, but computes each hash of a tile only once: many proofs read the same cached tiles,
+ * and would compute up to 255 hashes per tile each.
+ */
+function foldOnce(hashes: Uint8Array, at: number, count: number): Uint8Array {
+  if (count === 1) return hashAt(hashes, at)
+  let known = folded.get(hashes)
+  if (!known) {
+    known = { nodes: new Uint8Array(TILE_WIDTH * HASH_SIZE), isKnown: new Uint8Array(TILE_WIDTH) }
+    folded.set(hashes, known)
+  }
+  const node = (TILE_WIDTH + at) / count
+  if (!known.isKnown[node]) {
+    const half = count / 2
+    const hash = nodeHash(foldOnce(hashes, at, half), foldOnce(hashes, at + half, half))
+    known.nodes.set(hash, node * HASH_SIZE)
+    known.isKnown[node] = 1
+  }
+  return hashAt(known.nodes, node)
+}
+
+/**
+ * Tile that contains the hash of a complete subtree (HashReader), or the `count` hashes below that hash, from
+ * index `at`.
+ */
+function tileWith(height: number, index: number, size: number): Tile & { at: number; count: number } {
+  const level = Math.floor(height / TILE_HEIGHT)
+  const count = 1 << (height % TILE_HEIGHT)
+  const first = index * count
+  return { ...tileOf(level, Math.floor(first / TILE_WIDTH), size), at: first % TILE_WIDTH, count }
+}
+
+/** Reads tiles in parallel. Each has `width * 32` bytes. */
+export type TileSource = (tiles: readonly Tile[]) => Promise<readonly Uint8Array[]>
+
+/**
+ * Runs a computation on the hashes of a tree of `size` entries, such as `inclusionProof`, and reads all tiles
+ * that it needs at once. The tiles are not trusted: compare the result with the root of a checkpoint. The
+ * bytes of a tile must not change later.
+ */
+export async function withTiles<Result>(
+  source: TileSource,
+  size: number,
+  compute: (read: HashReader) => Result,
+): Promise<Result> {
+  const needed = new Map<string, Tile>()
+  // The first run only records which tiles the computation needs, which does not depend on the hashes.
+  compute((height, index) => {
+    const { level, index: tile, width, at, count } = tileWith(height, index, size)
+    if (at + count > width) throw new TlogError('subtree', 'one within the tree')
+    needed.set(`${level}/${tile}`, { level, index: tile, width })
+    return EMPTY_ROOT
+  })
+  const tiles = [...needed.values()]
+  const contents = await source(tiles)
+  const hashes = new Map<string, Uint8Array>()
+  for (const [at, tile] of tiles.entries()) {
+    const bytes = contents[at]
+    if (bytes?.length !== tile.width * HASH_SIZE)
+      throw new TlogError(tilePath(tile), `${tile.width} hashes, ${tile.width * HASH_SIZE} bytes`)
+    hashes.set(`${tile.level}/${tile.index}`, bytes)
+  }
+  return compute((height, index) => {
+    const { level, index: tile, at, count } = tileWith(height, index, size)
+    return foldOnce(hashes.get(`${level}/${tile}`)!, at, count)
+  })
+}
+
+/**
+ * Right edge of a tree: the last, partial tile of each level. A log needs nothing else to append entries, and
+ * a monitor needs nothing else to compute the root.
+ */
+export class TreeEdge {
+  /** Hashes of the partial tile of each level, fewer than 256 per level. */
+  readonly #levels: Uint8Array[][] = []
+  #size = 0
+
+  /** Number of entries. */
+  get size(): number {
+    return this.#size
+  }
+
+  clone(): TreeEdge {
+    const edge = new TreeEdge()
+    edge.#size = this.#size
+    edge.#levels.push(...this.#levels.map((hashes) => [...hashes]))
+    return edge
+  }
+
+  /**
+   * Reads the edge of a tree of `size` entries from its tiles. The caller compares `root()` with the root of
+   * a checkpoint.
+   */
+  static async read(source: TileSource, size: number): Promise<TreeEdge> {
+    const edge = new TreeEdge()
+    edge.#size = size
+    const tiles: Tile[] = []
+    for (let level = 0; leavesOf(level) <= size; level++) {
+      edge.#levels.push([])
+      const hashes = Math.floor(size / leavesOf(level))
+      if (hashes % TILE_WIDTH > 0) tiles.push(tileOf(level, Math.floor(hashes / TILE_WIDTH), size))
+    }
+    const contents = await source(tiles)
+    for (const [at, tile] of tiles.entries()) {
+      const bytes = contents[at]
+      if (bytes?.length !== tile.width * HASH_SIZE)
+        throw new TlogError(tilePath(tile), `${tile.width} hashes, ${tile.width * HASH_SIZE} bytes`)
+      edge.#levels[tile.level as number] = Array.from({ length: tile.width }, (_, hash) =>
+        hashAt(bytes, hash),
+      )
+    }
+    return edge
+  }
+
+  /** Appends the hash of a leaf. `onFull` receives each tile that it fills, lowest level first. */
+  append(leaf: Uint8Array, onFull?: (tile: Tile, hashes: Uint8Array) => void): void {
+    let hash = leaf
+    this.#size++
+    for (let level = 0; ; level++) {
+      const hashes = (this.#levels[level] ??= [])
+      hashes.push(hash)
+      if (hashes.length < TILE_WIDTH) return
+      const bytes = concat(...hashes)
+      hashes.length = 0
+      const index = this.#size / leavesOf(level + 1) - 1
+      onFull?.({ level, index, width: TILE_WIDTH }, bytes)
+      hash = foldComplete(bytes, 0, TILE_WIDTH)
+    }
+  }
+
+  /** Partial tiles of the tree, lowest level first. */
+  partialTiles(): { tile: Tile; hashes: Uint8Array }[] {
+    return this.#levels.flatMap((hashes, level) => {
+      if (hashes.length === 0) return []
+      const index = Math.floor(this.#size / leavesOf(level + 1))
+      return [{ tile: { level, index, width: hashes.length }, hashes: concat(...hashes) }]
+    })
+  }
+
+  /** Root of the tree (RFC 6962, 2.1). */
+  root(): Uint8Array {
+    let root: Uint8Array | undefined
+    for (const hashes of this.#levels) {
+      const bytes = concat(...hashes)
+      let end = hashes.length
+      // Complete subtrees of the level, from right to left, which is from the smallest.
+      for (let count = 1; end > 0; count *= 2) {
+        if ((end & count) === 0) continue
+        const left = foldComplete(bytes, end - count, count)
+        root = root ? nodeHash(left, root) : left
+        end -= count
+      }
+    }
+    return root ?? EMPTY_ROOT
+  }
+}
+
+/** Encodes a bundle: each entry after its length in 2 bytes. */
+export function encodeBundle(entries: readonly Uint8Array[]): Uint8Array {
+  return concat(
+    ...entries.flatMap((entry) => {
+      if (entry.length > MAX_ENTRY_BYTES) throw new TlogError('entry', `at most ${MAX_ENTRY_BYTES} bytes`)
+      return [toBigEndian(entry.length, 2), entry]
+    }),
+  )
+}
+
+/** Decodes the entries of a bundle, which must be exactly `width`. Throws a TlogError. */
+export function decodeBundle(bundle: Uint8Array, width: number): Uint8Array[] {
+  const entries: Uint8Array[] = []
+  let at = 0
+  while (at < bundle.length && entries.length < width) {
+    const start = at + 2
+    at = start + fromBigEndian(bundle.subarray(at, start))
+    if (start > bundle.length || at > bundle.length) throw new TlogError('bundle', 'whole entries')
+    entries.push(bundle.subarray(start, at))
+  }
+  if (entries.length !== width || at !== bundle.length) throw new TlogError('bundle', `${width} entries`)
+  return entries
+}
