@@ -9,7 +9,7 @@ const exact = exactMath({
   math: path.join(kernel, 'math.ts'),
   treat(file) {
     if (file.startsWith('\0')) return undefined
-    if (path.dirname(file) === path.join(here, 'src')) return undefined
+    if (['src', 'src/quorum'].includes(path.relative(here, path.dirname(file)))) return undefined
     if (['math.ts', 'pi-halves.ts', 'words.ts'].includes(path.relative(kernel, file))) return 'check'
     return /[\\/]h3-js[\\/]/.test(file) ? 'hand on' : 'replace'
   },

@@ -14,11 +14,12 @@ import {
   messageOf,
   refuseUnknown,
 } from './errors'
-import type { Context } from './context'
+import type { Logged } from './log'
 import { sameChainRead } from './send'
 import { same, sentenceOf, timeOf } from './says'
 import { readerOf, type Provider } from './signer'
-import type { Claims } from './types'
+import type { Connection } from './service'
+import type { Answer, Claims } from './types'
 import { untilAborted } from './waiting'
 
 export interface CheckOptions {
@@ -30,6 +31,8 @@ export interface CheckOptions {
   maxAge?: number
   /** schema UIDs that answers may have; default: the service's schemas */
   schemas?: readonly string[]
+  /** the answer as the service returned it: its transparency log must then include it */
+  answer?: Answer
   signal?: AbortSignal
 }
 
@@ -46,24 +49,27 @@ export interface Checked {
   /** account that signed the answer: EAS's attester or, for the proxy, the attester that the proxy names */
   attester: string
   attestation: OnchainAttestation
+  /** state in the transparency log, for `options.answer` of a service with a log */
+  log?: Logged
 }
 
 /** Maximum number of seconds by which the service's clock may be ahead of the local clock. */
 const SKEW_SECONDS = 120
 
 /**
- * Implements `Geo.check`. It trusts the RPC endpoint, and the service only for its addresses: its attester
- * (unless `createGeo({ attester })` names it), proxy and schemas.
+ * Implements `Geo.check`. It trusts the RPC endpoint, but the service only for the addresses of its attester
+ * (unless `createGeo({ attester })` names it), its proxy and its schemas.
  */
 export async function checkAnswer(
-  { options, info, chain: chainOf }: Context,
+  connection: Connection,
   uid: string,
   given: CheckOptions = {},
 ): Promise<Checked> {
   refuseUnknown('check', given, {
-    ...{ chain: true, provider: true, maxAge: true, schemas: true, signal: true },
+    ...{ chain: true, provider: true, maxAge: true, schemas: true, answer: true, signal: true },
   })
-  const { chain: which, provider, maxAge = Infinity, schemas, signal } = given
+  const { options, info, chain: chainOf } = connection
+  const { chain: which, provider, maxAge = Infinity, schemas, answer, signal } = given
   const chain = await chainOf(which)
   const node = provider ?? options.providers?.[chain.id]
   if (node === undefined)
@@ -97,6 +103,8 @@ export async function checkAnswer(
   const { defaultSchemas } = await info()
   const accepted = schemas ?? Object.values(defaultSchemas)
   const decoded = decodeClaims(attestation.data)
+  const log =
+    answer && (await (await import('./log')).loggedAnswer(connection, answer, signal ? { signal } : {}))
   const now = Date.now() / 1000
   const { revocationTime, expirationTime } = attestation
   const problems = [
@@ -114,8 +122,13 @@ export async function checkAnswer(
     decoded &&
       decoded.timestamp < now - maxAge &&
       `It was computed at ${timeOf(decoded.timestamp)}, more than ${maxAge} s ago.`,
+    answer &&
+      (!same(answer.attestation.data, attestation.data) ||
+        !same(answer.attestation.schema, attestation.schema)) &&
+      'Its data and schema are not those of the answer.',
+    log?.state === 'missing' && `The transparency log does not include it: ${log.reason}`,
   ].filter((problem) => typeof problem === 'string')
-  const common = { valid: problems.length === 0, problems, attester, attestation }
+  const common = { valid: problems.length === 0, problems, attester, attestation, ...(log && { log }) }
   if (!decoded) return common
   const { whole: _, ...says } = decoded
   return { ...common, says, sentence: sentenceOf(says) }

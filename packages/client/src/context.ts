@@ -35,6 +35,11 @@ export interface GeoOptions extends HttpOptions {
    * service names: set them, together with `attester`, if answers are worth money.
    */
   contracts?: Readonly<Record<number, { eas: string; proxy?: string }>>
+  /**
+   * policy of the transparency log (c2sp.org/tlog-policy): its key, and the witnesses that must have
+   * cosigned. By default the client trusts the key that the service names, and requires no witness.
+   */
+  log?: string
 }
 
 /** Options of a question. */

@@ -9,7 +9,8 @@ import {
   stringToHex,
   type AbiParameter,
 } from 'viem'
-import { ATTEST_FIELDS } from '../../../src/eas/layouts'
+import { expandSignature, isCanonicalSignature } from '../../../src/eas/compact'
+import { ATTEST_FIELDS, type AttestLayout } from '../../../src/eas/layouts'
 import { unitOf, UNITS } from '../../../src/operations/table'
 import { AlteredAnswerError } from './errors'
 import { same } from './says'
@@ -129,7 +130,7 @@ export function registerCall({ fields, resolver, revocable }: Schema): Hex {
   )
 }
 
-/** Encodes a call of `attestByDelegation` with the argument that an answer carries. */
+/** Encodes a call of `attestByDelegation` with the argument in an answer. */
 export function attestCall(argument: Answer['attestByDelegation'], legacy: boolean): Hex {
   return encodeCall('attestByDelegation', [request('', legacy)], [argument])
 }
@@ -295,50 +296,57 @@ export function expectedAttester(
  * Checks that the attester signed the content of `attestation` for this contract, and that
  * `attestByDelegation` and the answer's claims match that content. Throws an AlteredAnswerError if they do
  * not.
- * @returns true in `legacy` if the contract's call has no deadline (EAS 0.26 and 1.0)
+ * @returns layout of the typed data that was signed, and true in `legacy` if the contract's call has no
+ * deadline (EAS 0.26 and 1.0)
  */
 export async function checkSigned(
   answer: Pick<Answer, 'attestation' | 'delegatedAttestation' | 'attestByDelegation'> & Partial<Claims>,
   domain: Domain,
   attester: string,
-): Promise<{ legacy: boolean }> {
+): Promise<{ legacy: boolean; layout: AttestLayout }> {
   const { attestation, delegatedAttestation: delegation, attestByDelegation: call } = answer
   const altered = (what: string) =>
     new AlteredAnswerError(`The answer was altered: ${what}. Nothing was sent. Repeat the question.`)
   if (!same(attestation.attester, attester))
     throw altered(`its attester is ${attestation.attester}, not ${attester}`)
   for (const name of ['attester', 'signature'] as const)
-    if (delegation[name] !== undefined && !same(String(delegation[name]), attestation[name]))
+    if (
+      delegation[name] !== undefined &&
+      !same(expandSignature(String(delegation[name])), expandSignature(attestation[name]))
+    )
       throw altered(`${name} of delegatedAttestation differs from its attestation`)
+  const signature = expandSignature(attestation.signature)
+  // Recovery also accepts the malleable form with the larger s, which the contracts reject.
+  if (!isCanonicalSignature(signature))
+    throw altered('its signature is not 65 bytes with the lower s and v 27 or 28, or the 64 of EIP-2098')
   const message = () => ({
     ...{ attester, schema: attestation.schema, recipient: attestation.recipient, value: 0n },
     ...{ expirationTime: BigInt(attestation.expirationTime), revocable: attestation.revocable },
     ...{ refUID: attestation.refUID, data: attestation.data },
     ...{ nonce: BigInt(delegation.nonce ?? 0), deadline: BigInt(delegation.deadline) },
   })
-  const { proxy, legacy, v1, v2 } = ATTEST_FIELDS
-  const layouts = delegation.submission === 'proxy' ? [proxy] : [legacy, v1, v2]
+  const layouts: AttestLayout[] = delegation.submission === 'proxy' ? ['proxy'] : ['legacy', 'v1', 'v2']
   // A value that does not fit its type, such as a nonce of 1e99, cannot have been signed.
   const signers = await Promise.all(
-    layouts.map(async (Attest) => {
+    layouts.map(async (layout) => {
+      const types = { Attest: ATTEST_FIELDS[layout] }
       try {
-        const typed = { domain, types: { Attest }, primaryType: 'Attest', message: message() }
-        const hash = hashTypedData(typed as never)
-        return await recoverAddress({ hash, signature: attestation.signature as Hex })
+        const hash = hashTypedData({ domain, types, primaryType: 'Attest', message: message() } as never)
+        return await recoverAddress({ hash, signature: signature as Hex })
       } catch {
         return ''
       }
     }),
   )
-  const layout = signers.findIndex((signer) => same(signer, attester))
-  if (layout < 0) throw altered(`its signature is not by ${attester} over this content`)
+  const layout = layouts[signers.findIndex((signer) => same(signer, attester))]
+  if (!layout) throw altered(`its signature is not by ${attester} over this content`)
 
   const { v, r, s } = call.signature
   const expected = {
     ...{ schema: attestation.schema, attester, deadline: delegation.deadline },
     ...{ recipient: attestation.recipient, expirationTime: attestation.expirationTime },
     ...{ revocable: attestation.revocable, refUID: attestation.refUID, data: attestation.data, value: '0' },
-    signature: attestation.signature,
+    signature,
   }
   const given = {
     ...call.data,
@@ -354,7 +362,7 @@ export async function checkSigned(
   for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const)
     if (answer[name] !== undefined && String(answer[name]) !== String(says[name]))
       throw altered(`its ${name} is ${String(answer[name])}, but the signed value is ${String(says[name])}`)
-  return { legacy: delegation.submission !== 'proxy' && layout === 0 }
+  return { legacy: layout === 'legacy', layout }
 }
 
 /** Returns the keccak256 hash of bytes, both as hex without 0x. */

@@ -118,7 +118,7 @@ export class ChainMismatchError extends SignerError {
 export class AlteredAnswerError extends GeoError {
   override name = 'AlteredAnswerError'
 }
-/** The service did not say whether it can read a place. Nothing was sent or signed. */
+/** The service did not report whether it can read a place. Nothing was sent or signed. */
 export class UncheckedError extends GeoError {
   override name = 'UncheckedError'
 }
@@ -140,7 +140,7 @@ export class LandingError extends GeoError {
 }
 
 /**
- * A sent transaction is not on its chain. Another transaction of the account took its nonce (`replaced`), or
+ * A sent transaction is not on its chain. Another transaction of the account used its nonce (`replaced`), or
  * the RPC endpoint has not known it for minutes (`dropped`); a dropped transaction may still be included.
  */
 export class LostTransactionError extends LandingError {

@@ -4,6 +4,7 @@ import type { Attested, AttestedOffchain, AttestOptions } from './attest'
 import type { Checked, CheckOptions } from './check'
 import type { AskOptions, GeoOptions, Landed, LandOptions, Questions, Service } from './context'
 import type { Claim, Recomputed, RecomputeInput } from './kernel'
+import type { Logged, LoggedOptions } from './log'
 import type { OffchainSource } from './offchain'
 import type { Place } from './place'
 import { methodsOf } from './questions'
@@ -19,6 +20,7 @@ import type {
   Input,
   OffchainAttestation,
   Question,
+  QuorumAnswer,
   Readiness,
   Zones,
   ZoneSet,
@@ -51,6 +53,8 @@ export interface Geo extends Questions, Service {
    * not sent twice.
    */
   land(answer: BatchAnswer, signer: Signer, options?: LandOptions): Promise<Landed[]>
+  /** Lands an answer of a quorum, at the contract that the answer names. It is never re-signed. */
+  land(answer: QuorumAnswer, signer: Signer, options?: LandOptions): Promise<Landed>
   /**
    * Estimates the gas of landing the answer now. Throws a LandingError if the contract would reject the
    * answer.
@@ -69,6 +73,12 @@ export interface Geo extends Questions, Service {
     inputs?: readonly (RecomputeInput | undefined)[],
     options?: RecomputeAnswerOptions,
   ): Promise<Recomputed & { attester?: string }>
+  /**
+   * Verifies that the transparency log of the service includes an answer. Until the time of `answer.log.by`
+   * it may be `pending`; after that time it is `included` or `missing`, and a missing answer is evidence
+   * against the service. Undefined for an answer of a service without a log.
+   */
+  logged(answer: Answer, options?: LoggedOptions): Promise<Logged | undefined>
   /** Converts an offchain attestation to an input: eas-sdk's object, with its BigInts, or a file. */
   offchain(attestation: OffchainSource, signer?: string): Promise<{ attestation: OffchainAttestation }>
 
@@ -140,9 +150,12 @@ export function createGeo(options: GeoOptions | string): Geo {
     ask: ({ operation, ...question }, options) => request(operation, question, options),
 
     // Each module is loaded when it is needed, since most pages only ask questions.
-    land: (async (answer: Answer | BatchAnswer, signer: Signer, options?: LandOptions) =>
-      (await import('./land')).landAnswer(connection, answer, signer, options)) as Geo['land'],
+    land: (async (answer: Answer | BatchAnswer | QuorumAnswer, signer: Signer, options?: LandOptions) =>
+      'signers' in answer
+        ? (await import('./quorum')).landQuorum(connection, answer, signer, options)
+        : (await import('./land')).landAnswer(connection, answer, signer, options)) as Geo['land'],
     estimate: async (answer, signer) => (await import('./land')).estimateGas(connection, answer, signer),
+    logged: async (answer, options) => (await import('./log')).loggedAnswer(connection, answer, options),
     check: async (uid, options) => (await import('./check')).checkAnswer(connection, uid, options),
     offchain: async (attestation, signer) => (await import('./offchain')).offchainInput(attestation, signer),
     recompute: async (answer, inputs, options) =>

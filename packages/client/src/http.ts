@@ -122,7 +122,7 @@ function limitOf(milliseconds: number, signal: AbortSignal | undefined) {
 }
 
 /**
- * Statuses of a server that lacks the path or method. Other statuses may come from a reverse proxy in front
+ * Statuses of a server without the path or the method. Other statuses may come from a reverse proxy in front
  * of the service.
  */
 const NOT_HERE = [400, 404, 405, 501]

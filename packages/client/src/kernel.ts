@@ -17,9 +17,10 @@ import {
  */
 export type { Claim, Computed } from './kernel/claim'
 export { azimuthTo, geodesicPath, measurable, positionFrom, type Measurable } from './kernel/drawing'
-export { isContentOf } from './kernel/inputs'
+export { isContentOf, locationTexts } from './kernel/inputs'
 export type {
   AttestationContent,
+  LocationTexts,
   ProvenInput,
   RecomputeInput,
   RecomputeOptions,

@@ -6,7 +6,7 @@ import { same } from './says'
 import { attestedUids, readAfter } from './send'
 import type { ChainReader, Receipt } from './signer'
 import type { Submission } from './submission'
-import type { Answer, Chain } from './types'
+import type { Answer, Chain, QuorumContent } from './types'
 import { pause } from './waiting'
 
 /** Finds the attestations of answers, in a transaction or from an earlier landing. */
@@ -72,9 +72,9 @@ export async function landedBefore(
  * Returns the earlier attestation of a direct answer that is about to be sent, or undefined.
  *
  * Landing an answer of a batch by itself re-signs it with a lower nonce. EAS then also accepts its first
- * signature once that nonce is reached, so the answer could land twice. If the service cannot say, the answer
- * is sent: an answer that was not part of a batch cannot land twice. Throws a LandingError if the service
- * lags behind the RPC endpoint.
+ * signature once that nonce is reached, so the answer could land twice. If the service does not know, the
+ * answer is sent: an answer that was not part of a batch cannot land twice. Throws a LandingError if the
+ * service lags behind the RPC endpoint.
  */
 export async function landedOutOfTurn(
   context: Context,
@@ -118,7 +118,8 @@ async function landedEarlier(
   for (let asked = 1; ; asked++) {
     const { found, status, nonce } = await askLanded(context, reader, submission, answer, signal)
     if (found) return found
-    // The service's RPC endpoint has seen this nonce, so its search covers the blocks of all earlier answers.
+    // The service's RPC endpoint has returned this nonce, so its search covers the blocks of all earlier
+    // answers.
     const seen = next === undefined ? asked >= ASKED : nonce !== undefined && nonce >= next
     if (status === 'not landed' && seen) return undefined
     if (asked >= ASKED) throw uncertain()
@@ -154,9 +155,16 @@ async function askLanded(
 }
 
 /** True if an attestation belongs to the answer: it has every signed field and the expected attester. */
-function holds(attestation: OnchainAttestation, { attestation: signed }: Answer, recorded: string): boolean {
+function holds(attestation: OnchainAttestation, answer: Answer, recorded: string): boolean {
+  return same(attestation.attester, recorded) && isContentOf(attestation, answer.attestation)
+}
+
+/** True if an attestation has these signed fields. */
+export function isContentOf(
+  attestation: OnchainAttestation,
+  signed: Pick<QuorumContent, 'schema' | 'recipient' | 'refUID' | 'data' | 'revocable' | 'expirationTime'>,
+): boolean {
   return (
-    same(attestation.attester, recorded) &&
     same(attestation.schema, signed.schema) &&
     same(attestation.recipient, signed.recipient) &&
     same(attestation.refUID, signed.refUID) &&

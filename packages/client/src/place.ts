@@ -20,7 +20,7 @@ export interface PlaceDetails {
   memo?: string
   /** time of the event, as a Date or Unix seconds; default: now */
   time?: Date | number
-  /** photos and the like: a media type, and the data as a string (a URI or base64) */
+  /** media such as photos: a media type, and the data as a string (a URI or base64) */
   media?: readonly { type: string; data: string }[]
   /** how the location was determined: a type, and bytes */
   recipes?: readonly { type: string; payload: Uint8Array | Hex }[]

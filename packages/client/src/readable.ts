@@ -14,7 +14,7 @@ import type { Answer, BatchAnswer, Chain } from './types'
  * byte, and the service accepts a body of at most 5 MiB.
  */
 const AT_ONCE = { questions: 20, bytes: 2_000_000 }
-/** A domain version that every service accepts. Nothing checks it against the contract. */
+/** A domain version that every service accepts. It is not compared with the contract's version. */
 const DOMAIN_VERSION = '1.0.0'
 /**
  * Matches the service's error about an offchain attestation that it rejects, or about a geometry, which it

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { sentenceOf } from './says'
 
-/** Claims of attestations that anyone can make under the result schemas: their text never fails. */
+/** Anyone can attest such claims under the result schemas. Their sentence must never fail. */
 test.each([
   ['within', true, []],
   ['within:', true, ['0xaa', '0xbb']],
@@ -14,7 +14,7 @@ test.each([
   ['area', 1, []],
   ['constructor', 1, []],
   ['', false, []],
-] as const)('sentenceOf repeats the claim %s of %s about %j as it stands', (operation, result, inputRefs) => {
+] as const)('sentenceOf quotes the claim %s of %s about %j unchanged', (operation, result, inputRefs) => {
   const text = sentenceOf({ operation, result, inputRefs: [...inputRefs], timestamp: 0 })
   expect(text).toBe(`${operation}: ${String(result)}, computed at 1970-01-01T00:00:00Z.`)
 })

@@ -20,7 +20,10 @@ export function sentenceOf({ result, units, operation, timestamp, inputRefs }: C
   return `${claim}, computed at ${timeOf(timestamp)}.`
 }
 
-/** True if an answer of this operation has such a result, inputs and numbers. Anyone can attest others. */
+/**
+ * True if an answer of this operation has such a result, inputs and numbers. Anyone can attest claims that
+ * are not of this form.
+ */
 function isClaim(
   name: string,
   result: Claims['result'],

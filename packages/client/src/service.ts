@@ -139,7 +139,9 @@ function chainsOf(all: GeoOptions, info: Service['info']): Service['chain'] {
   return async (which = all.chain, given = {}) => {
     refuseUnknown('chain', given, SIGNAL_ONLY)
     const { chains } = await info(given)
-    const found = chains.find(({ id, slug }) => id === which || slug === which || String(id) === which)
+    // As in the chain parameter of the Records API, letter case does not matter.
+    const name = String(which).toLowerCase()
+    const found = chains.find(({ id, slug }) => slug === name || String(id) === name)
     if (!found) {
       const list = chains.map(({ id, slug }) => `${slug} (${id})`).join(', ')
       throw invalidInput(

@@ -19,6 +19,18 @@ export interface Receipt {
   blockNumber: number
   logs: readonly { address: string; topics: readonly string[]; data: string }[]
 }
+/** A request for logs, and a log of its result. The range includes both blocks. */
+export interface LogFilter {
+  address: string
+  topics: readonly string[]
+  fromBlock: number
+  toBlock: number
+}
+export interface Log {
+  data: Hex
+  transactionHash: Hex
+  blockNumber: number
+}
 
 /** Reads a chain. */
 export interface ChainReader {
@@ -36,6 +48,9 @@ export interface ChainReader {
   transaction(transactionHash: Hex): Promise<{ from: string; nonce: number } | undefined>
   /** Counts the transactions of an account that are in blocks, which is the nonce of its next one. */
   nonce(address: string): Promise<number>
+  /** Reads a block: its number, and its time in Unix seconds. */
+  block(which: number | 'latest'): Promise<{ number: number; timestamp: number }>
+  logs(filter: LogFilter): Promise<readonly Log[]>
 }
 /** A wallet that signs. If it has an RPC endpoint, it also reads and sends. */
 export interface Wallet {
@@ -84,6 +99,8 @@ export interface EthersProvider {
   getTransactionReceipt(hash: string): Promise<unknown>
   getTransaction(hash: string): Promise<{ from: string; nonce: number } | null>
   getTransactionCount(address: string): Promise<number>
+  getBlock(which: number | string): Promise<{ number: number; timestamp: number } | null>
+  getLogs(filter: object): Promise<readonly object[]>
 }
 /** An EIP-1193 provider, such as `window.ethereum`. A viem PublicClient has the same method. */
 export interface Eip1193Provider {
@@ -206,6 +223,8 @@ function ethersReader(provider: EthersProvider): ChainReader {
     },
     transaction: async (transactionHash) => (await provider.getTransaction(transactionHash)) ?? undefined,
     nonce: (address) => provider.getTransactionCount(address),
+    block: async (which) => found(which, await provider.getBlock(which)),
+    logs: async (filter) => (await provider.getLogs(filter)) as Log[],
   }
 }
 
@@ -325,7 +344,27 @@ function requestReader(request: Request): ChainReader {
     },
     nonce: async (address) =>
       Number(await request({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
+    block: async (which) => {
+      const block = await request({ method: 'eth_getBlockByNumber', params: [hexOf(which), false] })
+      const { number, timestamp } = found(which, block as { number: string; timestamp: string } | null)
+      return { number: Number(number), timestamp: Number(timestamp) }
+    },
+    logs: async ({ fromBlock, toBlock, ...filter }) => {
+      const range = { fromBlock: hexOf(fromBlock), toBlock: hexOf(toBlock) }
+      const logs = await request({ method: 'eth_getLogs', params: [{ ...filter, ...range }] })
+      return (logs as (Omit<Log, 'blockNumber'> & { blockNumber: string })[]).map((log) => ({
+        ...log,
+        blockNumber: Number(log.blockNumber),
+      }))
+    },
   }
+}
+
+const hexOf = (block: number | 'latest') => (block === 'latest' ? block : `0x${block.toString(16)}`)
+
+function found<Block>(which: number | 'latest', block: Block | null): Block {
+  if (block === null) throw new Error(`the RPC endpoint does not have the block ${which}`)
+  return block
 }
 
 /** Distinguishes a contract's revert from an RPC endpoint that does not respond. */

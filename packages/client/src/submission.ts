@@ -15,7 +15,7 @@ export interface Submission {
   chain: Chain
   direct: boolean
   attester: string
-  /** account that EAS records as the attester: ours, or the proxy */
+  /** account that EAS records as the attester: that of the service, or the proxy */
   recorded: string
 }
 

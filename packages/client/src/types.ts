@@ -56,7 +56,7 @@ type GroupsQuery<Name extends 'getStatistics' | 'getAnswerStatistics'> = Omit<
   NonNullable<operations[Name]['parameters']['query']>,
   'format' | 'by'
 >
-/** Filters, order and sums of groups of records (docs/reference/records.md, Statistics). */
+/** Filters, order and sums of groups of records (docs/reference/statistics.md, Groups). */
 export type RecordGroupFilters = GroupsQuery<'getStatistics'>
 /** Filters and order of groups of answers (docs/reference/answers.md, Statistics). */
 export type AnswerGroupFilters = GroupsQuery<'getAnswerStatistics'>
@@ -97,7 +97,7 @@ export interface QuorumSignature extends Claims {
 export interface Dissent {
   url: string
   /**
-   * reason that the operator gave; `unreachable` without a response; `invalid-signature` for one that does
+   * reason that the operator stated; `unreachable` without a response; `invalid-signature` for one that does
    * not verify
    */
   reason: QuorumRefusal | 'unreachable' | 'invalid-signature'

@@ -19,9 +19,9 @@ import { mine, startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** Places attested with the built package, and their records in the running service. */
+/** Tests places attested with the built package, and their records in the running service. */
 const SLUGS = ['base-sepolia', 'sepolia', 'arbitrum', 'celo']
-/** A location schema of this deployment, which is not registered on any chain at first. */
+/** A location schema of this deployment. At first it is not registered on any chain. */
 const OWN_SCHEMA = 'string srs,string location_type,string location,string memo'
 let world: TestWorld
 beforeAll(async () => {

@@ -6,8 +6,8 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { sentence, testSentences } from '../../../test/sentences'
 
 /**
- * Uncertain states, which neither send nor claim anything: services, RPC endpoints and wallets that lag, fail
- * or lie.
+ * Tests uncertain states: services, RPC endpoints and wallets that lag, fail or lie. The client must neither
+ * send nor claim anything.
  */
 let world: TestWorld
 let geo: Geo

@@ -29,7 +29,7 @@ import { attest, locationRequest, revoke, testAccount } from '../../../dev/chain
 import { answersAreRead, startTestWorld, type TestWorld } from '../../../test/world'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 
-/** Requests of the built package to the running service. */
+/** Tests requests of the built package to the running service. */
 let world: TestWorld
 let geo: Geo
 beforeAll(async () => {
@@ -77,7 +77,7 @@ describe('questions', () => {
     const place = data[0]!
     const feature = { type: 'Feature' as const, properties: null, geometry: GATE }
     const collection = { type: 'FeatureCollection' as const, features: [feature] }
-    for (const chain of [84532, '84532', 'base-sepolia'])
+    for (const chain of [84532, '84532', 'base-sepolia', 'Base-Sepolia'])
       for (const input of [feature, collection]) {
         const { inputRefs } = await geo.distance({ uid: place.uid }, input, { chain })
         expect(inputRefs).toEqual([place.uid, await geo.reference(GATE)])
@@ -137,7 +137,7 @@ describe('questions', () => {
     const error = await caught(geo.batch(questions.with(41, { ...questions[41]!, radius: -1 })))
     expect(error).toBeInstanceOf(InvalidInputError)
     expect(error!.detail).toMatch(/\boperations\[41\]/)
-    // Whatever ends the batch, the answers so far form a batch that can be landed or re-signed.
+    // Whatever ends the batch, the answers so far form a batch that can land or be re-signed.
     const { answered } = error!
     expect(answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 40))
     expect((await geo.resign(answered!)).results.length).toBe(40)
@@ -376,7 +376,7 @@ describe('errors', () => {
   const servers: Server[] = []
   afterEach(() => servers.splice(0).forEach((server) => server.close().closeAllConnections()))
   /**
-   * Starts a service that gives these responses in order, and repeats the last one. `asked` lists the
+   * Starts a service that returns these responses in order, and repeats the last one. `asked` lists the
    * requests.
    */
   async function told(answers: RequestListener[], options: Partial<GeoOptions> = {}) {

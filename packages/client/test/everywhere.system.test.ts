@@ -75,7 +75,7 @@ function answersIn(executable: string, flags: readonly string[] = []): string[] 
   return JSON.parse(text) as string[]
 }
 
-test('reads all test cases', () => {
+test('finds all 1,548 cases and more than 800 cells to compare', () => {
   expect(cases).toHaveLength(1548)
   expect(cells.length).toBeGreaterThan(800)
 })
@@ -98,7 +98,7 @@ test('bundles no mathematics that differs between engines', () => {
     'trunc',
   ])
 })
-test('bundles the kernel in less than 54 kB compressed, without viem, and loads H3 on demand', async () => {
+test('bundles the kernel in less than 55 kB compressed, without viem, and loads H3 on demand', async () => {
   const bundle = await rolldown({ ...options, input: 'packages/client/src/kernel.ts', external: 'viem' })
   const { output } = await bundle.generate({ format: 'esm', minify: true })
   await bundle.close()
@@ -108,7 +108,7 @@ test('bundles the kernel in less than 54 kB compressed, without viem, and loads 
   expect(entry!.dynamicImports.length).toBe(1)
   expect(first.some(({ fileName }) => entry!.dynamicImports.includes(fileName))).toBe(false)
   const sizes = first.map(({ code }) => gzipSync(code, { level: 9 }).length)
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(54_000)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(55_000)
 })
 describe('the same bits as the kernel of the service', () => {
   test('are computed in this Node', async () => expect(answersIn(process.execPath)).toEqual(ours))

@@ -26,11 +26,13 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { mined, revoke, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS } from '../../../src/chains'
+import { testedSlugs } from '../../../test/chains'
+import { EFFORT } from '../../../test/seed'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, ethersProvider, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** Answers of the running service, landed with the built package on every version of EAS. */
+/** Tests that answers of the running service land with the built package on every version of EAS. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
 let world: TestWorld
 beforeAll(async () => {
@@ -53,7 +55,7 @@ const SIGNERS: Record<string, (slug: string) => Signer> = Object.fromEntries(
 const sent = (slug: string, account = 1) =>
   local(slug).provider.getTransactionCount(testAccount(account).address)
 
-describe.each(SLUGS)('on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   test.each(Object.keys(SIGNERS))(
     '%s lands answers of both submissions, and check reads them',
     async (name) => {
@@ -506,7 +508,7 @@ test('never shows a key in an error', async () => {
     )
     expect(error?.name, name).toBe(name.split(',')[0])
     const shown = shownOf(error!)
-    // The text includes the error's message, so the search below is meaningful.
+    // The text includes the error's message, so the following search is meaningful.
     expect(shown).toContain(error!.message)
     for (const secret of [key, poor.privateKey]) expect(shown, name).not.toContain(secret.slice(2))
   }
@@ -526,7 +528,7 @@ test('rejects an unknown option, and lists the known ones', async () => {
   const answer = await geo.distance(TOWER, GATE)
   const wrong = { max_age: 1 } as object
   for (const [work, known] of [
-    [() => geo.check(uid, wrong), 'chain, provider, maxAge, schemas, signal'],
+    [() => geo.check(uid, wrong), 'chain, provider, maxAge, schemas, answer, signal'],
     [() => geo.land(answer, viemSigner('celo'), wrong), 'signal, resigns, onStep'],
     [() => geo.revoke(uid, viemSigner('celo'), wrong), 'chain, signal'],
     [() => geo.recompute(answer, [TOWER, GATE], wrong), 'chain, provider, signal, locationSchemas'],

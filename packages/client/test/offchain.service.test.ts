@@ -17,13 +17,15 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { locationRequest, mined, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS, chainBySlug } from '../../../src/chains'
+import { testedSlugs } from '../../../test/chains'
+import { EFFORT } from '../../../test/seed'
 import { compile } from '../../../test/solidity'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** Offchain attestations of the built package and of eas-sdk, as inputs of the running service. */
+/** Tests offchain attestations of the built package and of eas-sdk as inputs of the running service. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
 let world: TestWorld
 beforeAll(async () => {
@@ -67,7 +69,7 @@ const ofSdk = ({ sig, signer }: OffchainFile) => {
   }
 }
 
-describe.each(SLUGS)('on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   test.each(SIGNER_KINDS)('%s attests offchain, and eas-sdk and the service verify it', async (kind) => {
     const geo = geoOf(slug)
     const { signer, account } = signerOf(kind, local(slug))
@@ -88,7 +90,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     expect(offchain.verifyOffchainAttestationSignature(address, file.sig)).toBe(true)
     expect(offchain.verifyOffchainAttestationSignature(address, attestation.sig as never)).toBe(true)
     expect(place.uid).toBe(file.sig.uid)
-    // Encoded as the explorer's link and decoded.
+    // The attestation, encoded as the explorer's link and decoded.
     const shared = sdk.decodeBase64ZippedBase64(sdk.zipAndEncodeToBase64(file))
     expect(offchain.verifyOffchainAttestationSignature(address, shared.sig as never)).toBe(true)
 
@@ -179,8 +181,8 @@ describe('attestations of eas-sdk and altered ones', () => {
     },
   )
 
-  // Vectors whose content is valid here: the chains of this test lack their revocations, their future time is
-  // past, a missing signer is recovered, and no other UID was requested.
+  // Invalid vectors whose content is valid in this test: its chains do not have the revocations, the future
+  // time has passed, a missing signer is recovered, and no other UID was requested.
   const goodHere = ['public-bad-signer-missing', 'public-bad-requested-uid-differs']
   const bad = usable.filter(
     ({ id, expected }) =>

@@ -25,7 +25,7 @@ import { CHROMIUM, openPage } from '../../../test/browser'
 import { offchain } from '../../../test/offchain'
 import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
 
-/** Answers of the running service, recomputed with the built package. */
+/** Tests that the built package recomputes answers of the running service. */
 const FLOOR_SCHEMA = 'string srs,string location_type,string location,uint8 floor'
 let world: TestWorld
 beforeAll(async () => {

@@ -20,7 +20,7 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, ethersProvider, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** Places that are rejected: no transaction is sent for them. */
+/** Tests places that are rejected: no transaction may be sent for them. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
 let world: TestWorld
 beforeAll(async () => {

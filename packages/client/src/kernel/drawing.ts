@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
 import type { Geometry, Position } from 'geojson'
-import { intersects, isWithin, nearestPlaces, prepareGeometry, readGeometry } from '../../../../src/geodesy'
+import {
+  intersects,
+  isWithin,
+  nearestPlaces,
+  prepareGeometry,
+  readGeometry,
+  type PreparedGeometry,
+} from '../../../../src/geodesy'
+import { OPERATIONS, UNITS } from '../../../../src/operations'
 
 /**
  * The parts of the kernel that a drawing of an answer needs: the positions between which a distance is
@@ -19,6 +27,12 @@ export interface Measurable {
   meets(other: Measurable): boolean
   /** Returns true if the two geometries are at most this many metres apart, like the operation `within`. */
   within(other: Measurable, radiusMeters: number): boolean
+  /** Returns the distance of the two geometries in metres, like the operation `distance`. */
+  distance(other: Measurable): number
+  /** Returns the area in square metres, like the operation `area`. Throws unless this is a polygon. */
+  area(): number
+  /** Returns the length in metres, like the operation `length`. Throws unless this is a line. */
+  length(): number
 }
 
 /**
@@ -27,13 +41,20 @@ export interface Measurable {
  */
 export function measurable(geometry: Geometry): Measurable {
   const prepared = prepareGeometry(readGeometry(geometry, 'geometry'))
+  const measured = (name: 'distance' | 'area' | 'length', ...others: PreparedGeometry[]) => {
+    const { compute, units } = OPERATIONS[name]
+    return Number(compute([prepared, ...others], [])) / UNITS[units!].perAnswerUnit
+  }
   const made: Measurable = {
     nearest: (other) => nearestPlaces(prepared, known.get(other)!),
     meets: (other) => intersects(prepared, known.get(other)!),
     within: (other, radiusMeters) => isWithin(prepared, known.get(other)!, radiusMeters),
+    distance: (other) => measured('distance', known.get(other)!),
+    area: () => measured('area'),
+    length: () => measured('length'),
   }
   known.set(made, prepared)
   return made
 }
 
-const known = new WeakMap<Measurable, ReturnType<typeof prepareGeometry>>()
+const known = new WeakMap<Measurable, PreparedGeometry>()

@@ -21,6 +21,7 @@ import {
   locationTypeOf,
   readLocation,
   type LocationSchema,
+  type Payload,
 } from '../../../../src/location/payload'
 import { ZERO_ADDRESS, keccakDigits, schemaUid, type Schema } from '../eas'
 import { InvalidInputError, messageOf } from '../errors'
@@ -289,6 +290,30 @@ const MOST_BYTES_HASHED = 64_000_000
  */
 export function isContentOf(content: AttestationContent, uid: string): boolean {
   return hashesTo(packedOf(content, 'the attestation'), uid.toLowerCase())
+}
+
+/** Texts of a location attestation, as attested. */
+export type LocationTexts = Pick<
+  Payload,
+  'srs' | 'locationType' | 'location' | 'mediaTypes' | 'mediaData' | 'memo'
+>
+
+/**
+ * Decodes the texts of a location attestation; undefined if its schema is not built in. Throws an
+ * InvalidInputError if the payload does not match the schema.
+ */
+export function locationTexts({
+  schema,
+  data,
+}: Pick<AttestationContent, 'schema' | 'data'>): LocationTexts | undefined {
+  const known = LOCATION_SCHEMAS.find(({ uid }) => uid === schema.toLowerCase())
+  if (!known) return undefined
+  try {
+    return decodeByText(known, hexToBytes(data as Hex))
+  } catch (error) {
+    if (error instanceof PayloadError) throw invalid('data', error.message)
+    throw error
+  }
 }
 
 /** Tries every bump that a block has room for. */

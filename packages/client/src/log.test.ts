@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+import { Signature, toBeHex } from 'ethers'
+import { domainSeparator } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ATTEST_FIELDS } from '../../../src/eas/layouts'
+import { encodeBooleanResult } from '../../../src/eas'
+import {
+  ENTRY_KINDS,
+  INCLUSION_SECONDS,
+  encodeEntry,
+  formatProof,
+  formatVerifierKey,
+  leafHash,
+  toHex,
+  type EntryKind,
+} from '../../../src/tlog'
+import { MemoryLog, seededKey } from '../../../test/tlog'
+import { checkSigned } from './eas'
+import { AlteredAnswerError } from './errors'
+import { createGeo } from './geo'
+import type { Answer } from './types'
+
+const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+const ADDRESS = `0x${'00'.repeat(19)}21`
+const SCHEMA = `0x${'ab'.repeat(32)}`
+const HASH = `0x${'00'.repeat(32)}`
+const domain = { name: 'EAS', version: '1.2.0', chainId: 84532, verifyingContract: ADDRESS }
+/** Order of the curve. */
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+const now = Math.floor(Date.now() / 1000)
+
+/** An answer that the account signed, and its entry in the log. */
+async function signed(kind: EntryKind, by: number) {
+  const claims = { result: true, operation: 'contains', timestamp: now, inputRefs: [HASH, SCHEMA] }
+  const data = encodeBooleanResult(true, claims)
+  const attestation = {
+    ...{ schema: SCHEMA, recipient: `0x${'00'.repeat(20)}`, expirationTime: 0, revocable: true },
+    ...{ refUID: HASH, data, attester: account.address },
+  }
+  const deadline = now + 3_600
+  const typed = {
+    ...{ domain, types: { Attest: ATTEST_FIELDS.v2 }, primaryType: 'Attest' as const },
+    message: { ...attestation, value: 0n, nonce: 7n, deadline: BigInt(deadline) },
+  }
+  const signature = await account.signTypedData(typed as never)
+  const [r, s, v] = [
+    signature.slice(0, 66),
+    `0x${signature.slice(66, 130)}`,
+    parseInt(signature.slice(130), 16),
+  ]
+  const entry = encodeEntry({
+    ...{ kind, time: by - INCLUSION_SECONDS, chainId: 84532, attester: account.address.toLowerCase() },
+    ...{
+      layout: 'v2',
+      separator: domainSeparator({ domain: domain as never }),
+      schema: SCHEMA,
+      refUID: HASH,
+      signature,
+      data,
+    },
+    ...{ recipient: attestation.recipient, expirationTime: 0, revocable: true, nonce: 7, deadline },
+  })
+  const answer = {
+    ...{ ...claims, chainId: 84532, attestation: { ...attestation, signature } },
+    delegatedAttestation: { signature, attester: account.address, deadline, nonce: 7, submission: 'direct' },
+    attestByDelegation: {
+      ...{ schema: SCHEMA, signature: { r, s, v }, attester: account.address, deadline },
+      data: { ...attestation, value: '0' },
+    },
+    log: { origin: 'geo.example/log/v0', leaf: toHex(leafHash(entry)), by },
+  } as unknown as Answer & { log: { leaf: string; by: number; origin: string } }
+  return { answer, entry }
+}
+
+describe('the state of an answer in the log', () => {
+  let log: MemoryLog
+  let witness: Awaited<ReturnType<typeof seededKey>>
+  beforeAll(async () => {
+    log = new MemoryLog(await seededKey('geo.example/log/v0', 'ed25519', 1))
+    witness = await seededKey('w.example', 'cosignature', 2)
+  })
+  /** A client of a service that serves this log, and returns `proof` if one is passed. */
+  const clientOf = (proof?: (leaf: string) => Response | Promise<Response>) =>
+    createGeo({
+      url: 'https://geo.example',
+      retries: 0,
+      fetch: async (input) => {
+        const { pathname } = new URL((input as Request).url)
+        const leaf = /^\/log\/v0\/proof\/(.*)$/.exec(pathname)?.[1]
+        if (pathname === '/log/v0/') return Response.json({ key: formatVerifierKey(log.key) })
+        if (leaf !== undefined) return proof ? proof(leaf) : proofOf(leaf)
+        const chain = {
+          id: 84532,
+          slug: 'base-sepolia',
+          attester: account.address,
+          domain,
+          eas: ADDRESS,
+          proxy: null,
+        }
+        return Response.json({ chains: [chain], defaultSchemas: {} })
+      },
+    })
+  const proofOf = async (leaf: string) => {
+    const index = log.entries.findIndex((entry) => toHex(leafHash(entry)) === leaf)
+    return index < 0
+      ? Response.json({ error: 'not-found', message: 'none' }, { status: 404 })
+      : new Response(formatProof({ index, hashes: await log.inclusion(index) }, log.note))
+  }
+
+  test.each(Object.keys(ENTRY_KINDS).filter((kind) => kind !== 'quorum') as EntryKind[])(
+    'is pending, missing or included, for an entry of kind %s',
+    async (kind) => {
+      const due = await signed(kind, now + 50)
+      const past = await signed(kind, now - 50)
+      const geo = clientOf()
+      expect(await geo.logged(due.answer)).toMatchObject({ state: 'pending', by: now + 50 })
+      expect(await geo.logged(past.answer)).toMatchObject({ state: 'missing' })
+      await log.append(Buffer.from('another'), due.entry, past.entry).sign()
+      for (const { answer, entry } of [due, past])
+        expect(await geo.logged(answer)).toEqual({
+          ...{ state: 'included', by: answer.log.by, index: log.entries.indexOf(entry) },
+          ...{ size: log.size, witnesses: [] },
+        })
+      const { log: _, ...without } = past.answer
+      expect(await geo.logged(without)).toBeUndefined()
+    },
+  )
+
+  test('is that of the answer if its signature has 64 bytes (EIP-2098), and missing with the larger s', async () => {
+    const { answer, entry } = await signed('answer', now - 50)
+    await log.append(entry).sign()
+    const { r, s, v, compactSerialized } = Signature.from(answer.attestation.signature)
+    const withSignature = (signature: string) => ({
+      ...{ ...answer, attestation: { ...answer.attestation, signature } },
+      delegatedAttestation: { ...answer.delegatedAttestation, signature },
+    })
+    expect(await clientOf().logged(withSignature(compactSerialized))).toMatchObject({ state: 'included' })
+    const larger = toBeHex(ORDER - BigInt(s), 32)
+    const malleable = `${r}${larger.slice(2)}${(55 - v).toString(16)}`
+    const { attestByDelegation: call } = answer
+    const both = {
+      ...withSignature(malleable),
+      attestByDelegation: { ...call, signature: { r, s: larger, v: 55 - v } },
+    }
+    await expect(checkSigned(both, domain, account.address)).rejects.toThrow(AlteredAnswerError)
+    expect(await clientOf().logged(both)).toMatchObject({ state: 'missing' })
+  })
+
+  test('is missing if the proof is of another entry, or the answer names another leaf or log', async () => {
+    const { answer, entry } = await signed('answer', now - 50)
+    await log.append(entry, Buffer.from('another')).sign()
+    const other = toHex(leafHash(Buffer.from('another')))
+    const state = async (changed: object, geo = clientOf()) => {
+      const logged = await geo.logged({ ...answer, ...changed })
+      return [logged!.state, logged!.reason]
+    }
+    expect(await state({})).toEqual(['included', undefined])
+    for (const changed of [
+      { log: { ...answer.log, leaf: other } },
+      { log: { ...answer.log, origin: 'other.example' } },
+      { log: { ...answer.log, by: answer.log.by + 1 } },
+      // No time at which the log would have to include it.
+      { log: { ...answer.log, by: now + 1_000_000 } },
+      { log: { ...answer.log, by: Infinity } },
+      { attestation: { ...answer.attestation, data: HASH } },
+      { result: false },
+      { chainId: 84532, delegatedAttestation: { ...answer.delegatedAttestation, nonce: 8 } },
+    ])
+      expect([changed, await state(changed)]).toEqual([changed, ['missing', expect.any(String)]])
+    expect(
+      await state(
+        {},
+        clientOf(() => proofOf(other)),
+      ),
+    ).toEqual(['missing', expect.any(String)])
+    expect(
+      await state(
+        {},
+        clientOf(() => new Response('index 1')),
+      ),
+    ).toEqual(['missing', expect.any(String)])
+    const busy = () => Response.json({ error: 'unavailable', message: 'soon' }, { status: 503 })
+    expect(await state({}, clientOf(busy))).toEqual(['missing', expect.any(String)])
+  })
+
+  test('requires the witnesses of the policy', async () => {
+    const { answer, entry } = await signed('answer', now - 50)
+    await log.append(entry).sign()
+    const policy = [
+      ...[`log ${formatVerifierKey(log.key)}`, `witness w ${formatVerifierKey(witness)}`, 'quorum w'],
+    ].join('\n')
+    const geo = clientOf()
+    expect(await geo.logged(answer, { policy })).toMatchObject({ state: 'missing' })
+    const { signNote } = await import('../../../src/tlog/index.js')
+    log.note.signatures.push(await signNote(log.note.text, witness, now))
+    expect(await geo.logged(answer, { policy })).toMatchObject({ state: 'included', witnesses: ['w'] })
+    await expect(geo.logged(answer, { policy: 'quorum w' })).rejects.toMatchObject({
+      name: 'InvalidInputError',
+    })
+  })
+})

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+import type { AskOptions, Context, Landed, LandOptions } from '../context'
+import { plain, withPoints } from '../body'
+import { ConnectionError, invalidInput, refuseUnknown } from '../errors'
+import { methodsOf } from '../questions'
+import type { Signer } from '../signer'
+import type { Arguments } from '../openapi'
+import type { Chain, Input, Question, QuorumAnswer } from '../types'
+import { untilAborted } from '../waiting'
+import { collect } from './collect'
+import { landQuorum } from './land'
+import { currentEpoch, Operator, QuorumError, type NamedEpoch, type QuorumOptions } from './operators'
+import { verifySignature, type Expected } from './signatures'
+
+export { QuorumError, type QuorumOptions } from './operators'
+export { landQuorum } from './land'
+
+/**
+ * Coordinator of a quorum (docs/reference/quorum.md): asks all operators the same question with the same
+ * terms, verifies each signature, and returns an answer once k operators signed the same bytes. Operators do
+ * not communicate with each other, and the coordinator is not trusted: the contract verifies the signatures.
+ */
+
+/** Questions to a quorum, and landing of its answers. */
+export interface Quorum extends QuorumQuestions {
+  /** Asks a question whose operation is chosen at run time. Throws a QuorumError. */
+  ask(question: Question, options?: QuorumAskOptions): Promise<QuorumAnswer>
+  /** Submits an answer to the contract, and waits until it is in a block. */
+  land(answer: QuorumAnswer, signer: Signer, options?: LandOptions): Promise<Landed>
+}
+/** Options of a question to a quorum. */
+export type QuorumAskOptions = Omit<AskOptions, 'submission'>
+/** One method for each operation. */
+type QuorumQuestions = {
+  [Name in keyof Arguments<Input>]: (
+    ...given: [...Arguments<Input>[Name], options?: QuorumAskOptions]
+  ) => Promise<QuorumAnswer>
+}
+
+const DEADLINE_SECONDS = 600
+const TIMEOUT_MS = 30_000
+/** Time in milliseconds for which the operator set of a chain is reused, unless an operator refuses it. */
+const EPOCH_MS = 60_000
+/**
+ * Unix seconds of the year 36,812. A random expiration after this time makes otherwise equal answers differ.
+ */
+const NEVER_SECONDS = 2 ** 40
+
+/** Implements `Geo.quorum`. */
+export function quorumOf(context: Context, options: QuorumOptions): Quorum {
+  refuseUnknown('quorum', options, {
+    ...{ operators: true, k: true, contract: true, chain: true, deadlineSeconds: true, timeout: true },
+  })
+  const { operators, k } = options
+  if (!(operators?.length > 0)) throw invalidInput('operators: expected a list of URLs')
+  if (!(Number.isInteger(k) && k >= 1 && k <= operators.length))
+    throw invalidInput(
+      `k: expected a whole number from 1 to ${operators.length}, the number of operators, got ${k}`,
+    )
+  const all = operators.map((url) => new Operator(url, context.options))
+  const epochs: Epochs = new Map()
+  const ask = async (question: Question, given: QuorumAskOptions = {}) => {
+    const asked = performance.now()
+    try {
+      return await askQuorum(context, all, options, epochs, question, given)
+    } catch (error) {
+      const refused =
+        error instanceof QuorumError && error.dissent.some(({ reason }) => reason === 'wrong-epoch')
+      const wasReused = [...epochs.values()].some(({ at }) => at < asked)
+      epochs.clear()
+      if (!refused || !wasReused) throw error
+      return askQuorum(context, all, options, epochs, question, given)
+    }
+  }
+  return {
+    ...methodsOf<QuorumQuestions>((operation, question, given) =>
+      ask({ operation, ...question } as Question, given),
+    ),
+    ask,
+    land: (answer, signer, given) =>
+      landQuorum(
+        { ...context, chain: (which) => chainOf(context, operators, which) },
+        ...[answer, signer, given, options.contract],
+      ),
+  }
+}
+
+/** Returns the description of a chain by the client's service or, if that is unavailable, by any operator. */
+async function chainOf(
+  context: Context,
+  operators: readonly string[],
+  which: number | string | undefined,
+): Promise<Chain> {
+  try {
+    return await context.chain(which)
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error
+    const { connect } = await import('../service')
+    const others = operators.map((url) => connect({ ...context.options, url }).chain(which))
+    return Promise.any(others).catch(() => {
+      throw error
+    })
+  }
+}
+
+/** Operator sets by chain id, with the time by `performance.now` at which they were read. */
+type Epochs = Map<number, NamedEpoch & { at: number }>
+
+async function askQuorum(
+  context: Context,
+  operators: readonly Operator[],
+  options: QuorumOptions,
+  epochs: Epochs,
+  question: Question,
+  given: QuorumAskOptions,
+): Promise<QuorumAnswer> {
+  refuseUnknown('quorum', given, { chain: true, schema: true, recipient: true, signal: true })
+  const { chain: which = options.chain ?? context.options.chain, signal, ...rest } = given
+  // A numeric id needs no request. The client's service may itself be an unavailable operator.
+  const chainId = typeof which === 'number' ? which : (await context.chain(which, { signal })).id
+  // Aborts requests that are no longer needed.
+  const ending = new AbortController()
+  const end = () => ending.abort(signal?.reason)
+  signal?.addEventListener('abort', end)
+  const timer = setTimeout(
+    () => ending.abort(new Error('no response in time')),
+    options.timeout ?? TIMEOUT_MS,
+  )
+  try {
+    const known = epochs.get(chainId)
+    const isFresh = known && performance.now() - known.at < EPOCH_MS
+    const named = isFresh
+      ? known
+      : await untilAborted(currentEpoch(operators, options, chainId, ending.signal), signal)
+    if (!isFresh) epochs.set(chainId, { ...named, at: performance.now() })
+    const { quorum, epoch } = named
+    const now = Math.floor(Date.now() / 1000)
+    const wanted = now + (options.deadlineSeconds ?? DEADLINE_SECONDS)
+    const terms = {
+      ...{ chainId, timestamp: now, deadline: Math.min(wanted, epoch.validUntil - 1) },
+      ...{ epoch: epoch.epoch, expirationTime: NEVER_SECONDS + Math.floor(Math.random() * NEVER_SECONDS) },
+    }
+    const asked = { ...withPoints(question), ...rest, ...terms }
+    const collected = collect(
+      operators,
+      Math.max(options.k, epoch.threshold),
+      plain(asked),
+      ending.signal,
+      (signed) => verifySignature(signed, { ...asked, quorum, operators: epoch.operators } as Expected),
+    )
+    return { ...(await untilAborted(collected, signal)), chainId, quorum }
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+    ending.abort()
+  }
+}

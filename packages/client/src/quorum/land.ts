@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import type { Context, Landed, LandOptions } from '../context'
+import { ATTESTED, encodeCall, field, getAttestation, tuple, type OnchainAttestation } from '../eas'
+import { AlteredAnswerError, refuseUnknown } from '../errors'
+import { isContentOf, landedAs } from '../landed'
+import { same } from '../says'
+import { attestedUids, inTurn, readAfter, refusal, sameChain, transact } from '../send'
+import { walletOf, type ChainReader, type Signer } from '../signer'
+import type { Chain, QuorumAnswer } from '../types'
+
+/** Landing of a quorum's answers. */
+
+/** Parameters of `GeoQuorum.land`. */
+const LAND = [
+  tuple(
+    'tuple',
+    QUORUM_FIELDS.map(({ name, type }) => field(type, name)),
+  ),
+  field('uint256'),
+  field('bytes'),
+]
+
+/**
+ * Lands an answer of a quorum, or finds its earlier attestation. Throws an AlteredAnswerError if the answer
+ * is not for `contract`, and a LandingError if the contract rejects it.
+ */
+export async function landQuorum(
+  context: Pick<Context, 'chain'>,
+  quorumAnswer: QuorumAnswer,
+  signer: Signer,
+  given: LandOptions = {},
+  contract = quorumAnswer.quorum,
+): Promise<Landed> {
+  refuseUnknown('land', given, { signal: true, onStep: true, resigns: true })
+  const { chainId, quorum, answer, signers, signatures } = quorumAnswer
+  const { signal, onStep = () => {} } = given
+  if (!same(contract, quorum))
+    throw new AlteredAnswerError(
+      `The answer is for the quorum ${quorum}, not for ${contract}. Nothing was sent.`,
+    )
+  const wallet = walletOf(signer)
+  const chain = await context.chain(chainId)
+  const reader = wallet.reader()
+  await sameChain(reader, chain)
+  const content = {
+    ...answer,
+    ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
+  }
+  const data = encodeCall('land', LAND, [content, BigInt(signers), signatures])
+  const onSent = (transactionHash: string) => void onStep({ step: 'sent', transactionHash })
+  const outcome = await inTurn(signer, (release) =>
+    transact(...[wallet, chain, { to: quorum, data }], {
+      signal,
+      onSent: (transactionHash) => (release(), onSent(transactionHash)),
+    }),
+  )
+  if ('refused' in outcome) {
+    const error = await refusal(outcome, 'The answer did not land')
+    const before =
+      error.contractError === 'AlreadyUsed' && (await landedBefore(reader, chain, quorumAnswer, signal))
+    if (!before) throw error
+    return before
+  }
+  const { receipt } = outcome
+  for (const uid of attestedUids(receipt, chain, quorum)) {
+    const attestation = await readAfter(receipt, () => getAttestation(reader, chain.eas, uid), signal)
+    if (holds(attestation, quorumAnswer))
+      return landedAs(attestation, chain, receipt.transactionHash, receipt.blockNumber)
+  }
+  throw new AlteredAnswerError(
+    `The transaction ${receipt.transactionHash} has no attestation of the answer by ${quorum}: it may not be a GeoQuorum.`,
+  )
+}
+
+/** Number of blocks per request for logs, because RPC endpoints limit the range. */
+const RANGE_BLOCKS = 2_000
+/** Maximum difference in seconds between the timestamp of an answer and the operators' clocks. */
+const SKEW_SECONDS = 60
+
+/**
+ * Finds the attestation of an answer whose digest was used, in the blocks from its timestamp to its deadline.
+ * A digest is used once, so there is one attestation with this content. Returns undefined if the RPC endpoint
+ * does not return it.
+ */
+async function landedBefore(
+  reader: ChainReader,
+  chain: Chain,
+  quorumAnswer: QuorumAnswer,
+  signal: AbortSignal | undefined,
+): Promise<Landed | undefined> {
+  const { answer, quorum, timestamp } = quorumAnswer
+  const topics = [ATTESTED, wordOf(answer.recipient), wordOf(quorum), answer.schema]
+  const head = await reader.block('latest')
+  const first = await firstBlockAt(reader, timestamp - SKEW_SECONDS, head.number)
+  for (let fromBlock = first; fromBlock <= head.number; fromBlock += RANGE_BLOCKS) {
+    signal?.throwIfAborted()
+    if (fromBlock !== first && (await reader.block(fromBlock)).timestamp > answer.deadline) return undefined
+    const toBlock = Math.min(fromBlock + RANGE_BLOCKS - 1, head.number)
+    for (const log of await reader.logs({ address: chain.eas, topics, fromBlock, toBlock })) {
+      const attestation = await getAttestation(reader, chain.eas, log.data)
+      if (attestation && holds(attestation, quorumAnswer))
+        return { ...landedAs(attestation, chain, log.transactionHash, log.blockNumber), already: true }
+    }
+  }
+  return undefined
+}
+
+/** Returns the number of the first block at or after a time in Unix seconds, at most `head`. */
+async function firstBlockAt(reader: ChainReader, time: number, head: number): Promise<number> {
+  let [before, after] = [head, head]
+  // Doubling steps find a recent block with few requests, and need no state of the genesis block.
+  for (let step = 64; before > 0 && (await reader.block(before)).timestamp >= time; step *= 2) {
+    after = before
+    before = Math.max(0, before - step)
+  }
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2)
+    if ((await reader.block(middle)).timestamp >= time) after = middle
+    else before = middle
+  }
+  return before === 0 ? 0 : after
+}
+
+/** Pads an address to 32 bytes, as in a topic of a log. */
+const wordOf = (address: string) => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+
+/** True if an attestation has the content of an answer, and the quorum's contract as its attester. */
+function holds(attestation: OnchainAttestation, { answer, quorum }: QuorumAnswer): boolean {
+  return isContentOf(attestation, answer) && same(attestation.attester, quorum)
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+import type { GeoOptions } from '../context'
+import { ApiError, GeoError, invalidInput, messageOf } from '../errors'
+import { requireJson, sender, type Send } from '../http'
+import { same } from '../says'
+import type { Dissent, QuorumSignature } from '../types'
+import { pause } from '../waiting'
+
+/** Operators of a quorum: their options, requests and epochs, and the reasons for which they do not sign. */
+
+export interface QuorumOptions {
+  /** URLs of the operators' services */
+  operators: readonly string[]
+  /**
+   * number of equal signatures that an answer needs, and of operators that must name the same contract and
+   * epoch. A higher threshold of the epoch applies
+   */
+  k: number
+  /** address of the GeoQuorum contract; default: the one that k operators name */
+  contract?: string
+  /** chain of the questions: its id or slug; default: the client's chain */
+  chain?: number | string
+  /** seconds until the answer must land; default 600 */
+  deadlineSeconds?: number
+  /** milliseconds after which operators that have not signed count as unreachable; default 30,000 */
+  timeout?: number
+}
+
+/** Interval in milliseconds after which an operator that may respond later is asked again. */
+export const AGAIN_MS = 1_000
+
+/** Error if fewer than k operators of a quorum signed the same answer. */
+export class QuorumError extends GeoError {
+  override name = 'QuorumError'
+
+  constructor(
+    message: string,
+    /** one entry for each operator without a signature, with its reason */
+    readonly dissent: readonly Dissent[],
+  ) {
+    super(message)
+  }
+
+  override get retryable(): boolean {
+    return this.dissent.some(({ reason }) => PASSING_REFUSALS.includes(reason))
+  }
+}
+const PASSING_REFUSALS: readonly Dissent['reason'][] = ['not-indexed-yet', 'busy', 'failed', 'unreachable']
+
+interface Epoch {
+  epoch: number
+  validFrom: number
+  validUntil: number
+  threshold: number
+  operators: readonly string[]
+}
+/** Operator set that k operators name, and its contract. */
+export interface NamedEpoch {
+  quorum: string
+  epoch: Epoch
+}
+interface Listed {
+  chainId: number
+  quorum: string
+  epochs: Epoch[]
+}
+
+/** Service of one operator. */
+export class Operator {
+  readonly url: string
+  private readonly send: Send
+
+  constructor(url: string, { fetch }: GeoOptions) {
+    if (!URL.canParse(url)) throw invalidInput(`operators: '${url}' is not a URL`)
+    this.url = url.replace(/\/+$/, '')
+    this.send = sender({ url: this.url, retries: 0, ...(fetch && { fetch }) })
+  }
+
+  /** Returns the quorums of this operator. Asks again while it cannot read the contract on this chain. */
+  async list(chainId: number, signal: AbortSignal): Promise<Listed[]> {
+    for (;;) {
+      const listed = await this.json<Listed[]>(new Request(`${this.url}/quorum/v0`), signal)
+      const found = listed.find((each) => each.chainId === chainId)
+      if (signal.aborted || found?.epochs.length !== 0) return listed
+      await pause(AGAIN_MS, signal).catch(() => {})
+    }
+  }
+
+  async sign(body: string, signal: AbortSignal): Promise<QuorumSignature> {
+    const headers = { 'content-type': 'application/json' }
+    return this.json(new Request(`${this.url}/quorum/v0/sign`, { method: 'POST', headers, body }), signal)
+  }
+
+  private async json<T>(request: Request, signal: AbortSignal): Promise<T> {
+    return (await requireJson(await this.send(request, { signal }), this.url).json()) as T
+  }
+}
+
+/** Returns the contract and the newest valid epoch that k operators name. Throws a QuorumError. */
+export function currentEpoch(
+  operators: readonly Operator[],
+  { contract, k }: QuorumOptions,
+  chainId: number,
+  signal: AbortSignal,
+): Promise<NamedEpoch> {
+  const dissent: Dissent[] = []
+  const votes = new Map<string, { urls: Set<string>; quorum: string; epoch: Epoch }>()
+  return new Promise((resolve, reject) => {
+    let left = operators.length
+    const vote = (url: string, listed: Listed[]) => {
+      const now = Date.now() / 1000
+      const found = listed.find(
+        (each) => each.chainId === chainId && (!contract || same(each.quorum, contract)),
+      )
+      const epoch = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil).at(-1)
+      if (!found || !epoch || !Number.isInteger(epoch.threshold) || !Array.isArray(epoch.operators)) {
+        const detail = `no valid epoch of ${contract ? `the quorum ${contract}` : 'a quorum'} on chain ${chainId}`
+        return void dissent.push({ url, reason: 'wrong-epoch', detail })
+      }
+      const key = JSON.stringify([found.quorum.toLowerCase(), epoch])
+      const { urls, ...named } = votes.get(key) ?? { urls: new Set(), quorum: found.quorum, epoch }
+      votes.set(key, { urls: urls.add(url), ...named })
+      if (urls.size >= k) resolve(named)
+    }
+    const end = () => {
+      if (--left > 0) return
+      const named = [...votes.values()].flatMap(({ urls, quorum, epoch }) =>
+        [...urls].map((url): Dissent => {
+          return { url, reason: 'wrong-epoch', detail: `names epoch ${epoch.epoch} of ${quorum}` }
+        }),
+      )
+      const all = [...dissent, ...named]
+      reject(
+        new QuorumError(
+          `Fewer than ${k} of ${operators.length} operators name the same epoch on chain ${chainId}. ${summaryOf(all)}`,
+          all,
+        ),
+      )
+    }
+    for (const operator of operators)
+      operator
+        .list(chainId, signal)
+        .then((listed) => vote(operator.url, listed))
+        .catch((error: unknown) => void dissent.push(dissentOf(operator.url, error)))
+        .finally(end)
+  })
+}
+
+export function dissentOf(url: string, error: unknown): Dissent {
+  if (!(error instanceof ApiError)) return { url, reason: 'unreachable', detail: messageOf(error) }
+  const reason = error.refusal ?? (error.retryable ? 'busy' : error.status < 500 ? 'invalid-input' : 'failed')
+  return { url, reason, detail: error.detail }
+}
+
+/** Describes the operators without a signature in one paragraph. */
+export function summaryOf(dissent: readonly Dissent[]): string {
+  return dissent
+    .map(({ url, reason, detail }) => `${url}: ${reason} (${detail.replace(/\.$/, '')}).`)
+    .join(' ')
+}
