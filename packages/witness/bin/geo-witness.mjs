@@ -1,0 +1,3 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: MIT
+import '../dist/main.mjs'

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { open, readdir, rename } from 'node:fs/promises'
+import path from 'node:path'
+import {
+  TlogError,
+  formatSignerKey,
+  generateSignerKey,
+  parseCheckpoint,
+  parseSignerKey,
+  type Checkpoint,
+  type SignerKey,
+} from '../../../src/tlog'
+
+/** Error if the witness cannot use its folder, or was called with unsupported arguments. */
+export class UsageError extends Error {
+  override name = 'UsageError'
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+
+/** Writes a file and its directory entry durably, so that both survive a power failure. */
+async function writeDurably(file: string, text: string, flags: 'w' | 'wx', mode = 0o644): Promise<void> {
+  const handle = await open(file, flags, mode)
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot open directories for fsync, and writes their entries itself.
+  const handle = await open(folder, 'r').catch(() => undefined)
+  await handle?.sync().catch(() => {})
+  await handle?.close()
+}
+
+/**
+ * Folder of a witness: its key, the last checkpoint that it cosigned for each log, and contradicting
+ * checkpoints as evidence. Only one process can use it at a time.
+ */
+export class Folder {
+  readonly #checkpoints: string
+  readonly #evidence: string
+  readonly #lock: string
+
+  constructor(readonly folder: string) {
+    this.#checkpoints = path.join(folder, 'checkpoints')
+    this.#evidence = path.join(folder, 'evidence')
+    this.#lock = path.join(folder, 'lock')
+  }
+
+  get #key(): string {
+    return path.join(this.folder, 'key')
+  }
+
+  /** Creates the folder with a new key. Throws a UsageError if the folder already has one. */
+  async create(name: string): Promise<SignerKey> {
+    const key = await generateSignerKey(name, 'cosignature').catch((error: unknown) => {
+      throw error instanceof TlogError
+        ? new UsageError(
+            `'${name}' is not the name of a key. Use a URL without a scheme: witness.example.org/w1.`,
+          )
+        : error
+    })
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+    try {
+      await writeDurably(this.#key, `${formatSignerKey(key)}\n`, 'wx', 0o600)
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+      throw new UsageError(
+        `${this.#key} exists. A witness keeps its key: choose another folder for another witness.`,
+      )
+    }
+    await syncFolder(this.folder)
+    return key
+  }
+
+  /** Key of the witness. */
+  async key(): Promise<SignerKey> {
+    let text: string
+    try {
+      text = readFileSync(this.#key, 'utf8')
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error
+      throw new UsageError(
+        `${this.#key} not found. Create it: geo-witness init <name> --folder ${this.folder}`,
+      )
+    }
+    return parseSignerKey(text.trim())
+  }
+
+  /** Claims the folder for this process. Returns a function that releases it. */
+  async lock(): Promise<() => void> {
+    for (let attempt = 0; ; attempt++)
+      try {
+        await writeDurably(this.#lock, `${process.pid}\n`, 'wx')
+        return () => rmSync(this.#lock, { force: true })
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error
+        const owner = Number(readFileSync(this.#lock, 'utf8'))
+        // This process is not another owner: in a container, an earlier process may have had the same process
+        // ID.
+        if (attempt > 0 || (owner !== process.pid && isRunning(owner)))
+          throw new UsageError(
+            `${this.folder} is in use by process ${owner}. If no witness runs, remove ${this.#lock}.`,
+          )
+        rmSync(this.#lock, { force: true })
+      }
+  }
+
+  /** Returns the last cosigned checkpoint of each origin. Throws a UsageError if a file is damaged. */
+  async checkpoints(): Promise<Map<string, Checkpoint>> {
+    mkdirSync(this.#checkpoints, { recursive: true })
+    const found = new Map<string, Checkpoint>()
+    for (const name of await readdir(this.#checkpoints)) {
+      // A temporary file of a process that ended while it wrote. Its checkpoint was not cosigned, so the file
+      // is ignored.
+      if (name.endsWith('.new')) continue
+      const file = path.join(this.#checkpoints, name)
+      try {
+        const checkpoint = parseCheckpoint(readFileSync(file, 'utf8'))
+        if (nameOf(checkpoint.origin) !== name) throw new TlogError('origin', 'that of the file name')
+        found.set(checkpoint.origin, checkpoint)
+      } catch (error) {
+        if (!(error instanceof TlogError)) throw error
+        // Without the last checkpoint that it cosigned, the witness would cosign a fork.
+        throw new UsageError(
+          `${file} is damaged: ${error.message} Restore it from a backup that is not older.`,
+        )
+      }
+    }
+    return found
+  }
+
+  /** Replaces the last checkpoint of an origin, durably and atomically. */
+  async write(origin: string, note: string): Promise<void> {
+    const file = path.join(this.#checkpoints, nameOf(origin))
+    await writeDurably(`${file}.new`, note, 'w')
+    await rename(`${file}.new`, file)
+    await syncFolder(this.#checkpoints)
+  }
+
+  /** Stores a request that contradicts the last checkpoint, up to MAX_EVIDENCE for each log. */
+  async keepEvidence(origin: string, text: string): Promise<void> {
+    mkdirSync(this.#evidence, { recursive: true })
+    const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
+    const stored = (await readdir(this.#evidence)).filter((name) => name.startsWith(nameOf(origin)))
+    if (stored.length >= MAX_EVIDENCE) return
+    await writeDurably(path.join(this.#evidence, `${nameOf(origin)}-${digest}`), text, 'w')
+  }
+}
+
+/** Maximum number of stored contradictions per log. One is enough to prove a fork. */
+const MAX_EVIDENCE = 100
+
+/** File name for an origin, which can contain any character. */
+const nameOf = (origin: string) => createHash('sha256').update(origin).digest('hex')
+
+function isRunning(pid: number): boolean {
+  try {
+    return Number.isInteger(pid) && pid > 0 && process.kill(pid, 0)
+  } catch (error) {
+    return codeOf(error) === 'EPERM'
+  }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  formatVerifierKey,
+  formatWitnessRequest,
+  parseCheckpoint,
+  parseSignatures,
+  parseVerifierKey,
+  signatureBy,
+} from '../../../src/tlog'
+import { removeFolder, temporaryFolder } from '../../../test/database'
+import { MemoryLog, seededKey } from '../../../test/tlog'
+import { run } from '../src/run'
+
+const NAME = 'witness.example.org/w1'
+const TIME = 1_800_000_000
+let folder: string
+let ends: (() => Promise<unknown>)[] = []
+beforeEach(() => (folder = temporaryFolder()))
+afterEach(async () => {
+  for (const end of ends) await end()
+  ends = []
+  removeFolder(folder)
+})
+
+/** Runs a command until it ends. */
+async function geoWitness(...argv: string[]) {
+  const output = { status: 0, printed: '', reported: '' }
+  output.status = await run([...argv, '--folder', path.join(folder, 'w')], {
+    print: (text) => (output.printed += text),
+    report: (text) => (output.reported += text),
+    clock: () => TIME,
+    signal: AbortSignal.abort(),
+  })
+  return output
+}
+
+/** Starts `geo-witness serve`, and resolves once it listens. */
+async function serve(...logs: MemoryLog[]) {
+  const stop = new AbortController()
+  let ended: Promise<number> | undefined
+  const url = await new Promise<string>((resolve, reject) => {
+    const options = logs.flatMap(({ key }) => ['--log', formatVerifierKey(key)])
+    ended = run(['serve', ...options, '--listen', '127.0.0.1:0', '--folder', path.join(folder, 'w')], {
+      print: (text) => resolve(`http://${/ on (\S+)/.exec(text)![1]}`),
+      report: (text) => reject(new Error(text)),
+      clock: () => TIME,
+      signal: stop.signal,
+    })
+  })
+  const end = () => {
+    stop.abort()
+    return ended!
+  }
+  ends.push(end)
+  const addCheckpoint = async (body: string | Uint8Array) => {
+    const response = await fetch(`${url}/add-checkpoint`, { method: 'POST', body: body as string })
+    return {
+      status: response.status,
+      type: response.headers.get('content-type'),
+      body: await response.text(),
+    }
+  }
+  return { url, addCheckpoint, end }
+}
+
+const entry = (text: string | number) => Buffer.from(`entry ${text}`)
+const entries = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => entry(from + at))
+const newLog = async (seed = 1) =>
+  new MemoryLog(await seededKey(`log${seed}.example.org/log`, 'ed25519', seed))
+
+describe('geo-witness', () => {
+  test('creates a key that only its owner reads, once', async () => {
+    const { status, printed } = await geoWitness('init', NAME)
+    expect([status, parseVerifierKey(printed.trim())]).toEqual([
+      0,
+      expect.objectContaining({ name: NAME, type: 'cosignature' }),
+    ])
+    expect((await geoWitness('vkey')).printed).toBe(printed)
+    const key = path.join(folder, 'w', 'key')
+    expect(readFileSync(key, 'utf8')).toMatch(/^PRIVATE\+KEY\+witness\.example\.org\/w1\+/)
+    if (process.platform !== 'win32') expect(statSync(key).mode & 0o777).toBe(0o600)
+    expect(await geoWitness('init', NAME)).toMatchObject({ status: 2, printed: '' })
+    expect((await geoWitness('vkey')).printed).toBe(printed)
+  })
+
+  test('exits with status 2 for invalid usage', async () => {
+    const log = formatVerifierKey((await newLog()).key)
+    for (const argv of [
+      ...[['serve'], ['vkey'], ['init'], ['init', 'a b'], ['init', 'a', 'b'], ['sing'], ['--sing']],
+      ['serve', '--log', log],
+    ])
+      expect([argv, await geoWitness(...argv)]).toEqual([
+        argv,
+        expect.objectContaining({ status: 2, printed: '' }),
+      ])
+    await geoWitness('init', NAME)
+    for (const argv of [
+      ['serve', '--log', log.replace(/.$/, 'A')],
+      ['serve', '--log', log, '--listen', '7380'],
+      ['serve', '--log', log, '--listen', 'localhost:70000'],
+    ])
+      expect([argv, await geoWitness(...argv)]).toEqual([
+        argv,
+        expect.objectContaining({ status: 2, printed: '' }),
+      ])
+    expect((await geoWitness('--help')).printed).toContain('Usage: geo-witness')
+    expect((await geoWitness('serve', '--log', log)).reported).toBe('')
+  })
+
+  test('cosigns a growing log, and resumes after a restart', async () => {
+    const vkey = parseVerifierKey((await geoWitness('init', NAME)).printed.trim())
+    const log = await newLog()
+    let witness = await serve(log)
+    let last = 0
+    for (const size of [0, 1, 1, 5, 256, 300]) {
+      log.append(...entries(log.size, size))
+      await log.sign()
+      const reply = await log.submit(witness, last)
+      expect([size, reply.status]).toEqual([size, 200])
+      const [signature] = parseSignatures(reply.body)
+      expect(await signatureBy({ text: log.note.text, signatures: [signature!] }, vkey)).toEqual(signature)
+      last = size
+      if (size === 5) {
+        expect(await witness.end()).toBe(0)
+        witness = await serve(log)
+      }
+    }
+    const response = await fetch(`${witness.url}/${encodeURIComponent(log.key.name)}/checkpoint`)
+    const stored = parseCheckpoint(await response.text())
+    expect([stored.size, await signatureBy(stored.note, vkey)]).toEqual([300, expect.anything()])
+    expect(await (await fetch(witness.url)).text()).toBe(`${formatVerifierKey(vkey)}\n`)
+    const metrics = await (await fetch(`${witness.url}/metrics`)).text()
+    expect(metrics).toContain('geo_witness_size{origin="log1.example.org/log"} 300')
+    expect(metrics).toContain('geo_witness_requests_total{status="200"} 2')
+  })
+
+  test('refuses with the status that c2sp.org/tlog-witness names, and changes nothing', async () => {
+    await geoWitness('init', NAME)
+    const [log, unknown] = [await newLog(1), await newLog(2)]
+    const witness = await serve(log)
+    await log.append(...entries(0, 10)).sign()
+    expect((await log.submit(witness, 0)).status).toBe(200)
+    const before = readdirSync(path.join(folder, 'w', 'checkpoints')).map((name) =>
+      readFileSync(path.join(folder, 'w', 'checkpoints', name), 'utf8'),
+    )
+    const status = async (body: string) => (await witness.addCheckpoint(body)).status
+
+    await unknown.append(entry(0)).sign()
+    expect((await unknown.submit(witness, 0)).status).toBe(404)
+
+    // Checkpoints that are signed by another key under the name of the log, or were changed after signing.
+    const impostor = new MemoryLog(await seededKey(log.key.name, 'ed25519', 3))
+    await impostor.append(...entries(0, 12)).sign()
+    expect((await impostor.submit(witness, 10)).status).toBe(403)
+    await log.append(...entries(10, 20)).sign()
+    const honest = formatWitnessRequest({ oldSize: 10, hashes: await log.consistency(10) }, log.note)
+    expect(await status(honest.replace('\n20\n', '\n21\n'))).toBe(403)
+
+    expect(await log.submit(witness, 3)).toMatchObject({
+      status: 409,
+      type: 'text/x.tlog.size',
+      body: '10\n',
+    })
+    expect(await log.submit(witness, 0)).toMatchObject({
+      status: 409,
+      type: 'text/x.tlog.size',
+      body: '10\n',
+    })
+    expect(await status(formatWitnessRequest({ oldSize: 21, hashes: [] }, log.note))).toBe(400)
+    expect(await status('')).toBe(400)
+    expect(await status(honest.replace('old', 'new'))).toBe(400)
+    expect(await status('a'.repeat(200_000))).toBe(413)
+    expect(await status(formatWitnessRequest({ oldSize: 10, hashes: [] }, log.note))).toBe(422)
+    const proof = await log.consistency(10)
+    expect(await status(formatWitnessRequest({ oldSize: 10, hashes: proof.slice(1) }, log.note))).toBe(422)
+
+    const fork = log.copy([...entries(0, 9), entry('another')])
+    await fork.sign()
+    expect(await fork.submit(witness, 10)).toMatchObject({ status: 409, type: 'text/plain; charset=utf-8' })
+    await fork.append(...entries(10, 20)).sign()
+    expect((await fork.submit(witness, 10)).status).toBe(422)
+
+    const after = readdirSync(path.join(folder, 'w', 'checkpoints')).map((name) =>
+      readFileSync(path.join(folder, 'w', 'checkpoints', name), 'utf8'),
+    )
+    expect(after).toEqual(before)
+    // Both contradictions are stored, each with the checkpoint that it contradicts.
+    const evidence = readdirSync(path.join(folder, 'w', 'evidence')).map((name) =>
+      readFileSync(path.join(folder, 'w', 'evidence', name), 'utf8'),
+    )
+    expect(
+      evidence.filter((text) => text.includes(before[0]!) && text.includes(fork.note.text)),
+    ).toHaveLength(1)
+    expect((await log.submit(witness, 10)).status).toBe(200)
+    for (const [method, url, code] of [
+      ['GET', '/add-checkpoint', 405],
+      ['POST', '/', 404],
+      ['GET', '/%/checkpoint', 404],
+      ['GET', '/x/checkpoint', 404],
+    ] as const)
+      expect([url, (await fetch(witness.url + url, { method })).status]).toEqual([url, code])
+  })
+
+  test('cosigns one of two checkpoints that arrive at once and contradict each other', async () => {
+    await geoWitness('init', NAME)
+    const log = await newLog()
+    const witness = await serve(log)
+    await log.append(...entries(0, 7)).sign()
+    await log.submit(witness, 0)
+    const forks = Array.from({ length: 8 }, (_, at) =>
+      log.copy([...log.entries, ...entries(100 * at, 100 * at + 3)]),
+    )
+    const replies = await Promise.all(
+      forks.map(async (fork) => {
+        await fork.sign()
+        return fork.submit(witness, 7)
+      }),
+    )
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(7).fill(409)])
+  })
+
+  test('has a state for each log, and every key of a log that rotates them', async () => {
+    await geoWitness('init', NAME)
+    const [first, second] = [await newLog(1), await newLog(2)]
+    const rotated = new MemoryLog(await seededKey(first.key.name, 'ed25519', 7))
+    const witness = await serve(first, second, rotated)
+    for (const log of [first, second]) {
+      await log.append(...entries(0, 4)).sign()
+      expect((await log.submit(witness, 0)).status).toBe(200)
+    }
+    await rotated.append(...entries(0, 6)).sign()
+    expect((await rotated.submit(witness, 4)).status).toBe(200)
+  })
+
+  test('does not start on a folder that another process uses, or whose state is damaged', async () => {
+    await geoWitness('init', NAME)
+    const log = await newLog()
+    const options = ['serve', '--log', formatVerifierKey(log.key), '--listen', '127.0.0.1:0']
+    const lock = path.join(folder, 'w', 'lock')
+    writeFileSync(lock, `${process.ppid}\n`)
+    expect((await geoWitness(...options)).reported).toContain(`in use by process ${process.ppid}`)
+    // The processes with these IDs have ended, or the ID is that of this process.
+    for (const owner of [process.pid, 2 ** 22 + 1]) {
+      writeFileSync(lock, `${owner}\n`)
+      expect(await geoWitness(...options)).toMatchObject({ status: 0 })
+    }
+    const witness = await serve(log)
+    await log.append(entry(0)).sign()
+    await log.submit(witness, 0)
+    await witness.end()
+    const checkpoints = path.join(folder, 'w', 'checkpoints')
+    const [name] = readdirSync(checkpoints)
+    const text = readFileSync(path.join(checkpoints, name!), 'utf8')
+    // A partially written file of a killed process is ignored.
+    writeFileSync(path.join(checkpoints, `${name}.new`), text.slice(0, 20))
+    expect((await geoWitness(...options)).status).toBe(0)
+    for (const damaged of ['', text.slice(0, 20), text.replace('log1', 'log2')]) {
+      writeFileSync(path.join(checkpoints, name!), damaged)
+      expect((await geoWitness(...options)).reported).toContain('is damaged')
+    }
+  })
+
+  test('cosigns nothing that it cannot store', async () => {
+    await geoWitness('init', NAME)
+    const log = await newLog()
+    const witness = await serve(log)
+    const key = await log.append(entry(0)).sign()
+    // A directory with the name of the file makes every write fail.
+    const name = path.join(folder, 'w', 'checkpoints', 'x')
+    const { createHash } = await import('node:crypto')
+    const file = path.join(path.dirname(name), createHash('sha256').update(key.origin).digest('hex'))
+    mkdirSync(`${file}.new`)
+    await expect(log.submit(witness, 0)).resolves.toMatchObject({ status: 500 })
+    expect((await fetch(`${witness.url}/${encodeURIComponent(log.key.name)}/checkpoint`)).status).toBe(404)
+  })
+})
