@@ -46,9 +46,9 @@ export async function ask(
   ]) as Question
   if (options.quorum !== undefined) {
     const { askQuorum, quorumFields } = await import('./quorum.ts')
-    const { answer, land } = await askQuorum(session, options.quorum, question, { chain, recipient, schema })
+    const answer = await askQuorum(session, options.quorum, question, { chain, recipient, schema })
     await keepPrivate(kept, session.note)
-    const landed = wallet && (await land(wallet))
+    const landed = wallet && (await landAnswer(session, answer, wallet))
     if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
     session.print(`${session.paint.bold(resultText(answer))}\n`)
     return session.printFields([
@@ -96,7 +96,7 @@ function claimFields(
   ]
 }
 
-/** Shows a point as it was parsed, so that users notice when they gave the latitude first. */
+/** Shows a point as it was parsed, so that users notice if they wrote the latitude first. */
 function positionText(input: Input | undefined): string {
   if (isPrivate(input)) return ' (private)'
   const { type, coordinates } = (typeof input === 'object' ? input : {}) as Record<string, unknown>
@@ -104,7 +104,7 @@ function positionText(input: Input | undefined): string {
   return ` (lng ${coordinates[0]}, lat ${coordinates[1]})`
 }
 
-/** Describes how an answer can be landed, and its deadline. */
+/** Describes how an answer can land, and its deadline. */
 function waitingFields({
   delegatedAttestation: { submission, contract, nonce, deadline },
 }: Answer): [string, string][] {

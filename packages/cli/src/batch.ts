@@ -202,7 +202,7 @@ async function finish(
 
 /** Returns true if answers will certainly never land; `underWay` is true if they may have been sent. */
 function neverLands(error: unknown, underWay: boolean): error is Error {
-  // After the contract had rejected them, the service was asked to re-sign them, and refused.
+  // The contract had rejected the answers, and the service then refused to re-sign them.
   if (error instanceof ApiError) return error.status < 500 && !(error instanceof RateLimitedError)
   if (!(error instanceof LandingError) || error.transactionHash || error.contractError === 'UsedSignature')
     return false

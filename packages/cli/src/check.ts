@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: MIT
-import type { Answer, Chain, Checked, Input, Verification } from '@geospatial-attestation/client'
+import { readFileSync } from 'node:fs'
+import type {
+  Answer,
+  Chain,
+  Checked,
+  Input,
+  QuorumAnswer,
+  Logged,
+  Verification,
+} from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, UsageError } from './exit'
 import { isUid, readInput } from './inputs'
@@ -15,10 +24,16 @@ import type { Session } from './session'
 export interface CheckFlags {
   maxAge?: number
   schema?: string
+  /** file of the policy of the transparency log */
+  logPolicy?: string
 }
 
 export async function verify(session: Session<CheckFlags>, target: string): Promise<number> {
-  if (isUid(target, 'an answer')) return verifyAttestation(session, target)
+  if (isUid(target, 'an answer')) {
+    if (session.options.logPolicy !== undefined)
+      throw new UsageError('--log-policy requires the file of an answer, which names its entry in the log.')
+    return verifyAttestation(session, target)
+  }
   const { maxAge, schema, chain, rpc } = session.options
   for (const [name, given] of Object.entries({
     '--max-age': maxAge,
@@ -65,27 +80,34 @@ async function verifyAttestation(session: Session<CheckFlags>, uid: string): Pro
   return valid ? EXIT.done : EXIT.no
 }
 
-/** Verifies an answer with the service, which recognises its own signatures. */
+/** Verifies an answer with the service, which recognizes its own signatures. */
 async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise<number> {
   const { options, geo, paint, signal } = session
   const answer = await readAnswer(session, file)
+  if ('signers' in answer)
+    throw new UsageError(
+      'The contract of a quorum verifies its answers, and no service does. Run geo land, or geo recompute.',
+    )
   const { slug, id } = await geo.chain(answer.chainId, { signal })
   const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
-  const all: (Verification & { valid: boolean; problems: string[] })[] = []
+  const policy = options.logPolicy && { policy: readFileSync(session.at(options.logPolicy), 'utf8') }
+  const all: (Verification & { valid: boolean; problems: string[]; log?: Logged })[] = []
   for (const each of answers) {
     const seen = await geo.verify({ ...each, chainId: answer.chainId }, { signal })
     const { attester } = options
+    const log = await geo.logged({ ...each, chainId: answer.chainId }, { signal, ...policy })
     const other = attester !== undefined && seen.attester?.toLowerCase() !== attester.toLowerCase()
     const problems = [
       ...(seen.ours ? [] : seen.reasons),
       ...(other ? [`it was signed by ${seen.attester}, not by ${attester}`] : []),
       ...(seen.landed?.revoked ? [`its attestation ${seen.landed.uid} was revoked`] : []),
+      ...(log?.state === 'missing' ? [`the transparency log does not include it: ${log.reason}`] : []),
     ]
-    all.push({ valid: problems.length === 0, problems, ...seen })
+    all.push({ valid: problems.length === 0, problems, ...seen, ...(log && { log }) })
   }
   if (options.json) for (const each of all) session.printJson(each)
   else
-    for (const { valid, problems, says, attester, submittable, reasons, landed } of all) {
+    for (const { valid, problems, says, attester, submittable, reasons, landed, log } of all) {
       session.print(valid ? paint.good('valid') : paint.bad('not valid'))
       if (says) session.print(paint.bold(sentenceOf(says)))
       for (const problem of problems) session.print(`- ${problem}`)
@@ -96,11 +118,20 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
           'lands now',
           valid && !landed?.uid ? (submittable ? 'yes' : `no: ${reasons.join('; ')}`) : undefined,
         ],
+        ['log', log && loggedText(log)],
         ['landed', landed?.uid ?? undefined],
         ['transaction', landed?.transactionHash ?? undefined],
       ])
     }
   return all.every(({ valid }) => valid) ? EXIT.done : EXIT.no
+}
+
+/** State of an answer in the transparency log, as a line. */
+function loggedText({ state, by, index, size, witnesses }: Logged): string {
+  if (state === 'pending') return `pending: due by ${time(by)}`
+  if (state === 'missing') return 'missing'
+  const names = witnesses!.length > 0 ? `, cosigned by ${witnesses!.join(', ')}` : ''
+  return `entry ${index} of ${size}${names}`
 }
 
 /** Recomputes an answer locally with the service's own kernel. */
@@ -146,7 +177,12 @@ export async function recompute(
  * Returns the RPC endpoint that attestations are read from. If there is none and places were omitted, the
  * error asks for the places first.
  */
-async function nodeFor(session: Session, chain: Chain, answer: string | Answer, given: number) {
+async function nodeFor(
+  session: Session,
+  chain: Chain,
+  answer: string | Answer | QuorumAnswer,
+  given: number,
+) {
   try {
     return await session.node(chain)
   } catch (error) {

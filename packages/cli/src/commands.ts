@@ -145,6 +145,7 @@ const otherRows = (): CommandRow[] => [
         '--schema <uid>',
         'expected schema, for a UID; default: the schemas of the service',
       ).argParser(read.uid),
+      policyOption(),
     ],
   },
   {
@@ -156,6 +157,31 @@ const otherRows = (): CommandRow[] => [
       new Argument('[inputs...]', 'its inputs, in order; attestations at the end may be left out'),
     ],
     options: [chainOption(), rpcOption()],
+  },
+  {
+    name: 'log',
+    summary: 'follow the transparency log and raise alarms, or print the proof of an answer',
+    load: async () => (await import('./log/index.ts')).log,
+    args: [
+      new Argument('<action>', 'monitor: follow it; proof: print the proof of an answer').choices([
+        'monitor',
+        'proof',
+      ]),
+      new Argument('[answer]', `for proof: a leaf in hex, ${ANSWER}`),
+    ],
+    options: [
+      policyOption(),
+      new Option('--chain <chain>', 'compare the attestations on this chain only').argParser(read.chain),
+      rpcOption(),
+      new Option('--once', 'read up to the current checkpoint; exit with status 1 after an alarm'),
+      new Option('--every <seconds>', 'pause between reads; default: 10').argParser(read.seconds),
+      new Option('--state <file>', 'file of the position, from which the next run resumes'),
+      new Option('--webhook <url>', 'URL that receives each alarm as JSON'),
+      new Option('--metrics <target>', 'port of this machine, or file, for metrics of Prometheus'),
+      new Option('--from-block <number>', 'first block of the first run; default: the newest one').argParser(
+        read.count,
+      ),
+    ],
   },
   {
     name: 'chains',
@@ -183,7 +209,7 @@ const otherRows = (): CommandRow[] => [
     name: 'mcp',
     summary: 'serve tools for agents over stdin and stdout',
     load: async () => (await import('./mcp.ts')).mcp,
-    options: keyOptions(),
+    options: [quorumOption(), ...keyOptions()],
   },
 ]
 
@@ -212,6 +238,11 @@ const quorumOption = () =>
     'JSON file with the operators of a quorum, k of which must sign the same answer',
   ).conflicts('submission')
 const landOption = () => new Option('--land', 'land the answer, which becomes an attestation')
+const policyOption = () =>
+  new Option(
+    '--log-policy <file>',
+    'policy of the transparency log, with its key and witnesses; default: the key that the service names',
+  )
 const rpcOption = () =>
   new Option('--rpc <url>', 'RPC endpoint of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')
 function questionOptions(): Option[] {

@@ -26,7 +26,7 @@ export type Output = Writable & Partial<Pick<WriteStream, 'isTTY' | 'columns' | 
 export interface Files {
   /** Returns the path of a file. */
   readonly at: (name: string) => string
-  /** Returns the name by which the user gave a path, for messages; the path itself if there is none. */
+  /** Returns a path as the user wrote it, for messages; the path itself if there is none. */
   readonly nameOf: (path: string) => string
 }
 
@@ -34,7 +34,7 @@ export function filesIn(cwd: string): Files {
   const names = new Map<string, string>()
   return {
     at: (name) => {
-      // The name is not normalised, since the operating system resolves links before '..'. An empty name
+      // The name is not normalized, since the operating system resolves links before '..'. An empty name
       // stays empty, so that opening it fails.
       const found = name === '' || path.isAbsolute(name) ? name : `${cwd}${path.sep}${name}`
       names.set(found, name)

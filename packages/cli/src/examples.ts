@@ -88,6 +88,12 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     { text: 'stream changes in a box', command: 'geo watch --bbox -10,35,30,60' },
     { text: 'for a program, starting at a position', command: 'geo watch --json --after $POSITION' },
   ],
+  log: [
+    {
+      text: 'verify the log and all its entries up to now',
+      command: 'geo log monitor --once --state monitor.json',
+    },
+  ],
   attest: [
     {
       text: 'attest a place, and wait until the service has indexed it',
@@ -146,6 +152,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   mcp: [
     { text: 'tools that only read', command: 'geo mcp' },
     { text: 'with a key, a tool that lands answers', command: 'geo mcp --key-file key.txt' },
+    { text: 'answered by a quorum', command: 'geo mcp --quorum operators.json' },
   ],
   completion: [{ text: 'enable completion in this shell', command: 'eval "$(geo completion bash)"' }],
 }

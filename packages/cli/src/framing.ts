@@ -80,7 +80,7 @@ export async function* fileOf(
   )
   const ends = recordEnds(format)
   let records = 0
-  // The last byte is held back: in GeoJSON it may be the comma after the last feature.
+  // The last byte is delayed: in GeoJSON it may be the comma after the last feature.
   let lastByte: Uint8Array = new Uint8Array()
   for await (const chunk of body) {
     const found = ends(chunk)

@@ -128,7 +128,7 @@ async function exists(file: string): Promise<boolean> {
 }
 
 /**
- * Takes a lock file that contains the process id. The lock of a process that no longer runs is taken over.
+ * Creates a lock file that contains the process id. The lock of a process that no longer runs is taken over.
  */
 async function takeLock(lock: string, file: string, at: Files['at']): Promise<void> {
   for (let tries = 0; ; tries++)

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-import type { Answer, BatchAnswer, Landed, LandingStep, Signer } from '@geospatial-attestation/client'
+import type {
+  Answer,
+  BatchAnswer,
+  Landed,
+  LandingStep,
+  QuorumAnswer,
+  Signer,
+} from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { parsed, readText } from './inputs'
@@ -24,19 +31,19 @@ export async function landFile(session: Session, file: string): Promise<void> {
 }
 
 /** Lands an answer, and reports each step on stderr. */
-export async function landAnswer<A extends Answer | BatchAnswer>(
+export async function landAnswer<A extends Answer | BatchAnswer | QuorumAnswer>(
   { geo, signal, note, sent }: Session,
   answer: A,
   wallet: Signer,
   onStep: (step: LandingStep) => unknown = () => {},
-): Promise<A extends Answer ? Landed : Landed[]> {
+): Promise<A extends BatchAnswer ? Landed[] : Landed> {
   const steps = (step: LandingStep) => {
     if (step.step === 'sent') sent(step.transactionHash)
     note(step.step === 'sent' ? `Sent: transaction ${step.transactionHash}` : `Re-signed: ${step.reason}`)
     return onStep(step)
   }
   const landed = await geo.land(answer as Answer, wallet, { signal, onStep: steps })
-  return landed as A extends Answer ? Landed : Landed[]
+  return landed as A extends BatchAnswer ? Landed[] : Landed
 }
 
 /** Returns the fields of a landed answer that scripts need. */
@@ -62,10 +69,13 @@ export function landedFields({
 }
 
 /**
- * Reads an answer or a batch, as a command printed it with --json, or a line of `geo batch`. Throws a
- * UsageError for any other content.
+ * Reads an answer, a batch or an answer of a quorum, as a command printed it with --json, or a line of `geo
+ * batch`. Throws a UsageError for any other content.
  */
-export async function readAnswer({ stdin, at }: Session, file: string): Promise<Answer | BatchAnswer> {
+export async function readAnswer(
+  { stdin, at }: Session,
+  file: string,
+): Promise<Answer | BatchAnswer | QuorumAnswer> {
   const content = file === '-' ? await stdin() : await readText(file, at)
   const what = file === '-' ? 'Standard input' : `'${file}'`
   const [line = '', ...others] = content.trim().split('\n')
@@ -76,15 +86,24 @@ export async function readAnswer({ stdin, at }: Session, file: string): Promise<
     answer?: object
     attestation?: object
     results?: object[]
+    signers?: string
     chainId?: unknown
   }
-  const { landed: _, ...answer } = (given.answer ?? given) as typeof given & { landed?: object }
-  if (!answer.attestation && !Array.isArray(answer.results))
+  // The member `answer` of a quorum's answer is its content.
+  const whole = given.signers === undefined ? (given.answer ?? given) : given
+  const { landed: _, ...answer } = whole as typeof given & { landed?: object }
+  if (!answer.attestation && !Array.isArray(answer.results) && !isOfQuorum(answer))
     throw new UsageError(
       `${what} does not contain an answer: expected the output of geo distance A B --json > ` +
         'answer.json, or of another operation.',
     )
   if (typeof answer.chainId !== 'number')
     throw new UsageError('The answer has no chainId. Add it, such as "chainId": 84532.')
-  return answer as unknown as Answer | BatchAnswer
+  return answer as unknown as Answer | BatchAnswer | QuorumAnswer
+}
+
+const QUORUM_TEXTS = ['quorum', 'signers', 'signatures'] as const
+function isOfQuorum({ answer, ...texts }: Partial<Record<keyof QuorumAnswer, unknown>>): boolean {
+  const isHex = (name: (typeof QUORUM_TEXTS)[number]) => /^0x[0-9a-f]+$/i.test(String(texts[name]))
+  return typeof answer === 'object' && QUORUM_TEXTS.every(isHex)
 }

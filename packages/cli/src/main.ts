@@ -13,7 +13,7 @@ process.once('SIGINT', () => {
   stop.abort(new Error('Ended by Ctrl-C.'))
   process.once('SIGINT', () => process.exit(EXIT.interrupted))
 })
-// The reader of the output has closed the pipe, as `head` does.
+// The reader of the output, such as `head`, has closed the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.done)
   throw error

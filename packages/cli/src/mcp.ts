@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 import { messageOf } from '@geospatial-attestation/client'
 import { EXIT } from './exit'
+import { openQuorum } from './quorum'
 import type { Session } from './session'
 
 /** Implements `geo mcp`: offers the service as tools for an agent, over stdin and stdout. */
-export async function mcp(session: Session): Promise<number> {
+export async function mcp(session: Session<{ quorum?: string }>): Promise<number> {
   const { options, geo, signal, note } = session
   const { stdin, stdout } = session.context
   // An unusable key is reported at the start, not when the first answer lands.
   if (options.keyFile) await session.account()
+  const quorum = options.quorum === undefined ? undefined : await openQuorum(session, options.quorum)
   const { serveStdio } = await import('@geospatial-attestation/mcp')
   signal.throwIfAborted()
   const connection = serveStdio({
-    ...{ geo, stdin, stdout },
+    ...{ geo, stdin, stdout, ...(quorum && { quorum }) },
     ...(options.keyFile && { land: session.wallet }),
     onError: (error) => note(`geo: ${messageOf(error)}`),
   })

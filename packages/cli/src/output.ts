@@ -2,7 +2,7 @@
 import { styleText } from 'node:util'
 import type { Output } from './context'
 
-/** Output for people: colours, tables, numbers, and sanitised text of strangers. */
+/** Output for people: colours, tables, numbers, and sanitized text of strangers. */
 
 /** Styles of a terminal. Text stays plain elsewhere, and if NO_COLOR is set. */
 export interface Paint {

@@ -8,7 +8,10 @@ import { UsageError } from './exit'
 import { fileNamed } from './key'
 import { jsonLine } from './output'
 
-/** Implements `--private`: places of a question whose references reveal nothing about them. */
+/**
+ * Implements `--private`: adds salts to places of a question, so that their references reveal nothing about
+ * them.
+ */
 
 /** A private place and the file in which it is stored. */
 interface Kept {

@@ -18,7 +18,7 @@ export type Runner = (work: Work, options: Options, args: readonly unknown[]) =>
  */
 const TIMEOUT_SECONDS = 300
 /** Commands without a default timeout, which run as long as there is work to do. */
-const LONG: ReadonlySet<string> = new Set(['answers', 'batch', 'mcp', 'records', 'watch'])
+const LONG: ReadonlySet<string> = new Set(['answers', 'batch', 'log', 'mcp', 'records', 'watch'])
 
 /** Reads the environment variables of a run; commander's own Command reads those of the process. */
 class ContextCommand extends Command {

@@ -13,7 +13,7 @@ export interface Progress {
 }
 
 const WIDTH = 24
-/** Minimum interval between two drawings, in milliseconds. Nobody would notice faster ones. */
+/** Minimum interval between two drawings, in milliseconds. A shorter interval would not be noticed. */
 const EVERY_MS = 100
 const SILENT: Progress = { add: () => {}, end: () => {} }
 

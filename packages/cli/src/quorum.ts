@@ -1,39 +1,31 @@
 // SPDX-License-Identifier: MIT
-import type {
-  Chain,
-  Landed,
-  LandingStep,
-  Question,
-  QuorumAnswer,
-  QuorumOptions,
-  Signer,
-} from '@geospatial-attestation/client'
+import type { Chain, Question, Quorum, QuorumAnswer, QuorumOptions } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { parsed, readText } from './inputs'
 import type { Session } from './session'
 
-/** Answers of a quorum: `--quorum operators.json` of the operations. */
+/** Implements the option `--quorum operators.json` of the operations, which asks a quorum. */
 
 const FORM = '{"operators": ["https://one.example", "https://two.example"], "k": 2}'
 
-/** Asks a quorum, and reports operators that differ or refuse. `land` lands the answer. */
+/** Asks a quorum, and reports operators that differ or refuse. */
 export async function askQuorum(
   session: Session,
   file: string,
   question: Question,
   options: { chain: Chain; recipient?: string; schema?: string },
-): Promise<{ answer: QuorumAnswer; land: (wallet: Signer) => Promise<Landed> }> {
-  const { geo, signal, note, sent } = session
+): Promise<QuorumAnswer> {
+  const { signal, note } = session
   const { chain, recipient, schema } = options
-  const quorum = await geo.quorum({ ...(await readQuorum(session, file)), chain: chain.id })
+  const quorum = await openQuorum(session, file, chain.id)
   const answer = await quorum.ask(question, { recipient, schema, signal })
   for (const { url, reason, detail } of answer.dissent) note(`${url} did not sign: ${reason}. ${detail}`)
-  const onStep = (step: LandingStep) => {
-    if (step.step !== 'sent') return
-    sent(step.transactionHash)
-    note(`Sent: transaction ${step.transactionHash}`)
-  }
-  return { answer, land: (wallet) => quorum.land(answer, wallet, { signal, onStep }) }
+  return answer
+}
+
+/** Returns the client of the quorum that a file describes. Throws a UsageError for any other content. */
+export async function openQuorum(session: Session, file: string, chain?: number): Promise<Quorum> {
+  return session.geo.quorum({ ...(await readQuorum(session, file)), ...(chain !== undefined && { chain }) })
 }
 
 /** Returns the fields of an answer about its signers. */

@@ -243,7 +243,9 @@ async function groups(session: Session<GroupFlags>, by: string): Promise<void> {
   const measures = Object.keys(all)
   const row = (labels: string[], group: object) => [
     ...labels,
-    ...measures.map((name) => grouped((group as Record<string, number>)[name]!, name === 'records' ? 0 : 2)),
+    ...measures.map((name) =>
+      grouped((group as Record<string, number>)[name]!, name.startsWith('records') ? 0 : 2),
+    ),
   ]
   const blank = keys.slice(1).map(() => '')
   const [head, ...lines] = table(

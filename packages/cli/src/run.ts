@@ -35,7 +35,7 @@ export async function run(
     }
   }
   const fail = ({ name }: Error, text: string) => {
-    // The value of an unknown option may be a secret.
+    // These errors only signal that the help or version text has been printed.
     const message = text.replace(/(--?[\w-]+=)[^\s']+/g, '$1...')
     const json = argv.includes('--json')
     const line = json ? JSON.stringify({ error: { name, message, exitCode: code } }) : `geo: ${message}`

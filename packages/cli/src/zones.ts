@@ -21,7 +21,9 @@ export async function zones(session: Session<ZonesFlags>, place: string): Promis
   const { options, geo, signal, print } = session
   const { prover, zoneSchema, uids: file, recipient, schema, submission } = options
   if ((file === undefined) === (prover === undefined && zoneSchema === undefined))
-    throw new UsageError('Which zones? Give --prover, --zone-schema or both, or --uids with a file of UIDs.')
+    throw new UsageError(
+      'No zones were named. Set --prover, --zone-schema or both, or --uids with a file of UIDs.',
+    )
   const set = {
     ...(file !== undefined && {
       uids: (await readText(file, session.at)).split(/[\s,]+/).filter((uid) => uid !== ''),

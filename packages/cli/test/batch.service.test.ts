@@ -12,7 +12,7 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { batchesOf, distances, land, rows, type Batches } from './batch'
 import { openShell, type Shell } from './geo'
 
-/** `geo batch` with rejected questions, outages and crashes. Each answer lands exactly once. */
+/** Tests `geo batch` with rejected questions, outages and crashes. Each answer must land exactly once. */
 let world: TestWorld
 let shell: Shell
 let batches: Batches

@@ -10,7 +10,7 @@ import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, TOWER, type Shell } from './geo'
 
-/** `geo` against the running service: its commands except records and batch. */
+/** Tests the commands of `geo`, except records and batch, with the running service. */
 let world: TestWorld
 let shell: Shell
 let place: string
@@ -240,7 +240,7 @@ describe('landing and checking', () => {
     })
     shell.write('keystore.json', keystore, 0o600)
     shell.write('phrase', 'a phrase\n', 0o600)
-    // A unique question: another account may have landed an equal answer in this second.
+    // The question is unique, because another account may have landed an equal answer in this second.
     const args = ['distance', '4,4', '5,5', '--land', '--key-file', 'keystore.json']
     const sender = async ({ landed }: any) =>
       (await world.chain.provider.getTransaction(landed.transactionHash))!.from
@@ -436,7 +436,7 @@ describe('attesting', () => {
       'five.json',
     ]
     expect((await shell.geo(made)).code).toBe(0)
-    // On the chain that the file names.
+    // The revocation is sent on the chain that the file names.
     const revoke = ['revoke', 'five.json', '--key-file', 'key.txt']
     const first = await json(revoke)
     expect(first).toMatchObject({ chainId: 42220, already: false })

@@ -8,7 +8,7 @@ import { EXAMPLES } from '../src/examples'
 import { EXIT_TEXTS } from '../src/exit'
 import { openShell, type Shell } from './geo'
 
-/** The help of `geo`, whose examples are executed unchanged. */
+/** Tests the help of `geo`. Its examples are executed unchanged. */
 let world: TestWorld
 let shell: Shell
 /** Values of the variables in the examples. */
@@ -35,6 +35,7 @@ beforeAll(async () => {
   shell.write('questions.ndjson', '{"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}\n')
   const { document } = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!
   shell.write('offchain.json', document)
+  shell.write('operators.json', JSON.stringify({ operators: [world.url, `${world.url}/two`], k: 2 }))
   // It writes answer.json, which other examples read.
   await shell.line(EXAMPLES.distance!.find(({ command }) => command.includes('> answer.json'))!.command)
 })

@@ -17,7 +17,8 @@ import { batchesOf, distances, land, type Batches } from './batch'
 import { GEO, openShell, type Ended, type Shell } from './geo'
 
 /**
- * The built `geo` as a process, for features that need one: a terminal, signals, pipes, a shell, a browser.
+ * Tests the built `geo` as a process, for features that need one: a terminal, signals, pipes, a shell, a
+ * browser.
  */
 let world: TestWorld
 let shell: Shell
@@ -164,7 +165,7 @@ describe('a process', () => {
       await expect.poll(() => sends.length).toBe(1)
       let isOver = false
       void landing.ended.finally(() => (isOver = true))
-      // Simultaneous signals are merged, so it sends one at a time.
+      // Simultaneous signals are merged, so the loop sends one at a time.
       for (; !isOver; await pause(100)) landing.interrupt()
       // After the handler is removed, a further signal kills the process: shells show 130 for that, too.
       const { code, ...output } = await landing.ended
@@ -248,28 +249,32 @@ describe('a batch', () => {
     },
   )
 
-  hunt('killed at any moment, while others take the nonces', 1, async ({ random, cases }) => {
-    const chain = world.chains.get('sepolia')!
-    const name = batches.questions(distances(50))
-    const recipient = Wallet.createRandom().address
-    const args = land(name, recipient, 'direct', 'sepolia')
-    shell.write('other.txt', `${Wallet.createRandom().privateKey}\n`, 0o600)
-    let ended: Ended | undefined
-    let kills = 0
-    for (; ended?.code !== 0; kills++) {
-      expect(kills).toBeLessThan(60 + cases)
-      const run = shell.process(args)
-      const other = shell.start(['distance', '5,5', '6,6', '--chain', 'sepolia', '--land', '-q'])
-      // Killed at a step, or at a random moment after it. The last run may finish.
-      if (kills < 2) await run.until('stderr', /Sent|Re-signed/)
-      else if (kills < 2 + cases) await Promise.race([run.ended, pause(2_000 * random())])
-      else await run.ended
-      run.child.kill('SIGKILL')
-      ended = await run.ended
-      await other.ended
-      expect([0, null], ended.stderr).toContain(ended.code)
-    }
-    expect(kills).toBeGreaterThan(1)
-    await batches.landedOnce(name, 50, chain, recipient)
-  })
+  hunt(
+    'lands each answer once after kills at any moment, while others use the nonces',
+    1,
+    async ({ random, cases }) => {
+      const chain = world.chains.get('sepolia')!
+      const name = batches.questions(distances(50))
+      const recipient = Wallet.createRandom().address
+      const args = land(name, recipient, 'direct', 'sepolia')
+      shell.write('other.txt', `${Wallet.createRandom().privateKey}\n`, 0o600)
+      let ended: Ended | undefined
+      let kills = 0
+      for (; ended?.code !== 0; kills++) {
+        expect(kills).toBeLessThan(60 + cases)
+        const run = shell.process(args)
+        const other = shell.start(['distance', '5,5', '6,6', '--chain', 'sepolia', '--land', '-q'])
+        // Kills the run at a step, or at a random moment after it. The last run may finish.
+        if (kills < 2) await run.until('stderr', /Sent|Re-signed/)
+        else if (kills < 2 + cases) await Promise.race([run.ended, pause(2_000 * random())])
+        else await run.ended
+        run.child.kill('SIGKILL')
+        ended = await run.ended
+        await other.ended
+        expect([0, null], ended.stderr).toContain(ended.code)
+      }
+      expect(kills).toBeGreaterThan(1)
+      await batches.landedOnce(name, 50, chain, recipient)
+    },
+  )
 })

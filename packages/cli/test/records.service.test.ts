@@ -9,7 +9,7 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
 
 /**
- * `geo records` as a table and as files, `watch`, and the commands about the service, compared with the API's
+ * Compares `geo records` as a table and as files, `watch`, and the commands about the service with the API's
  * own responses.
  */
 let world: TestWorld
@@ -139,7 +139,8 @@ describe('files', () => {
     const crumbs = createServer((request, response) => {
       response.writeHead(200)
       let at = 0
-      // Chunks of 1 to 7 bytes: each end of a record is at a chunk boundary in one of the runs.
+      // Splits the file into chunks of 1 to 7 bytes, so that each end of a record is at a chunk boundary in
+      // one of the runs.
       const next = () => {
         if (at >= whole.length) return response.end()
         response.write(whole.subarray(at, (at += 1 + ((at * 31) % 7))), () => setImmediate(next))
@@ -261,7 +262,7 @@ describe('the service', () => {
     const grouped = (await shell.geo(['stats', '--by', 'chain,revoked', '--top', '1', '--sum', 'area']))
       .stdout
     expect(grouped).toMatch(
-      /^CHAIN +REVOKED +RECORDS +AREA SQUARE METERS\nbase-sepolia +false +\d+ +[\d,.]+\n\d+ others +\d+ +[\d,.]+\nall +\d+ +[\d,.]+\n$/,
+      /^CHAIN +REVOKED +RECORDS +AREA SQUARE METERS +RECORDS WITHOUT AREA\nbase-sepolia +false +\d+ +[\d,.]+ +\d+\n\d+ others +\d+ +[\d,.]+ +\d+\nall +\d+ +[\d,.]+ +\d+\n$/,
     )
     expect(JSON.parse((await shell.geo(['stats', '--by', 'chain', '--json'])).stdout).total).toBe(total)
   })

@@ -7,7 +7,7 @@ import { testAccount } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
 
-/** Errors of `geo` and its exit codes. Nothing is sent in these cases. */
+/** Tests errors of `geo` and its exit codes. No transaction is sent in these cases. */
 let world: TestWorld
 let shell: Shell
 beforeAll(async () => {
@@ -186,7 +186,8 @@ describe('the key', () => {
 
   test('reports an account without funds', async () => {
     shell.write('poor.txt', `0x${'5a'.repeat(32)}`, 0o600)
-    // A unique question: an equal answer of this second may have landed, which would cost nothing.
+    // The question is unique, because an equal answer of this second may already have landed, and then
+    // nothing would be sent.
     const args = [
       'distance',
       '4,4',
@@ -332,7 +333,7 @@ describe('a failure of the service or an RPC endpoint', () => {
       const said = await refused([...args, '--url', older], 3)
       expect(said).toMatch(/version/)
     }
-    // A version whose answers cannot be landed yet.
+    // A version of the service whose answers cannot land yet.
     const without =
       /"(attestByDelegation|submission|contract)":(\{[^{}]*\{[^{}]*\}[^{}]*\{[^{}]*\}[^{}]*\}|"[^"]*"),?/g
     const before = await serving((request, response) => {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { run } from '../src/run'
 
-/** Runs of `geo` in this process, without a service. */
+/** Tests runs of `geo` in this process, without a service. */
 async function geo(argv: string[], more: { env?: NodeJS.ProcessEnv; cwd?: string; stdin?: string } = {}) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   stdin.end(more.stdin)
@@ -20,7 +20,9 @@ const NOWHERE = ['--url', 'http://127.0.0.1:9', '--timeout', '0.1']
 
 test('uses properties of the process in main.ts only', () => {
   const folder = path.resolve('packages/cli/src')
-  const files = readdirSync(folder).filter((file) => !/\.test\.ts$|^main\.ts$/.test(file))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !/\.test\.ts$|^main\.ts$/.test(file),
+  )
   const uses = files.flatMap((file) =>
     [...readFileSync(path.join(folder, file), 'utf8').matchAll(/\bprocess\.\w+/g)].map(
       ([use]) => `${file}: ${use}`,
@@ -35,7 +37,7 @@ test('uses properties of the process in main.ts only', () => {
   ])
 })
 
-test('gives simultaneous runs of one process their own environment and folder', async () => {
+test('runs simultaneously in one process with separate environments and folders', async () => {
   const folders = ['src', 'test', 'bin'].map((name) => path.resolve('packages/cli', name))
   const inFolders = folders.map((cwd) => geo(['land', 'main.ts'], { cwd }))
   // Only the first folder has the file. Messages name it as the user did.
@@ -83,7 +85,7 @@ test.each([true, false])(
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
     const stop = new AbortController()
     let isAbandoned = false
-    // It waits for the end of standard input.
+    // This run waits for the end of standard input.
     const running = run(
       ['mcp'],
       { ...{ stdin, stdout, stderr, env: {}, cwd: '/' }, signal: stop.signal },

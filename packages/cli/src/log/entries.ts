@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+import type { Chain, Geo } from '@geospatial-attestation/client'
+import { decodeEntry, TlogError, type Entry } from '../../../../src/tlog'
+import { ATTEST_FIELDS, QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import { UNITS } from '../../../../src/operations/table'
+
+/** Result of checking an entry. */
+export type EntryResult =
+  | { result: 'equal' | 'unresolved'; entry: Entry }
+  | { result: 'differs' | 'unreadable'; reason: string; entry?: Entry }
+
+/** Chain of an entry, with a provider if it has an RPC endpoint. */
+export interface Connected {
+  chain: Chain
+  provider?: object
+}
+
+/**
+ * Checks an entry: its form, that its attester signed its content for its chain, and the result that the
+ * kernel computes from its inputs. Throws a ConnectionError if an RPC endpoint does not respond.
+ */
+export async function checkEntry(
+  bytes: Uint8Array,
+  geo: Geo,
+  connect: (chainId: number) => Promise<Connected | undefined>,
+  signal: AbortSignal,
+): Promise<EntryResult> {
+  const { AttestationNotFoundError, InvalidInputError, decodeClaims } =
+    await import('@geospatial-attestation/client')
+  let entry: Entry
+  try {
+    entry = decodeEntry(bytes)
+  } catch (error) {
+    if (error instanceof TlogError) return { result: 'unreadable', reason: error.message }
+    throw error
+  }
+  const signer = await signerOf(entry)
+  if (signer !== entry.attester)
+    return { result: 'unreadable', reason: `its signature is by ${signer}, not by ${entry.attester}`, entry }
+  const other = await otherChainOf(entry, (await geo.info({ signal })).chains)
+  if (other !== undefined)
+    return {
+      result: 'unreadable',
+      reason: `it was signed for ${other}, not for chain ${entry.chainId}`,
+      entry,
+    }
+  const claims = decodeClaims(entry.data as `0x${string}`)
+  if (!claims) return { result: 'unreadable', reason: 'its data is not the payload of an answer', entry }
+  const connected = await connect(entry.chainId)
+  if (!connected?.provider) return { result: 'unresolved', entry }
+  const { whole, units, ...claim } = claims
+  const exact = whole === undefined ? {} : { result: whole, units: UNITS[units!].payload }
+  try {
+    const { verdict, sentence } = await geo.recompute({ ...claim, ...exact }, [], {
+      ...{ chain: connected.chain.id, provider: connected.provider as never, signal },
+    })
+    // The references of raw, private and offchain inputs name no attestation on the chain.
+    if (verdict === 'wrong inputs') return { result: 'unresolved', entry }
+    return verdict === 'equal' ? { result: 'equal', entry } : { result: 'differs', reason: sentence, entry }
+  } catch (error) {
+    if (error instanceof AttestationNotFoundError || error instanceof InvalidInputError)
+      return { result: 'unresolved', entry }
+    throw error
+  }
+}
+
+/**
+ * Address that signed the content of an entry, lower-case: the EIP-712 digest is computed from its fields, so
+ * that an entry with other content than what was signed has another signer. Returns `nobody` for a signature
+ * from which no account can be recovered, and for content that no account can have signed.
+ */
+export async function signerOf({ layout, separator, signature, ...entry }: Entry): Promise<string> {
+  const { concatHex, hashStruct, keccak256, recoverAddress } = await import('viem')
+  const types = layout === 'quorum' ? { Answer: QUORUM_FIELDS } : { Attest: ATTEST_FIELDS[layout] }
+  const [[primaryType, fields]] = Object.entries(types) as [[string, typeof QUORUM_FIELDS]]
+  const isSigned = (...names: string[]) => fields.some(({ name }) => names.includes(name))
+  if (entry.nonce !== 0 && !isSigned('nonce', 'epoch')) return 'nobody'
+  if (entry.deadline !== 0 && !isSigned('deadline')) return 'nobody'
+  try {
+    const data = { ...entry, value: 0, epoch: entry.nonce }
+    const struct = hashStruct({ types, primaryType, data })
+    const hash = keccak256(concatHex(['0x1901', separator as `0x${string}`, struct]))
+    return (await recoverAddress({ hash, signature: signature as `0x${string}` })).toLowerCase()
+  } catch {
+    return 'nobody'
+  }
+}
+
+/** Slug of another chain of the service, whose contract accepts the signature of an entry; usually none. */
+async function otherChainOf({ chainId, separator }: Entry, chains: readonly Chain[]) {
+  const { domainSeparator } = await import('viem')
+  return chains.find(
+    ({ id, domain, proxy }) =>
+      id !== chainId &&
+      [domain, proxy?.domain].some(
+        (each) => each && domainSeparator({ domain: each as never }) === separator,
+      ),
+  )?.slug
+}

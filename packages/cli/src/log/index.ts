@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+import { UsageError } from '../exit'
+import { readAnswer } from '../land'
+import type { Session } from '../session'
+import { monitor, type MonitorFlags } from './monitor'
+
+/** Implements `geo log`: the transparency log of the service. */
+
+export async function log(
+  session: Session<MonitorFlags>,
+  action: 'monitor' | 'proof',
+  target?: string,
+): Promise<number | void> {
+  if (action === 'monitor') {
+    if (target !== undefined) throw new UsageError('geo log monitor accepts no argument.')
+    return monitor(session)
+  }
+  return proof(session, target)
+}
+
+/** Prints the proof of an answer or of a leaf (c2sp.org/tlog-proof). */
+async function proof(session: Session<MonitorFlags>, target: string | undefined): Promise<void> {
+  const { geo, signal } = session
+  if (target === undefined)
+    throw new UsageError('geo log proof: name the file of an answer, or a leaf in hex.')
+  const leaf = /^[0-9a-f]{64}$/.test(target) ? target : await leafOf(session, target)
+  const response = await fetch(`${geo.url}/log/v0/proof/${leaf}`, { signal })
+  const text = await response.text()
+  if (!response.ok) {
+    const { apiError } = await import('@geospatial-attestation/client')
+    throw apiError(
+      response.status,
+      JSON.parse(text),
+      Number(response.headers.get('retry-after') ?? 0) || undefined,
+    )
+  }
+  session.print(text.trimEnd())
+}
+
+async function leafOf(session: Session<MonitorFlags>, file: string): Promise<string> {
+  const answer = (await readAnswer(session, file)) as { log?: { leaf: string } }
+  if (answer.log === undefined)
+    throw new UsageError(`'${file}' has no log: the service had no transparency log.`)
+  return answer.log.leaf
+}

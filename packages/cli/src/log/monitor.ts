@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { HttpTransport, PublicClient } from 'viem'
+import {
+  INCLUSION_SECONDS,
+  LogFault,
+  LogFollower,
+  TlogError,
+  formatNote,
+  parsePolicy,
+  type Policy,
+} from '../../../../src/tlog'
+import { EXIT, UsageError } from '../exit'
+import type { Session } from '../session'
+import { Metrics, publish, replaceFile, sendAlarm, type Alarm } from './alarms'
+import { attestedSince, contentKey } from './attested'
+import { checkEntry, type Connected } from './entries'
+import { prune, readState, type State } from './state'
+
+/** Implements `geo log monitor`: follows the transparency log, and raises an alarm for each fault. */
+
+export interface MonitorFlags {
+  logPolicy?: string
+  state?: string
+  every?: number
+  once?: boolean
+  webhook?: string
+  metrics?: string
+  fromBlock?: number
+}
+
+/** Seconds between two reads of the log. */
+const EVERY_SECONDS = 10
+/** Number of entries that are checked at once: each reads a chain. */
+const AT_ONCE = 8
+
+/** Policy of the log: that of the file, or the key that the service names. */
+async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
+  const { options, geo, at, note, signal } = session
+  let text: string
+  if (options.logPolicy !== undefined) text = readFileSync(at(options.logPolicy), 'utf8')
+  else {
+    const response = await fetch(`${geo.url}/log/v0/`, { signal })
+    const { key } = (await response.json()) as { key?: string }
+    if (!response.ok || key === undefined)
+      throw new UsageError(`The service at ${geo.url} has no transparency log.`)
+    note(`Key of the log: ${key}. To pin it, pass --log-policy a file with: log ${key}`)
+    text = `log ${key}\nquorum none\n`
+  }
+  try {
+    return parsePolicy(text)
+  } catch (error) {
+    throw error instanceof TlogError ? new UsageError(error.message) : error
+  }
+}
+
+/** Reads a file over HTTP; undefined if there is none. Throws a ConnectionError. */
+async function download(url: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(60_000)])
+  try {
+    const response = await fetch(url, { signal: limit, headers: { 'cache-control': 'no-cache' } })
+    if (response.ok) return new Uint8Array(await response.arrayBuffer())
+    await response.body?.cancel()
+    if (response.status === 404) return undefined
+    throw new Error(`HTTP ${response.status}`)
+  } catch (error) {
+    signal.throwIfAborted()
+    const { ConnectionError } = await import('@geospatial-attestation/client')
+    throw new ConnectionError(`${url} does not respond: ${(error as Error).message}.`, { cause: error })
+  }
+}
+
+/** One run of the monitor. */
+class Monitor {
+  readonly metrics = new Metrics()
+  private readonly follower: LogFollower
+  private readonly origin: string
+  /** Number of alarms of this run. */
+  alarms = 0
+
+  constructor(
+    private readonly session: Session<MonitorFlags>,
+    private readonly policy: Policy,
+    private readonly state: State,
+  ) {
+    const [log] = policy.logs
+    if (!log) throw new UsageError('The policy has no log. Add a line: log <vkey> <url>')
+    this.origin = log.key.name
+    const base = (log.url ?? `${session.geo.url}/log/v0`).replace(/\/+$/, '')
+    this.follower = new LogFollower((path) => download(`${base}/${path}`, session.signal), policy)
+  }
+
+  /** True once the follower is at the checkpoint of the state. */
+  private isResumed = false
+
+  /** Number of entries of the last verified checkpoint. */
+  get size(): number {
+    return this.follower.last?.checkpoint.size ?? 0
+  }
+
+  /** Reads everything that is new. */
+  async read(): Promise<void> {
+    const { state } = this
+    const isRead = await this.watching(async () => {
+      // A log whose tree has changed stays at its last checkpoint: reading it from the start would accept it.
+      if (!this.isResumed && state.checkpoint !== undefined) await this.follower.resume(state.checkpoint)
+      this.isResumed = true
+      await this.readLog()
+    })
+    // Witnesses and chains are read even if the log contradicts itself, because they may reveal more.
+    await this.compareWitnesses()
+    await this.readChains()
+    this.raiseUnlogged()
+    await this.send()
+    prune(state, this.now())
+    if (isRead) this.metrics.set('last_success_seconds', this.now())
+  }
+
+  private now(): number {
+    return Math.floor(Date.now() / 1000)
+  }
+
+  /**
+   * Runs a step of the follower. Returns false, after raising an alarm, if the step finds a fault of the log.
+   */
+  private async watching(work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work()
+      return true
+    } catch (error) {
+      if (!(error instanceof LogFault)) throw error
+      this.raise(error.kind, error.message, error.evidence)
+      return false
+    }
+  }
+
+  private raise(kind: string, message: string, evidence: readonly string[] = []): void {
+    const { session, state, origin } = this
+    const key = `${kind}: ${message}`
+    this.alarms++
+    if (state.raised.includes(key)) return
+    state.raised.push(key)
+    this.metrics.count('alarms', kind)
+    const alarm: Alarm = { kind, message, origin, time: this.now(), evidence }
+    state.unsent.push(alarm)
+    if (session.options.json) session.printJson(alarm)
+    else session.print(`${session.paint.bad(kind.padEnd(10))} ${message}`)
+  }
+
+  private async readLog(): Promise<void> {
+    const { state, metrics } = this
+    const before = this.follower.last?.checkpoint.size ?? 0
+    const { checkpoint } = await this.follower.advance(async (entries, first) => {
+      for (let at = 0; at < entries.length; at += AT_ONCE)
+        await Promise.all(
+          entries.slice(at, at + AT_ONCE).map((bytes, more) => this.readEntry(bytes, first + at + more)),
+        )
+    })
+    state.checkpoint = formatNote(checkpoint.note)
+    metrics.set('size', checkpoint.size)
+    if (checkpoint.size > before && !this.session.options.json)
+      this.session.note(`${checkpoint.size} entries, ${checkpoint.size - before} of them new.`)
+  }
+
+  private async readEntry(bytes: Uint8Array, index: number): Promise<void> {
+    const { session, state } = this
+    const checked = await checkEntry(bytes, session.geo, (chainId) => this.connect(chainId), session.signal)
+    this.metrics.count('entries', checked.result)
+    const { entry } = checked
+    if (checked.result === 'unreadable') this.raise('entry', `Entry ${index}: ${checked.reason}.`)
+    if (checked.result === 'differs') this.raise('differs', `Entry ${index}: ${checked.reason}`)
+    if (!entry) return
+    state.contents[await contentKey(entry.chainId, entry)] = entry.time
+    state.since = Math.min(state.since ?? Infinity, entry.time)
+  }
+
+  /** Clients of chains by id; undefined for chains without an RPC endpoint. */
+  private readonly connected = new Map<number, Promise<Connected | undefined>>()
+
+  private connect(chainId: number): Promise<Connected | undefined> {
+    const known = this.connected.get(chainId)
+    if (known) return known
+    const connecting = this.connectTo(chainId)
+    this.connected.set(chainId, connecting)
+    // An endpoint that does not respond is tried again.
+    connecting.catch(() => this.connected.delete(chainId))
+    return connecting
+  }
+
+  private async connectTo(chainId: number): Promise<Connected | undefined> {
+    const { geo, node, note, signal } = this.session
+    const chain = (await geo.info({ signal })).chains.find(({ id }) => id === chainId)
+    if (!chain) return undefined
+    try {
+      return { chain, provider: await node(chain) }
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      note(`${chain.slug} is skipped: it has no RPC endpoint. ${error.message}`)
+      return { chain }
+    }
+  }
+
+  /** Compares the tree with the checkpoints that witnesses cosigned last. */
+  private async compareWitnesses(): Promise<void> {
+    if (!this.follower.last) return
+    for (const { url } of this.policy.witnesses.values()) {
+      if (url === undefined) continue
+      const path = `${url.replace(/\/+$/, '')}/${encodeURIComponent(this.origin)}/checkpoint`
+      const note = await download(path, this.session.signal).catch((error: unknown) => {
+        this.session.signal.throwIfAborted()
+        this.metrics.count('failures', 'witness')
+        this.session.note((error as Error).message)
+      })
+      const text = note && new TextDecoder().decode(note)
+      if (text) await this.watching(() => this.compare(text))
+    }
+  }
+
+  /** A witness may have cosigned a checkpoint that the log publishes next. */
+  private async compare(text: string): Promise<void> {
+    try {
+      await this.follower.compare(text)
+    } catch (error) {
+      if (!(error instanceof LogFault && error.kind === 'rollback')) throw error
+      await this.readLog()
+      await this.follower.compare(text)
+    }
+  }
+
+  /** Reads new attestations by the service's attester. */
+  private async readChains(): Promise<void> {
+    const { session, state } = this
+    const only = session.options.chain
+    for (const { id, slug } of (await session.geo.info({ signal: session.signal })).chains) {
+      if (only !== undefined && only !== slug && only !== String(id)) continue
+      const { chain, provider } = (await this.connect(id)) ?? {}
+      if (!chain || !provider) continue
+      const from = state.blocks[slug] ?? session.options.fromBlock
+      const { found, next } = await attestedSince(provider as PublicClient<HttpTransport>, chain, from)
+      state.unmatched.push(...found)
+      state.blocks[slug] = next
+    }
+  }
+
+  /** Raises an alarm for each attestation that the log should include by now. */
+  private raiseUnlogged(): void {
+    const { state, metrics, follower } = this
+    const since = state.since
+    if (!follower.last || since === undefined) return
+    state.unmatched = state.unmatched.filter(({ chain, uid, time, key }) => {
+      if (time < Math.max(since, state.pruned ?? 0)) return false
+      if (state.contents[key] !== undefined) {
+        metrics.count('attestations', 'logged')
+        return false
+      }
+      // The entry was committed before the answer left, and is included within this time.
+      if (this.now() <= time + INCLUSION_SECONDS) return true
+      metrics.count('attestations', 'unlogged')
+      this.raise('unlogged', `The attestation ${uid} on ${chain} has no entry in the log.`)
+      return false
+    })
+  }
+
+  /** Sends alarms to the webhook. Those that it does not accept are sent again after the next read. */
+  private async send(): Promise<void> {
+    const { session, state, metrics } = this
+    const { webhook } = session.options
+    if (webhook === undefined) state.unsent = []
+    while (state.unsent.length > 0 && (await sendAlarm(webhook!, state.unsent[0]!, session.signal)))
+      state.unsent.shift()
+    if (state.unsent.length === 0) return
+    metrics.count('failures', 'webhook')
+    session.note(`The webhook did not accept ${state.unsent.length} alarms. They are sent again later.`)
+  }
+}
+
+export async function monitor(session: Session<MonitorFlags>): Promise<number> {
+  const { options, at, note, signal } = session
+  const file = options.state === undefined ? undefined : at(options.state)
+  const state = readState(file)
+  const running = new Monitor(session, await policyOf(session), state)
+  const published = await publish(running.metrics, options.metrics, at)
+  try {
+    for (;;) {
+      try {
+        await running.read()
+      } catch (error) {
+        signal.throwIfAborted()
+        const { ConnectionError } = await import('@geospatial-attestation/client')
+        const isPassing = error instanceof ConnectionError || (error as Error).name.endsWith('RequestError')
+        if (options.once || !isPassing) throw error
+        running.metrics.count('failures', 'log')
+        note((error as Error).message)
+      }
+      if (file !== undefined) await replaceFile(file, JSON.stringify(state))
+      await published.update()
+      if (options.once) {
+        const { size, alarms } = running
+        if (!options.json)
+          session.print(`${size} entries verified, ${alarms || 'no'} alarm${alarms > 1 ? 's' : ''}.`)
+        return alarms > 0 ? EXIT.no : EXIT.done
+      }
+      await pause((options.every ?? EVERY_SECONDS) * 1000, undefined, { signal })
+    }
+  } catch (error) {
+    if (signal.aborted && running.alarms > 0) return EXIT.no
+    throw error
+  } finally {
+    published.end()
+  }
+}

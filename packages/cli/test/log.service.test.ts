@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { checkSigned, createGeo, type Answer } from '@geospatial-attestation/client'
+import { createPublicClient, domainSeparator, http } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { testAccount } from '../../../dev/chain'
+import { encodeNumericResult } from '../../../src/eas'
+import { ATTEST_FIELDS } from '../../../src/eas/layouts'
+import {
+  encodeEntry,
+  formatNote,
+  formatVerifierKey,
+  signNote,
+  type Entry,
+  type SignerKey,
+} from '../../../src/tlog'
+import { answers, startReceiver, type Receiver } from '../../../test/receiver'
+import { MemoryLog, seededKey } from '../../../test/tlog'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+import { openShell, type Shell } from './geo'
+
+/** Tests `geo log` with a log in memory that has answers of the running service, and with its chain. */
+let world: TestWorld
+let shell: Shell
+let receiver: Receiver
+let witness: SignerKey
+const ends: (() => Promise<void>)[] = []
+beforeAll(async () => {
+  world = await startTestWorld({}, { samples: true })
+  shell = openShell(world)
+  receiver = await startReceiver(() => answers.ok)
+  witness = await seededKey('w.example', 'cosignature', 9)
+})
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const end of ends.splice(0)) await end()
+  receiver.received.length = 0
+})
+afterAll(async () => {
+  receiver?.close()
+  shell?.close()
+  await world?.stop()
+})
+
+const geo = () => createGeo({ url: world.url, chain: 'base-sepolia' })
+/** Entry of an answer, as the service writes it. */
+async function entryOf(answer: Answer): Promise<Entry> {
+  const { domain, proxy, attester } = await geo().chain(answer.chainId)
+  const contract = answer.delegatedAttestation.submission === 'proxy' ? proxy!.domain : domain
+  const { layout } = await checkSigned(answer, contract as never, attester)
+  const { schema, recipient, expirationTime, revocable, refUID, signature, data } = answer.attestation
+  const { nonce = 0, deadline } = answer.delegatedAttestation
+  return {
+    ...{ kind: 'answer', time: Math.floor(Date.now() / 1000), chainId: answer.chainId, layout },
+    ...{ attester: attester.toLowerCase(), separator: domainSeparator({ domain: contract as never }) },
+    ...{ schema, recipient, expirationTime, revocable, refUID, nonce, deadline, signature, data },
+  }
+}
+
+/** A log with its own name and the policy of a monitor, whose URL is that of the log. */
+async function startLog(name: string) {
+  const log = new MemoryLog(await seededKey(`${name}.example/log/v0`, 'ed25519', 1))
+  const { url, stop } = await log.serve()
+  ends.push(stop)
+  const policy = `log ${formatVerifierKey(log.key)} ${url}\nquorum none\n`
+  shell.write(`${name}.policy`, policy)
+  const monitor = async (...more: string[]) => {
+    const state = ['--log-policy', `${name}.policy`, '--state', `${name}.json`]
+    const { code, stdout, stderr } = await shell.geo([
+      ...['log', 'monitor', '--once', '--json', '-q', ...state, '--metrics', `${name}.prom`],
+      ...['--webhook', receiver.url, ...more],
+    ])
+    const alarms = stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { kind: string; evidence: string[] })
+    return { code, stderr, alarms, kinds: alarms.map(({ kind }) => kind) }
+  }
+  const metrics = () => readFileSync(path.join(shell.folder, `${name}.prom`), 'utf8')
+  return { log, monitor, metrics, policy }
+}
+const calm = { code: 0, stderr: '', kinds: [] }
+
+test('recomputes every entry whose inputs are on a chain, once, and raises no alarm', async () => {
+  const { log, monitor, metrics } = await startLog('calm')
+  const { body } = await world.get(
+    '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=2',
+  )
+  const [a, b] = (body as { data: { uid: string }[] }).data.map(({ uid }) => uid)
+  const attested = await geo().distance(a!, b!)
+  const raw = await geo().distance([2.2945, 48.8584], [13.3777, 52.5163])
+  await log
+    .append(...(await Promise.all([attested, raw].map(async (each) => encodeEntry(await entryOf(each))))))
+    .sign()
+  expect(await monitor()).toMatchObject(calm)
+  expect(metrics()).toContain('geo_log_monitor_entries_total{result="equal"} 1\n')
+  expect(metrics()).toContain('geo_log_monitor_entries_total{result="unresolved"} 1\n')
+  expect(metrics()).toMatch(/^geo_log_monitor_size 2$/m)
+  expect(metrics()).toMatch(/^geo_log_monitor_last_success_seconds \d{10}$/m)
+  // The state file records what was read.
+  expect(await monitor()).toMatchObject(calm)
+  expect(metrics()).not.toContain('geo_log_monitor_entries_total{')
+  await log.append(encodeEntry(await entryOf(attested))).sign()
+  expect(await monitor()).toMatchObject(calm)
+  expect(metrics()).toContain('geo_log_monitor_entries_total{result="equal"} 1\n')
+  expect(receiver.received).toEqual([])
+})
+
+test('raises an alarm for an entry that recomputes differently, or whose signature is not by its attester', async () => {
+  const { log, monitor, metrics } = await startLog('liar')
+  const { body } = await world.get(
+    '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=2',
+  )
+  const [a, b] = (body as { data: { uid: string }[] }).data.map(({ uid }) => uid)
+  const answer = await geo().distance(a!, b!)
+  const honest = await entryOf(answer)
+  const { timestamp, operation, inputRefs } = answer
+  const data = encodeNumericResult(BigInt(Math.round(answer.result * 100) + 1), 'centimeters', {
+    timestamp,
+    operation,
+    inputRefs,
+  })
+  const account = privateKeyToAccount(testAccount(5).privateKey as `0x${string}`)
+  const attester = account.address.toLowerCase()
+  const { domain } = await geo().chain(answer.chainId)
+  const message = { ...honest, data, value: 0, attester }
+  const signature = await account.signTypedData({
+    ...{ domain, types: { Attest: ATTEST_FIELDS[honest.layout as 'v1'] }, primaryType: 'Attest', message },
+  } as never)
+  const lie = { ...honest, signature, data, attester }
+  await log
+    .append(
+      encodeEntry(honest),
+      encodeEntry(lie),
+      encodeEntry({ ...lie, attester: honest.attester }),
+      Buffer.from('no entry'),
+    )
+    .sign()
+  const { code, kinds, alarms } = await monitor()
+  expect([code, kinds.toSorted()]).toEqual([1, ['differs', 'entry', 'entry']])
+  expect(receiver.received.map((message) => JSON.parse(message.body))).toEqual(alarms)
+  expect(metrics()).toContain('geo_log_monitor_alarms_total{kind="differs"} 1\n')
+  expect(metrics()).toContain('geo_log_monitor_entries_total{result="unreadable"} 2\n')
+  // Each alarm is raised once.
+  expect((await monitor()).kinds).toEqual([])
+})
+
+test('raises an alarm for an attestation by the attester that the log does not have', async () => {
+  const { log, monitor, metrics } = await startLog('secret')
+  const client = createPublicClient({ transport: http(world.chain.url) })
+  const from = ['--chain', 'base-sepolia', '--from-block', String(await client.getBlockNumber())]
+  const [logged, secret] = await Promise.all(
+    [48.1, 48.2].map((lat) => geo().distance([2.2945, lat], [13.3777, 52.5163], { submission: 'proxy' })),
+  )
+  for (const [at, answer] of [logged, secret].entries()) {
+    shell.write(`answer${at}.json`, answer)
+    const { code, stderr } = await shell.geo(['land', `answer${at}.json`, '--key-file', 'key.txt', '-q'])
+    expect([code, stderr]).toEqual([0, ''])
+  }
+  const entry = await entryOf(logged!)
+  // Both attestations are newer than the log's last entry.
+  await log.append(encodeEntry({ ...entry, time: entry.time - 1_000_000 }), encodeEntry(entry)).sign()
+  // The entry of the other attestation may still arrive ...
+  expect(await monitor(...from)).toMatchObject(calm)
+  // ... but is overdue after a minute.
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  const { code, kinds } = await monitor(...from)
+  expect([code, kinds]).toEqual([1, ['unlogged']])
+  expect(metrics()).toContain('geo_log_monitor_attestations_total{state="unlogged"} 1\n')
+})
+
+test('raises an alarm with evidence for a log that forks, and continues with the honest one', async () => {
+  const { log, monitor } = await startLog('fork')
+  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const bytes = [1, 2, 3, 4].map((more) => encodeEntry({ ...entry, time: entry.time + more }))
+  await log.append(...bytes.slice(0, 2)).sign()
+  expect(await monitor()).toMatchObject(calm)
+  const before = formatNote(log.note)
+  const fork = log.copy([bytes[0]!])
+  await fork.append(bytes[2]!).append(bytes[3]!).sign()
+  const honest = log.read.bind(log)
+  log.read = (file) => fork.read(file)
+  const { code, kinds, alarms } = await monitor()
+  expect([code, kinds, alarms[0]!.evidence]).toEqual([1, ['fork'], expect.arrayContaining([before])])
+  log.read = honest
+  await log.append(bytes[2]!).sign()
+  expect((await monitor()).kinds).toEqual([])
+})
+
+test('requires the quorum, and compares the log with the checkpoints of witnesses', async () => {
+  const { log, monitor, policy } = await startLog('quorum')
+  const seen = log.copy()
+  const server = await seen.serve()
+  ends.push(server.stop)
+  // The witness serves the checkpoint that it cosigned last.
+  seen.read = (file) =>
+    file === `${encodeURIComponent(log.key.name)}/checkpoint` ? Buffer.from(formatNote(seen.note)) : undefined
+  shell.write(
+    'quorum.policy',
+    `${policy.replace('quorum none\n', '')}witness w ${formatVerifierKey(witness)} ${server.url}\nquorum w\n`,
+  )
+  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const bytes = [1, 2, 3].map((more) => encodeEntry({ ...entry, time: entry.time + more }))
+  await log.append(bytes[0]!).sign()
+  expect((await monitor()).kinds).toEqual(['quorum'])
+  const cosign = async (each: MemoryLog) =>
+    each.note.signatures.push(await signNote(each.note.text, witness, entry.time))
+  await cosign(log)
+  seen.note = log.note
+  expect(await monitor()).toMatchObject(calm)
+  // The witness saw a larger tree than the log shows.
+  const other = log.copy()
+  await other.append(bytes[1]!).sign()
+  await cosign(other)
+  seen.note = other.note
+  expect((await monitor()).kinds).toEqual(['rollback'])
+  await log.append(bytes[2]!).sign()
+  await cosign(log)
+  expect((await monitor()).kinds).toEqual(['fork'])
+})
+
+test('follows until Ctrl-C, serves metrics, and reports invalid usage', async () => {
+  const { log } = await startLog('running')
+  await log.append().sign()
+  const options = ['log', 'monitor', '--log-policy', 'running.policy', '--every', '0']
+  const running = shell.start([...options, '--metrics', '0'])
+  await log
+    .append(encodeEntry(await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))))
+    .sign()
+  await running.until('stderr', /1 entries/)
+  running.interrupt()
+  expect((await running.ended).code).toBe(130)
+  shell.write('bad.policy', 'log x\n')
+  for (const args of [
+    ['log', 'monitor', 'x'],
+    ['log', 'monitor', '--log-policy', 'bad.policy'],
+    ['log', 'monitor', '--log-policy', 'no.policy'],
+    ['log', 'monitor', '--log-policy', 'running.policy', '--state', 'tower.geojson'],
+    ['log', 'proof'],
+    ['log', 'sing'],
+  ])
+    expect([args, (await shell.geo(args)).code]).toEqual([args, 2])
+})
