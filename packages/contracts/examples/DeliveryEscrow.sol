@@ -17,9 +17,9 @@ contract DeliveryEscrow {
     struct Order {
         address buyer;
         address courier;
-        /// Attester of the delivery, whose recipient is recipientOf(number). Attest after the order is final,
-        /// because a reorg may assign its number to another order. Both parties trust it: for example, a parcel
-        /// locker.
+        /// Attester of the delivery, whose recipient is recipientOf(number). It must attest after the order
+        /// is final, because a reorg may assign its number to another order. Both parties trust it: for
+        /// example, a parcel locker.
         address witness;
         /// Reference of the zone, a polygon that both parties know.
         bytes32 zone;

@@ -17,14 +17,13 @@ import {Attestation, IEAS, IPermissionedEIP712Proxy} from "./eas/IEAS.sol";
 library GeoAnswers {
     /// @notice Requirements for every answer, whatever its claim.
     struct Terms {
-        /// Schema UID that it must be attested under.
+        /// Schema UID of the answer.
         bytes32 schema;
         /// Attester address of the service on this chain (`GET /` of the service returns it).
         address signer;
         /// PermissionedEIP712Proxy through which answers may be submitted too. Zero accepts only direct answers.
         address proxy;
-        /// Recipient that it must be attested to. Zero requires an answer without a recipient, which stands for no
-        /// account.
+        /// Recipient of the answer. Zero requires an answer without a recipient, which is about no account.
         address recipient;
         /// Maximum age in seconds, from the signed time of computation.
         uint256 maxAge;
@@ -59,8 +58,9 @@ library GeoAnswers {
     string internal constant NUMERIC_SCHEMA =
         "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation";
 
-    /// @notice Seconds that the service's clock may be ahead of the block's. A block carries the time at which it
-    /// was begun, and wallets simulate on the latest block: 12 seconds ago on Ethereum, plus clock drift.
+    /// @notice Seconds that the service's clock may be ahead of the block's. A block has the time at which
+    /// its construction began, and wallets simulate on the latest block, which is up to 12 seconds old on
+    /// Ethereum; clocks also drift.
     uint256 internal constant CLOCK_SKEW = 60;
 
     bytes10 private constant DIGITS = "0123456789";
@@ -146,7 +146,7 @@ library GeoAnswers {
         if (timestamp > block.timestamp + CLOCK_SKEW) {
             revert AnswerFromFuture(timestamp, block.timestamp + CLOCK_SKEW);
         }
-        // The steps do not depend on the time, so that an estimate of the gas still holds a block later.
+        // The steps do not depend on the time, so that a gas estimate is still valid a block later.
         uint256 oldest = maxAge < block.timestamp ? block.timestamp - maxAge : 0;
         if (timestamp < oldest) revert AnswerTooOld(timestamp, oldest);
     }
@@ -170,7 +170,7 @@ library GeoAnswers {
     /// @notice Requires the claim that `geometry` and `target` are at most `radius` centimetres apart. The radius
     /// must equal that of the request: a smaller one is rejected too. Reverts, like the other three functions of
     /// boolean answers, with WrongOperation, WrongInputCount, WrongInput or WrongResult.
-    /// @param radius Centimetres; requests to the service have metres.
+    /// @param radius Centimetres; requests to the service state metres.
     function requireWithin(BooleanAnswer memory answer, bytes32 geometry, bytes32 target, uint256 radius)
         internal
         pure

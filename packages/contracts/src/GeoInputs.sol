@@ -9,7 +9,7 @@ import {Attestation, IEAS} from "./eas/IEAS.sol";
 /// - A geometry known beforehand is pinned by its reference: the UID of its attestation, or the keccak256 of its
 ///   canonical JSON (`point`, or the `inputRefs` of any answer of the service about it).
 /// - A geometry that changes, such as the current position of a user, is the UID of an attestation. The contract
-///   takes it from the answer's `inputRefs` and checks its attester, recipient, schema and time
+///   reads it from the answer's `inputRefs` and checks its attester, recipient, schema and time
 ///   (`requireAttestation`).
 /// - **Attested is not observed.** An attestation made now may report where an account was 400 days ago: its event
 ///   time states when. A contract that depends on the time of an event checks both (`requireObserved`).
@@ -21,10 +21,9 @@ library GeoInputs {
     struct Source {
         /// Location schema.
         bytes32 schema;
-        /// Attester that it must have: an account that the contract trusts about this location.
+        /// Required attester: an account that the contract trusts about this location.
         address prover;
-        /// Recipient that it must have. Zero requires an attestation without a recipient, which stands for no
-        /// account.
+        /// Required recipient. Zero requires an attestation without a recipient, which is about no account.
         address recipient;
         /// Maximum age of the attestation in seconds, by EAS's clock.
         uint256 maxAge;
@@ -60,7 +59,8 @@ library GeoInputs {
     error ObservedTooEarly(uint256 time, uint256 from);
     /// @notice The location was observed at `time`, which is after `to` (Unix seconds).
     error ObservedTooLate(uint256 time, uint256 to);
-    /// @notice Values are 1e-7 degrees: the longitude from -180e7 to 180e7, the latitude from -90e7 to 90e7.
+    /// @notice Values are in units of 1e-7 degrees: the longitude from -180e7 to 180e7, the latitude from
+    /// -90e7 to 90e7.
     error InvalidPosition(int256 longitudeE7, int256 latitudeE7);
 
     /// @notice Reads the attestation of a location from EAS. Checks schema, prover, recipient and age, and that it

@@ -3,7 +3,7 @@ pragma solidity ^0.8.20;
 
 import {IEAS} from "./eas/IEAS.sol";
 
-/// @notice Function of EAS by which the quorum attests, and the function by which it revokes.
+/// @notice Functions of EAS with which the quorum attests and revokes.
 interface IEASWriter {
     struct AttestationRequestData {
         address recipient;
@@ -38,10 +38,10 @@ interface IEASWriter {
 /// is itself the attester, so a contract built on `GeoAnswers` or `GeoResolver` trusts a quorum by using its address
 /// as `signer` and no proxy.
 ///
-/// Operators belong to epochs. An epoch has a set of operators, a threshold and a period of validity. During the
-/// overlap of two epochs both are valid. An epoch ends at the latest MAX_PERIOD after its start, and MAX_OVERLAP after
-/// the start of the next one, so that no set of keys is valid for an unlimited time. An added epoch replaces one that
-/// has not started.
+/// Operators belong to epochs. An epoch has a set of operators, a threshold and a period of validity. During
+/// the overlap of two epochs both are valid. An epoch ends at the latest MAX_PERIOD after its start, and
+/// MAX_OVERLAP after the start of the next one, so that no set of keys is valid indefinitely. A newly added
+/// epoch replaces an epoch that has not started.
 ///
 /// Signatures are ECDSA over EIP-712 typed data of the domain ("GeoQuorum", "1", chain id, this contract). They are
 /// concatenated (r, s, v; 65 bytes each) in ascending order of the operators' indices, and a bitmap has the indices.
@@ -76,15 +76,17 @@ contract GeoQuorum {
         address[] operators;
     }
 
-    /// @dev An epoch in storage. Landing reads the first slot, and one slot per signer.
+    /// @dev An epoch in storage. Landing reads the first slot and the operators.
     struct StoredEpoch {
-        uint64 validFrom;
-        uint64 validUntil;
-        /// End that was signed or proposed. `validUntil` is earlier if a following epoch ends this one.
-        uint64 plannedEnd;
+        /// Account whose code is a zero byte, so that it cannot run, and the operators, 20 bytes each: reading the
+        /// code of one account costs less than one slot per signer.
+        address operators;
+        uint40 validFrom;
+        uint40 validUntil;
         uint8 threshold;
         uint8 count;
-        address[MAX_OPERATORS] operators;
+        /// End that was signed or proposed. `validUntil` is earlier if a following epoch ends this one.
+        uint40 plannedEnd;
     }
 
     /// @notice Longest period of an epoch.
@@ -105,12 +107,13 @@ contract GeoQuorum {
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
     bytes32 private constant NAME_HASH = keccak256("GeoQuorum");
     bytes32 private constant VERSION_HASH = keccak256("1");
-    /// @dev Half the order of secp256k1. A signature with a larger s is a second form of another one (EIP-2).
+    /// @dev Half the order of secp256k1. A signature with a larger s is rejected, because it is the malleable
+    /// form of another signature (EIP-2).
     uint256 private constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
     /// @notice EAS contract of this chain.
     IEAS public immutable eas;
-    /// @notice Seconds from an owner's proposal to the start of its epoch, so that users can leave before.
+    /// @notice Seconds from an owner's proposal to the start of its epoch, so that users have time to react.
     uint256 public immutable notice;
     uint256 private immutable _chainId;
     bytes32 private immutable _domain;
@@ -145,10 +148,11 @@ contract GeoQuorum {
     error NotCurrentEpoch(uint256 epoch, uint256 current);
     error EpochNotValid(uint256 epoch, uint256 validFrom, uint256 validUntil);
     error TooFewSigners(uint256 actual, uint256 threshold);
-    /// @notice The bitmap or the call has an index from this one on, which is not an operator's.
+    /// @notice Neither the bitmap nor a call may name `index`, or a higher index: the epoch has no such
+    /// operator.
     error UnknownOperator(uint256 index);
     error WrongSignatureLength(uint256 actual, uint256 expected);
-    /// @notice The signature at the position of operator `index` is not that operator's, or not in canonical form.
+    /// @notice The signature for operator `index` is by another key, or not in canonical form.
     error WrongSignature(uint256 index);
     error WrongThreshold(uint256 threshold, uint256 operators);
     error TooManyOperators(uint256 operators);
@@ -156,7 +160,7 @@ contract GeoQuorum {
     error OperatorsNotAscending(uint256 index);
     /// @notice An epoch ends after it starts, in the future, and at most MAX_PERIOD after its start.
     error WrongPeriod(uint256 validFrom, uint256 validUntil);
-    /// @notice An owner's epoch starts `earliest` or later.
+    /// @notice The epoch must start at `earliest` or later, because an owner proposed it.
     error NoticeTooShort(uint256 validFrom, uint256 earliest);
 
     /// @param owner_ Account that may propose epochs and remove operators; zero for none.
@@ -245,8 +249,9 @@ contract GeoQuorum {
     // Epochs
     // ---------------------------------------------------------------------------------------------------------------
 
-    /// @notice Adds the next epoch, by the owner. It starts at the earliest `notice` seconds from now. Reverts with
-    /// NotOwner, NoticeTooShort, WrongPeriod, WrongThreshold, TooManyOperators or OperatorsNotAscending.
+    /// @notice Adds the next epoch on behalf of the owner. It must start at least `notice` seconds from now.
+    /// Reverts with NotOwner, NoticeTooShort, WrongPeriod, WrongThreshold, TooManyOperators or
+    /// OperatorsNotAscending.
     function propose(Epoch calldata next) external {
         _requireOwner();
         if (next.validFrom < block.timestamp + notice) {
@@ -255,9 +260,9 @@ contract GeoQuorum {
         _addEpoch(next);
     }
 
-    /// @notice Adds the next epoch, signed by the operators of the current one. Reverts like `land` and `propose`, and
-    /// with NotCurrentEpoch. The signatures cover the number of the next epoch, so they are void after another one
-    /// was added.
+    /// @notice Adds the next epoch, signed by the operators of the current one. Reverts like `land` and
+    /// `propose`, and with NotCurrentEpoch. The signatures cover the number of the next epoch, so they become
+    /// void once another epoch is added.
     function rotate(
         Epoch calldata next,
         uint64 deadline,
@@ -297,15 +302,17 @@ contract GeoQuorum {
     /// stays. Reverts with UnknownOperator or MayNotRemove.
     function remove(uint32 epoch, uint256 index) external {
         StoredEpoch storage stored = _epochs[epoch];
-        address operator = index < stored.count ? stored.operators[index] : address(0);
+        address[] memory operators = _operatorsOf(stored);
+        address operator = index < operators.length ? operators[index] : address(0);
         if (operator == address(0)) revert UnknownOperator(index);
         if (msg.sender != owner && msg.sender != operator) revert MayNotRemove(msg.sender);
-        stored.operators[index] = address(0);
+        operators[index] = address(0);
+        stored.operators = _store(operators);
         emit OperatorRemoved(epoch, index, operator);
     }
 
-    /// @notice Returns the number of the newest epoch that has started; 0 before the first one starts. It may have
-    /// ended. Only its operators may rotate: those of an earlier one, which may still be valid, may not.
+    /// @notice Returns the number of the newest epoch that has started; 0 before the first one starts. It may
+    /// have ended. Only its operators may rotate, even while an earlier epoch is still valid.
     function currentEpoch() public view returns (uint32 epoch) {
         epoch = latestEpoch;
         while (epoch != 0 && (_epochs[epoch].validFrom > block.timestamp || _epochs[epoch].validUntil == 0)) {
@@ -313,14 +320,11 @@ contract GeoQuorum {
         }
     }
 
-    /// @notice Returns an epoch. One without operators is unknown; one with `validUntil` 0 was replaced.
+    /// @notice Returns an epoch. An epoch without operators does not exist; one with `validUntil` 0 was
+    /// replaced.
     function epochOf(uint32 epoch) external view returns (Epoch memory) {
         StoredEpoch storage stored = _epochs[epoch];
-        address[] memory operators = new address[](stored.count);
-        for (uint256 i = 0; i < operators.length; ++i) {
-            operators[i] = stored.operators[i];
-        }
-        return Epoch(stored.validFrom, stored.validUntil, stored.threshold, operators);
+        return Epoch(stored.validFrom, stored.validUntil, stored.threshold, _operatorsOf(stored));
     }
 
     // ---------------------------------------------------------------------------------------------------------------
@@ -366,17 +370,17 @@ contract GeoQuorum {
             revert EpochNotValid(epoch, validFrom, validUntil);
         }
         if (signers >> count != 0) revert UnknownOperator(count);
-        uint256 signed = _requireSignatures(digest, stored.operators, signers, signatures);
+        uint256 signed = _requireSignatures(digest, _packedOperators(stored), signers, signatures);
         if (signed < threshold) revert TooFewSigners(signed, threshold);
     }
 
-    /// @dev Returns the number of signatures: one by each operator in the bitmap, and no more.
+    /// @dev Returns the number of signatures. Requires exactly one for each operator in the bitmap.
     function _requireSignatures(
         bytes32 digest,
-        address[MAX_OPERATORS] storage operators,
+        bytes memory operators,
         uint256 signers,
         bytes calldata signatures
-    ) private view returns (uint256 signed) {
+    ) private pure returns (uint256 signed) {
         // Index, count and length are at most MAX_OPERATORS and 65 times that.
         unchecked {
             for (uint256 i = 0; signers != 0; (signers >>= 1, ++i)) {
@@ -384,10 +388,10 @@ contract GeoQuorum {
                 uint256 end = 65 * (signed + 1);
                 if (end > signatures.length) revert WrongSignatureLength(signatures.length, end);
                 (bytes32 r, bytes32 s, uint8 v) = _signatureAt(signatures, end - 65);
-                // v is 27 or 28: any other difference is larger, or wraps.
+                // v must be 27 or 28. Any other value makes the difference larger than 1, or wraps around.
                 if (uint256(s) > MAX_S || v - 27 > 1) revert WrongSignature(i);
                 address signer = ecrecover(digest, v, r, s);
-                if (signer == address(0) || signer != operators[i]) revert WrongSignature(i);
+                if (signer == address(0) || signer != _operatorAt(operators, i)) revert WrongSignature(i);
                 ++signed;
             }
             if (signatures.length != 65 * signed) {
@@ -410,8 +414,55 @@ contract GeoQuorum {
         }
     }
 
-    /// @dev Adds an epoch. It replaces one that has not started, and ends the current one at most MAX_OVERLAP after
-    /// its own start, whenever the replaced one would have ended it. Older ones were ended so when the current one was added.
+    /// @dev Returns the operators of an epoch, 20 bytes each; nothing for an unknown epoch.
+    function _packedOperators(StoredEpoch storage stored) private view returns (bytes memory packed) {
+        address account = stored.operators;
+        packed = new bytes(20 * uint256(stored.count));
+        assembly ("memory-safe") {
+            extcodecopy(account, add(packed, 32), 1, mload(packed))
+        }
+    }
+
+    /// @dev Returns an operator of `_packedOperators`. The caller checks the index.
+    function _operatorAt(bytes memory packed, uint256 index) private pure returns (address operator) {
+        assembly ("memory-safe") {
+            operator := shr(96, mload(add(add(packed, 32), mul(index, 20))))
+        }
+    }
+
+    function _operatorsOf(StoredEpoch storage stored) private view returns (address[] memory operators) {
+        bytes memory packed = _packedOperators(stored);
+        operators = new address[](stored.count);
+        for (uint256 i = 0; i < operators.length; ++i) {
+            operators[i] = _operatorAt(packed, i);
+        }
+    }
+
+    /// @dev Creates the account of `StoredEpoch.operators`.
+    function _store(address[] memory operators) private returns (address account) {
+        uint256 length = 20 * operators.length;
+        // 32 bytes are written for each operator. The following one overwrites the last 12.
+        bytes memory packed = new bytes(length + 12);
+        for (uint256 i = 0; i < operators.length; ++i) {
+            address operator = operators[i];
+            assembly ("memory-safe") {
+                mstore(add(add(packed, 32), mul(i, 20)), shl(96, operator))
+            }
+        }
+        assembly ("memory-safe") {
+            mstore(packed, length)
+        }
+        // Returns the bytes after these 11: PUSH1 11, MSIZE, DUP2, CODESIZE, SUB, DUP1, SWAP3, MSIZE, CODECOPY, RETURN.
+        bytes memory creation = bytes.concat(hex"600b5981380380925939f3", hex"00", packed);
+        assembly ("memory-safe") {
+            account := create(0, add(creation, 32), mload(creation))
+        }
+        assert(account != address(0));
+    }
+
+    /// @dev Adds an epoch. It replaces an epoch that has not started. It ends the current epoch at most
+    /// MAX_OVERLAP after its own start, even if the replaced epoch would have ended the current one at
+    /// another time. Epochs before the current one were ended in this way when the current one was added.
     function _addEpoch(Epoch memory next) private {
         uint256 count = next.operators.length;
         if (next.threshold == 0 || next.threshold > count) revert WrongThreshold(next.threshold, count);
@@ -428,22 +479,24 @@ contract GeoQuorum {
         ) revert WrongPeriod(validFrom, validUntil);
         uint256 end = (validFrom < block.timestamp ? block.timestamp : validFrom) + MAX_OVERLAP;
         uint32 current = currentEpoch();
-        // An epoch that has not started is the latest one, because each one replaces the one before.
+        // Only the latest epoch can be one that has not started, because each one replaces the one before.
         if (latestEpoch != current) _epochs[latestEpoch].validUntil = 0;
         StoredEpoch storage running = _epochs[current];
-        // The smaller one is a uint64.
+        // The smaller one is a uint40.
         // forge-lint: disable-next-line(unsafe-typecast)
-        running.validUntil = running.plannedEnd < end ? running.plannedEnd : uint64(end);
+        running.validUntil = running.plannedEnd < end ? running.plannedEnd : uint40(end);
         uint32 number = ++latestEpoch;
-        StoredEpoch storage stored = _epochs[number];
-        (stored.validFrom, stored.validUntil) = (next.validFrom, next.validUntil);
-        stored.plannedEnd = next.validUntil;
-        // At most MAX_OPERATORS.
-        // forge-lint: disable-next-line(unsafe-typecast)
-        (stored.threshold, stored.count) = (next.threshold, uint8(count));
-        for (uint256 i = 0; i < count; ++i) {
-            stored.operators[i] = next.operators[i];
-        }
+        // Times are at most twice MAX_PERIOD from now, and there are at most MAX_OPERATORS.
+        // forge-lint: disable-start(unsafe-typecast)
+        _epochs[number] = StoredEpoch(
+            _store(next.operators),
+            uint40(validFrom),
+            uint40(validUntil),
+            next.threshold,
+            uint8(count),
+            uint40(validUntil)
+        );
+        // forge-lint: disable-end(unsafe-typecast)
         emit EpochAdded(number, next.validFrom, next.validUntil, next.threshold, next.operators);
     }
 
@@ -458,7 +511,8 @@ contract GeoQuorum {
     }
 
     function _typedDigest(bytes32 structHash) private view returns (bytes32) {
-        // After a fork of the chain, signatures of one branch are void on the other.
+        // The domain has the chain ID, so that after a fork of the chain, signatures for one branch are void
+        // on the other.
         bytes32 domain = block.chainid == _chainId ? _domain : _buildDomain();
         return keccak256(abi.encodePacked(hex"1901", domain, structHash));
     }

@@ -9,12 +9,12 @@ import {Attestation, IEAS, IPermissionedEIP712Proxy, ISchemaRegistry, ISchemaRes
 /// registers its own schema, under which the service signs if a request names it (`schema`). EAS then calls the
 /// resolver with each answer, whoever submits it. An answer that fails a check is not attested.
 ///
-/// The checks of every answer: EAS is the caller; schema; attester (direct, or by the proxy); recipient, which must
-/// not be zero; expiry; age; and that it is used as often as `Use` allows. The author of the resolver checks
-/// operation, inputs and result in `_onAnswer` of `BooleanGeoResolver` or `NumericGeoResolver`.
+/// Every answer is checked for: EAS as the caller; schema; attester (direct, or by the proxy); a recipient
+/// other than zero; expiry; age; and the limit of `Use`. The author of the resolver checks operation, inputs
+/// and result in `_onAnswer` of `BooleanGeoResolver` or `NumericGeoResolver`.
 abstract contract GeoResolver is ISchemaResolver {
-    /// @notice Number of times that answers count. The UID of an answer cannot limit it: a repeated request returns
-    /// an answer with another UID, and the service re-signs any answer on request.
+    /// @notice Limits of how often answers count. The UID of an answer cannot enforce a limit: a repeated
+    /// request returns an answer with another UID, and the service re-signs any answer on request.
     enum Use {
         /// Once for each recipient.
         OncePerRecipient,
@@ -53,7 +53,7 @@ abstract contract GeoResolver is ISchemaResolver {
     error NotEAS(address caller);
     /// @notice The address of EAS or of the service's signer is missing.
     error MissingAddress();
-    /// @notice The proxy submits to another EAS contract.
+    /// @notice The proxy submits to an EAS contract other than the resolver's.
     error WrongProxyEAS(address actual, address expected);
     /// @notice The answer has no recipient: the request must name one.
     error MissingRecipient();
@@ -129,8 +129,8 @@ abstract contract GeoResolver is ISchemaResolver {
         return true;
     }
 
-    /// @notice Called when the service revokes an answer that this contract has acted on. Returning false forbids
-    /// it. By default it is allowed and undoes nothing.
+    /// @notice Called when the service revokes an answer that this contract has acted on. Returning false
+    /// rejects the revocation. The default implementation allows it and undoes nothing.
     function _onRevoke(Attestation memory) internal virtual returns (bool) {
         return true;
     }

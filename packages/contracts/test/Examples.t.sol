@@ -12,8 +12,8 @@ import {vm} from "./Vm.sol";
 contract ExamplesTest is World {
     DeliveryEscrow private escrow;
     ResidentsVote private ballot;
-    /// @dev The position near the tower, attested to the account, is the home. `delivered` is attested to the first
-    /// order. The zone is around it.
+    /// @dev The home is the position near the tower that is attested to the account. `delivered` is attested
+    /// to the first order. The zone is around it.
     uint64 private beforeDelivery;
 
     function setUp() public override {
@@ -55,8 +55,8 @@ contract ExamplesTest is World {
         escrow.refund(number);
     }
 
-    /// @dev Neither a cheaper order of the same courier, whose buyer would get the goods for it, nor an order of
-    /// another buyer, who would get nothing, may be paid by it.
+    /// @dev The delivery may not pay for a cheaper order of the same courier, whose buyer would get the goods
+    /// for it, nor for an order of another buyer, who would get nothing.
     function test_DoesNotPayForADeliveryOfAnotherOrder() public {
         bytes32 answered = land("delivered");
         (uint256 first, uint256 second) = (order(beforeDelivery), order(beforeDelivery));
@@ -94,13 +94,13 @@ contract ExamplesTest is World {
         bytes32 answered = land("delivered");
         uint64 attested = eas.getAttestation(ref("delivered")).time;
         uint256 number = order(attested + 1);
-        // A fast machine records the answers in the second of the attestation.
+        // On a fast machine, the answers have the same second as the attestation.
         vm.warp(attested + 2);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.PlaceTooOld.selector, attested, attested + 1));
         escrow.settle(number, ref("delivered"), answered);
     }
 
-    /// @dev Attested since the order, to its address.
+    /// @dev A delivery that was attested to the order's address after the order was placed.
     function test_DoesNotPayForADeliveryObservedBeforeTheOrderOrInTheFuture() public {
         (bytes32 stale, bytes32 foretold) = (ref("deliveredStale"), ref("deliveredForetold"));
         bytes32 answered = land("deliveredStale");
@@ -118,13 +118,14 @@ contract ExamplesTest is World {
         bytes32 answered = land("delivered");
         uint64 attested = eas.getAttestation(ref("delivered")).time;
         uint256 late = order(beforeDelivery, attested - 1);
-        // recipientOf(1) is the address that the delivery was attested to.
+        // recipientOf(1) is the recipient of the attested delivery.
         vm.assertEq(late, 1);
         vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.DeliveredLate.selector, attested, attested - 1));
         escrow.settle(late, ref("delivered"), answered);
     }
 
-    /// @dev Observed and attested in the last second. The answer is landed and settled a day later.
+    /// @dev The delivery is observed and attested in the last second. The answer is landed and settled a day
+    /// later.
     function test_PaysForADeliveryOfTheLastMinute() public {
         uint64 attested = eas.getAttestation(ref("delivered")).time;
         uint256 number = order(beforeDelivery, attested);
@@ -188,7 +189,7 @@ contract ExamplesTest is World {
         bytes32 answered = land("contains");
         vm.prank(account);
         ballot.vote(1, ref("near"), answered);
-        // With the same answer, and with a new one.
+        // Tries the same answer, and then a new one.
         vm.prank(account);
         vm.expectRevert(abi.encodeWithSelector(ResidentsVote.VotedBefore.selector, account));
         ballot.vote(0, ref("near"), answered);
@@ -203,7 +204,7 @@ contract ExamplesTest is World {
         vm.prank(mallory);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongPlaceRecipient.selector, account, mallory));
         ballot.vote(0, ref("near"), answered);
-        // A home of their own does not help.
+        // Mallory's own attestation of a home does not help.
         vm.prank(mallory);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongProver.selector, mallory, prover));
         ballot.vote(0, ref("claimed"), answered);

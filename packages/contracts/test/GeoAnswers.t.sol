@@ -6,8 +6,8 @@ import {FakeProxy, Naive, Reader} from "./Harness.sol";
 import {DelegatedRequest, IAttest, World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice Tests of reading answers from EAS. Each attack passes a contract that checks attester and result only,
-/// and is rejected by the kit.
+/// @notice Tests of reading answers from EAS. A contract that checks only attester and result accepts each
+/// attack; the kit rejects it.
 contract GeoAnswersTest is World {
     uint256 private constant RADIUS = 500_00;
     uint256 private constant MAX_AGE = 1 hours;
@@ -21,7 +21,7 @@ contract GeoAnswersTest is World {
         naive = new Naive(eas, signer, address(proxy));
     }
 
-    /// @dev To the account, under the boolean schema, through the proxy or directly.
+    /// @dev Lands the answer for the account under the boolean schema, through the proxy or directly.
     function terms() private view returns (GeoAnswers.Terms memory) {
         return GeoAnswers.Terms(booleanSchema, signer, address(proxy), account, MAX_AGE);
     }
@@ -114,7 +114,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesAnotherOperation() public {
-        // The half lies partly in the zone, so they intersect.
+        // Half of the geometry lies in the zone, so the two intersect.
         bytes32 uid = landByProxy("intersects");
         vm.assertTrue(naive.accepts(uid));
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongOperation.selector, "intersects", "contains"));
@@ -122,7 +122,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesSwappedInputs() public {
-        // A polygon so large that it contains the zone.
+        // This polygon is so large that it contains the zone.
         bytes32 uid = landByProxy("containsSwapped");
         vm.assertTrue(naive.accepts(uid));
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongInput.selector, 0, ref("vast"), ref("zone")));
@@ -287,7 +287,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesAnotherSchema() public {
-        // Equal types under other names. The service signs under any schema of its types.
+        // The schema has equal types under other names. The service signs under any schema with its types.
         bytes32 schema = register(vm.parseJsonString(json, ".deniedFields"), address(0));
         refusesWithin(
             landByProxy("withinDenied"),
@@ -354,7 +354,8 @@ contract GeoAnswersTest is World {
     function test_RefusesAnUnknownUid() public {
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.UnknownAttestation.selector, keccak256("")));
         reader.within(keccak256(""), terms(), ref("near"), ref("tower"), RADIUS);
-        // An empty attestation has the UID zero, and would be one without attester and recipient.
+        // An unknown attestation is empty and has the UID zero, so it would match terms without attester and
+        // recipient.
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.UnknownAttestation.selector, bytes32(0)));
         reader.within(0, GeoAnswers.Terms(0, address(0), address(0), address(0), MAX_AGE), 0, 0, RADIUS);
     }
@@ -389,7 +390,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesAnAttestationOfTheProxyForAnotherOwner() public {
-        // The proxy had another owner, who signed anything. Now it is the service's again.
+        // The proxy had another owner, who could sign anything. Now it belongs to the service again.
         (address thief, uint256 key) = (vm.addr(0xBAD), 0xBAD);
         moveProxy(signer, thief);
         DelegatedRequest memory request = answer("within", "proxySignature");
@@ -400,7 +401,7 @@ contract GeoAnswersTest is World {
         vm.assertTrue(naive.accepts(uid));
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongProxyAttester.selector, thief, signer));
         reader.within(uid, terms(), ref("near"), ref("tower"), RADIUS);
-        // Earlier answers of the service still count.
+        // Earlier answers of the service remain valid.
         reader.within(landByProxy("within"), terms(), ref("near"), ref("tower"), RADIUS);
     }
 
@@ -449,7 +450,7 @@ contract GeoAnswersTest is World {
         uint256 radius,
         uint8 right
     ) public {
-        // Each bit makes one part correct, so that all combinations occur.
+        // Each bit makes one part of the answer correct, so that all combinations occur.
         if (right & 1 != 0) given.result = true;
         if (right & 2 != 0) given.operation = string.concat("within:", vm.toString(radius));
         if (right & 4 != 0) given.inputRefs = new bytes32[](2);

@@ -75,7 +75,7 @@ contract GeoInputsTest is World {
     }
 
     function test_RefusesALocationObservedAtAnotherTime() public {
-        // Attested at this moment, so that every other check passes.
+        // Attested in the current second, so that every other check passes.
         reader.place(ref("stale"), source());
         reader.place(ref("foretold"), source());
         (uint256 from, uint256 to) = (block.timestamp - 10 minutes, block.timestamp);
@@ -111,7 +111,7 @@ contract GeoInputsTest is World {
         string[] memory fields = vm.parseJsonStringArray(json, ".untimedFields");
         vm.assertEq(fields.length, 4);
         for (uint256 i = 0; i < fields.length; ++i) {
-            // A first word that would be read as the event time if the schema had one.
+            // The first word of the data would be read as the event time if the schema had one.
             vm.warp(block.timestamp + 1);
             bytes32 uid = attestAs(prover, register(fields[i], address(0)), account, 0, located(1, ""));
             vm.assertEq(reader.eventTime(uid), block.timestamp);

@@ -151,7 +151,7 @@ contract GeoQuorumTest is Operators {
         refuses(wanted, 7, signatures, abi.encodeWithSelector(GeoQuorum.WrongSignature.selector, 2));
     }
 
-    /// @dev ecrecover returns zero for it, which equals a removed operator.
+    /// @dev ecrecover returns zero for an invalid signature, which equals a removed operator.
     function test_RefusesASignatureOfZeroForARemovedOperator() public {
         vm.prank(owner);
         quorum.remove(1, 2);
@@ -233,7 +233,7 @@ contract GeoQuorumTest is Operators {
         landBy(wanted, 7);
         bytes memory used = abi.encodeWithSelector(GeoQuorum.AlreadyUsed.selector, digest);
         refuses(wanted, 7, signedBy(7, digest), used);
-        // Other signers of the same digest, and another block.
+        // Other operators sign the same digest, in another block.
         vm.warp(block.timestamp + 1);
         refuses(wanted, 28, signedBy(28, digest), used);
     }
@@ -371,7 +371,7 @@ contract GeoQuorumTest is Operators {
         quorum.rotate(next, deadline, 1, 7, signatures);
     }
 
-    function test_RefusesARotationOfTooFew() public {
+    function test_RefusesARotationOfTooFewOperators() public {
         GeoQuorum.Epoch memory next = epochOf(block.timestamp, 30 days, 1);
         uint64 deadline = uint64(block.timestamp);
         bytes memory signatures = signedBy(3, quorum.rotationDigest(next, deadline, 1));
@@ -383,7 +383,7 @@ contract GeoQuorumTest is Operators {
         quorum.rotate(next, deadline, 1, 7, signatures);
     }
 
-    /// @dev The replaced epoch is never valid, and the one before the new one still ends.
+    /// @dev The replaced epoch is never valid, and the epoch before the new one still ends.
     function test_AnEpochReplacesOneThatHasNotStarted() public {
         rotateTo(epochOf(block.timestamp + 100 days, 30 days, 3));
         vm.assertEq(quorum.epochOf(1).validUntil, block.timestamp + 100 days + quorum.MAX_OVERLAP());
@@ -399,7 +399,7 @@ contract GeoQuorumTest is Operators {
         vm.assertEq(quorum.currentEpoch(), 4);
     }
 
-    /// @dev Otherwise nothing could land from the end of the overlap to the start of the new epoch.
+    /// @dev Otherwise no answer could land between the end of the overlap and the start of the new epoch.
     function test_AReplacedEpochDoesNotEndTheCurrentOne() public {
         uint64 planned = quorum.epochOf(1).validUntil;
         rotateTo(epochOf(block.timestamp + 1 days, 30 days, 3));
@@ -410,7 +410,7 @@ contract GeoQuorumTest is Operators {
         vm.assertEq(quorum.epochOf(1).validUntil, planned);
     }
 
-    function test_ThoseOfAnEndedEpochMayNotRotate() public {
+    function test_OperatorsOfAnEndedEpochMayNotRotate() public {
         GeoQuorum.Epoch memory next = epochOf(block.timestamp + 300 days, 30 days, 3);
         vm.warp(quorum.epochOf(1).validUntil);
         uint64 deadline = uint64(block.timestamp);

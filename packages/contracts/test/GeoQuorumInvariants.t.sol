@@ -5,8 +5,8 @@ import {GeoQuorum} from "../src/GeoQuorum.sol";
 import {Operators} from "./Operators.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice Random sequences of landing, rotating, removing and waiting, with signatures of random operators of which
-/// some are altered. The model of the epochs is kept apart from the contract's.
+/// @notice Random sequences of landing, rotating, removing and waiting, with signatures of random operators,
+/// some of them altered. The model of the epochs is independent of the contract.
 contract GeoQuorumInvariantsTest is Operators {
     struct Model {
         uint256 validFrom;
@@ -117,7 +117,7 @@ contract GeoQuorumInvariantsTest is Operators {
         vm.warp(block.timestamp + time % 4 days);
     }
 
-    /// @dev A call succeeds exactly if the model says so.
+    /// @dev A call succeeds exactly if the model predicts it.
     function invariant_FollowsTheModel() public view {
         vm.assertFalse(wrong);
     }
@@ -129,7 +129,8 @@ contract GeoQuorumInvariantsTest is Operators {
         }
     }
 
-    /// @dev At most the current epoch and the one before it, for MAX_OVERLAP after the current one starts.
+    /// @dev Only the current epoch is valid, and the epoch before it for at most MAX_OVERLAP after the
+    /// current one starts.
     function invariant_EarlierEpochsEnd() public view {
         uint32 now_ = quorum.currentEpoch();
         vm.assertEq(now_, _current());

@@ -10,8 +10,8 @@ import {NaiveResolver, ParcelRegistry} from "./Harness.sol";
 import {DelegatedRequest, MultiDelegatedRequest, RequestData, Signature, World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice Tests of resolvers at the addresses that the requests for their answers named. Each attack passes a
-/// resolver that checks attester and result only, and is rejected by the kit.
+/// @notice Tests of resolvers at the addresses that the requests for their answers named. A resolver that
+/// checks only attester and result accepts each attack; the kit rejects it.
 contract GeoResolverTest is World {
     NearbyToken private token;
     ParcelRegistry private parcels;
@@ -42,8 +42,7 @@ contract GeoResolverTest is World {
         return GeoResolver.Settings(eas, signer, address(proxy), 10 minutes, use);
     }
 
-    /// @dev The answer passes a naive resolver at the token's address, and is rejected by the token with this
-    /// error.
+    /// @dev A naive resolver at the token's address accepts the answer; the token rejects it with this error.
     function refuses(string memory name, bytes memory reason) private {
         uint256 snapshot = vm.snapshotState();
         beNaive();
@@ -242,7 +241,8 @@ contract GeoResolverTest is World {
     }
 
     function test_RefusesAnOldLocation() public {
-        // The answer may be newer than the location: requested at its last moment, used after it.
+        // The answer may be newer than the location: it is requested in the last second in which the location
+        // is fresh, and used later.
         uint64 time = eas.getAttestation(ref("near")).time;
         vm.warp(time + 10 minutes + 1);
         bytes memory data = answer("token", "signature").data.data;
@@ -287,7 +287,7 @@ contract GeoResolverTest is World {
         vm.assertEq(NaiveResolver(address(token)).minted(), 3);
         vm.revertToState(snapshot);
         land("token");
-        // Submits this answer again in its other form, and another answer.
+        // Submits this answer again in its other form (direct or proxy), and another answer.
         vm.expectRevert(reason);
         landByProxy("token");
         vm.expectRevert(reason);
@@ -325,7 +325,7 @@ contract GeoResolverTest is World {
     }
 
     function test_RefusesABooleanAsANumber() public {
-        // One (true) as a number: the service never signs this under a numeric schema.
+        // The number one, which encodes like `true`. The service never signs this under a numeric schema.
         bytes memory data = answer("token", "signature").data.data;
         vm.prank(signer);
         vm.expectRevert();
@@ -340,7 +340,8 @@ contract GeoResolverTest is World {
         vm.expectRevert();
         this.revokeOf(parcelSchema, uid);
         bytes32 minted = landByProxy("token");
-        // Revoking undoes nothing, and does not let the account mint again. EAS's attester is the proxy.
+        // Revoking undoes nothing, and does not let the account mint again. EAS records the proxy as the
+        // attester.
         revoke(tokenSchema, minted, address(proxy));
         vm.assertEq(token.ownerOf(1), account);
         vm.expectRevert();

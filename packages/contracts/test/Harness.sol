@@ -6,7 +6,7 @@ import {GeoInputs} from "../src/GeoInputs.sol";
 import {GeoResolver, NumericGeoResolver} from "../src/GeoResolver.sol";
 import {Attestation, IEAS, IPermissionedEIP712Proxy} from "../src/eas/IEAS.sol";
 
-/// @notice Functions of the libraries as external calls.
+/// @notice Makes the libraries' functions callable from outside.
 contract Reader {
     using GeoAnswers for GeoAnswers.BooleanAnswer;
     using GeoAnswers for GeoAnswers.NumericAnswer;
@@ -151,7 +151,7 @@ contract Reader {
     }
 }
 
-/// @notice Contracts without the kit: they check the attester (the service, or its proxy) and the result only.
+/// @notice Contract without the kit: it checks only the attester (the service, or its proxy) and the result.
 contract Naive {
     IEAS private immutable _eas;
     address private immutable _signer;
@@ -167,29 +167,29 @@ contract Naive {
         return acceptsAnything(uid) && acceptsOfAnybody(uid);
     }
 
-    /// @notice Without the check of the attester.
+    /// @notice Accepts answers of any attester.
     function acceptsOfAnybody(bytes32 uid) public view returns (bool) {
         return abi.decode(_eas.getAttestation(uid).data, (bool));
     }
 
-    /// @notice Without the check of the result.
+    /// @notice Accepts answers with any result.
     function acceptsAnything(bytes32 uid) public view returns (bool) {
         address attester = _eas.getAttestation(uid).attester;
         return attester == _signer || attester == _proxy;
     }
 
-    /// @notice A number, accepted as centimetres or square centimetres.
+    /// @notice Accepts a number as centimetres or as square centimetres.
     function acceptsAtMost(bytes32 uid, uint256 most) external view returns (bool) {
         return acceptsAnything(uid) && abi.decode(_eas.getAttestation(uid).data, (uint256)) <= most;
     }
 
-    /// @notice Any contract that claims to be a proxy.
+    /// @notice Contract that pretends to be a proxy.
     function acceptsByAnyProxy(bytes32 uid) external view returns (bool) {
         address attester = _eas.getAttestation(uid).attester;
         return IPermissionedEIP712Proxy(attester).getAttester(uid) == _signer && acceptsOfAnybody(uid);
     }
 
-    /// @notice A signature that the contract checks itself, with the domain from the caller.
+    /// @notice Contract that verifies a signature itself, with a domain that the caller supplies.
     function acceptsSignature(bytes32 domain, bytes32 structHash, uint8 v, bytes32 r, bytes32 s)
         external
         view
@@ -199,10 +199,10 @@ contract Naive {
     }
 }
 
-/// @notice A resolver without the kit: it checks the attester (or accepts any that `attesters` allows) and the
-/// result.
+/// @notice Resolver without the kit: it checks only the attester (or accepts any that `attesters` allows) and
+/// the result.
 contract NaiveResolver {
-    /// @dev It replaces another contract, whose storage comes first.
+    /// @dev It is placed at the address of another contract, whose storage layout comes first.
     uint256[50] private _others;
     mapping(address attester => bool) public attesters;
     uint256 public minted;
@@ -222,7 +222,7 @@ contract NaiveResolver {
     }
 }
 
-/// @notice Claims that the service signed anything that it attests.
+/// @notice Fake proxy that claims that the service signed everything it attests.
 contract FakeProxy {
     address public owner;
 
@@ -246,7 +246,7 @@ contract ParcelRegistry is NumericGeoResolver {
     using GeoAnswers for GeoAnswers.NumericAnswer;
 
     mapping(bytes32 parcel => address) public ownerOf;
-    /// @notice True if the service may not revoke registered answers.
+    /// @notice True if the resolver rejects revocations of registered answers.
     bool public locked;
 
     constructor(Settings memory settings) NumericGeoResolver(settings) {}

@@ -45,7 +45,7 @@ abstract contract Operators is World {
         }
     }
 
-    /// @dev Answer of the service as operators of epoch 1 sign it.
+    /// @dev The service's answer in the form that operators of epoch 1 sign.
     function answerOf(string memory name) internal view returns (GeoQuorum.Answer memory) {
         DelegatedRequest memory request = answer(name, "signature");
         return GeoQuorum.Answer({

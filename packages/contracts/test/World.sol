@@ -68,8 +68,8 @@ interface IAttest {
     function acceptOwnership() external;
 }
 
-/// @notice A chain with the real EAS, its registry and its proxy at their addresses, the attested locations, and
-/// the answers of the running service about them (written by kit.system.test.ts).
+/// @notice Chain with the real EAS, its registry and its proxy at their addresses, the attested locations,
+/// and the running service's answers about them (written by kit.system.test.ts).
 abstract contract World {
     string internal json;
     IEAS internal eas;
@@ -132,7 +132,8 @@ abstract contract World {
         return eas.getSchemaRegistry().register(fields, ISchemaResolver(resolver), true);
     }
 
-    /// @dev Attests a location as on the service's chain. Its UID proves that nothing differs.
+    /// @dev Attests a location exactly as on the service's chain. The equal UID proves that all fields are
+    /// equal.
     function attestPlace(string memory key) private {
         vm.warp(vm.parseJsonUint(json, string.concat(key, ".time")));
         vm.prank(vm.parseJsonAddress(json, string.concat(key, ".attester")));
@@ -212,7 +213,7 @@ abstract contract World {
         direct.revoke(Revocation(schema, RevocationData(uid, 0)));
     }
 
-    /// @dev To the account, as an argument of EAS's `attest`.
+    /// @dev Request for EAS's `attest` with the account as the recipient.
     function requestOf(bytes32 schema, bytes memory data) internal view returns (Request memory) {
         return Request(schema, RequestData(account, 0, true, 0, data, 0));
     }
@@ -224,7 +225,7 @@ abstract contract World {
         proxy.acceptOwnership();
     }
 
-    /// @dev Digest that an owner of the proxy signs.
+    /// @dev Digest that the owner of the proxy signs.
     function proxyDigest(DelegatedRequest memory request) internal view returns (bytes32) {
         bytes32 domain = keccak256(
             abi.encode(

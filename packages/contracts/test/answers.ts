@@ -41,7 +41,7 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
   for (const [name, { by, to, geometry, observed = 0 }] of Object.entries<Attested>(ATTESTED)) {
     const expirationTime = name === 'expiring' ? start + EXPIRES_AFTER : 0
     const recipient = to === 'order' ? orderRecipient(chain) : addressOf(to)
-    // Blocks continue between the two, by some seconds.
+    // Blocks are mined between the two, so the times differ by some seconds.
     const eventTimestamp = (await chain.provider.getBlock('latest'))!.timestamp + observed
     const wanted = locationRequest(geometry, { recipient, expirationTime, eventTimestamp })
     const uid = await attest(chain, wanted, ACCOUNTS[by])
@@ -131,7 +131,7 @@ async function signed(
 async function points(world: TestWorld, chain: LocalChain): Promise<object> {
   const longitudes = [0, 1, 9, 10, -1, -9, 180e7, -180e7, 150e7, 1e7, -70]
   const latitudes = [0, 9, 1, -10, 90e7, -90e7, 5, 100, 488_584_000, -1e7, 1_234_567]
-  // Points all over the earth, at steps without a common factor with a turn.
+  // Points all over the earth. The steps have no common factor with 360 degrees.
   for (let i = 1; i <= 20; i++) {
     longitudes.push(((i * 987_654_321) % 360e7) - 180e7)
     latitudes.push(((i * 123_456_789) % 180e7) - 90e7)

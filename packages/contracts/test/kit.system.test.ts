@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
   beforeAll(async () => {
     await forge(['build'])
     world = await startTestWorld({ CHAINS: SLUGS.join() })
-    // Local chains start in the past; answers are of the present.
+    // Local chains start in the past, but answers have the present time.
     for (const { provider } of world.chains.values()) {
       await provider.send('anvil_setTime', [Date.now()])
       await provider.send('anvil_mine', ['0x1'])
@@ -152,7 +152,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       await expect(submit(world, chain, await near('claimed', 'mallory', { by: 'mallory' }))).rejects.toThrow(
         `WrongProver(${addressOf('mallory')},${addressOf('prover')})`,
       )
-      // Attested now, observed 400 days ago.
+      // This location is attested now but was observed 400 days ago.
       await expect(
         submit(world, chain, await near('near', 'mallory', { observed: -400 * 86_400 })),
       ).rejects.toThrow('ObservedTooEarly')
@@ -215,12 +215,12 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
   })
 
   test('run the examples of docs/guide/contracts.md', async () => {
-    // Its program waits for the next block.
+    // The page's program waits for the next block.
     for (const chain of world.chains.values()) mineOn(chain)
     const page = 'docs/guide/contracts.md'
     const blocks = blocksOf(page)
     const blocksIn = (language: string) => blocks.filter((block) => block.language === language)
-    // Its contracts are the examples.
+    // The page's contracts are the examples.
     const examples = ['NearbyToken', 'DeliveryEscrow', 'ResidentsVote'].map((name) =>
       readFileSync(`packages/contracts/examples/${name}.sol`, 'utf8'),
     )
@@ -240,7 +240,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       'npx forge build',
       'npx forge test',
     ])
-    // Its fragments form one program.
+    // The page's fragments form one program.
     const source = blocksIn('ts').map(({ text }) => text)
     const [program] = compilePrograms([{ name: page, source: source.join('\n') }])
     const { stdout } = await run(process.execPath, [

@@ -76,12 +76,12 @@ interface ISchemaResolver {
 /// @notice EAS's PermissionedEIP712Proxy: submits the attestations that its owner signed, in any order. EAS then
 /// records the proxy as the attester.
 interface IPermissionedEIP712Proxy {
-    /// @notice EAS contract that it submits to.
+    /// @notice EAS contract that the proxy submits to.
     function getEAS() external view returns (IEAS);
 
-    /// @notice Account whose signature made an attestation; zero until EAS has returned.
+    /// @notice Account whose signature authorized an attestation; zero until EAS has returned.
     function getAttester(bytes32 uid) external view returns (address);
 
-    /// @notice The only account whose signatures it accepts.
+    /// @notice Only account whose signatures the proxy accepts.
     function owner() external view returns (address);
 }

@@ -19,8 +19,9 @@ interface Vm {
     function warp(uint256 time) external;
 }
 
-/// @notice EAS and its registry, with the attestations of this test. It checks no signatures. The real ones do, and
-/// the service signs real answers: test with both on the local chain of `npm start` before you deploy.
+/// @notice Fake EAS and registry, with the attestations of this test. They check no signatures. The real
+/// contracts do, and the service signs real answers: test with both on the local chain of `npm start` before
+/// you deploy.
 contract FakeEAS is IEAS, ISchemaRegistry {
     mapping(bytes32 uid => Attestation) private _attestations;
     mapping(bytes32 uid => SchemaRecord) private _schemas;
@@ -42,7 +43,7 @@ contract FakeEAS is IEAS, ISchemaRegistry {
         _schemas[uid] = SchemaRecord(uid, resolver, revocable, schema);
     }
 
-    /// @notice Attests in the name of `attester`. The schema's resolver, if it has one, is called like by EAS.
+    /// @notice Attests on behalf of `attester`. Calls the schema's resolver, if it has one, like EAS.
     function attestAs(address attester, bytes32 schema, address recipient, bytes memory data)
         external
         returns (bytes32 uid)
