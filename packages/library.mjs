@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/** Package that makes declarations; undefined in the installation of `npm start`, which needs none. */
+/**
+ * Package that makes declarations; undefined in the installation of `npm start`, which needs no declarations.
+ */
 const { dts } = await import('rolldown-plugin-dts').catch((error) => {
   if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
   return {}
@@ -9,7 +11,7 @@ const { dts } = await import('rolldown-plugin-dts').catch((error) => {
 /**
  * Configurations that build a library as ESM and as CommonJS. Each format has its own declarations, so that
  * type resolution in one format never meets the other. `options` are rolldown's. No package is bundled unless
- * `external` says otherwise.
+ * `external` excludes it.
  */
 export function library({ plugins, ...options }) {
   const common = { external: /^[^./\0]/, platform: 'neutral', checks: { pluginTimings: false }, ...options }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Answer } from '@geospatial-attestation/client'
+import type { Answer, QuorumAnswer } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { ToolInputError } from './errors'
 
@@ -11,17 +11,17 @@ const KEPT = 500
  * correctly.
  */
 export class KeptAnswers {
-  private readonly answers = new Map<string, Answer>()
+  private readonly answers = new Map<string, Answer | QuorumAnswer>()
   private last = 0
 
-  keep(answer: Answer): string {
+  keep(answer: Answer | QuorumAnswer): string {
     const id = `answer-${++this.last}`
     this.answers.set(id, answer)
     if (this.answers.size > KEPT) this.answers.delete(this.answers.keys().next().value!)
     return id
   }
 
-  get(id: string): Answer | undefined {
+  get(id: string): Answer | QuorumAnswer | undefined {
     return this.answers.get(id)
   }
 }
@@ -35,16 +35,21 @@ const signedAnswer = z.looseObject({
     signature: z.looseObject({ v: z.number(), r: z.string(), s: z.string() }),
   }),
 })
+const quorumAnswer = z.looseObject({
+  chainId: z.number(),
+  answer: z.looseObject({ data: z.string(), deadline: z.number() }),
+  ...{ quorum: z.string(), signers: z.string(), signatures: z.string() },
+})
 const WHOLE = 'complete, unchanged signed_answer of an operation with include_signature'
 
-/** Creates the parameter that takes an answer: complete or, if the server keeps answers, by its id. */
+/** Creates the parameter for an answer: complete or, if the server keeps answers, by its id. */
 export const answerParameter = (kept: KeptAnswers | undefined) => {
   const what = kept ? `answer_id of an operation; or ${WHOLE}` : WHOLE
   return z.union([z.string(), z.looseObject({})], { error: `expected the ${what}` }).describe(what)
 }
 
 /** Returns the answer that a parameter names. Throws a ToolInputError that states how to get one. */
-export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer {
+export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer | QuorumAnswer {
   if (typeof value === 'string' && !value.trimStart().startsWith('{')) {
     const answer = kept?.get(value)
     if (answer) return answer
@@ -65,8 +70,9 @@ export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer 
   } catch {
     // The error is thrown after the schema check fails.
   }
-  const parsed = signedAnswer.safeParse(whole)
-  if (parsed.success) return parsed.data as unknown as Answer
+  const isOfQuorum = typeof whole === 'object' && whole !== null && 'quorum' in whole
+  const parsed = (isOfQuorum ? quorumAnswer : signedAnswer).safeParse(whole)
+  if (parsed.success) return parsed.data as unknown as Answer | QuorumAnswer
   const [issue] = parsed.error.issues
   const place = issue!.path.join('.')
   throw new ToolInputError(

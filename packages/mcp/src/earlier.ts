@@ -4,11 +4,13 @@ import {
   messageOf,
   sentenceOf,
   SignerError,
+  type Answer,
   type Chain,
   type Signer,
 } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { answerOf, answerParameter } from './answers'
+import { ToolInputError } from './errors'
 import { slugOf } from './inputs'
 import { addTool, READS, type Tools } from './tool'
 
@@ -57,13 +59,13 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       input,
       output: verified,
     },
-    async ({ answer }, signal) => {
-      const { ours, submittable, reasons, says, landed, deadline } = await geo.verify(
-        answerOf(answer, kept),
-        {
-          signal,
-        },
-      )
+    async (values, signal) => {
+      const answer = answerOf(values.answer, kept)
+      if ('quorum' in answer)
+        throw new ToolInputError(
+          'The contract of a quorum verifies its answers, and no service does. Use land_answer.',
+        )
+      const { ours, submittable, reasons, says, landed, deadline } = await geo.verify(answer, { signal })
       const sentence = says && sentenceOf(says)
       const where =
         landed?.status === 'landed'
@@ -100,7 +102,9 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
     async (values, signal) => {
       const answer = answerOf(values.answer, kept)
       const signer = await signerOf(land, () => geo.chain(answer.chainId))
-      const { uid, transactionHash, blockNumber, already, says } = await geo.land(answer, signer, { signal })
+      // Both kinds of answers land by the same call, which has an overload for each.
+      const sent = await geo.land(answer as Answer, signer, { signal })
+      const { uid, transactionHash, blockNumber, already, says } = sent
       const chain = await slugOf(geo, answer.chainId)
       const sentence = sentenceOf(says)
       return {

@@ -3,9 +3,11 @@ import {
   privatePlace,
   sentenceOf,
   timeOf,
+  type Answer,
   type Claims,
   type Input,
   type Question,
+  type QuorumAnswer,
 } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { OPERATION_ROWS, TEXTS, type OperationName, type OperationRow } from '../../../src/operations/table'
@@ -27,12 +29,17 @@ const TOLD = {
   chain: z.string(),
   timestamp: z.number().describe('Unix seconds of the computation'),
   inputRefs: z.array(z.string()).describe('Per input: its UID, or the hash of a raw geometry'),
-  attester: z.string().describe('Attester'),
+  attester: z.string().describe('Attester: of answers of a quorum, its contract'),
   deadline: z.number().describe('Unix seconds until which it can land'),
   salts: z
     .record(z.string(), z.string())
     .optional()
     .describe('Salts of private places: together with the geometry they prove what the answer is about'),
+  signers: z.string().optional().describe('Bitmap of the operators of a quorum that signed, in hex'),
+  dissent: z
+    .array(z.looseObject({ url: z.string(), reason: z.string(), detail: z.string() }))
+    .optional()
+    .describe('Operators of a quorum that did not sign'),
   answer_id: z.string().optional().describe('ID for verify_answer and land_answer'),
   signed_answer: z.looseObject({}).optional(),
 }
@@ -79,7 +86,7 @@ function definitionOf(name: OperationName, { inputs, parameters = [], units }: O
 
 /** Adds a tool for each operation (docs/reference/compute.md). */
 export function operationTools(tools: Tools): void {
-  const { geo, kept } = tools
+  const { geo, quorum, kept } = tools
   for (const [name, row] of OPERATION_ROWS)
     addTool(tools, definitionOf(name, row), async (values, signal) => {
       const { chain, schema, recipient, include_signature: whole, private: hidden = [] } = values
@@ -88,9 +95,9 @@ export function operationTools(tools: Tools): void {
       const salts = saltAll(inputs, hidden)
       const numbers = Object.fromEntries((row.parameters ?? []).map((each) => [each.name, given[each.name]]))
       const question = { operation: name, ...inputs, ...numbers } as unknown as Question
-      const answer = await geo.ask(question, { chain, schema, recipient, signal })
+      const answer = await (quorum ?? geo).ask(question, { chain, schema, recipient, signal })
       const { result, units, timestamp, inputRefs }: Claims = answer
-      const { attester, deadline } = answer.delegatedAttestation
+      const { attester, deadline, ...ofQuorum } = signingOf(answer)
       const sentence = sentenceOf(answer)
       const slug = await slugOf(geo, answer.chainId)
       const id = kept?.keep(answer)
@@ -106,9 +113,10 @@ export function operationTools(tools: Tools): void {
             attester,
             deadline,
           },
+          ...ofQuorum,
           ...(hidden.length && { salts }),
           ...(id !== undefined && { answer_id: id }),
-          ...(whole && { signed_answer: answer }),
+          ...(whole && { signed_answer: { ...answer } }),
         },
         texts: [
           `${sentence} Signed by ${attester} for ${slug}; it can land until ` +
@@ -122,6 +130,20 @@ export function operationTools(tools: Tools): void {
         ],
       }
     })
+}
+
+/**
+ * Returns the attester of an answer and the time until which it can land; for an answer of a quorum, also its
+ * signers.
+ */
+function signingOf(answer: Answer | QuorumAnswer) {
+  if (!('quorum' in answer)) {
+    const { attester, deadline } = answer.delegatedAttestation
+    return { attester, deadline }
+  }
+  const { quorum: attester, signers, dissent } = answer
+  const named = dissent.map(({ url, reason, detail }) => ({ url, reason, detail }))
+  return { attester, deadline: answer.answer.deadline, signers, dissent: named }
 }
 
 /**

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Geo } from '@geospatial-attestation/client'
+import type { Geo, Quorum } from '@geospatial-attestation/client'
 import type { McpServer, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { KeptAnswers } from './answers'
@@ -9,6 +9,8 @@ import { adviceOf } from './errors'
 export interface Tools {
   server: McpServer
   geo: Geo
+  /** asked instead of the service, if there is one */
+  quorum: Quorum | undefined
   onError: (error: unknown) => void
   /** undefined: answers are not kept */
   kept: KeptAnswers | undefined

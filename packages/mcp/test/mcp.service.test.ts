@@ -11,10 +11,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, testAccount } from '../../../dev/chain'
 import { startApi } from '../../../test/api'
-import { removeFolder, temporaryFolder } from '../../../test/database'
+import { removeFolder, rows, temporaryFolder } from '../../../test/database'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 
-/** The tools, called by the official client over stdio and over HTTP, against the running service. */
+/** Tests the tools with the official client, over stdio and over HTTP, on the running service. */
 let world: TestWorld
 const folder = temporaryFolder()
 const keyFile = path.join(folder, 'key')
@@ -88,7 +88,8 @@ async function refused(client: Client, name: string, input: Record<string, unkno
 
 const READING = [
   ...['distance', 'contains', 'within', 'intersects', 'area', 'length'],
-  ...['search_records', 'get_record', 'search_answers', 'verify_answer', 'list_chains'],
+  ...['search_records', 'get_record', 'count_records', 'search_answers', 'find_zones'],
+  ...['verify_answer', 'list_chains'],
 ]
 const CHAIN = { chain: 'base-sepolia' }
 const LINE = { type: 'LineString', coordinates: [TOWER, GATE] }
@@ -126,7 +127,7 @@ describe.each<[string, Era]>([
       }
       // The part of the tools that hosts show to a model. docs/guide/agents.md states its size.
       const shown = JSON.stringify(tools.map(({ outputSchema: _, ...tool }) => tool))
-      expect(shown.length).toBeLessThan(12_250)
+      expect(shown.length).toBeLessThan(14_250)
       expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never instructions/)
 
       const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
@@ -170,9 +171,10 @@ describe.each<[string, Era]>([
         expect(await told(client, 'get_record', { uid: gate, chain })).toMatchObject({
           ...{ uid: gate, latitude: 52.5163 },
         })
-      expect(await told(client, 'distance', { from: TOWER, to: GATE, chain: 84532 })).toMatchObject({
-        chain: 'base-sepolia',
-      })
+      for (const chain of [84532, 'Base-Sepolia'])
+        expect(await told(client, 'distance', { from: TOWER, to: GATE, chain })).toMatchObject({
+          chain: 'base-sepolia',
+        })
       expect(await told(client, 'list_chains', {})).toMatchObject({
         chains: [{ slug: 'base-sepolia', id: 84532, ready: true, attester: distance.attester }],
       })
@@ -241,6 +243,51 @@ test('writes only messages over stdio, ignores garbage, and exits at the end of 
   const landed = await ask(3, 'tools/call', { name: 'land_answer', arguments: { answer: 'answer-1' } })
   expect(landed).toMatchObject({ id: 3, result: { structuredContent: { already: false } } })
   expect((await ended()).code).toBe(0)
+})
+test('counts places by group, and shows attested names as data', async () => {
+  await attest(world.chain, locationRequest({ type: 'Point', coordinates: GATE }), 3)
+  await world.caughtUp()
+  const type = `odd\u202e type ${'x'.repeat(90)}`
+  await rows(
+    world.databaseUrl,
+    `UPDATE location_record SET location_type = $1 WHERE timestamp = (SELECT max(timestamp) FROM location_record)`,
+    [type],
+  )
+  const client = await overHttp()
+  const all = await told(client, 'count_records', { by: 'chain,location_type', top: 200, filters: CHAIN })
+  expect(all.total).toBe(all.groups.reduce((sum: number, { records }: any) => sum + records, 0))
+  expect(all.groups).toContainEqual({
+    ...{ chain: 'base-sepolia', records: 1 },
+    location_type: type.replace('\u202e', '\ufffd').slice(0, 60),
+  })
+  const near = await told(client, 'count_records', {
+    by: 'day',
+    filters: { near: GATE, radius: 5, memo: 'gate' },
+  })
+  expect([near.total, near.other_groups]).toEqual([1, 0])
+  expect(await told(client, 'count_records', { by: 'prover', top: 1 })).toMatchObject({ groups: [{}] })
+  expect(await refused(client, 'count_records', { by: 'memo' })).toMatch(/by/)
+  expect(await refused(client, 'count_records', { by: 'day', filters: { place: 1 } })).toMatch(/place/)
+})
+test('finds the zones that contain a place, and names those that are undecided', async () => {
+  const zone = await attest(world.chain, locationRequest({ ...SQUARE, type: 'Polygon' }), 4)
+  await world.caughtUp()
+  const client = await overStdio('legacy', keyFile)
+  const inside = await told(client, 'find_zones', {
+    geometry: [13.3507, 52.5104],
+    ...{ uids: [zone, hostile], ...CHAIN },
+  })
+  expect(inside).toMatchObject({
+    zones: [{ uid: zone, sentence: expect.any(String), answer_id: expect.any(String) }],
+    ...{ on_boundary: [], complete: false, chain: 'base-sepolia' },
+    untrusted: { undecided: [{ uid: hostile }] },
+  })
+  const { answer_id: answer } = inside.zones[0]
+  expect(await told(client, 'verify_answer', { answer })).toMatchObject({ ours: true })
+  expect(await told(client, 'find_zones', { geometry: GATE, uids: [zone], ...CHAIN })).toMatchObject({
+    ...{ zones: [], complete: true },
+  })
+  expect(await refused(client, 'find_zones', { geometry: GATE, ...CHAIN })).toMatch(/uids/)
 })
 test('ends a cancelled call silently', async () => {
   const silent = createServer().listen(0, '127.0.0.1')
