@@ -58,7 +58,7 @@ test('lists a command for the indexer of every chain in commands.json', () => {
   expect(found, `commands.json must have these commands:\n${text}\n`).toEqual(expected)
 })
 
-test('gives no two chains the same id, name or endpoint setting', () => {
+test('has no two chains with the same id, name or endpoint setting', () => {
   for (const values of [
     CHAINS.map(({ id }) => String(id)),
     CHAINS.flatMap(({ slug, aliases }) => [slug, ...aliases]),

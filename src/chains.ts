@@ -21,7 +21,7 @@ export interface Chain {
   readonly finality: number
   /** Milliseconds between two polls of the head: about one block time. */
   readonly headPollMs: number
-  /** that time if CHAINS_FILE gives it: then it also holds for endpoints on this machine */
+  /** `headPollMs` of CHAINS_FILE, if set; it then applies to endpoints on this machine as well */
   readonly givenHeadPollMs?: number
   /** Block time in milliseconds. */
   readonly blockMs: number
@@ -45,7 +45,7 @@ export interface Chain {
 
 /**
  * All known chains: this table, and the chains of CHAINS_FILE (chains-file.ts). A new chain needs a row at
- * the end, and the lines for other files that `npx vitest run src/chains.test.ts` then prints.
+ * the end, and lines in other files, which `npx vitest run src/chains.test.ts` then prints.
  */
 export const CHAINS: readonly Chain[] = [
   {

@@ -131,7 +131,8 @@ test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
       expect(found).toMatchObject({ evidence: 'agreed', logs: [{ logIndex: '0x0', blockHash: hash }] })
       expect(found!.logs).toHaveLength(1)
       expect(doubt.reason()).toBeUndefined()
-      // Once the others agree, it is not queried again, whether or not it was queried the first time.
+      // The liar is not queried again once the two others agree, even if it was the first endpoint queried
+      // before.
       const before = asked()
       expect(await blocks.logs(header!)).toMatchObject({ evidence: 'agreed' })
       expect(asked()).toBe(before)
@@ -158,7 +159,7 @@ const ofUnknownForm: Fault = ({ method, params }) =>
     : undefined
 
 test.each([1, 2])(
-  'keeps contradicting false receipts on which all endpoints (%i) agree, however long',
+  'reports a contradiction for false receipts as long as all endpoints (%i) agree on them',
   async (endpoints) => {
     const behind = Array.from({ length: endpoints }, () => [faults.logsCutEverywhere])
     const { blocks, doubt } = await reader(...behind)

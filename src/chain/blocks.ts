@@ -2,7 +2,15 @@ import { RpcError } from '@subsquid/rpc-client'
 import { MONOTONIC, type Clock } from '../clock'
 import { hexNumber, type Answered, type Route, type Rpc, type RpcCall } from '../rpc'
 import { ContradictionError, type Doubt } from './doubt'
-import { headerCall, logQuery, ofBlock, uniqueLogs, type LogSelection, type RpcLog } from './logs'
+import {
+  headerByHash,
+  headerCall,
+  logQuery,
+  ofBlock,
+  uniqueLogs,
+  type LogSelection,
+  type RpcLog,
+} from './logs'
 import {
   hasKnownType,
   hashesToItself,
@@ -16,7 +24,7 @@ import {
 /** A header that has the requested number or hash. */
 export interface CheckedHeader {
   header: FullHeader
-  /** True if it hashes to its own hash. If that hash is the chain's, every field is correct. */
+  /** True if the header hashes to its `hash`. If the chain has that hash, every field is correct. */
   isValid: boolean
 }
 
@@ -29,40 +37,39 @@ export type Evidence = 'proven' | 'agreed' | 'single'
 export interface CheckedLogs {
   logs: RpcLog[]
   evidence: Evidence
-  /** True if the receipts have a known form, but another root than the header: an endpoint lies. */
+  /** True if an endpoint lies: the receipts have a known form (Form) but do not hash to the root. */
   contradicted: boolean
   /** Number of JSON-RPC calls made for these logs. */
   calls: number
-  /**
-   * Version of the selection that the logs pass, and the number of versions by which they have widened it.
-   */
+  /** Version of the LogSelection that the logs pass, and number of versions by which they widened it. */
   version: number
   learned: number
 }
 
-/** Milliseconds without a matching hash after which the form of headers or receipts is treated as unknown. */
+/** Milliseconds without a matching hash after which the form of headers or receipts is unknown (Form). */
 const FORM_PATIENCE_MS = 300_000
 /** Milliseconds to wait for receipts of an existing block, or for a second endpoint's response. */
 const PATIENCE_MS = 15_000
-/** Maximum number of requests for a header while responses are false or contain other blocks. */
+/** Minimum number of requests for a header while responses are false or contain other blocks. */
 const ATTEMPTS = 3
 /** Maximum number of blocks for which missing data is tracked. */
 const BLOCKS_AWAITED = 1_000
 
 /**
- * Reads headers and logs of single blocks, and reports the evidence for them (docs/spec/trust.md 6). It never
+ * Reads headers and logs of single blocks, and reports the evidence for them (docs/spec/trust.md 6). Never
  * returns data that it knows to be false.
  */
 export class BlockReader {
   private readonly route: Route
+  private isTurned = false
   private readonly test: SelectionTest
   private readonly headerForm: Form
   private readonly receiptsForm: Form
-  /** Time since when the receipts of a block, or the responses of two endpoints about it, are missing. */
+  /** Times since which receipts, or a second endpoint's logs (`<hash> twice`), are missing, by hash. */
   private readonly awaited = new Map<string, number>()
   /**
-   * Hashes of blocks for which an endpoint returned false receipts. Only true receipts are accepted for them:
-   * of several nodes behind one URL, the next one may have none.
+   * Hashes of blocks for which an endpoint returned false receipts. Until receipts prove the logs, they stay
+   * contradicted: of several nodes behind one URL, the next one may return no receipts.
    */
   private readonly falsified = new Set<string>()
 
@@ -78,9 +85,13 @@ export class BlockReader {
     this.receiptsForm = new Form(clock)
   }
 
-  /** Reverses the order in which the endpoints are queried, because the last responses were of no use. */
+  /**
+   * Makes the next endpoint the first, because the last headers were not usable. Repeated calls before
+   * another request for headers have no effect: with two endpoints, a second turn would undo the first.
+   */
   turn(): void {
-    this.route.turn()
+    if (!this.isTurned) this.route.turn()
+    this.isTurned = true
   }
 
   /** Number of endpoints. */
@@ -115,7 +126,9 @@ export class BlockReader {
     const found = new Map<RpcCall, CheckedHeader>()
     let lacking: readonly RpcCall[] = calls
     let falsehood: string | undefined
-    for (const [attempt, route] of this.route.alternating(ATTEMPTS)) {
+    this.isTurned = false
+    const { size } = this.rpc
+    for (const [attempt, route] of this.route.turning(Math.max(ATTEMPTS, size))) {
       if (lacking.length === 0) break
       const { answer, distrust } = await route.batch<FullHeader | null>(lacking)
       falsehood = undefined
@@ -126,7 +139,7 @@ export class BlockReader {
       }
       if (falsehood) distrust(falsehood)
       // Another endpoint may have the headers that this one lacks.
-      else if (this.rpc.size === 1 || attempt > 0) break
+      else if (attempt + 1 >= size) break
       lacking = lacking.filter((call) => !found.has(call))
     }
     if (lacking.length && falsehood) this.doubt?.contradicted(falsehood)
@@ -188,23 +201,21 @@ export class BlockReader {
       return { logs: [], evidence: 'proven', contradicted: false, calls: 0 }
     const receipts = await this.receipts(header, receiptByReceipt)
     const { proven, wrong } = receipts
+    const reason = `the receipts of block ${Number(header.number)} do not hash to its receiptsRoot`
+    const distrustWrong = () => wrong.forEach(({ distrust }) => distrust(reason))
     if (proven && isValid) {
+      distrustWrong()
       this.awaited.delete(header.hash)
       this.falsified.delete(header.hash)
-      return {
-        logs: this.ours(header, proven),
-        evidence: 'proven',
-        contradicted: false,
-        calls: receipts.calls,
-      }
+      const logs = this.ours(header, proven)
+      return { logs, evidence: 'proven', contradicted: false, calls: receipts.calls }
     }
     if (!proven && !wrong.length && !receipts.refused && this.mayStillCome(header.hash)) return null
 
     if (wrong.length > 0) this.note(header.hash, this.isFormKnown(isValid, wrong))
     const contradicted = this.falsified.has(header.hash)
     if (contradicted) {
-      const reason = `the receipts of block ${Number(header.number)} do not hash to its receiptsRoot`
-      for (const { distrust } of wrong) distrust(reason)
+      distrustWrong()
       this.doubt?.contradicted(reason)
     }
     const filtered = await this.logsByFilter(header)
@@ -214,7 +225,7 @@ export class BlockReader {
       this.doubt?.contradicted(`RPC endpoints return different logs of block ${Number(header.number)}`)
       return null
     }
-    // The other endpoint may only be in a pause after an error.
+    // The other endpoint may only be paused after an error.
     if (this.rpc.size > 1 && this.mayStillCome(`${header.hash} twice`)) return null
     const list = proven ?? wrong[0]?.answer[0]
     const logs = filtered.answers[0]?.answer ?? (list && this.ours(header, list))
@@ -223,7 +234,9 @@ export class BlockReader {
 
   /**
    * Reads the logs by eth_getLogs. Returns those on which two endpoints agree, or else all different
-   * responses.
+   * responses. The header in the same request shows that a node has the block: some nodes return no logs for
+   * a block that they do not have, and several nodes may be behind one URL. With a smaller rpcBatchSize, the
+   * calls are several requests, and the header shows nothing about the node that returned the logs.
    */
   private async logsByFilter(header: FullHeader) {
     const answers: Answered<RpcLog[]>[] = []
@@ -232,10 +245,14 @@ export class BlockReader {
       method: 'eth_getLogs',
       params: [{ blockHash: header.hash, ...logQuery(filter) }],
     }))
-    for await (const opinion of this.route.each<RpcLog[]>(questions)) {
-      calls += questions.length
-      const logs = 'answer' in opinion ? this.ofThisBlock(opinion.answer.flat(), header) : undefined
-      if (!logs || !('answer' in opinion)) continue
+    const all: RpcCall[] = [...questions, headerByHash(header.hash)]
+    for await (const opinion of this.route.each<unknown>(all)) {
+      calls += all.length
+      if (!('answer' in opinion)) continue
+      const lists = opinion.answer.slice(0, -1) as RpcLog[][]
+      const hasBlock = (opinion.answer.at(-1) as FullHeader | null)?.hash === header.hash
+      const logs = hasBlock ? this.ofThisBlock(lists.flat(), header) : undefined
+      if (!logs) continue
       if (answers.some(({ answer }) => isSame(answer, logs))) {
         const reason = `other RPC endpoints return different logs of block ${Number(header.number)}`
         for (const { answer, distrust } of answers) if (!isSame(answer, logs)) distrust(reason)
@@ -301,16 +318,16 @@ export class BlockReader {
   }
 
   /**
-   * True if receipts of this form must hash to the root of their header, so that the given ones are false:
-   * the header hashes to its own hash, and proof.ts knows the types of the transactions. Other forms count as
-   * known if receipts of the chain have hashed to their root recently.
+   * True if receipts in this form must hash to the root of their header, so that these are false: the header
+   * hashes to its own hash, and proof.ts supports the types of the transactions. Receipts in any other form
+   * must do so if receipts of the chain have hashed to their root within FORM_PATIENCE_MS.
    */
   private isFormKnown(isValid: boolean, wrong: readonly Answered<RpcReceipt[][]>[]): boolean {
     const unknown = wrong.some(({ answer }) => !answer[0]!.every(hasKnownType))
     return (isValid && !unknown) || this.receiptsForm.isKnown()
   }
 
-  /** Records that receipts of this block are false, or of an unknown form. */
+  /** Records whether the receipts of this block are false (`areFalse`) or of an unknown form. */
   private note(hash: string, areFalse: boolean): void {
     this.falsified.delete(hash)
     if (areFalse) this.falsified.add(hash)
@@ -342,7 +359,8 @@ export class BlockReader {
 }
 
 /**
- * Records whether headers or receipts of a chain have hashed to the expected value within the last minutes.
+ * Form of a chain's headers or receipts: the fields that they are hashed from, and their encoding. It counts
+ * as known while some of them have hashed to the expected value within FORM_PATIENCE_MS.
  */
 class Form {
   private since: number

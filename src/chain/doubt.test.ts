@@ -7,26 +7,24 @@ const blocks = [1, 2, 3].map((height) => ({ height, hash: `0x${height}` })) as [
   ...{ height: number; hash: string }[],
 ]
 
-test.each([0, 1, 12])('resumes with %i unproven blocks of an earlier process', (count) => {
-  const before = new Doubt()
-  before.contradicted('blocks 1 to 2 differ')
-  before.unprovenAtHead = count
-  before.repairsPending = 7
-  const after = new Doubt()
-  after.resume(before.reason()!)
-  expect(after.unprovenAtHead).toBe(count)
-})
-test('resumes without unproven blocks if there was no doubt', () => {
+test('reports the blocks of an earlier process until they are proven', () => {
   const doubt = new Doubt()
-  doubt.resume(null)
+  doubt.unprovenAtHead = [3, 4, 9]
+  expect(doubt.reason()).toBeDefined()
+  doubt.proven(4, 9)
+  expect(doubt.unprovenAtHead).toEqual([3])
+  doubt.proven(1, 3)
   expect(doubt.reason()).toBeUndefined()
 })
-test('counts the blocks of an earlier process above the final one as unproven until they are proven', () => {
-  const chain = new FollowedChain(blocks, true)
-  expect(chain.unproven).toBe(2)
+test('counts the unproven blocks of an earlier process, final or not, until they are proven', () => {
+  const chain = new FollowedChain(blocks, [-2, 0, 1, 3])
+  expect(chain.unproven).toEqual([-2, 0, 1, 3])
   chain.prove(3, 9)
-  expect([chain.unproven, chain.has(blocks[2]!)]).toEqual([1, true])
-  chain.prove(1, 2)
-  expect(chain.unproven).toBe(0)
-  expect(new FollowedChain(blocks, false).unproven).toBe(0)
+  expect([chain.unproven, chain.has(blocks[2]!)]).toEqual([[-2, 0, 1], true])
+  chain.prove(0, 1)
+  expect(chain.unproven).toEqual([-2])
+  chain.replaceAbove(3, [], 998)
+  expect(chain.unproven).toEqual([-2])
+  chain.replaceAbove(3, [], 999)
+  expect(chain.unproven).toEqual([])
 })

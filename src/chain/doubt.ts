@@ -11,7 +11,6 @@ export class ContradictionError extends Error {
   override readonly name: string = 'ContradictionError'
 }
 
-const UNPROVEN = 'unproven blocks at the head: '
 const NOTHING = { at: -Infinity, reason: '' }
 
 /**
@@ -20,10 +19,10 @@ const NOTHING = { at: -Infinity, reason: '' }
  */
 export class Doubt {
   /**
-   * Number of blocks near the head whose logs only one endpoint vouches for. Of the blocks that an earlier
-   * process wrote, all if some of them are unproven.
+   * Numbers of the blocks near the head whose logs only one endpoint confirms. At the start, these are the
+   * blocks that an earlier process left without proof.
    */
-  unprovenAtHead = 0
+  unprovenAtHead: readonly number[] = []
   /** Number of ranges of blocks that the audit could not compare with the chain because of contradictions. */
   repairsPending = 0
   /** True while endpoints have no contract at the address of EAS. */
@@ -50,10 +49,9 @@ export class Doubt {
     this.fork = NOTHING
   }
 
-  /** Continues with the unproven blocks of an earlier process, from the reasons that it stored last. */
-  resume(reasons: string | null): void {
-    const [, count] = reasons?.split(UNPROVEN) ?? []
-    this.unprovenAtHead = Number.parseInt(count ?? '0', 10)
+  /** Records that the audit has proven the logs of blocks `from` to `to`, inclusive. */
+  proven(from: number, to: number): void {
+    this.unprovenAtHead = this.unprovenAtHead.filter((height) => height < from || height > to)
   }
 
   /** Returns the reasons as text, for GET /ready; undefined while there is no doubt. */
@@ -62,7 +60,8 @@ export class Doubt {
     const lately = [this.last, this.fork].filter(({ at }) => this.clock.now() - at < CONTRADICTION_HOLDS_MS)
     if (lately.length) reasons.push(`recent contradictions: ${lately.map(({ reason }) => reason).join('; ')}`)
     if (this.lacksContract) reasons.push('the RPC endpoint finds no contract at the address of EAS')
-    if (this.unprovenAtHead) reasons.push(`${UNPROVEN}${this.unprovenAtHead}`)
+    const unproven = this.unprovenAtHead.length
+    if (unproven) reasons.push(`unproven blocks at the head: ${unproven}`)
     if (this.repairsPending) reasons.push(`block ranges to be audited again: ${this.repairsPending}`)
     return reasons.length ? reasons.join('; ') : undefined
   }

@@ -28,7 +28,7 @@ export interface HeadBlock {
  */
 export interface Followed extends BlockRef {
   readonly block?: HeadBlock
-  /** True if only one endpoint may have vouched for the logs, because an earlier process read the block. */
+  /** True if only one endpoint may have confirmed the logs, because an earlier process read the block. */
   readonly isUnproven?: boolean
 }
 
@@ -38,14 +38,17 @@ export interface Followed extends BlockRef {
  */
 export class FollowedChain {
   private blocks: Followed[]
+  /** Unproven blocks below the first one, which became final before an earlier process ended. */
+  private below: readonly number[]
 
   /**
    * @param stored the last final block in the database and the blocks above it, in order, without gaps
-   * @param areUnproven true if some of the blocks above the final one are unproven; the audit proves final
-   *   ones
+   * @param unproven numbers of the blocks whose logs only one endpoint confirmed to an earlier process
    */
-  constructor(stored: readonly [BlockRef, ...BlockRef[]], areUnproven: boolean) {
-    this.blocks = stored.map(({ height, hash }, i) => ({ height, hash, isUnproven: areUnproven && i > 0 }))
+  constructor(stored: readonly [BlockRef, ...BlockRef[]], unproven: readonly number[]) {
+    const known = new Set(unproven)
+    this.blocks = stored.map(({ height, hash }) => ({ height, hash, isUnproven: known.has(height) }))
+    this.below = unproven.filter((height) => height < stored[0].height)
   }
 
   get tip(): Followed {
@@ -71,6 +74,7 @@ export class FollowedChain {
     const [{ height: first }] = this.blocks as [Followed]
     const forgotten = Math.max(0, final - BLOCKS_KEPT - first)
     this.blocks = this.blocks.slice(forgotten, base + 1 - first).concat(blocks.map(followed))
+    this.below = this.below.filter((height) => height >= final - BLOCKS_KEPT)
   }
 
   /** Records that blocks whose logs pass version `before` of the selection also pass this version. */
@@ -78,13 +82,15 @@ export class FollowedChain {
     for (const { block } of this.blocks) if (block?.version === before) block.version = version
   }
 
-  /** Number of blocks whose logs only one endpoint vouches for. */
-  get unproven(): number {
-    return this.blocks.filter(({ block, isUnproven }) => isUnproven || block?.evidence === 'single').length
+  /** Numbers of the blocks whose logs only one endpoint confirms. */
+  get unproven(): readonly number[] {
+    const own = this.blocks.filter(({ block, isUnproven }) => isUnproven || block?.evidence === 'single')
+    return [...this.below, ...own.map(({ height }) => height)]
   }
 
   /** Records that the logs of these blocks are proven. */
   prove(from: number, to: number): void {
+    this.below = this.below.filter((height) => height < from || height > to)
     this.blocks = this.blocks.map((each) => {
       if (each.height < from || each.height > to) return each
       if (each.block) each.block.evidence = 'proven'

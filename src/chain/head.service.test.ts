@@ -13,7 +13,7 @@ import { HeadReader, type HeadUpdate } from './head'
 import { fixedSelection } from './logs'
 import { attestationFilter } from '../indexer/registrations'
 
-/** Tests of the head of a chain, read from nodes that stop, lie, or are on another fork. */
+/** Tests the reader of a chain's head with nodes that stop, lie, or are on another fork. */
 const AHEAD = 300
 let chain: LocalChain
 /** A chain with the same first blocks, whose branch is longer. */
@@ -49,9 +49,9 @@ function ofOther(times: number): Fault {
     return { ask: async (ask) => (await ask(method, params)) ?? send(method, params) }
   }
 }
-/** A fault: responds like an endpoint of the other chain. */
+/** A fault: returns responses of the other chain's endpoint. */
 const whollyOfOther: Fault = ({ method, params }) => ({ ask: () => other.provider.send(method, params) })
-/** A fault: lacks all blocks above this one. */
+/** A fault: does not know any block above this one. */
 const stoppedAt =
   (number: number): Fault =>
   ({ method, params }) => {
@@ -246,7 +246,7 @@ test.each([
         : method === 'eth_getBlockByNumber' && Number(params[0]) > number
           ? { result: null }
           : undefined
-    const { look, tip } = await reader(...Array.from({ length: count }, () => []))
+    const { look, tip, doubt } = await reader(...Array.from({ length: count }, () => []))
     await reaches(look, number + 2)
     for (const each of stuck) proxies[each]!.misbehave(ofLeft)
     const { hash } = tip()
@@ -254,10 +254,36 @@ test.each([
     for (let i = 0; i < 12; i++) {
       await look()
       expect(tip().hash).toBe(hash)
+      // The doubt remains when another endpoint agrees with the followed chain.
+      if (stuck.some((each) => proxies[each]!.met > 0)) expect(doubt.reason()).toBeDefined()
     }
     for (const each of stuck) expect(proxies[each]!.met).toBeGreaterThan(0)
   },
 )
+
+test('does not follow a fork that the second look at its endpoint does not report', async () => {
+  const before = await chain.provider.send('evm_snapshot', [])
+  await mine(chain, 1)
+  const left: unknown = await chain.provider.send('eth_getBlockByNumber', ['latest', false])
+  await chain.provider.send('evm_revert', [before])
+  await chain.provider.send('evm_increaseTime', [13])
+  await mine(chain, 2)
+  const { look, tip, doubt } = await reader([])
+  const head = await headOf(chain)
+  await reaches(look, head)
+  const { hash } = tip()
+  let reports = 1
+  // One of several nodes behind the endpoint is on the fork, and does not have the followed head.
+  proxies[0]!.misbehave(({ method, params }) => {
+    if (params[0] === 'latest' && reports-- > 0) return { result: left }
+    return method === 'eth_getBlockByNumber' && Number(params[0]) === head ? { result: null } : undefined
+  })
+  for (let i = 0; i < 3; i++) {
+    await look()
+    expect([tip().hash, doubt.reason()]).toEqual([hash, expect.any(String)])
+  }
+  expect(reports).toBeLessThan(0)
+})
 
 test('ends with a remedy if the chain has another block instead of the last final one', async () => {
   const { look, doubt } = await reader([])

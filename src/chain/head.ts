@@ -12,11 +12,11 @@ import { StoredBlockCheck, otherChain } from './replaced'
 const LONGEST_STEP = 100
 const HEADERS_AT_ONCE = 10
 /**
- * Milliseconds without a new block after which the endpoint may have stopped. Another one is then queried
- * alternately with it.
+ * Milliseconds without a new block after which the endpoint may have stopped. The others are then queried in
+ * turn with it.
  */
 const STALLED_MS = 15_000
-/** Milliseconds until a batch is retried whose attestations no endpoint has yet. */
+/** Milliseconds until a batch is retried because no endpoint has the state of its blocks yet. */
 const AGAIN_AFTER_MS = 200
 /** Milliseconds until a shorter fork is followed that only one of several endpoints can confirm. */
 const FORK_PATIENCE_MS = 15_000
@@ -26,7 +26,7 @@ export interface HeadReport {
   /** Newest block that an endpoint reported. The timestamp is in Unix seconds. */
   readonly number: number
   readonly timestamp: number
-  /** Milliseconds since that request. */
+  /** Milliseconds since the start of the poll that reported this block. */
   readonly ageMs: number
   /**
    * Hash of the block of the database, and milliseconds since the start of the last poll that found it on the
@@ -50,7 +50,7 @@ export interface HeadUpdate {
 }
 
 export interface HeadOptions {
-  /** A reader for the head alone, because it reverses the order of its endpoints. */
+  /** Block reader that nothing else uses, because the head reader changes the order of its endpoints. */
   blocks: BlockReader
   doubt: Doubt
   log: Logger
@@ -88,11 +88,11 @@ export class HeadReader {
   private seen: { number: number; timestamp: number; askedAt: number } | undefined
   /** Start of the last poll that found the followed head to be the chain's head or an ancestor of it. */
   private agreedAt = -Infinity
-  /** Time at which a block was last followed. */
+  /** Time at which a block was last added to the followed chain. */
   private movedAt = -Infinity
   /** Time since when polls have reported a fork that is not confirmed. */
   private forkedAt: number | undefined
-  /** True if the last poll found a lower head, and no endpoint that has the followed one. */
+  /** True if the last poll found a lower head, and no endpoint has the followed head. */
   private isShorter = false
   /** Block of the followed chain that an unconfirmed fork replaces. */
   private disputed: BlockRef | undefined
@@ -116,8 +116,8 @@ export class HeadReader {
     signal?: AbortSignal,
   ): Promise<never> {
     const { log, pollMs, finality, doubt } = this.options
-    const chain = (this.chain = new FollowedChain(stored, doubt.unprovenAtHead > 0))
-    this.countUnproven()
+    const chain = (this.chain = new FollowedChain(stored, doubt.unprovenAtHead))
+    this.options.doubt.unprovenAtHead = chain.unproven
     this.final = stored[0]
     let written: readonly BlockRef[] = stored
     for (;;) {
@@ -128,13 +128,14 @@ export class HeadReader {
       })
       signal?.throwIfAborted()
       const { tip } = chain
-      if (tip.hash === written[written.length - 1]!.hash) {
-        await this.clock.pause(pollMs, signal)
-        continue
-      }
       const shared = written.findLastIndex((block) => chain.has(block))
       const base = written[shared]!
       const blocks = chain.above(base.height)
+      // Empty if two forks during a write end below the last written block. The next block replaces it.
+      if (blocks.length === 0) {
+        await this.clock.pause(pollMs, signal)
+        continue
+      }
       const finalHeight = Math.max(this.final.height, tip.height - finality)
       const final = chain.at(finalHeight)!
       // A poll during the write must not abandon a block that the write makes final.
@@ -144,7 +145,7 @@ export class HeadReader {
         await write({ base, blocks: blocks.map(({ block }) => block!), final })
       } catch (error) {
         if (!isDataConsistencyError(error)) throw error
-        // Nothing was written: no endpoint has the state of a block yet, or a fork has replaced it.
+        // Nothing was written: no endpoint has the state of a block yet, or a fork has replaced the block.
         log.info({ reason: error.message.slice(0, 300) }, 'a batch is incomplete; retrying')
         this.final = before
         this.options.blocks.turn()
@@ -168,7 +169,7 @@ export class HeadReader {
     const tip = await readTip()
     if (!this.seen) throw new Error('no endpoint has a latest block')
     const { number, timestamp, askedAt } = this.seen
-    // A known block that is not written yet is the head, even if a lagging endpoint reports an older one.
+    // A followed block that is not written yet is the head, even if a lagging endpoint reports an older one.
     const counts = number >= this.final.height && !this.isShorter
     const known = counts ? this.chain?.tip.block?.header : undefined
     const isKnown = known !== undefined && Number(known.number) > number
@@ -176,7 +177,7 @@ export class HeadReader {
       number: isKnown ? Number(known.number) : number,
       timestamp: isKnown ? Number(known.timestamp) : timestamp,
       ageMs: this.clock.now() - askedAt,
-      // Until the chain is followed, the earlier agreement in the database remains and ages.
+      // Undefined until the chain is followed: the agreement stored in the database then stays and ages.
       tipHash: this.chain && tip?.hash,
       agreementAgeMs: tip ? this.agreementAge(tip) : Infinity,
       doubt: doubt.reason(),
@@ -189,7 +190,7 @@ export class HeadReader {
     return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
   }
 
-  /** Discards the times of earlier polls, because more time has passed than the clock shows. */
+  /** Discards the times of earlier polls, because more time has passed than the clock has counted. */
   forgetLooks(): void {
     this.agreedAt = -Infinity
     this.seen = undefined
@@ -201,20 +202,19 @@ export class HeadReader {
     return block?.version === this.options.blocks.selection.version ? block : undefined
   }
 
-  /** True if an earlier process may have read this block without proof. */
+  /** True if this or an earlier process has read this block without proof. */
   mayBeUnproven(height: number): boolean {
-    return this.chain?.at(height)?.isUnproven === true
+    return this.options.doubt.unprovenAtHead.includes(height)
   }
 
   /** Records that the audit has proven these blocks. */
   settled(from: number, to: number): void {
     this.chain?.prove(from, to)
-    this.countUnproven()
+    this.options.doubt.proven(from, to)
   }
 
   private look(): Promise<void> {
-    this.looking ??= this.lookOnce().finally(() => (this.looking = undefined))
-    return this.looking
+    return (this.looking ??= this.lookOnce().finally(() => (this.looking = undefined)))
   }
 
   private async lookOnce(): Promise<void> {
@@ -234,6 +234,8 @@ export class HeadReader {
     if (ref.hash === tip.hash) this.agreed(askedAt)
     if (chain.has(ref)) {
       this.isShorter = ref.hash !== tip.hash && !(await blocks.hashesAt(tip.height)).includes(tip.hash)
+      // Another endpoint may be on a fork that this one has not reached.
+      if (this.isShorter) blocks.turn()
       return this.finalCheck.forget()
     }
     if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
@@ -245,8 +247,7 @@ export class HeadReader {
    */
   private async extend(chain: FollowedChain, latest: CheckedHeader, askedAt: number): Promise<void> {
     const { blocks } = this.options
-    const { tip } = chain
-    const { height } = refOf(latest)
+    const [{ tip }, { height }] = [chain, refOf(latest)]
     const missing = Array.from(
       { length: Math.max(0, Math.min(height - 1 - tip.height, LONGEST_STEP)) },
       (_, i) => tip.height + 1 + i,
@@ -268,7 +269,7 @@ export class HeadReader {
       const base = Number(complete[0]!.header.number) - 1
       chain.replaceAbove(base, complete, this.final.height)
       this.movedAt = this.clock.now()
-      this.countUnproven()
+      this.options.doubt.unprovenAtHead = chain.unproven
     }
     // Blocks whose logs are not known yet are nevertheless ancestors of the latest one.
     const isLinked = path.length > 0 && path[path.length - 1] === latest
@@ -304,9 +305,9 @@ export class HeadReader {
   }
 
   /**
-   * True if the chain has abandoned the followed head for a fork that is not longer: no endpoint has the
-   * head, and a second poll reports no block of the followed chain either. A node that only lags, or one of
-   * several nodes behind one URL, does not meet these conditions.
+   * True if the chain has abandoned the followed head for a fork that is not longer: no endpoint has that
+   * head, and a second poll reports another unknown block, or a lower followed block while an endpoint still
+   * has the fork. A node that only lags, or one of several nodes behind one URL, does not pass.
    */
   private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
     const { blocks, doubt } = this.options
@@ -323,7 +324,10 @@ export class HeadReader {
     if (hashes.includes(tip.hash)) return false
     if (hashes.length < blocks.endpoints && now - this.forkedAt < FORK_PATIENCE_MS) return false
     const [again] = await blocks.headers([LATEST])
-    return again != null && refOf(again).height <= tip.height && !chain.has(refOf(again))
+    if (!again || refOf(again).height > tip.height) return false
+    if (!chain.has(refOf(again))) return true
+    const others = refOf(again).height < height ? await blocks.hashesAt(height) : []
+    return others.includes(named.hash) && !others.includes(this.disputed.hash)
   }
 
   /** Compares a block below the last final one with the database's block at or below that height. */
@@ -359,7 +363,7 @@ export class HeadReader {
       const read = await Promise.all(path.map((each) => this.complete(each)))
       for (const each of read) learned += each?.learned ?? 0
       if (selection.version !== version) continue
-      // No block below these has logs of the schemas that they announce.
+      // Followed blocks below `path` have no logs of the schemas that `path` announces.
       if (version === before + learned) this.chain!.passes(version, before)
       const lacking = read.indexOf(null)
       return (lacking < 0 ? read : read.slice(0, lacking)).map((each) => each!.block)
@@ -377,7 +381,7 @@ export class HeadReader {
       return null
     }
     const { number, hash, parentHash, timestamp, logsBloom } = checked.header
-    // Keeps only fields that are used, because a header lists hundreds of transactions.
+    // Stores only the fields that are used, because a header lists hundreds of transactions.
     const header = { number, hash, parentHash, timestamp, ...(logsBloom !== undefined && { logsBloom }) }
     const { logs, evidence, version, learned } = found
     return { block: { header, logs, evidence, version }, learned }
@@ -388,13 +392,9 @@ export class HeadReader {
     this.isShorter = false
     this.forkedAt = undefined
     this.finalCheck.forget()
-    // The fork is followed, immediately or after it has become longer.
+    // The doubt ends when the followed chain no longer has the disputed block.
     if (!this.disputed || this.chain!.has(this.disputed)) return
     this.disputed = undefined
     this.options.doubt.followed()
-  }
-
-  private countUnproven(): void {
-    this.options.doubt.unprovenAtHead = this.chain?.unproven ?? 0
   }
 }

@@ -93,8 +93,8 @@ export class HistoryReader {
   /** Returns the last final block at present. */
   async height(): Promise<number> {
     this.calls += 2
-    // Takes the lower head of two endpoints, if there are two: one response may come from another network,
-    // and returned blocks count as final.
+    // Uses the lower head of two endpoints, if there are two: one response may come from another network, and
+    // returned blocks count as final.
     const heads = await Promise.all(
       [this.route, this.route.opposite].map((route) => route.call<string>('eth_blockNumber')),
     )
@@ -165,7 +165,7 @@ export class HistoryReader {
         return
       const end = Math.min(last, next + this.range.blocks - 1)
       const answer = this.answer(next, end)
-      answer.catch(() => {}) // thrown by the await
+      answer.catch(() => {}) // the await throws the error
       this.ahead.push({ from: next, to: end, answer })
     }
   }
@@ -326,8 +326,8 @@ export class HistoryReader {
 }
 
 /**
- * A range does not follow the block before it: the chain was replaced, or the endpoints are on different
- * forks.
+ * Error for a range whose first block is not a child of the block before: the chain was replaced, or the
+ * endpoints are on different forks.
  */
 export class BrokenLinkError extends ContradictionError {}
 

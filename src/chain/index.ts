@@ -3,7 +3,7 @@
  *
  * - source.ts: the data source of evm-processor's runner.
  * - history.ts: reads ranges of final blocks, as wide as range.ts allows.
- * - head.ts: follows the newest blocks, which followed.ts holds.
+ * - head.ts: follows the newest blocks, which followed.ts stores.
  * - blocks.ts: reads single blocks and reports the evidence for them, by the proofs of proof.ts.
  * - replaced.ts: distinguishes a replaced chain from an endpoint that lags or lies.
  * - logs.ts: types of logs and headers.

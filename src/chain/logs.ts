@@ -19,7 +19,7 @@ export interface LogSelection {
   readonly version: number
   /**
    * Widens the filters by the announcements in these logs, and returns the number of new versions: 0 if
-   * nothing is new. Logs that pass the new filters come after the announcing log on their chain.
+   * nothing is new. Logs that pass the new filters follow the announcing log on their chain.
    */
   learn(logs: readonly LearnedLog[]): Promise<number>
 }
@@ -104,8 +104,8 @@ export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter)
 
 /**
  * Returns the logs in chain order without duplicates, because some providers repeat logs. Throws a
- * ContradictionError if two different logs have the same number, as from a node that numbers logs per
- * transaction.
+ * ContradictionError if two different logs of a block have the same index, as from a node that numbers logs
+ * per transaction.
  */
 export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   const seen = new Map<string, RpcLog>()

@@ -48,7 +48,8 @@ const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity
 
 /**
  * True if a header hashes to its own hash, as headers of Ethereum, the OP Stack and Arbitrum do. Then no
- * field was changed or left out. False also for headers of an unknown form (Celo before it became a layer 2).
+ * field was changed or left out. Also false for headers of unsupported forms (Celo before it became a layer
+ * 2).
  */
 export async function hashesToItself(header: RpcHeader): Promise<boolean> {
   const fields: Uint8Array[] = []
@@ -85,10 +86,7 @@ export interface RpcReceipt {
 
 const OP_DEPOSIT = 0x7e
 const CELO_FEE_CURRENCY = 0x7b
-/**
- * Types of transactions whose receipts `receiptsRoot` hashes as their chains do: those of Ethereum and of
- * layer 2 chains.
- */
+/** Types of transactions on Ethereum and layer 2 chains whose receipts `receiptsRoot` encodes correctly. */
 const KNOWN_TYPES: ReadonlySet<number> = new Set([
   ...[0, 1, 2, 3, 4, OP_DEPOSIT, CELO_FEE_CURRENCY],
   // Arbitrum: deposit, unsigned, contract, retry, submit retryable, internal, legacy.
@@ -96,8 +94,8 @@ const KNOWN_TYPES: ReadonlySet<number> = new Set([
 ])
 
 /**
- * True if a receipt has a type (EIP-2718) that `receiptsRoot` supports. A receipt with another root is then
- * false.
+ * True if `receiptsRoot` supports the type of the receipt (EIP-2718). Receipts of such types that do not hash
+ * to the receiptsRoot of a valid header are false.
  */
 export function hasKnownType({ type }: RpcReceipt): boolean {
   return KNOWN_TYPES.has(Number(type ?? 0))
@@ -109,7 +107,7 @@ export function hasKnownType({ type }: RpcReceipt): boolean {
  * has one. Without a bloom filter the test is true.
  */
 export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | undefined) => boolean {
-  // For each field of a log, the bits of each value that passes.
+  // Bits of each value that passes, by field of the log.
   const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
     [address, topic0, topic1, topic2, topic3].flatMap((values) =>
       values?.length ? [values.map(bloomBits)] : [],
@@ -227,7 +225,7 @@ const isQuantity = (value: unknown): value is string =>
 
 /**
  * Decodes bytes in JSON-RPC's notation. Throws for any other notation, which RLP would also accept as bytes:
- * the root would then vouch for a text that our filters read differently.
+ * the root would then confirm a text that the filters read differently.
  */
 function bytes(value: unknown): Uint8Array {
   try {

@@ -7,10 +7,10 @@ export const LOGS_PER_ANSWER = 5_000
 /** Width of the first range and of the largest one, in blocks. */
 const FIRST_RANGE = 100
 const LARGEST_RANGE = 1_000_000
-/** Maximum factor by which the next range is wider. */
+/** Maximum ratio of the next range's width to that of the last range. */
 const LARGEST_GROWTH = 64
 /**
- * Number of answers after a rejection until a wider range is tried, because a rejection in a crowded range
+ * Number of answers after a rejection until a wider range is tried: a rejection of a range with many logs
  * need not apply to later ranges.
  */
 const ANSWERS_BEFORE_MORE = 32
@@ -24,7 +24,7 @@ export class LogRange {
   blocks = FIRST_RANGE
   /** True if the last answer had few logs. */
   isSparse = false
-  /** Maximum that the provider has stated in an error, once it has. */
+  /** Maximum number of blocks that the provider stated in an error; LARGEST_RANGE until then. */
   private limit = LARGEST_RANGE
   /** Widest range that the provider has recently answered; never above `limit`. */
   private ceiling = LARGEST_RANGE
@@ -37,7 +37,7 @@ export class LogRange {
     this.blocks = Math.min(Math.max(this.blocks, Math.floor(growth * blocks)), this.ceiling)
   }
 
-  /** Narrows the range after an answer that was too long and had to be cut. */
+  /** Narrows the range after an answer that was too long and was cut. */
   overfilled(blocks: number, logs: number): void {
     this.blocks = Math.max(1, Math.floor((blocks * LOGS_PER_ANSWER) / logs))
   }

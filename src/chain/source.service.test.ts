@@ -103,7 +103,7 @@ test.each([
   ['query returned more than 10000 results', 25],
   ['eth_getLogs is limited to a 20 range', 20],
   ['block range is too large, maximum is 40 blocks', 40],
-])('adapts to a provider that says "%s"', async (message, allowed) => {
+])('adapts to a provider whose error is "%s"', async (message, allowed) => {
   await start(({ method, params }) => {
     if (method !== 'eth_getLogs' || Number(params[0].toBlock) - Number(params[0].fromBlock) < allowed)
       return undefined

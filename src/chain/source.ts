@@ -63,7 +63,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   private readonly clock: Clock
   /** Last block that was returned, or that the database holds. */
   private last: BlockRef | undefined
-  /** Last final block that was reported to the runner. */
+  /** Highest final block that was reported to the runner, which ends if history ends below it. */
   private announced = -1
 
   constructor(private readonly options: SourceOptions<Block>) {
@@ -74,7 +74,9 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
 
   /** Returns the last block of history that can be read at present. */
   async getFinalizedHeight(): Promise<number> {
-    return (this.announced = await this.persist(() => this.history.height()))
+    const height = await this.persist(() => this.history.height())
+    this.announced = Math.max(this.announced, height)
+    return height
   }
 
   async getBlockHash(height: number): Promise<string> {
@@ -101,9 +103,13 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
         reading = this.read(from, end)
         yield { blocks, isHead: to === end }
       }
-      // A lagging endpoint must not end history before the block that another one has reported.
+      // A lagging endpoint must not end history below the final block that another endpoint has reported.
       if (from > end && from > this.announced && stopOnHead) return
-      if (from > end) await this.clock.pause(WAIT_FOR_BLOCK_MS, this.options.signal)
+      if (from <= end) continue
+      // The chain may have been replaced by a shorter one.
+      const { last } = this
+      if (last) await this.persist(() => this.checkStored(last))
+      await this.clock.pause(WAIT_FOR_BLOCK_MS, this.options.signal)
     }
   }
 
@@ -139,7 +145,10 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
       })
     const confirm = async ({ blocks, isHead }: Batch<ChainBlock>): Promise<Batch<Block>> => {
       const last = blocks[blocks.length - 1]
-      if (last) await this.persist(() => this.checkStored(last.header, otherGateway))
+      if (last) {
+        await this.persist(() => this.checkStored(last.header, otherGateway))
+        this.last = { height: last.header.height, hash: last.header.hash }
+      }
       await selection.learn(
         blocks.flatMap(({ header, logs }) => logs.map((log) => ({ ...log, blockNumber: header.height }))),
       )
@@ -147,7 +156,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     }
     return {
       getFinalizedHeight: () => orEnd(other.getFinalizedHeight()),
-      getBlockHash: (height) => orEnd(other.getBlockHash(height)),
+      // The endpoints have confirmed the last block, which the gateway may not have yet.
+      getBlockHash: (height) => this.getBlockHash(height),
       async *getFinalizedBlocks(...range) {
         const batches = other.getFinalizedBlocks(...range)[Symbol.asyncIterator]()
         try {
@@ -178,7 +188,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
         throw error
       }
     })
-    reading.catch(() => {}) // thrown by the await
+    reading.catch(() => {}) // the await throws the error
     return reading
   }
 

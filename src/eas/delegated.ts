@@ -146,8 +146,8 @@ export function attestTypedData(
 }
 
 /**
- * 0x1901, the domain separator and the struct hash. It is reused: written and hashed without an await between
- * them.
+ * 0x1901, the domain separator and the struct hash. The buffer is reused, which is safe because it is written
+ * and hashed without an await in between.
  */
 const DIGESTED = Buffer.concat([Buffer.from('1901', 'hex'), Buffer.alloc(64)])
 

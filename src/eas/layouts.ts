@@ -31,3 +31,6 @@ export const ATTEST_FIELDS: Record<AttestLayout, Field[]> = {
   v2: [ATTESTER, ...V1_FIELDS],
   proxy: [ATTESTER, ...LEGACY_FIELDS, VALUE, DEADLINE],
 }
+
+/** Fields of the typed data that the operators of a quorum sign (GeoQuorum.sol, struct Answer). */
+export const QUORUM_FIELDS: Field[] = [...LEGACY_FIELDS, DEADLINE, { name: 'epoch', type: 'uint32' }]

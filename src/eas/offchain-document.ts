@@ -106,7 +106,7 @@ export function readDocument(document: unknown, ofAccounts: boolean): Document {
   if (!enveloped && !Object.hasOwn(outer, 'message'))
     throw malformed(
       'sig',
-      'missing; expected an EAS offchain attestation {sig: {domain, primaryType, types, message, signature, uid}, signer}. A form that leaves out salt, schema or domain cannot be verified',
+      'missing; expected an EAS offchain attestation {sig: {domain, primaryType, types, message, signature, uid}, signer}. A form that leaves out salt, schema or domain cannot be verified.',
     )
   const path = enveloped ? 'sig.' : ''
   const domain = object(sig.domain, `${path}domain`)

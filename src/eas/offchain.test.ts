@@ -286,7 +286,7 @@ hunt(
     for (const vector of valid)
       originals.set(vector.id, await verifyOffchain(vector.document, expectationOf(vector)))
 
-    /** Changes a value at a random position of the document. */
+    /** Changes a value at a random position in the document. */
     const mutate = (document: Json): Json => {
       if (random() < 0.02) return pick(values)
       let holder = document

@@ -1,5 +1,6 @@
-import { TypedDataEncoder, type TypedDataField } from 'ethers/hash'
+import { TypedDataEncoder } from 'ethers/hash'
 import type { AttestDomain, AttestTypedData } from './delegated'
+import { QUORUM_FIELDS } from './layouts'
 
 /** Content of an attestation that the operators of a quorum sign (GeoQuorum.sol, struct Answer). */
 export interface QuorumAnswer {
@@ -16,17 +17,6 @@ export interface QuorumAnswer {
   epoch: number
 }
 
-const ANSWER: TypedDataField[] = [
-  { name: 'schema', type: 'bytes32' },
-  { name: 'recipient', type: 'address' },
-  { name: 'expirationTime', type: 'uint64' },
-  { name: 'revocable', type: 'bool' },
-  { name: 'refUID', type: 'bytes32' },
-  { name: 'data', type: 'bytes' },
-  { name: 'deadline', type: 'uint64' },
-  { name: 'epoch', type: 'uint32' },
-]
-
 /** EIP-712 domain of a GeoQuorum contract. */
 export function quorumDomain(chainId: number, contract: string): AttestDomain {
   return { name: 'GeoQuorum', version: '1', chainId, verifyingContract: contract }
@@ -34,12 +24,12 @@ export function quorumDomain(chainId: number, contract: string): AttestDomain {
 
 /** EIP-712 digest that operators sign, equal to the contract's `digestOf`. */
 export function quorumDigest(domain: AttestDomain, answer: QuorumAnswer): string {
-  return TypedDataEncoder.hash(domain, { Answer: ANSWER }, answer)
+  return TypedDataEncoder.hash(domain, { Answer: QUORUM_FIELDS }, answer)
 }
 
 /** Argument of eth_signTypedData_v4 (EIP-712), for signers that compute the digest themselves. */
 export function quorumTypedData(domain: AttestDomain, answer: QuorumAnswer): AttestTypedData {
-  return TypedDataEncoder.getPayload(domain, { Answer: ANSWER }, answer) as AttestTypedData
+  return TypedDataEncoder.getPayload(domain, { Answer: QUORUM_FIELDS }, answer) as AttestTypedData
 }
 
 /** Functions of GeoQuorum that clients call, and its errors, in the form that ethers and viem parse. */

@@ -16,8 +16,9 @@ export interface Signer {
    * Returns 65 bytes r + s + v in hex, with the lower s and v 27 or 28. Throws rather than return a signature
    * that is known not to recover to the address.
    * @param typed typed data of the digest, for signers that compute the digest themselves
+   * @param client client whose share of the signer's queue is used; default: the service itself
    */
-  sign(digest: string, typed: () => AttestTypedData): Promise<string>
+  sign(digest: string, typed: () => AttestTypedData, client?: string): Promise<string>
   /** Last known reason for which the signer cannot sign; undefined if it can. Does not wait. */
   notReady(): string | undefined
 }

@@ -1,0 +1,120 @@
+import { Runner, type HotDatabase, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
+import { expect, test } from 'vitest'
+import { SILENT } from '../../test/rpc-proxy'
+import { SimulatedChain, SimulatedEndpoint, VirtualClock, ancestor, topic } from '../../test/simulation'
+import { CHAINS } from '../chains'
+import { Rpc } from '../rpc'
+import { BlockReader } from './blocks'
+import { Doubt } from './doubt'
+import { HeadReader } from './head'
+import { fixedSelection, type ChainBlock } from './logs'
+import { ChainSource } from './source'
+
+/** Tests the change from history to the head in evm-processor's runner, with endpoints that lag. */
+
+const CHAIN = { ...CHAINS[0]!, finality: 10, firstBlock: 1 }
+const LENGTH = 60
+const FINAL = LENGTH - 1 - CHAIN.finality
+const LONGEST_RANGE = 7
+
+/** Runs the runner over a simulated chain; `heights` are those of the blocks that it has written. */
+async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; laterLag?: number } = {}) {
+  const clock = new VirtualClock()
+  const chain = new SimulatedChain(CHAIN.eas)
+  for (let i = 0; i < LENGTH; i++) await chain.mine(1_700_000_000 + i, [[topic(1)]])
+  const endpoints = [0, 1].map(() => new SimulatedEndpoint(chain, CHAIN.id, clock, () => 20, LONGEST_RANGE))
+  const urls = endpoints.map((_, i) => `http://endpoint-${i}.example`)
+  const rpc = new Rpc({
+    ...{ chain: CHAIN, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, clock },
+    connect: ({ url }) => endpoints[urls.indexOf(url)]!.client,
+  })
+  const doubt = new Doubt(clock)
+  const selection = fixedSelection([{ topic0: [topic(1)] }])
+  const blocks = () => new BlockReader(rpc, selection, doubt, clock)
+  const common = { doubt, log: SILENT, clock, finality: CHAIN.finality }
+  const stop = new AbortController()
+  const source = new ChainSource<ChainBlock>({
+    ...{ ...common, rpc, selection, blocks: blocks(), signal: stop.signal, stored: undefined },
+    head: new HeadReader({ ...common, pollMs: 1_000, blocks: blocks() }),
+    storedAtOrBelow: () => Promise.resolve(undefined),
+    decode: (block) => block,
+  })
+  const archive = source.confirmed({
+    getFinalizedHeight: () => Promise.resolve(archiveUpTo!),
+    getBlockHash: () => Promise.reject(new Error('the gateway has no such block')),
+    async *getFinalizedBlocks() {
+      const { hash, parentHash } = ancestor(chain.head, archiveUpTo!)!.header
+      yield await Promise.resolve({
+        ...{ blocks: [{ header: { height: archiveUpTo!, hash, parentHash, timestamp: 0 }, logs: [] }] },
+        isHead: true,
+      })
+    },
+  })
+  const heights: number[] = []
+  const note = (written: readonly { height: number }[]) => {
+    heights.push(...written.map(({ height }) => height))
+    return Promise.resolve()
+  }
+  /** Called once the runner knows the last block of history, before it reads the first one. */
+  const serve = () => {
+    for (const { behaviour } of endpoints) behaviour.lag = laterLag
+    // The runner repeats this request every 20 seconds.
+    return source.getFinalizedHeight().then(() => ({ port: 0 }))
+  }
+  const database = {
+    supportsHotBlocks: true,
+    connect: () => Promise.resolve({ height: -1, hash: '0x', top: [] }),
+    transact: ({ nextHead }: { nextHead: { height: number } }) => note([nextHead]),
+    transactHot2: ({ newBlocks }: { newBlocks: { height: number }[] }) => note(newBlocks),
+  } as unknown as HotDatabase<unknown>
+  const ended = new Runner({
+    ...{ database, log: SILENT, hotDataSource: source, allBlocksAreFinal: false },
+    ...(archiveUpTo !== undefined && { archive }),
+    requests: [{ range: { from: CHAIN.firstBlock }, request: {} }],
+    prometheus: { addRunnerMetrics: () => {}, serve },
+    process: () => Promise.resolve(),
+  } as unknown as RunnerConfig<unknown, unknown>).run()
+  const outcome = ended.then(
+    () => 'ended',
+    (error: Error) => error.message,
+  )
+  const passes = async (milliseconds: number) => {
+    await clock.pass(milliseconds, () => {})
+    return Promise.race([outcome, Promise.resolve('continues')])
+  }
+  return { chain, endpoints, heights, passes, stop: () => stop.abort(new Error('stopped')) }
+}
+
+test('reads history up to the block that the endpoints reported, although they report older ones later', async () => {
+  const { endpoints, heights, passes, stop } = await start({ laterLag: 15 })
+  expect(await passes(30_000)).toBe('continues')
+  expect(heights.at(-1)).toBe(FINAL - 15)
+  for (const { behaviour } of endpoints) behaviour.lag = 0
+  expect(await passes(30_000)).toBe('continues')
+  expect(heights.at(-1)).toBe(LENGTH - 1)
+  stop()
+})
+
+test('follows a gateway that one endpoint confirms, although the other one is on a fork', async () => {
+  const { chain, endpoints, heights, passes, stop } = await start({ archiveUpTo: FINAL - 2 })
+  const fork = new SimulatedChain(CHAIN.eas, 1_000_000)
+  for (let i = 0; i < LENGTH; i++) await fork.mine(1_700_000_000 + i, [[topic(1)]])
+  endpoints[0]!.chain = fork
+  expect(await passes(30_000)).toBe('continues')
+  endpoints[0]!.chain = chain
+  expect(await passes(30_000)).toBe('continues')
+  expect(heights.at(-1)).toBe(LENGTH - 1)
+  stop()
+})
+
+test('ends with a SettingsError if a shorter chain replaces one whose history is read', async () => {
+  const { endpoints, passes } = await start({ laterLag: 15 })
+  expect(await passes(30_000)).toBe('continues')
+  const other = new SimulatedChain(CHAIN.eas, 1_000_000)
+  for (let i = 0; i < LENGTH - 15; i++) await other.mine(1_700_000_000 + i, [])
+  for (const endpoint of endpoints) {
+    endpoint.chain = other
+    endpoint.behaviour.lag = 0
+  }
+  expect(await passes(30_000)).toContain('If the chain was replaced')
+})
