@@ -24,20 +24,21 @@ import { ComputeError, UnavailableError } from '../http/problems'
 import { sentence, testSentences } from '../../test/sentences'
 
 /**
- * docs/spec/trust.md 3, Tests: a hostile server behind real TLS on loopback, which passes for 93.184.216.34
- * after the checks of addresses.
+ * Tests of docs/spec/trust.md 3: a hostile server behind real TLS on loopback. To the checks of addresses it
+ * appears to be 93.184.216.34.
  */
 const PUBLIC = '93.184.216.34'
 const certificate = readFileSync('test/vectors/fetcher-certificate.pem', 'utf8')
 const DOCUMENT = '{"place":"Quito","λ":-78.5}'
 const KIB_256 = 262_144
-/** When production answers a refusal. */
+/** Time of a refusal in production. */
 const REFUSAL_MS = 5_250
-/** The longest stall of the event loop that passes; an idle machine measures a tenth of it. */
+/** Maximum stall of the event loop that the tests accept; an idle machine measures a tenth of it. */
 const STALL_MS = 1_500
 /**
- * Measures the longest stall of the event loop until the returned function is called, in milliseconds of this
- * process: on a busy machine it has a processor for a share of the time only.
+ * Measures the longest stall of the event loop until the returned function is called. The unit is
+ * milliseconds of this process's processor time, because on a busy machine it runs only for a share of the
+ * time.
  */
 function watchStalls(): () => number {
   const delay = monitorEventLoopDelay({ resolution: 5 })
@@ -68,7 +69,7 @@ async function listen(server: Server): Promise<number> {
 }
 
 type Route = (socket: Socket, head: string) => void
-/** By path: what the hostile server does with the connection after it received a request. */
+/** Behaviour of the hostile server by path: called with the connection after a request has arrived. */
 const routes = new Map<string, Route>()
 const requests: string[] = []
 const answer =
@@ -106,7 +107,7 @@ const flood = (socket: Socket, piece: Buffer) => {
 
 let tlsPort: number
 let silentPort: number
-/** `silentPort` completes the TCP handshake, never the TLS handshake. */
+/** `silentPort` completes the TCP handshake, but never the TLS handshake. */
 beforeAll(async () => {
   const server = createTlsServer({ key: certificate, cert: certificate }, (socket) => {
     socket.once('data', (data) => {
@@ -127,7 +128,7 @@ interface Outcome {
   ms: number
   /** Time measured by a timer of REFUSAL_MS that started at the same time: longer on a busy machine. */
   timerMs: Promise<number>
-  /** Addresses that were connected to, by connection. */
+  /** Addresses of each connection attempt. */
   dialled: string[][]
   looked: string[]
 }
@@ -414,7 +415,7 @@ interface Attack {
   uri?: string
   route?: Route
   setup?: Setup
-  /** an expression for the words of Node and its packages */
+  /** a regular expression for texts of Node and its packages */
   reason: unknown
   /** Number of connections made. */
   dialled?: number
@@ -677,8 +678,9 @@ let stall = 0
 describe('all other refusals', () => {
   beforeAll(async () => {
     const longestStall = watchStalls()
-    // Each begins when the one before is decided, not answered: all at once would keep a busy machine from
-    // deciding the last one in time. Those that time out run concurrently with the others.
+    // Each attack begins when the previous one is decided, before its response. On a busy machine, the last
+    // of many concurrent attacks would not be decided in time. Attacks that time out run concurrently with
+    // the others.
     for (const [name, { uri, route, setup, reason }] of Object.entries(attacks)) {
       let known = () => {}
       const decided = new Promise<void>((resolve) => (known = resolve))
@@ -765,11 +767,12 @@ describe('concurrency limits', () => {
 })
 
 describe('decompression bombs', () => {
-  // Zeros, compressed piece by piece: a large free heap would hide the memory of an inflated bomb.
+  // Compresses zeros piece by piece, because a large free heap would hide the memory that a decompressed bomb
+  // uses.
   const squeeze = async (through: Transform, megabytes: number) =>
     buffer(Readable.from(Array.from({ length: megabytes }, () => piece)).pipe(through))
   const piece = Buffer.alloc(1_048_576)
-  // Small enough on the wire, 240 MiB inflated.
+  // Small enough on the wire, 240 MiB decompressed.
   const bombs: Record<string, () => Promise<Buffer>> = {
     gzip: () => squeeze(createGzip(), 240),
     'gzip, many members': async () => Buffer.concat(Array<Buffer>(20).fill(await squeeze(createGzip(), 12))),
@@ -793,7 +796,7 @@ describe('decompression bombs', () => {
 })
 
 describe('DNS look-ups', () => {
-  /** By name and type (1 = A, 28 = AAAA): addresses, as bytes; undefined: no answer. */
+  /** Addresses as bytes, by name and type (1 = A, 28 = AAAA); undefined: the server does not respond. */
   const zone = new Map<string, number[][] | undefined>([
     [
       'both.example 1',
@@ -854,7 +857,7 @@ describe('DNS look-ups', () => {
     let aborted = Infinity
     signal.addEventListener('abort', () => (aborted = performance.now()))
     expect(await resolve('silent.example', signal)).toEqual([])
-    // Look-ups give up by themselves after three seconds.
+    // Lookups time out by themselves after three seconds.
     expect(performance.now() - aborted).toBeLessThan(1_500)
   })
   test('never lead to a connection to a private address, end to end', async () => {
@@ -1379,7 +1382,7 @@ describe('ipfs', () => {
     }
     const answers = new Map<string, Promise<Outcome>>()
     let stalled = 0
-    // Started one after another, as several serve the same CID; their answers are awaited together.
+    // The fetches start in sequence, because several serve the same CID. Their results are awaited together.
     beforeAll(async () => {
       const longestStall = watchStalls()
       for (const [name, [make]] of Object.entries(cases)) {

@@ -37,7 +37,7 @@ const UNFETCHABLE =
   'uri: the document could not be fetched. The URL must be https on port 443, of a host with ' +
   'public addresses only and a valid certificate, with at most 3 redirects to such URLs. It ' +
   'must return 200 within 5 seconds, with JSON (Content-Type application/json, UTF-8) of at ' +
-  'most 256 KiB. An ipfs:// URI must name a file of at most that size'
+  'most 256 KiB. An ipfs:// URI must name a file of at most that size.'
 
 /** Network access behind the fetcher's checks. Tests replace it; the checks stay. */
 export interface FetchWorld {
@@ -118,7 +118,7 @@ export class SafeFetcher {
       throw malformed('expected printable ASCII without spaces and backslashes; percent-encode the rest')
     if (/^ipfs:\/\//i.test(uri)) {
       if (this.options.ipfsGateways.length === 0)
-        throw malformed('this deployment does not fetch ipfs:// URIs. Expected https://')
+        throw malformed('this deployment does not fetch ipfs:// URIs. Expected https://.')
       const path = await readIpfsUri(uri)
       if ('problem' in path) throw malformed(path.problem)
       return path
@@ -139,7 +139,7 @@ export class SafeFetcher {
     throw new ComputeError(
       'rate-limited',
       `uri: ${IN_FLIGHT_PER_CLIENT} documents are being fetched for your IP address. Retry after ` +
-        'one of them has finished',
+        'one of them has finished.',
       Math.ceil(this.world.refusalMs / 1000),
     )
   }

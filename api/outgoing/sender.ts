@@ -60,10 +60,40 @@ export class SafeSender {
     body: string,
     signal: AbortSignal,
   ): Promise<SentAnswer> {
+    const answer = await this.request(text, headers, body, signal)
+    const retryAfter = answer.headers['retry-after']
+    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal }).catch(() => {})
+    return { status: answer.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
+  }
+
+  /** Posts a body, and returns the response as text. Throws if it is late or too large. */
+  async exchange(
+    text: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+    maxBytes: number,
+  ): Promise<{ status: number; body: string }> {
+    const answer = await this.request(text, headers, body, signal)
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+      if ((bytes += chunk.length) > maxBytes) throw new Error(`its response has more than ${maxBytes} bytes`)
+      chunks.push(chunk)
+    }
+    return { status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') }
+  }
+
+  private async request(
+    text: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
     const problem = this.problemOf(text)
     if (problem) throw new Error(problem)
     const url = new URL(text)
-    const answer = await (this.isPrivate(url) ? this.own : this.open).request({
+    return (this.isPrivate(url) ? this.own : this.open).request({
       origin: url.origin,
       path: `${url.pathname}${url.search}`,
       method: 'POST',
@@ -71,9 +101,6 @@ export class SafeSender {
       body,
       signal,
     } satisfies Dispatcher.RequestOptions & { origin: string })
-    const retryAfter = answer.headers['retry-after']
-    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal }).catch(() => {})
-    return { status: answer.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
   }
 
   async close(): Promise<void> {

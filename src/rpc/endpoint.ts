@@ -16,7 +16,10 @@ export interface EndpointOptions {
   batchSize: number
   /** milliseconds after which a call without a response has failed */
   timeoutMs: number
-  /** milliseconds for which the result of eth_chainId is valid; Infinity by default */
+  /**
+   * milliseconds until the chain id of the endpoint is read again; Infinity by default. With Infinity,
+   * another chain id than that of `chain` excludes the endpoint permanently, otherwise for OTHER_CHAIN_MS
+   */
   chainIdValidMs?: number
   log?: Logger
   clock?: Clock
@@ -39,27 +42,32 @@ const DISTRUST_MS = 30_000
 /** Number of times that an endpoint must report another chain id before it is excluded permanently. */
 const CHAIN_ID_ATTEMPTS = 3
 const CHAIN_ID_PAUSE_MS = 500
+/** Milliseconds after which an endpoint that reported another chain id is queried again. */
+const OTHER_CHAIN_MS = 1_000
 
-/** Error codes of a connection that ended: a call on a kept-alive connection has not been read. */
+/** Error codes of a closed connection. If it was a kept-alive one, the server has not read the call. */
 export const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** A JSON-RPC endpoint: its health, and the check that it is on the expected chain. */
 export class Endpoint {
   /** Host for logs, without path and query, in which providers put the key. */
   readonly host: string
-  /** Counts by method. */
+  /** Number of calls by method. */
   readonly calls = new Map<string, CallCounts>()
   private readonly client: RpcClient
   private failures = 0
-  /** Time by the clock until which it is queried only if all others have failed too. */
+  /** Time of the clock until which the endpoint is queried only if all others have failed too. */
   restsUntil = -Infinity
   /**
-   * Time by the clock until which it is queried after all others, because one of its responses cannot be
-   * true.
+   * Time of the clock until which the endpoint is queried after all others, because it returned a response
+   * that cannot be true.
    */
   private distrustedUntil = -Infinity
   private chainId: { askedAt: number; answer: Promise<number> } | undefined
-  /** Chain id that it reported, if that is another chain, and the time until which the report is valid. */
+  /**
+   * Chain id that the endpoint reported, if not that of `chain`, and the time of the clock until which it is
+   * excluded.
+   */
   private otherChain: { id: number; until: number } | undefined
   private readonly clock: Clock
 
@@ -91,12 +99,15 @@ export class Endpoint {
     return this.distrustedUntil <= this.clock.now()
   }
 
-  /** Chain id that it is on, if that is known to be another chain. */
+  /** Chain id of the endpoint, if it is known to be on another chain; otherwise undefined. */
   get wrongChainId(): number | undefined {
     return this.otherChain && this.otherChain.until > this.clock.now() ? this.otherChain.id : undefined
   }
 
-  /** Sends calls of these methods after the endpoint has proved that it is on this chain. Never throws. */
+  /**
+   * Sends calls of these methods once the chain id of the endpoint is known to be that of `chain`. Never
+   * throws.
+   */
   async ask<T>(send: (client: RpcClient) => Promise<T>, methods: readonly string[]): Promise<Outcome<T>> {
     let asked: readonly string[] = []
     try {
@@ -104,7 +115,7 @@ export class Endpoint {
       if (chainId !== this.options.chain.id) return { chainId }
       asked = methods
       const answer = await send(this.client).catch((error: { code?: unknown }) => {
-        // The server had closed a kept-alive connection, so the call has not been read.
+        // The server had closed a kept-alive connection, so it has not read the call.
         if (CLOSED.has(error.code)) return send(this.client)
         throw error
       })
@@ -128,8 +139,17 @@ export class Endpoint {
     }
   }
 
-  /** Returns the chain id that the endpoint reports now. Throws if the response is not a chain id. */
-  async readChainId(): Promise<number> {
+  /**
+   * Returns the chain id that the endpoint reports now. Another one excludes the endpoint for OTHER_CHAIN_MS.
+   * Throws if the response is not a chain id.
+   */
+  async currentChainId(): Promise<number> {
+    const id = await this.readChainId()
+    if (this.options.chainIdValidMs !== undefined) this.noteChainId(id, OTHER_CHAIN_MS)
+    return id
+  }
+
+  private async readChainId(): Promise<number> {
     const answer = await this.client.call<unknown>('eth_chainId', []).catch((error: Error) => {
       this.count(['eth_chainId'], 'failed')
       throw error
@@ -140,9 +160,12 @@ export class Endpoint {
     return Number(answer)
   }
 
-  /** Pauses the endpoint after a failure, longer each time. `askedAt` is a time by the clock. */
+  /**
+   * Pauses the endpoint after a failure, longer each time. `askedAt` is the clock's time at the start of the
+   * call.
+   */
   rest(askedAt: number, method: string, reason: Error): void {
-    // Concurrent calls fail together: that is one failure.
+    // Concurrent calls that fail together count as one failure.
     if (this.restsUntil <= askedAt) this.failures++
     const restMs = Math.min(FIRST_REST_MS * 2 ** (this.failures - 1), LONGEST_REST_MS)
     this.restsUntil = this.clock.now() + restMs
@@ -150,8 +173,8 @@ export class Endpoint {
   }
 
   /**
-   * Records that a response cannot be true: other endpoints come first for DISTRUST_MS. Logged once in that
-   * time.
+   * Records that a response cannot be true: for DISTRUST_MS, all other endpoints are queried first. Logged
+   * once in that time.
    */
   distrust(method: string, reason: string): void {
     if (this.isTrusted)
@@ -165,7 +188,7 @@ export class Endpoint {
   private checkedChainId(): Promise<number> {
     const { chainIdValidMs = Infinity } = this.options
     if (this.chainId && this.clock.now() - this.chainId.askedAt < chainIdValidMs) return this.chainId.answer
-    const asked = { askedAt: this.clock.now(), answer: this.askChainId(chainIdValidMs) }
+    const asked = { askedAt: this.clock.now(), answer: this.askChainId(chainIdValidMs === Infinity) }
     this.chainId = asked
     asked.answer.catch(() => {
       if (this.chainId === asked) this.chainId = undefined
@@ -173,16 +196,25 @@ export class Endpoint {
     return asked.answer
   }
 
-  private async askChainId(validMs: number): Promise<number> {
-    const { chain, log } = this.options
+  private async askChainId(isPermanent: boolean): Promise<number> {
+    const { chain } = this.options
     let id = await this.readChainId()
-    for (let attempt = 1; id !== chain.id && validMs === Infinity && attempt < CHAIN_ID_ATTEMPTS; attempt++) {
+    for (let attempt = 1; id !== chain.id && isPermanent && attempt < CHAIN_ID_ATTEMPTS; attempt++) {
       await this.clock.pause(CHAIN_ID_PAUSE_MS)
       id = await this.readChainId()
     }
-    this.otherChain = id === chain.id ? undefined : { id, until: this.clock.now() + validMs }
-    if (this.otherChain) log?.error(wrongChain(this.host, chain, id))
+    this.noteChainId(id, isPermanent ? Infinity : OTHER_CHAIN_MS)
     return id
+  }
+
+  /** Excludes the endpoint for some time if this is the id of another chain. Logs only a new id. */
+  private noteChainId(id: number, excludedMs: number): void {
+    const { chain, log } = this.options
+    const before = this.otherChain?.id
+    this.otherChain = id === chain.id ? undefined : { id, until: this.clock.now() + excludedMs }
+    if (!this.otherChain) return
+    this.chainId = undefined
+    if (id !== before) log?.error(wrongChain(this.host, chain, id))
   }
 
   private about(method: string, reason: string): object {

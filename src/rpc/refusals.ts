@@ -1,8 +1,8 @@
 import { RpcError, RpcProtocolError } from '@subsquid/rpc-client'
 
 /**
- * Meaning of an endpoint's error. Endpoints agree neither on error codes nor on texts, so both are
- * considered. Nothing else in this project depends on the text of an error.
+ * Patterns for the meaning of an endpoint's error. Endpoints agree neither on error codes nor on texts, so
+ * both are considered. Nothing else in this project depends on the text of an error.
  */
 const WORDS = {
   /** The endpoint may answer the same call later. */

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { Logger, type LogRecord } from '@subsquid/logger'
 import { afterEach, expect, test } from 'vitest'
 import { CHAINS } from '../chains'
+import { MONOTONIC } from '../clock'
 import { SettingsError } from '../config'
 import { Rpc } from './rpc'
 import { sentence, testSentences } from '../../test/sentences'
@@ -196,11 +197,42 @@ test('uses an endpoint again after its chain id becomes correct', async () => {
     urls: [one.url],
     batchSize: 1,
     timeoutMs: 60_000,
-    chainIdValidMs: 1_000,
+    chainIdValidMs: 60_000,
   }).route()
   await expect(route.call('eth_call', [], { once: true })).rejects.toThrow(sentence())
   chainId = `0x${CHAINS[0]!.id.toString(16)}`
   await expect.poll(() => route.call('eth_call', [], { once: true }).catch(() => 'wrong')).toBe('right')
+})
+
+test('logs once that an endpoint is on another chain, until its chain id changes', async () => {
+  logged.length = 0
+  const own = `0x${CHAINS[0]!.id.toString(16)}`
+  let chainId = '0x1'
+  const one = await endpoint((method) =>
+    method === 'eth_chainId' ? { result: chainId } : { result: 'right' },
+  )
+  let now = 0
+  const route = new Rpc({
+    ...{ chain: CHAINS[0]!, urls: [one.url], batchSize: 1, timeoutMs: 60_000, chainIdValidMs: 1_000 },
+    log: new Logger((record) => logged.push(record), 'test'),
+    clock: { ...MONOTONIC, now: () => now },
+  }).route()
+  const seen: unknown[] = []
+  for (chainId of ['0x1', '0x1', '0x1', '0x2', own, own, '0x2']) {
+    now += 60_000
+    const answer = await route.call('eth_call', [], { once: true }).catch(() => 'refused')
+    seen.push([chainId, answer, logged.length])
+  }
+  expect(one.calls.filter((method) => method === 'eth_chainId')).toHaveLength(7)
+  expect(seen).toEqual([
+    ['0x1', 'refused', 1],
+    ['0x1', 'refused', 1],
+    ['0x1', 'refused', 1],
+    ['0x2', 'refused', 2],
+    [own, 'right', 2],
+    [own, 'right', 2],
+    ['0x2', 'refused', 3],
+  ])
 })
 
 test('reads compressed responses and batches in another order, and sends the credentials of the URL', async () => {

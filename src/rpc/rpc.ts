@@ -35,8 +35,8 @@ export interface CallOptions {
 }
 
 /**
- * A result, and a function that reports that it cannot be true. Its endpoint is then queried last for a
- * while.
+ * A result, and a function by which the caller reports that the result cannot be true. Its endpoint is then
+ * queried last for a while.
  */
 export interface Answered<T> {
   answer: T
@@ -47,17 +47,17 @@ export interface Answered<T> {
 export type Opinion<T> = Answered<T> | { refusal: RpcError }
 
 /**
- * Number of times that an EAS contract must be missing before that is believed: an endpoint that is syncing
+ * Number of times that the EAS contract must be missing before this is believed: an endpoint that is syncing
  * has no code yet.
  */
 const CODE_ATTEMPTS = 4
 const CODE_PAUSE_MS = 500
 
 /**
- * JSON-RPC endpoints of one chain, used as one that does not fail. A call goes to the first healthy endpoint.
- * If that endpoint times out, returns an HTTP error or an invalid response, the call goes to the next one,
- * and around again with longer and longer pauses, until there is a result. No result of an endpoint is used
- * before the endpoint has proved that it is on the expected chain.
+ * JSON-RPC endpoints of one chain, which replace each other on failure. A call goes to the first healthy
+ * endpoint. If that endpoint times out, or returns an HTTP error or an invalid response, the call goes to the
+ * next one. After the last endpoint, the first one is tried again, with growing pauses, until there is a
+ * result. No result of an endpoint is used before the endpoint has proved that it is on the expected chain.
  */
 export class Rpc {
   private readonly endpoints: readonly Endpoint[]
@@ -87,12 +87,13 @@ export class Rpc {
 
   /** Route through the endpoints in their order of preference, or with the least preferred one first. */
   route(start: 'preferred' | 'last' = 'preferred'): Route {
-    return new Route(this, start === 'last')
+    const route = new Route(this, [...this.endpoints.keys()])
+    return start === 'last' ? route.opposite : route
   }
 
   /** True if an endpoint has the EAS contract. Throws a SettingsError if no endpoint is on this chain. */
   async hasContract(): Promise<boolean> {
-    for (const [attempt, route] of this.route().alternating(CODE_ATTEMPTS)) {
+    for (const [attempt, route] of this.route().turning(CODE_ATTEMPTS)) {
       if (attempt > 0) await this.clock.pause(CODE_PAUSE_MS)
       if ((await route.call<string>('eth_getCode', [this.options.chain.eas, 'latest'])) !== '0x') return true
     }
@@ -113,13 +114,13 @@ export class Rpc {
 
   /** Chain ids of all endpoints that respond now. */
   async chainIds(): Promise<number[]> {
-    const answers = await Promise.allSettled(this.endpoints.map((endpoint) => endpoint.readChainId()))
+    const answers = await Promise.allSettled(this.endpoints.map((endpoint) => endpoint.currentChainId()))
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   }
 
-  /** First result. For routes only; their methods document what it throws. */
+  /** First result. Only routes call this method; the methods of Route document the errors. */
   async ask<T>(
-    reversed: boolean,
+    order: readonly number[],
     send: (client: RpcClient) => Promise<T>,
     methods: readonly string[],
     { splittable, rounds = Infinity, once, required }: CallOptions = {},
@@ -130,8 +131,8 @@ export class Rpc {
     for (let attempt = 1; ; attempt++) {
       this.options.signal?.throwIfAborted()
       const endpoint = once
-        ? this.inOrder(reversed).find((candidate) => !excluded.has(candidate))
-        : await this.next(reversed, excluded)
+        ? this.inOrder(order).find((candidate) => !excluded.has(candidate))
+        : await this.next(order, excluded)
       if (!endpoint) throw refusal ?? this.noEndpoint()
       const askedAt = this.clock.now()
       const outcome = await endpoint.ask(send, methods)
@@ -141,7 +142,8 @@ export class Rpc {
         excluded.add(endpoint)
         refusal = new Error(`${method} has no result`)
       } else if ('refusal' in outcome) {
-        // This endpoint is healthy but refuses. Another one may not: it prunes less, or has a higher limit.
+        // This endpoint is healthy but refuses. Another may accept: it may prune less, or have a higher
+        // limit.
         if (splittable && isTooMuch(outcome.refusal)) throw outcome.refusal
         excluded.add(endpoint)
         refusal = outcome.refusal
@@ -159,13 +161,13 @@ export class Rpc {
   }
 
   /**
-   * Results or refusals of each endpoint that is healthy and on this chain. For routes only. Throws a
-   * SettingsError if the only endpoint is on another chain.
+   * Results or refusals of each endpoint that is healthy and on this chain. Only routes call this method.
+   * Throws a SettingsError if the only endpoint is on another chain.
    */
-  async *each<T>(reversed: boolean, calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
+  async *each<T>(order: readonly number[], calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
     const methods = calls.map(({ method }) => method)
     const method = methods[0]!
-    for (const endpoint of this.inOrder(reversed)) {
+    for (const endpoint of this.inOrder(order)) {
       const askedAt = this.clock.now()
       if (endpoint.restsUntil > askedAt) continue
       const outcome = await endpoint.ask((client) => client.batchCall<T>([...calls]), methods)
@@ -177,18 +179,20 @@ export class Rpc {
   }
 
   /** Endpoints that are not known to be on another chain, the trusted ones first. */
-  private inOrder(reversed: boolean): Endpoint[] {
-    const all = this.endpoints.filter((endpoint) => endpoint.wrongChainId === undefined)
-    if (reversed) all.reverse()
+  private inOrder(order: readonly number[]): Endpoint[] {
+    const all = order.map((i) => this.endpoints[i]!).filter(({ wrongChainId }) => wrongChainId === undefined)
     return [...all.filter(({ isTrusted }) => isTrusted), ...all.filter(({ isTrusted }) => !isTrusted)]
   }
 
   /**
-   * First healthy endpoint. If all are paused, waits for the one whose pause ends first. Undefined if none is
-   * left.
+   * First healthy endpoint. If all are paused, waits for the one whose pause ends first. Undefined if all are
+   * excluded.
    */
-  private async next(reversed: boolean, excluded: ReadonlySet<Endpoint>): Promise<Endpoint | undefined> {
-    const candidates = this.inOrder(reversed).filter((endpoint) => !excluded.has(endpoint))
+  private async next(
+    order: readonly number[],
+    excluded: ReadonlySet<Endpoint>,
+  ): Promise<Endpoint | undefined> {
+    const candidates = this.inOrder(order).filter((endpoint) => !excluded.has(endpoint))
     if (candidates.length === 0) return undefined
     const now = this.clock.now()
     const well = candidates.find((endpoint) => endpoint.restsUntil <= now)
@@ -210,31 +214,40 @@ export class Rpc {
 }
 
 /**
- * One reader's way through the endpoints. It starts at one end of the list and continues with the others if
- * endpoints fail. A reader that cannot use a result reverses it, so that another endpoint comes first.
+ * Order in which one reader queries the endpoints: it begins with one of them and continues with the others
+ * on failure. A reader that cannot use a result calls `turn`, so that the next endpoint comes first.
  */
 export class Route {
+  /** @param order indices of the endpoints, in the order in which they are queried */
   constructor(
     private readonly rpc: Rpc,
-    private reversed: boolean,
+    private order: readonly number[],
   ) {}
 
-  /** Reverses the order of the endpoints for further calls. */
+  /**
+   * Moves the first endpoint to the end for further calls. After `size` turns, each endpoint has been the
+   * first.
+   */
   turn(): void {
-    this.reversed = !this.reversed
-  }
-
-  /** Route in the opposite order, for a second opinion. */
-  get opposite(): Route {
-    return new Route(this.rpc, !this.reversed)
+    const [first, ...others] = this.order
+    this.order = [...others, first!]
   }
 
   /**
-   * Routes in this order and the opposite one alternately, for repeated queries. Each has its number, from 0.
+   * Route in the opposite order, for a second opinion: it starts with another endpoint even if some are
+   * unavailable.
    */
-  *alternating(times: number): Generator<[attempt: number, route: Route]> {
-    const { reversed } = this
-    for (let i = 0; i < times; i++) yield [i, new Route(this.rpc, reversed !== (i % 2 === 1))]
+  get opposite(): Route {
+    return new Route(this.rpc, this.order.toReversed())
+  }
+
+  /**
+   * Routes for repeated queries: each is turned once more than the previous one. Attempts are numbered from
+   * 0.
+   */
+  *turning(times: number): Generator<[attempt: number, route: Route]> {
+    const route = new Route(this.rpc, this.order)
+    for (let i = 0; i < times; i++, route.turn()) yield [i, route]
   }
 
   /**
@@ -243,7 +256,7 @@ export class Route {
    */
   async call<T>(method: string, params: unknown[] = [], options?: CallOptions): Promise<T> {
     const send = (client: RpcClient) => client.call<T>(method, params)
-    return (await this.rpc.ask(this.reversed, send, [method], options)).answer
+    return (await this.rpc.ask(this.order, send, [method], options)).answer
   }
 
   /**
@@ -257,15 +270,15 @@ export class Route {
   batch<T>(calls: readonly RpcCall[], options?: CallOptions): Promise<Answered<T[]>> {
     if (calls.length === 0) return Promise.resolve({ answer: [], distrust: () => {} })
     const methods = calls.map(({ method }) => method)
-    return this.rpc.ask(this.reversed, (client) => client.batchCall<T>([...calls]), methods, options)
+    return this.rpc.ask(this.order, (client) => client.batchCall<T>([...calls]), methods, options)
   }
 
   /**
-   * Results of each endpoint for these calls, queried once each: for results that must agree. Endpoints that
-   * are paused, fail or are on another chain are left out, so there may be none.
+   * Results of each endpoint for these calls, each endpoint queried once, to compare them. Endpoints that are
+   * paused, fail or are on another chain are left out, so there may be no results.
    */
   each<T>(calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
-    return this.rpc.each<T>(this.reversed, calls)
+    return this.rpc.each<T>(this.order, calls)
   }
 }
 
