@@ -1,7 +1,8 @@
--- Comments on the published views: PostGraphile's smart tags (https://www.graphile.org/postgraphile/smart-comments/)
--- and the descriptions that raw GraphQL returns. `npm run migrate` applies them after the migrations, in the same
--- transaction, with {chains} replaced by the slugs of src/chains.ts. It writes only comments that differ, so that it
--- takes no locks if nothing has changed.
+-- Comments on the published views: PostGraphile's smart tags
+-- (https://www.graphile.org/postgraphile/smart-comments/) and the descriptions that raw GraphQL returns. `npm
+-- run migrate` applies them after the migrations, in the same transaction, with {chains} replaced by the
+-- slugs of src/chains.ts. It writes only comments that differ, so that it acquires no locks if nothing has
+-- changed.
 DO $apply$
 DECLARE
   changed record;
@@ -160,7 +161,7 @@ BEGIN
       'Hash of that block'),
     ('attestation_event', 'block_timestamp', '@notNull',
       'Time of that block'),
-    ('attestation_event', 'transaction_hash', '@notNull @omit filter',
+    ('attestation_event', 'transaction_hash', '@notNull',
       'Hash of the transaction of the event'),
     ('attestation_event', 'log_index', '@notNull @omit filter',
       'Index of its log in the block'),

@@ -38,7 +38,7 @@ const READS_AT_ONCE = 100
 const IDLE_MS = 5_000
 /** Milliseconds between two checks for new attesters of answers. */
 const LOOK_MS = 1_000
-/** Maximum number of saved calls that are spent per second. */
+/** Maximum number of calls per second at which the audit spends the calls that its budget has saved. */
 const HIGHEST_RATE = 20
 const DAY_SECONDS = 86_400
 /** Share of a day's calls that is reserved for new and failed blocks. Old history gets the rest. */

@@ -10,9 +10,12 @@ import {
   Database,
   LAST_HEIGHT,
   bodilessEvents,
+  countRecords,
   countUids,
   finalBlock,
   foundSchemas,
+  hasUncounted,
+  noteReadingAlone,
   replayPage,
   storeBody,
   takenAttesters,
@@ -24,6 +27,7 @@ import { addLocationSchemas } from '../location'
 import { primaryUrl, unmigrated } from '../postgres'
 import { onStop } from '../process'
 import { announcedTimes } from './processor'
+import { COUNTED_AT_ONCE } from './reading'
 import { Registry, watchedOf } from './registry'
 import { Rpc } from '../rpc'
 import { restoreSnapshot, takeSnapshot } from './snapshot'
@@ -46,7 +50,7 @@ const DIFFERENCES_SHOWN = 20
 
 /**
  * `npm run replay`, `audit`, `snapshot` and `restore`. Exits with status 0 if everything is correct, 1 if
- * something was incorrect (it may be repaired by now), and 2 if the command could not determine or do it.
+ * something was incorrect (the command may have repaired it), and 2 if the command could not be completed.
  */
 async function main(): Promise<number> {
   const { positionals, values } = parse()
@@ -103,7 +107,10 @@ async function replay(
   for (const chain of chains) {
     // An event log without an indexer's state was restored or copied: all of it is final.
     const finalHeight = (await finalBlock(database.query, chain))?.height ?? LAST_HEIGHT
-    if (repair) await readBodiless(database, settings, chain, finalHeight)
+    if (repair) {
+      await countOlder(database, chain)
+      await readBodiless(database, settings, chain, finalHeight)
+    }
     const found = await foundSchemas(database.query, chain)
     addLocationSchemas(
       found.filter(({ watched }) => watched),
@@ -130,6 +137,7 @@ async function replay(
     // Most known chains are not in the database.
     if (total.uids === 0) continue
     held += total.uids
+    if (repair && total.notFinal.length === 0) await noteReadingAlone(database, chain)
     const compared = total.uids - total.notFinal.length
     const wrong = total.differing.length
       ? `${total.differing.length} records differed from the log${repair ? ' and were repaired' : ''}`
@@ -142,6 +150,14 @@ async function replay(
   }
   if (held === 0) progress.line('The database has no attestations to replay')
   return differing ? 1 : 0
+}
+
+/** Adds records that are older than the counts by group to these counts, as a running indexer would. */
+async function countOlder(database: Database, chain: Chain): Promise<void> {
+  while (await hasUncounted(database.query, chain)) {
+    progress.show(`${chain.slug}: counting older records`)
+    await countRecords(database.query, chain, COUNTED_AT_ONCE)
+  }
 }
 
 /**
@@ -160,7 +176,7 @@ async function readBodiless(
   if (!urls)
     return progress.line(
       `${chain.slug}: ${events.length} attestations could not be stored. Set ` +
-        `RPC_URL_${settingSuffix(chain)} to read them again`,
+        `RPC_URL_${settingSuffix(chain)} to read them again.`,
     )
   const rpc = new Rpc({ chain, urls, ...rpcLimits(chain), log: createLogger('replay') })
   await rpc.check()
@@ -181,7 +197,7 @@ async function sayWithheld(database: Database, chain: Chain): Promise<number> {
   if (withheld.length)
     progress.line(
       `${chain.slug}: ${withheld.length} attestations are withheld, because they could not be ` +
-        'stored. If a later version can store them, npm run replay reads them again',
+        'stored. If a later version can store them, npm run replay reads them again.',
     )
   return withheld.length
 }
@@ -194,13 +210,13 @@ async function audit(
 ): Promise<number> {
   const final = await finalBlock(database.query, chain)
   if (!final)
-    throw new SettingsError(`The database has no final block of ${chain.slug} yet. Index the chain first`)
+    throw new SettingsError(`The database has no final block of ${chain.slug} yet. Index the chain first.`)
   const from = blockNumber('--from', asked.from, chain.firstBlock)
   const to = blockNumber('--to', asked.to, final.height)
   if (from < chain.firstBlock || to > final.height || from > to)
     throw new SettingsError(
       `Blocks ${from} to ${to} cannot be audited. The indexed and final blocks of ${chain.slug} ` +
-        `are ${chain.firstBlock} to ${final.height}`,
+        `are ${chain.firstBlock} to ${final.height}.`,
     )
   const log = createLogger('audit')
   const rpc = new Rpc({ chain, urls: rpcUrls, ...rpcLimits(chain), log })
@@ -266,11 +282,11 @@ async function restore(database: Database, settings: Settings, folder: string): 
         `${chain}: the snapshot names ${attesters.map(({ address }) => address).join(', ')}, whose ` +
           'attestations are now listed as answers of this service. Check this against ' +
           'ATTESTER_ADDRESS, and the attester and proxy that GET / names: the snapshot does not prove ' +
-          'it',
+          'it.',
       )
   progress.line(
     `${uids} attestations restored. Start the indexers: they resume from the snapshot, and the ` +
-      'audit compares all of it with the chains',
+      'audit compares all of it with the chains.',
   )
   return 0
 }

@@ -15,8 +15,8 @@ export class ContentError extends Error {
  * Runs `work` on all items. If their content makes it fail, runs it on halves of them, in order.
  *
  * A single item that fails is passed to `withhold`, which writes it without its content. If the database
- * accepts that, the database works: the write is undone and the item is tried once more. Only if it fails
- * again is it withheld permanently. If `withhold` fails too, the content is not the cause, and the error is
+ * accepts that, the database works: the write is undone and the item is tried once more. It is withheld
+ * permanently only if it fails again. If `withhold` fails too, the content is not the cause, and the error is
  * thrown.
  *
  * Returns the withheld items with the reasons. Must run within a transaction, because savepoints undo failed

@@ -43,7 +43,7 @@ function lease() {
   const log = new Logger((record) => said(`${record.msg}: ${(record as { writer?: string }).writer}`), 'test')
   return { lease: new Lease(database, chain, log), waits }
 }
-/** Gives another writer the chain for one hour. */
+/** Enters another writer as the holder of the chain's lease for one hour. */
 const heldBy = (holder: string) =>
   query(`UPDATE chain_writer SET writer = $1, until = now() + interval '1 hour'`, [holder])
 const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid

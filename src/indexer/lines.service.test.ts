@@ -14,7 +14,7 @@ import { BatchWriter, Database, noteFinal, readingOf, replayPage, type Copy, typ
 /** Tests of a database whose records were written by a version without lines. */
 
 const CHAIN = CHAINS[3]!
-/** Three pages of a replay. */
+/** Number of records that fill three pages of a replay. */
 const OLD = 1_200
 
 let own: TestDatabase
@@ -42,7 +42,7 @@ const inBatch = (work: (writer: BatchWriter) => Promise<void>) =>
     await work(writer)
     height += 10_000
     const last = { height, hash: `0x${height.toString(16).padStart(64, '0')}` }
-    await writer.finish({ ...last, timestamp: Date.now(), agreementAgeMs: 0 })
+    await writer.finish({ ...last, timestamp: Date.now(), agreementAgeMs: 0, unproven: [] })
     await noteFinal(query, CHAIN, last)
   })
 const write = (attested: readonly Attested[]) =>
@@ -84,7 +84,7 @@ const holding = <T>(work: (query: Query) => Promise<T>) => database.transaction(
 const follow = (signal = new AbortController().signal, log = SILENT, held = { holding }) =>
   followReading(database, CHAIN, held, log, false, signal, 20)
 
-test('answers the same before, while and after an indexer fills the lines, which changes no state', async () => {
+test('returns the same responses before, during and after an indexer fills the lines, in one state of the data', async () => {
   const before = await answered()
   await forget()
   expect(await unfilled()).toBe(OLD)
@@ -96,7 +96,7 @@ test('answers the same before, while and after an indexer fills the lines, which
   const killed = {
     holding: async <T>(work: (query: Query) => Promise<T>) => {
       const result = await holding(work)
-      // A page, then its position.
+      // The replay commits a page, and then its position.
       if (++pages === 2) stop.abort()
       return result
     },
@@ -142,7 +142,7 @@ test('attestations that were not final when the process ended are replayed by th
   await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])
   await follow()
   const left = await sql<{ uid: string }>('SELECT uid FROM location_record WHERE line IS NULL ORDER BY uid')
-  // The others up to place 6 were revoked later.
+  // The other records up to place 6 were revoked later.
   expect(left.map(({ uid }) => uid)).toEqual([1, 2, 4, 5].map((n) => place(n).event.uid))
 })
 

@@ -52,7 +52,7 @@ function isLeftOut({ chains }: Settings, slug: string | undefined): boolean {
   if (!known || chains.some(({ chain }) => chain === known)) return false
   log.warn(
     `${known.slug} has no RPC_URL_${settingSuffix(known)}, or CHAINS leaves it out, so there is ` +
-      'nothing to index. Waiting to be stopped',
+      'nothing to index. Waiting to be stopped.',
   )
   setInterval(() => {}, 2 ** 30)
   return true

@@ -13,9 +13,9 @@ export interface Measures {
 const COLUMNS = { area_square_centimeters: 'area', length_centimeters: 'length' } as const
 const NONE: Measures = { area_square_centimeters: null, length_centimeters: null }
 /**
- * Limit of counted microseconds for one record: a base, and an amount per character of its GeoJSON. A
- * coastline of 100,000 positions takes a fifth of it. Without a limit, a cheap attestation could delay an
- * indexer by a second.
+ * Limit of the kernel's work for one record, in the microseconds that it counts (`withEffort`): a base, and
+ * an amount per character of its GeoJSON. A coastline of 100,000 positions takes a fifth of it. Without a
+ * limit, a cheap attestation could delay an indexer by a second.
  */
 const BASE = 5_000
 const PER_CHARACTER = 1

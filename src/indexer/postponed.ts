@@ -5,7 +5,7 @@ import type { BlockRange } from './range-auditor'
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 600_000
 /**
- * Maximum milliseconds between retries of the newest of these ranges: its retry shows when the endpoint is
+ * Maximum milliseconds between retries of the newest postponed range, whose retry shows when the endpoint is
  * honest again.
  */
 const LONGEST_NEWEST_RETRY_MS = 10_000

@@ -3,7 +3,7 @@ import { createLogger, type Logger } from '@subsquid/logger'
 import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
-import type { ChainBlock, ChainSource, HeadReader } from '../chain'
+import type { ChainBlock, ChainSource, Doubt, HeadReader } from '../chain'
 import { isAnswerAttester } from '../answer'
 import { isLocationSchema } from '../location'
 import { EventKind } from '../model/generated/_eventKind'
@@ -81,6 +81,7 @@ export interface Processing {
   source: ChainSource<EventBlock>
   database: ChainDatabase
   bodies: BodyReader
+  doubt: Doubt
   head: HeadReader
   metrics: IndexerMetrics
   log: Logger
@@ -123,7 +124,7 @@ interface ProcessorParts {
  * all.
  */
 async function processBatch(
-  { chain, bodies, head, log }: Processing,
+  { chain, bodies, doubt, head, log }: Processing,
   writer: BatchWriter,
   blocks: readonly EventBlock[],
   isHead: boolean,
@@ -137,7 +138,11 @@ async function processBatch(
     await writer.write(events.slice(i, i + EVENTS_PER_WRITE), found)
   const last = blocks[blocks.length - 1]!.header
   const { height, hash, timestamp } = last
-  await writer.finish({ height, hash, timestamp, agreementAgeMs: head.agreementAge(last) })
+  await writer.finish({
+    ...{ height, hash, timestamp },
+    agreementAgeMs: head.agreementAge(last),
+    unproven: doubt.unprovenAtHead.filter((each) => each <= height),
+  })
   if (events.length === 0) return
   log.info(
     {

@@ -83,7 +83,7 @@ export interface RecordRow extends RecordFields, AttestationColumns, Measures {
    * no PostGIS type.
    */
   geom: string | null
-  /** JSON of the record as the API answers it (src/location/line.ts) */
+  /** JSON of the record as the API returns it (src/location/line.ts) */
   line: string
   line_version: number
 }

@@ -82,7 +82,7 @@ export class RangeAuditor {
     this.blocks = new BlockReader(options.rpc, options.registry, options.doubt)
   }
 
-  /** Reverses the order in which proofs query the endpoints. */
+  /** Makes proofs query the next endpoint first. */
   turn(): void {
     this.blocks.turn()
   }
@@ -204,7 +204,7 @@ export class RangeAuditor {
         `event ${orphan.id} is in block ${orphan.block_hash}, but block ${Number(header.number)} of ` +
           `the RPC endpoint is ${header.hash}: a reorg went deeper than ${chain.finality} blocks, or ` +
           'the RPC endpoint is on another network. If other endpoints agree with it, index the chain ' +
-          'into an empty database',
+          'into an empty database.',
       )
   }
 

@@ -18,10 +18,10 @@ import {
   type Replayed,
 } from './store'
 
-/** Number of attestations that are replayed in one transaction. Batches wait for it. */
+/** Number of attestations that are replayed in one transaction. Batches of new blocks wait for its end. */
 const UIDS_AT_ONCE = 500
 /** Number of older records that are counted in one transaction, which takes about 0.3 s. */
-const COUNTED_AT_ONCE = 20_000
+export const COUNTED_AT_ONCE = 20_000
 /** Milliseconds between retries of attestations that are not final yet, and after a failure. */
 const LOOK_MS = 10_000
 const FAILED_MS = 60_000

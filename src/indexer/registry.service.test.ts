@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { AbiCoder, Interface, ParamType, ZeroAddress, ZeroHash, zeroPadValue } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, mined, request, testAccount, type LocalChain } from '../../dev/chain'
@@ -13,6 +14,7 @@ import { HistoryReader } from '../chain'
 import { schemaUid } from '../eas'
 import { ALL_SCHEMAS, dropLocationSchemas, locationSchemaUids } from '../location'
 import { Rpc } from '../rpc'
+import { LOCATION_SCHEMAS } from '../settings/types'
 import { Registry } from './registry'
 import { Database } from './store'
 
@@ -202,7 +204,7 @@ test('catches up with a replaced schema in a command next to the indexer', async
 test('replaces an unused schema by one with records that the settings permit again, and audits its history', async () => {
   const uid = withRecords
   await load(true, { ...ALL_SCHEMAS, excluded: new Set([uid]) })
-  // Another schema has its place.
+  // Another schema has replaced it.
   expect(await stored()).not.toContain(uid)
   expect(await stored()).toHaveLength(MOST)
   const blockNumber = await chain.provider.getBlockNumber()
@@ -238,6 +240,34 @@ test('keeps schemas that are used while another one replaces one of them', async
   await read()
   expect(watchedBy(registry)).toEqual(before)
   expect(await stored()).toEqual(before)
+})
+
+test('reads the needed schemas after the remedy in docs/operations/indexer.md and a restart', async () => {
+  const [, page] = readFileSync('docs/operations/indexer.md', 'utf8').split('## Schemas that people register')
+  const [byAccount, ofAccount] = [...page!.matchAll(/```sql\n([^`]*);\n```/g)].map(([, sql]) => sql!)
+  const needed = await register(testAccount(8).address)
+  await read()
+  expect(await stored()).toHaveLength(MOST)
+  const accounts = await rows<{ registerer: string; used: number }>(database.url, byAccount!)
+  const spammers = accounts.filter(({ used }) => Number(used) === 0).map(({ registerer }) => registerer)
+  expect(spammers.length).toBeGreaterThan(10)
+  const spam: string[] = []
+  for (const registerer of spammers) {
+    const [row] = await rows<{ list: string }>(
+      database.url,
+      ofAccount!.replace("'0x...'", `'${registerer}'`).replace(' FROM', ' AS list FROM'),
+    )
+    spam.push(...row!.list.split(';').filter((each) => each !== `-${needed[0]}`))
+  }
+  registry = await load(true, LOCATION_SCHEMAS.parse([...needed, ...spam].join(';')).policy)
+  expect(registry.watched).toContain(needed[0])
+  // Waiting schemas of further accounts fill the places.
+  expect((await stored()).filter((uid) => spam.includes(`-${uid}`))).toEqual([])
+  const [late] = await register(testAccount(9).address)
+  await read()
+  expect(watchedBy(registry)).toContain(late)
+  registry = await load(true, LOCATION_SCHEMAS.parse([...needed, '-*'].join(';')).policy)
+  expect(await stored()).toEqual(needed)
 })
 
 testSentences()

@@ -108,7 +108,7 @@ export class Registry implements LogSelection {
     if (this.watched.every((each) => before.has(each)))
       throw new Error(
         `the indexer of ${this.options.chain.slug} reads more schemas or attesters than this ` +
-          'process. Use the same settings for both',
+          'process. Use the same settings for both.',
       )
   }
 
@@ -140,8 +140,8 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Gives places to schemas that the settings or the limit excluded before, those with more attesters first.
-   * A schema without attestations replaces no other one. The audit reads their history.
+   * Assigns places to schemas that the settings or the limit excluded before, those with more attesters
+   * first. A schema without attestations replaces no other one. The audit reads their history.
    */
   private takeLeftOut(): void {
     const leftOut = [...this.found.values()]
@@ -219,7 +219,7 @@ export class Registry implements LogSelection {
   /** Implements LogSelection.learn. Schemas are stored before they are watched. */
   async learn(logs: readonly LearnedLog[]): Promise<number> {
     if (!this.follows) return 0
-    // Attestations that are read but not stored yet count as uses too.
+    // Attestations that are read but not stored yet also count as uses.
     for (const { address, topics } of logs)
       if (topics[0] === eas.events.Attested.topic && address.toLowerCase() === this.options.chain.eas)
         this.use(topics[3]!, topics[2]!)
@@ -263,7 +263,8 @@ export class Registry implements LogSelection {
     for (let entering = schemas; entering.length;) {
       const { watched, left } = await this.enter(entering)
       learned += watched
-      // Logs that were read in the meantime used these schemas: they are no longer the first to be replaced.
+      // Logs that were read in the meantime used these schemas, so that the schemas are entered again:
+      // schemas in use are the last to be replaced by others.
       entering = left
         .filter((uid) => this.room.usersOf(uid) > 0)
         .map((uid) => ({ ...this.found.get(uid)!, watched: false }))
@@ -273,7 +274,7 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Gives places to found schemas and stores which ones have a place. Returns the number of newly watched
+   * Assigns places to found schemas and stores which ones have a place. Returns the number of newly watched
    * schemas, and the UIDs of those that were replaced.
    */
   private async enter(
@@ -328,7 +329,9 @@ export class Registry implements LogSelection {
     return known !== undefined && blockNumber < known.readFrom
   }
 
-  /** True if a schema does not count towards the limit: it is known from the start, or listed. */
+  /**
+   * True if a schema does not count towards the limit: it is known from the start, or listed in the settings.
+   */
   private isOnTop(uid: string): boolean {
     return this.own.has(uid) || this.options.policy.listed.has(uid)
   }

@@ -2,11 +2,15 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../dev/services'
+import { startTestChain } from '../../test/chains'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { startRpcProxy } from '../../test/rpc-proxy'
 import { CHAINS } from '../chains'
+import { MONOTONIC } from '../clock'
 import { SettingsError } from '../config'
 import { ALL_SCHEMAS } from '../location'
-import { startIndexer, type Indexer } from './run'
+import { startIndexer, type Indexer, type IndexerSettings } from './run'
 
 /** Tests of the states before an indexer reads a block. test/indexer.system.test.ts tests the others. */
 const chain = CHAINS[0]!
@@ -15,8 +19,13 @@ let endpoint: Server
 /** Called before the endpoint of another chain responds. */
 let onCall = () => {}
 let indexer: Indexer | undefined
+let settings: IndexerSettings
 beforeAll(async () => {
   shared = await createMigratedDatabase()
+  settings = {
+    ...{ databaseUrl: shared.url, schemaPolicy: ALL_SCHEMAS, auditCallsPerSecond: 0 },
+    indexerMetrics: undefined,
+  }
   endpoint = createServer((request, response) => {
     void text(request).then((body) => {
       onCall()
@@ -41,7 +50,7 @@ function start(databaseUrl = shared.url): Indexer {
   const rpcUrls = [`http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`]
   return (indexer = startIndexer(
     { chain: { ...chain, rpcTimeoutMs: 1_000 }, rpcUrls, gatewayUrl: undefined, headPollMs: 100 },
-    { databaseUrl, schemaPolicy: ALL_SCHEMAS, auditCallsPerSecond: 0, indexerMetrics: undefined },
+    { ...settings, databaseUrl },
   ))
 }
 
@@ -70,7 +79,7 @@ test('fails in the state in which an error occurs, and stops afterwards', async 
   expect([own.state, [...states]]).toEqual(['failed', ['checking']])
   await own.stop()
   expect(own.state).toBe('stopped')
-  // The next process can take the lease.
+  // The next process can acquire the lease.
   expect(await rows(shared.url, 'SELECT FROM chain_writer WHERE until > now()')).toEqual([])
 })
 
@@ -80,4 +89,79 @@ test('fails before it queries an endpoint if the database is unavailable', async
   const own = start('postgres://nobody@127.0.0.1:1,127.0.0.1:2/none')
   await expect(own.ended).rejects.toBeInstanceOf(Error)
   expect([own.state, states.size]).toEqual(['failed', 0])
+})
+
+test('lets the agreement with the chain age while the monotonic clock stands still, as on a suspended machine', async () => {
+  const node = await startTestChain({ port: await freePort() })
+  const proxy = await startRpcProxy(node.url)
+  let frozenAt: number | undefined
+  const own = (indexer = startIndexer(
+    { chain: node.chain, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 60_000 },
+    settings,
+    { ...MONOTONIC, now: () => frozenAt ?? MONOTONIC.now() },
+  ))
+  try {
+    const age = async () =>
+      (
+        await rows<{ age: number | null }>(
+          shared.url,
+          'SELECT extract(epoch FROM clock_timestamp() - agreed_at)::float8 AS age FROM chain_status WHERE chain = $1',
+          [node.chain.slug],
+        )
+      )[0]?.age ?? Infinity
+    await expect.poll(age, { timeout: 30_000 }).toBeLessThan(5)
+    proxy.misbehave(() => ({ ask: () => new Promise(() => {}) }))
+    frozenAt = MONOTONIC.now()
+    // Each report would otherwise store the age by the clock that stands still.
+    await expect.poll(age, { timeout: 30_000 }).toBeGreaterThan(6)
+  } finally {
+    await own.stop()
+    await proxy.close()
+    await node.stop()
+  }
+})
+
+test('doubts blocks that an earlier process stored without proof, and a chain that has lost the EAS contract', async () => {
+  const node = await startTestChain({ port: await freePort() })
+  const { slug, eas } = node.chain
+  const proxy = await startRpcProxy(node.url)
+  const run = () =>
+    (indexer = startIndexer(
+      { chain: node.chain, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 100 },
+      settings,
+    ))
+  const status = async () => {
+    const [row] = await rows<{ doubt: string | null; height: number }>(
+      shared.url,
+      'SELECT doubt, indexed_height AS height FROM chain_status WHERE chain = $1',
+      [slug],
+    )
+    return row
+  }
+  const doubt = async () => (await status())?.doubt
+  try {
+    const first = run()
+    const head = await node.provider.getBlockNumber()
+    await expect.poll(async () => (await status())?.height, { timeout: 30_000 }).toBe(head)
+    await expect.poll(doubt, { timeout: 30_000 }).toBeNull()
+    await first.stop()
+    await rows(
+      shared.url,
+      `UPDATE chain_status SET unproven_at_head = int8multirange(int8range($2::int8 - 1, $2::int8 + 1))
+       WHERE chain = $1`,
+      [slug, head],
+    )
+    let codes = 0
+    // The check at the start finds the contract.
+    proxy.misbehave(({ method, params }) =>
+      method === 'eth_getCode' && params[0] === eas && codes++ > 0 ? { result: '0x' } : undefined,
+    )
+    const second = run()
+    await expect.poll(doubt, { timeout: 30_000 }).toMatch(/no contract at the address of EAS.*unproven.*: 2$/)
+    await second.stop()
+  } finally {
+    await indexer?.stop()
+    await proxy.close()
+    await node.stop()
+  }
 })

@@ -10,7 +10,7 @@ import {
   otherChain,
   type BlockRef,
 } from '../chain'
-import { BodyReader } from './bodies'
+import { BodyReader, MissingBodyError } from './bodies'
 import { CHAINS, rpcLimits, type Chain } from '../chains'
 import { MONOTONIC, type Clock } from '../clock'
 import { CHANGES_KEPT_DAYS, type ConnectedChain, type Settings } from '../config'
@@ -21,6 +21,7 @@ import {
   finalBlock,
   forgetChanges,
   indexedTip,
+  unprovenBlocks,
   lastEventBlock,
   noteHead,
   rewindFinal,
@@ -184,8 +185,7 @@ class ChainIndexer implements Indexer {
     this.enter('checking')
     const parts = this.partsOf(database, lease)
     const final = await finalBlock(database.query, this.chain)
-    const { doubt } = await indexedTip(database.query, this.chain)
-    parts.doubt.resume(doubt)
+    parts.doubt.unprovenAtHead = await unprovenBlocks(database.query, this.chain)
     const [stored] = await Promise.all([
       final && this.checkSameChain(final, parts),
       this.rpc.check(),
@@ -275,7 +275,21 @@ class ChainIndexer implements Indexer {
     this.closing.push(() => metrics.close())
     await metrics.open(rpc)
     const { gatewayUrl } = this.connected
-    await runProcessor({ chain, gatewayUrl, source, database, bodies, head, metrics, log })
+    await runProcessor({ chain, gatewayUrl, source, database, bodies, doubt, head, metrics, log }).catch(
+      async (error: Error) => {
+        // A chain that was replaced lacks the attestations that its predecessor announced.
+        if (error instanceof MissingBodyError) await this.requireSameChain(parts)
+        throw error
+      },
+    )
+  }
+
+  /** Throws a SettingsError if the endpoints have another block instead of the last final one. */
+  private async requireSameChain({ database, blocks, storedAtOrBelow }: Parts): Promise<void> {
+    const { chain, signal } = this
+    const final = await finalBlock(database.query, chain)
+    const other = final && (await contradiction(final, { blocks, log, signal, storedAtOrBelow }))
+    if (other) throw otherChain(chain.finality, other)
   }
 
   /** Starts the tasks that run alongside the batches until the signal aborts. */
@@ -294,17 +308,19 @@ class ChainIndexer implements Indexer {
   /** Stores every second whether the database agrees with the chain, for the API. Never throws. */
   private followHead({ database, lease, head }: Parts): Promise<void> {
     const { chain, clock, signal } = this
-    /** Milliseconds by which the database's clock was ahead of the local one. */
-    let ahead: number | undefined
+    /** Milliseconds by which the database's clock was ahead of the local one after the last suspension. */
+    let ahead = Infinity
     return repeat(
       signal,
       async () => {
         const report = await head.report(async () => {
           const { tip, now } = await indexedTip(database.query, chain)
           // A monotonic clock may stand still while the machine is suspended. The database's clock does not.
-          const before = ahead
-          ahead = now - clock.now()
-          if (before !== undefined && ahead - before > SUSPENDED_MS) head.forgetLooks()
+          // Suspensions add up, however short each is.
+          const difference = now - clock.now()
+          const wasSuspended = difference - ahead > SUSPENDED_MS
+          if (wasSuspended) head.forgetLooks()
+          if (wasSuspended || difference < ahead) ahead = difference
           return tip
         })
         await lease.holding((query) => noteHead(query, chain, report))

@@ -46,7 +46,7 @@ describe('a room of schemas', () => {
     expect(room.uids).toEqual(used.map(({ uid }) => uid))
   })
 
-  test('gives an account a share, and counts only schemas that fewer than two accounts attest by', () => {
+  test('limits an account to its share, and counts only schemas that fewer than two accounts attest by', () => {
     const room = new SchemaRoom(100)
     const own = Array.from({ length: 5 }, () => schema('account'))
     for (const each of own) expect(room.enter(each)).toEqual(entered)

@@ -1,4 +1,4 @@
-/** A schema that takes a place among the found schemas that are indexed. */
+/** A schema that occupies a place among the found schemas that are indexed. */
 export interface Tenant {
   uid: string
   /** Account that registered it, lower-case; null if an older version stored the schema without it. */
@@ -15,10 +15,10 @@ export const SEVERAL = 2
 /**
  * The found schemas of a chain that are indexed, at most `most`.
  *
- * Anyone may register schemas, so places go by use, not by arrival. If no place is free, a new schema
- * replaces one without attestations, which loses nothing by it. A schema with attestations keeps its place,
- * because its revocations must be read. An account has `share` places for schemas that fewer than two
- * accounts attest by.
+ * Anyone may register schemas, so places are assigned by use, not by order of registration. If no place is
+ * free, a new schema replaces one without attestations, which loses no data. A schema with attestations keeps
+ * its place, because its revocations must be read. An account has `share` places for schemas that fewer than
+ * two accounts attest by.
  */
 export class SchemaRoom {
   private readonly share: number
@@ -62,7 +62,7 @@ export class SchemaRoom {
     else if (known.size < SEVERAL) known.add(attester)
   }
 
-  /** Gives a schema a place without any check, because it was decided earlier. */
+  /** Assigns a schema a place without any check, because it was decided earlier. */
   put(tenant: Tenant): void {
     this.tenants.set(tenant.uid, tenant)
   }
@@ -71,7 +71,7 @@ export class SchemaRoom {
     this.tenants.delete(uid)
   }
 
-  /** Gives a schema a place if one is free. Returns true if it has one. */
+  /** Assigns a schema a place if one is free. Returns true if it has one. */
   enterFree(tenant: Tenant): boolean {
     if (this.isFull || this.isShareFull(tenant)) return false
     this.put(tenant)
@@ -79,8 +79,8 @@ export class SchemaRoom {
   }
 
   /**
-   * Gives a schema a place and returns the schema that it replaced, if any. `entered` is false if the schema
-   * itself would be the one to leave, because no older schema is unused. The order in which registrations are
+   * Assigns a schema a place and returns the schema that it replaced, if any. `entered` is false if the
+   * schema itself would be replaced, because no older schema is unused. The order in which registrations are
    * read therefore makes no difference.
    */
   enter(tenant: Tenant): { entered: boolean; left?: Tenant } {

@@ -105,7 +105,7 @@ function checksum(manifest: object): string {
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = path.join(folder, MANIFEST)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new SnapshotError(`'${file}' could not be read (${error.code}). Name the folder of a snapshot`)
+    throw new SnapshotError(`'${file}' could not be read (${error.code}). Name the folder of a snapshot.`)
   })
   let manifest:
     (Omit<Manifest, 'format' | 'version'> & { format: string; version: number; sha256: string }) | null
@@ -149,7 +149,7 @@ export async function checkFile(folder: string, { name, bytes, sha256 }: FileNot
 export async function* linesOf(folder: string, { name, lines }: FileNote): AsyncGenerator<string> {
   const texts = createGunzip().setEncoding('utf8')
   const reading = pipeline(createReadStream(path.join(folder, path.basename(name))), texts, { end: true })
-  // The loop over the texts throws this error.
+  // The loop over the texts throws the error.
   reading.catch(() => {})
   let [count, begun]: [number, string[]] = [0, []]
   for await (const text of texts as AsyncIterable<string>) {

@@ -70,7 +70,7 @@ export async function takeSnapshot(
   progress: Progress,
 ): Promise<Manifest> {
   const part = `${folder}.part`
-  if (await exists(folder)) throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist`)
+  if (await exists(folder)) throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist.`)
   await rm(part, { recursive: true, force: true })
   await mkdir(part, { recursive: true })
   try {
@@ -81,7 +81,7 @@ export async function takeSnapshot(
         if (note) notes.push(note)
       }
       if (notes.length === 0)
-        throw new SnapshotError('The database has no final block of any chain yet. Index a chain first')
+        throw new SnapshotError('The database has no final block of any chain yet. Index a chain first.')
       const migrations = await migrationsOf(query)
       const taken = new Date().toISOString()
       return { taken, migrations, chains: notes }
@@ -140,7 +140,7 @@ export async function restoreSnapshot(
     throw new SnapshotError(
       `The snapshot was taken after migration ${manifest.migrations.at(-1)}, but the newest ` +
         `migration of the database is ${migrations.at(-1) ?? 'none'}. Run npm run migrate with the ` +
-        'version of the program that took the snapshot, restore, then upgrade',
+        'version of the program that took the snapshot, restore, then upgrade.',
     )
   for (const { note } of known)
     for (const file of [note.events, note.found]) {
@@ -222,7 +222,7 @@ async function requireEmpty(query: Query, chains: readonly Chain[]): Promise<voi
   if (content !== undefined)
     throw new SnapshotError(
       `A snapshot can be restored into an empty database only, but ${content}. Stop the indexers, ` +
-        'create a new database, set DATABASE_URL to it, and run npm run migrate',
+        'create a new database, set DATABASE_URL to it, and run npm run migrate.',
     )
 }
 
@@ -230,7 +230,7 @@ function chainOf({ chain: slug, chainId, eas }: ChainNote, chains: readonly Chai
   const chain = chains.find((each) => each.slug === slug)
   if (!chain)
     throw new SnapshotError(
-      `The snapshot has the chain ${slug}, which this service does not have. Check CHAINS and CHAINS_FILE`,
+      `The snapshot has the chain ${slug}, which this service does not have. Check CHAINS and CHAINS_FILE.`,
     )
   if (chain.id !== chainId || chain.eas.toLowerCase() !== eas)
     throw new SnapshotError(
@@ -268,7 +268,7 @@ function readAs<T>(read: (text: string) => T, line: string, { name }: FileNote):
     const value = read(line)
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // The error below is thrown instead.
+    // The error after the catch is thrown instead.
   }
   throw new SnapshotError(`'${name}' has a line that is neither an event nor a schema: it was changed`)
 }

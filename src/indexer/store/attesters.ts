@@ -22,7 +22,7 @@ export function takenAttesters(query: Query, chain: Chain): Promise<AnswerAttest
 }
 
 /**
- * Takes over the attesters that the API has added, and returns them: this process, the chain's indexer,
+ * Marks the attesters that the API has added as indexed, and returns them: this process, the chain's indexer,
  * indexes them from now on. Blocks already indexed in which they may have attested were read without them, so
  * the audit reads and proves those blocks again.
  */

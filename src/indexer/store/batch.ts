@@ -89,7 +89,7 @@ export class BatchWriter {
         )
       this.total.withheld += withheld.length
     })
-    this.writing.catch(() => {}) // thrown by the await
+    this.writing.catch(() => {}) // the await throws the error
   }
 
   /** Waits until every accepted event is written. Rejects with the error of a failed write. */
@@ -105,8 +105,8 @@ export class BatchWriter {
   }
 
   /**
-   * Takes the chain's lock before the first write, as all other transactions do, so that no two of them can
-   * deadlock.
+   * Acquires the chain's lock before the first write, as all other transactions do, so that no two of them
+   * can deadlock.
    */
   private async lock(): Promise<void> {
     if (this.locked) return

@@ -149,7 +149,7 @@ class Followed {
       this.blocks.bodies,
     )
     const { height, hash } = blocks.at(-1)!
-    await writer.finish({ height, hash, timestamp: height * 12_000, agreementAgeMs: 0 })
+    await writer.finish({ height, hash, timestamp: height * 12_000, agreementAgeMs: 0, unproven: [] })
   }
 
   /** Expects that the database holds exactly this branch, and has published exactly its changes. */
@@ -350,7 +350,7 @@ function oldStore(url: string) {
   return { store, target }
 }
 
-/** Moves a model to another database with the same content. */
+/** Copies a model's database and continues the model with the copy. */
 function movedTo(
   followed: Followed,
   target: ConstructorParameters<typeof Followed>[0],
@@ -400,7 +400,7 @@ test.each([1, 2, 3])(
     await followed.hot(followed.final, 3)
     await followed.hot(followed.final + 1, 3)
 
-    // Back to the previous version.
+    // Reverts to the previous version.
     const tool = await migrationTool(own.url, false)
     const isMigrated = async () =>
       (await rows(own.url, `SELECT FROM migrations WHERE name LIKE 'ChainState%'`)).length > 0

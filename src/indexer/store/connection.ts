@@ -107,7 +107,7 @@ export class Database {
 
 /**
  * Waits for the lock of a chain's rows and holds it until the transaction ends. It serializes batches,
- * repairs and replays. The triggers of location_record take the same lock.
+ * repairs and replays. The triggers of location_record acquire the same lock.
  */
 export async function lockChain(query: Query, chain: Chain): Promise<void> {
   await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`attestations of ${chain.slug}`])

@@ -143,7 +143,10 @@ export function replayPage(
   })
 }
 
-/** Returns UIDs up to this one of attestations with events above a block, which earlier were not final. */
+/**
+ * Returns the UIDs, at most `upTo`, of attestations with events above block `height`. They were not final
+ * when their page was replayed.
+ */
 export async function uidsAbove(query: Query, chain: Chain, height: number, upTo: string): Promise<string[]> {
   const found = await query<{ uid: string }>(
     'SELECT DISTINCT uid FROM attestation_event WHERE chain = $1 AND id BETWEEN $2 AND $3 AND uid <= $4',
@@ -179,7 +182,7 @@ async function replayUids(
   const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
   const byUid = new Map<string, EventRow[]>(uids.filter((uid) => !notFinal.has(uid)).map((uid) => [uid, []]))
   for (const row of log) byUid.get(row.uid)?.push(row)
-  // Differences by the first UID of each replayed part.
+  // Differences found, by the first UID of each replayed part.
   const found = new Map<string, Replayed['differing']>()
   await isolate(
     query,
@@ -222,9 +225,9 @@ async function replayPart(
 
 const MEASURES = ['area_square_centimeters', 'length_centimeters']
 /**
- * SQL that is true if a row and the expected one are equal in a column that their JSON does not compare: the
- * PostGIS column, whose JSON is not exact, the line of a record, which contains its write times, and its
- * measures, which no response about a single record shows.
+ * SQL that is true if a row and the expected row are equal in a column that is not compared as JSON. These
+ * are the PostGIS column, whose JSON is not exact, the line of a record, which contains its write times, and
+ * its measures, which no response about a single record shows.
  */
 const EQUAL: Readonly<Record<ProjectedTable, { shape: string; line: string; version: string }>> = {
   location_record: {

@@ -84,7 +84,7 @@ export async function insertSchemas(
 }
 
 /**
- * Stores schemas that were found, and the schemas that `left` to make room for them. Returns the found ones
+ * Stores schemas that were found, and marks the schemas in `left` that they replaced. Returns the found ones
  * with `readFrom`. `isIndexer`: this process indexes the schemas from now on. Blocks already indexed after a
  * registration were read without the schema, so the audit reads and proves them again. Schemas that another
  * process finds are new to the indexer at its next start.
@@ -117,7 +117,7 @@ export function storeSchemas(
     const watched = schemas.filter((schema) => schema.watched)
     const late = watched.filter(({ block }) => block <= copied).map(({ block }) => block)
     const kept = late.length ? `* int8multirange(int8range(NULL, ${Math.min(...late)}))` : ''
-    // A schema that left counts as new if it returns: the audit then reads its history.
+    // A replaced schema counts as new if it returns: the audit then reads its history.
     await query(
       `UPDATE chain_status SET reread = reread ${kept}, proven = proven ${kept},
          schemas = ARRAY(SELECT uid FROM unnest(schemas || $2::text[]) AS uid WHERE uid <> ALL($3))

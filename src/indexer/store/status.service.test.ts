@@ -3,7 +3,15 @@ import { createMigratedDatabase, type TestDatabase } from '../../../test/databas
 import { chainBySlug } from '../../chains'
 import { READING } from '../project'
 import { Database } from './connection'
-import { noteHead, noteIndexed, noteReading, noteSchemas, readingOf } from './status'
+import {
+  noteAudited,
+  noteHead,
+  noteIndexed,
+  noteReading,
+  noteSchemas,
+  readingOf,
+  unprovenBlocks,
+} from './status'
 
 let server: TestDatabase
 let database: Database
@@ -24,6 +32,7 @@ const indexed = (height: number) =>
     hash: `0x${height}`,
     timestamp: (TIME + height) * 1000,
     agreementAgeMs: 0,
+    unproven: [],
   })
 const named = (number: number, tipHeight: number) =>
   noteHead(database.query, CHAIN, {
@@ -55,6 +64,52 @@ test('returns the newest known block as the head, and an older one after an endp
   expect(await head(), 'a look before that batch').toEqual(block(40))
   await named(35, 40)
   expect(await head(), 'a look after it').toEqual(block(35))
+})
+
+test('stores how long ago the last block agreed with the chain, and no agreement of another block', async () => {
+  const age = async () =>
+    (
+      await database.query<{ age: number | null }>(
+        'SELECT extract(epoch FROM clock_timestamp() - agreed_at)::float8 AS age FROM chain_status WHERE chain = $1',
+        [CHAIN.slug],
+      )
+    )[0]!.age
+  const about = (hash: string, agreementAgeMs: number) =>
+    noteHead(database.query, CHAIN, {
+      ...{ number: 90, timestamp: TIME, ageMs: 0, tipHash: hash, agreementAgeMs },
+      ...{ doubt: undefined, contradictions: 0 },
+    })
+  const write = (agreementAgeMs: number) =>
+    noteIndexed(database.query, CHAIN, {
+      ...{ height: 80, hash: '0x80', timestamp: TIME, agreementAgeMs, unproven: [] },
+    })
+  const [hour, day] = [3_600, 86_400]
+  await write(1_000 * day)
+  expect(await age()).toBeGreaterThanOrEqual(day)
+  // The poll compared a block that a batch has replaced in the meantime.
+  await about('0x79', 0)
+  expect(await age()).toBeGreaterThanOrEqual(day)
+  await about('0x80', 1_000 * hour)
+  expect(await age()).toSatisfy((seconds: number) => seconds >= hour && seconds < day)
+  await about('0x80', Infinity)
+  expect(await age()).toBeNull()
+  await write(Infinity)
+  expect(await age()).toBeNull()
+})
+
+test('knows after a restart the blocks of the last batch that are not proven, final or not', async () => {
+  const write = (unproven: number[]) =>
+    noteIndexed(database.query, CHAIN, {
+      ...{ height: 120, hash: '0x120', timestamp: TIME, agreementAgeMs: 0, unproven },
+    })
+  const after = () => unprovenBlocks(database.query, CHAIN)
+  await write([101, 102, 105, 119, 120])
+  expect(await after()).toEqual([101, 102, 105, 119, 120])
+  await noteAudited(database.query, CHAIN, 'proven', { from: 90, to: 119 }, [], [105])
+  expect(await after()).toEqual([105, 120])
+  await write([])
+  expect(await after()).toEqual([])
+  expect(await unprovenBlocks(database.query, chainBySlug('base')!)).toEqual([])
 })
 
 test('replays records once a schema is watched again after an exclusion', async () => {

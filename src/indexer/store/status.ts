@@ -1,7 +1,7 @@
 import type { BlockRef, HeadReport } from '../../chain'
 import type { Chain } from '../../chains'
 import { READING } from '../project'
-import type { Query } from './connection'
+import type { Database, Query } from './connection'
 
 /** Progress of a chain's indexing and audit: the table chain_status. */
 
@@ -48,6 +48,20 @@ export async function noteReading(query: Query, chain: Chain): Promise<void> {
   )
 }
 
+/**
+ * Stores after a replay by a command that the current version of the projection produced all records of a
+ * chain. Stores nothing while an indexer is running: it may be of another version, and replays by itself.
+ */
+export function noteReadingAlone(database: Database, chain: Chain): Promise<void> {
+  return database.transaction(async (query) => {
+    const [writer] = await query<{ held: boolean }>(
+      'SELECT until > now() AS held FROM chain_writer WHERE chain = $1 FOR UPDATE',
+      [chain.slug],
+    )
+    if (!writer?.held) await noteReading(query, chain)
+  })
+}
+
 /** Stores how far the replay by this version of the projection has come. */
 export async function noteReplayed(query: Query, chain: Chain, position: ReplayPosition): Promise<void> {
   await query('UPDATE chain_status SET replayed = $2 WHERE chain = $1', [
@@ -79,6 +93,8 @@ export interface IndexedBlock {
    * none has.
    */
   readonly agreementAgeMs: number
+  /** Numbers of the blocks up to this one whose logs only one endpoint vouches for. */
+  readonly unproven: readonly number[]
 }
 
 /**
@@ -87,40 +103,52 @@ export interface IndexedBlock {
  */
 export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock): Promise<void> {
   await query(
-    `INSERT INTO chain_status (chain, indexed_height, indexed_hash, indexed_timestamp, agreed_at)
-     VALUES ($1, $2, $3, $4, ${moment('$5')})
+    `INSERT INTO chain_status (chain, indexed_height, indexed_hash, indexed_timestamp, agreed_at, unproven_at_head)
+     VALUES ($1, $2, $3, $4, ${moment('$5')}, $6)
      ON CONFLICT (chain) DO UPDATE
      SET indexed_height = excluded.indexed_height, indexed_hash = excluded.indexed_hash,
        indexed_timestamp = excluded.indexed_timestamp, agreed_at = excluded.agreed_at,
-       (head_height, head_timestamp) = (
+       unproven_at_head = excluded.unproven_at_head, (head_height, head_timestamp) = (
          SELECT height, time
          FROM (VALUES (chain_status.head_height, chain_status.head_timestamp),
            (excluded.indexed_height, excluded.indexed_timestamp)) AS block (height, time)
          ORDER BY height DESC NULLS LAST LIMIT 1)`,
-    [chain.slug, last.height, last.hash, new Date(last.timestamp), secondsAgo(last.agreementAgeMs)],
+    [
+      ...[chain.slug, last.height, last.hash, new Date(last.timestamp), secondsAgo(last.agreementAgeMs)],
+      multirange(last.unproven.map((block) => ({ from: block, to: block }))),
+    ],
   )
 }
 
 /**
- * Returns the last block in the database, final or not, the reasons for doubt that an indexer stored last,
- * and the time of the database's clock in milliseconds.
+ * Reads the numbers of the blocks for which one endpoint vouched when they were written, and that are not
+ * proven since.
  */
+export async function unprovenBlocks(query: Query, chain: Chain): Promise<number[]> {
+  const rows = await query<{ block: number }>(
+    `SELECT block::float8 AS block FROM chain_status, unnest(unproven_at_head - proven) AS r, generate_series(lower(r), upper(r) - 1) AS block
+     WHERE chain = $1 ORDER BY 1`,
+    [chain.slug],
+  )
+  return rows.map(({ block }) => block)
+}
+
+/** Returns the last block in the database, final or not, and the database's clock in milliseconds. */
 export async function indexedTip(
   query: Query,
   chain: Chain,
-): Promise<{ tip: BlockRef | undefined; doubt: string | null; now: number }> {
+): Promise<{ tip: BlockRef | undefined; now: number }> {
   const [row] = await query<{
     height: number | null
     hash: string | null
-    doubt: string | null
     now: number
   }>(
-    `SELECT indexed_height AS height, indexed_hash AS hash, doubt, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now
+    `SELECT indexed_height AS height, indexed_hash AS hash, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now
      FROM (SELECT) AS one LEFT JOIN chain_status ON chain = $1`,
     [chain.slug],
   )
-  const { height, hash, doubt, now } = row!
-  return { tip: height === null || hash === null ? undefined : { height, hash }, doubt, now }
+  const { height, hash, now } = row!
+  return { tip: height === null || hash === null ? undefined : { height, hash }, now }
 }
 
 /**
@@ -155,7 +183,7 @@ export async function noteHead(query: Query, chain: Chain, note: HeadReport): Pr
   )
 }
 
-/** SQL for the time that many seconds ago; null for null. */
+/** SQL for the time that lies `seconds` (an SQL expression) in the past; null if the number is null. */
 function moment(seconds: string): string {
   return `clock_timestamp() - make_interval(secs => ${seconds})`
 }
@@ -287,7 +315,7 @@ function multirange(ranges: readonly Range[]): string {
 
 /**
  * Deletes changes of the chain's records that are older than this many days, at most 10,000, and returns
- * their number. The API tells a client that has not read as far as the deleted changes to restart.
+ * their number. A client that has not read the deleted changes gets an error from the API and must restart.
  */
 export async function forgetChanges(query: Query, chain: Chain, days: number): Promise<number> {
   // Scans in order of ids, so that it reads only the rows that it deletes and the first row that remains.

@@ -43,7 +43,8 @@ export async function takeWriter(
     `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`,
     [chain.slug],
   )
-  // Reads without a lock first: a wait for the row's lock would keep the writer from renewing its lease.
+  // First reads without a lock, because a wait for the row's lock would prevent the writer from renewing its
+  // lease.
   const { last, other } = await find(database.query, '')
   if (other !== undefined) return other
   await database.query(
@@ -85,8 +86,8 @@ export async function renewWriter(
 }
 
 /**
- * Returns true if this process is the writer, and then keeps it the writer until the transaction ends: the
- * lock permits renewals, but no other writer. Until then, the session has the writer's name.
+ * Returns true if this process is the writer. In this case it stays the writer until the transaction ends:
+ * the lock permits renewals, but no other writer. Until then, the session has the writer's name.
  */
 export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
   const held = await query(

@@ -1,0 +1,1 @@
+ALTER TABLE "chain_status" DROP COLUMN "unproven_at_head";

@@ -1,0 +1,1 @@
+DROP INDEX "attestation_event_transaction";
