@@ -11,8 +11,9 @@ import { sweep, type Labels } from './sweep'
 import { normalLongitude } from './vertices'
 
 /**
- * Rings cut where they meet, with the sum of what they add on both sides of each piece, and the boundary of
- * the positions with chosen sums.
+ * Arrangement of rings: the rings cut where they meet, and on both sides of each piece the sum of the rings
+ * around that side (1 for each shell, -1 for each hole). The boundary of the positions with chosen sums
+ * follows from it.
  */
 
 /** Rings of polygons, cut where they meet. */
@@ -32,7 +33,7 @@ export function settle(
   shape: Shape,
   rings: Rings,
   nodes: Nodes,
-  crossing: (shape: Shape, e: number) => void,
+  crossing: (shape: Shape, e: number, f: number) => void,
   known?: Int8Array,
 ): Arranged {
   for (let cut = nodes.split(); ;) {
@@ -46,8 +47,8 @@ export function settle(
 
 /**
  * Sides of the rings after they are cut. A piece of an edge that passed within rounding of a pole may pass
- * over the pole, or on its other side. How often a ring runs around the pole, and whether it contains it,
- * then follows from its pieces.
+ * over the pole, or on its other side. The number of times that a ring runs around the pole, and whether it
+ * contains the pole, then follow from its pieces.
  */
 function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
   const isMoved = cut.chains.some(
@@ -57,9 +58,9 @@ function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
 }
 
 /** Nodes of a shape; `crossing` is called for edges that cross before they are cut there. */
-export function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void): Nodes {
+export function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number, f: number) => void): Nodes {
   const nodes: Nodes = new Nodes(shape, (e, f) => {
-    crossing(shape, e)
+    crossing(shape, e, f)
     const { from, to } = shape
     const found = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
     spend(60)

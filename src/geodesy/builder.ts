@@ -207,7 +207,7 @@ export class Builder implements Vertices {
   }
 }
 
-/** Copy of an array with twice the room. */
+/** Copy of an array with twice its length; the second half is 0. */
 function doubled<T extends Float64Array | Uint32Array>(array: T): T {
   const grown = new (array.constructor as new (length: number) => T)(array.length * 2)
   grown.set(array)

@@ -31,9 +31,9 @@ export function buildShape(reading: Reading): Shape {
 }
 
 /**
- * Spare room for the vertices that long edges and poles add, so that the arrays need not grow. Points add
- * none: arrays of up to eight points then stay at 64 bytes, which V8 allocates in its own heap, fifteen times
- * as fast.
+ * Spare room for the vertices that long edges and poles add, so that the arrays need not grow. Points add no
+ * vertices, so arrays of up to eight points stay at 64 bytes, which V8 allocates in its own heap, fifteen
+ * times as fast.
  */
 const SPARE_VERTICES = 16
 

@@ -25,8 +25,11 @@ describe('a coordinate beyond its range', () => {
     [-180.00000000000003, 52.5],
     [180.0000000001, 0],
     [-180.0000000001, 0],
+    [180.000000001, 0],
+    [-180.000000001, 0],
     [0, 90.00000000000001],
-    [0, -90.0000000001],
+    [0, 90.000000001],
+    [0, -90.000000001],
   ])('is moved to the end of the range if rounding caused it: %d, %d', (lng, lat) => {
     const end = (value: number, most: number) => Math.max(-most, Math.min(most, value))
     expect(canonicalJson(read([lng, lat, 7]))).toBe(
@@ -45,12 +48,13 @@ describe('a coordinate beyond its range', () => {
     )
   })
   test.each([
-    [180.00000000010004, 0],
+    [180.0000000010004, 0],
+    [-180.000000002, 0],
     [190.5, 0],
     [-181, 0],
     [1e300, 0],
     [6_378_137.25, 0],
-    [0, 90.0000000002],
+    [0, 90.000000002],
     [0, -91],
   ])('is rejected if it exceeds rounding: %d, %d', (lng, lat) => {
     expect(() => read([lng, lat])).toThrow(sentence('g.coordinates'))
@@ -71,7 +75,7 @@ describe('a coordinate beyond its range', () => {
         fc.boolean(),
         fc.integer({ min: 0, max: 6 }),
         (millionths, negative, digits) => {
-          // Exact, in integers of 10^-digits degrees.
+          // Computed exactly, in integers of 10^-digits degrees.
           const unit = 10n ** BigInt(digits)
           const units = (negative ? -millionths : millionths) / 10n ** BigInt(6 - digits)
           const given = Number(units) / Number(unit)

@@ -5,10 +5,10 @@
  */
 
 /**
- * Degrees by which a computed coordinate may exceed its range, as in 180.00000000000023. It is 11 micrometres
- * at most, far below the accuracy of a result.
+ * Degrees by which a computed coordinate may exceed its range, as in 180.00000000000023. Programs that round
+ * to nine decimals exceed it by this. It is 0.11 millimetres at most, far below the centimetre of a result.
  */
-const ROUNDING = 1e-10
+const ROUNDING = 1e-9
 
 /**
  * Returns the number, or the end of the range from -most to most if the number exceeds it by rounding only.
@@ -20,8 +20,8 @@ export function inRange(degrees: number, most: 90 | 180): number {
 }
 
 /**
- * Turns around the earth that a longitude may be off: map libraries that repeat the world produce such
- * longitudes.
+ * Maximum number of turns around the earth by which a longitude may exceed its range: map libraries that
+ * repeat the world produce such longitudes.
  */
 const MOST_TURNS = 10
 

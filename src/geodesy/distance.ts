@@ -21,12 +21,12 @@ import { boxGap } from './tree'
 
 /**
  * Gap in metres beyond which the bound from the chord is at least 10 m too low, so that the triangle
- * inequality on a geodesic gives a better one.
+ * inequality on a geodesic yields a better one.
  */
 const FAR = 1_000_000
 
-/** Gap in metres beyond which chords of single edges decide little (see shortestArc). */
-const FARTHER = 7_000_000
+/** Gap in metres beyond which the bounds from chords of single edges are too weak (see shortestArc). */
+const FARTHER = 4_000_000
 
 /** Pairs that are nearer than the best pair by at most this are skipped, metres: a tenth of a micrometre. */
 const SLACK = 1e-7
@@ -95,7 +95,8 @@ function inOrder(a: Shape, b: Shape): boolean {
 
 /**
  * True if a polygon of `container`, or the union of its polygons, contains the first vertex of any part of
- * the other geometry. If a part meets the boundary, either result is correct.
+ * the other geometry, or the one halfway through the part, because the first one of a part that touches the
+ * boundary from inside may lie on it. If a part meets the boundary, either result is correct.
  */
 function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asUnion = false): boolean {
   const { shape, rings } = container
@@ -105,13 +106,14 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
     region
       ? insideLoops(other, v, region)
       : shape.polygons.some((polygon) => insidePolygon(other, v, shape, rings, polygon))
-  spend(((region ? 1 : shape.polygons.length) * other.chains.length) / 50)
+  spend(((region ? 1 : shape.polygons.length) * other.chains.length) / 25)
   return other.chains.some(({ kind, start, end }) => {
     // A seam is not a boundary: its ends may lie outside its polygon.
     while (kind === Kind.Ring && seams?.[start] && start < end - 1) start++
     const last = kind === Kind.Points ? end : start + 1
     for (let e = start; e < last; e++) if (holds(other.from[e]!)) return true
-    return false
+    const half = middle(start, end)
+    return last < end && !seams?.[half] && holds(other.from[half]!)
   })
 }
 
@@ -197,6 +199,16 @@ class Search {
     return distance
   }
 
+  /** Distance from the start of element `e` of one shape to element `f` of the other; see `between`. */
+  private toElement(P: Shape, e: number, Q: Shape, f: number): number {
+    const [p, a, b] = [P.from[e]!, Q.from[f]!, Q.to[f]!]
+    const distance = pointToEdge(P, p, Q, a, b)
+    const [i, j] = P === this.S ? [e, f] : [f, e]
+    if (!this.first.seams?.[i] && !this.second.seams?.[j])
+      this.improve(distance, { kind: 'end', P, p, S: Q, a, b })
+    return distance
+  }
+
   private visit(m: number, mLevel: number, n: number, nLevel: number, gap: number): void {
     spend(0.3)
     if (shortestArc(gap) >= this.best - SLACK) return
@@ -269,22 +281,28 @@ class Search {
   }
 
   /**
-   * Compares runs of elements that are far apart by halving them and applying the triangle inequality. Chords
-   * say little about distances beyond a quarter of the globe.
+   * Compares runs of elements that are far apart by halving them and applying the triangle inequality,
+   * because bounds from chords are too weak. A run of one element counts as a whole, so that only the length
+   * of the other run weakens the bound.
    */
   private blocks(eStart: number, eEnd: number, fStart: number, fEnd: number): void {
     if (this.best <= this.enough) return
-    if (eEnd - eStart === 1 && fEnd - fStart === 1) {
+    const [one, other] = [eEnd - eStart === 1, fEnd - fStart === 1]
+    if (one && other) {
       this.compare(eStart, fStart)
       return
     }
     const { S, T } = this
     const [e, f] = [middle(eStart, eEnd), middle(fStart, fEnd)]
-    const distance = this.between(e, f)
-    const aside = reachFrom(S, S.from[e]!, eStart, eEnd)
-    const beyond = reachFrom(T, T.from[f]!, fStart, fEnd)
+    const distance = one
+      ? this.toElement(T, f, S, e)
+      : other
+        ? this.toElement(S, e, T, f)
+        : this.between(e, f)
+    const aside = one ? 0 : reachFrom(S, S.from[e]!, eStart, eEnd)
+    const beyond = other ? 0 : reachFrom(T, T.from[f]!, fStart, fEnd)
     if (distance - aside - beyond >= this.best - SLACK) return
-    if (fEnd - fStart === 1 || (eEnd - eStart > 1 && aside >= beyond)) {
+    if (other || (!one && aside >= beyond)) {
       const half = middle(eStart, eEnd)
       this.blocks(eStart, half, fStart, fEnd)
       this.blocks(half, eEnd, fStart, fEnd)
@@ -312,7 +330,12 @@ class Search {
     if (ends || (gap > FAR && this.best < Infinity)) {
       const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
       this.improve(distance, { kind: 'vertices', a, c })
-      if (ends || distance - edgeBound(S, e) - edgeBound(T, f) >= this.best - SLACK) return
+      const [reachE, reachF] = [edgeBound(S, e), edgeBound(T, f)]
+      if (ends || distance - reachE - reachF >= this.best - SLACK) return
+      // No position of the shorter edge is nearer to the longer one than its start by more than its length.
+      const nearest =
+        reachE < reachF ? this.toElement(S, e, T, f) - reachE : this.toElement(T, f, S, e) - reachF
+      if (nearest >= this.best - SLACK) return
     }
     // The chords of short edges that cross may miss each other by rounding.
     if (gap <= bulgeE + bulgeF + TOUCH && crosses(S, a, b, T, c, d)) {
@@ -338,8 +361,8 @@ class Search {
 }
 
 /**
- * Greatest distance of some elements from a vertex, metres. Up to half a quarter of the globe it is that of
- * their ends, because such a circle is convex; otherwise it is Infinity.
+ * Greatest distance of some elements from a vertex, metres. Up to an eighth of a great circle it is the
+ * greatest distance of their ends, because such a circle is convex; otherwise it is Infinity.
  */
 function reachFrom(S: Shape, v: number, start: number, end: number): number {
   let reach = 0

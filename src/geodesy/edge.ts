@@ -207,7 +207,7 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
 export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b: number): boolean {
   // At a pole, an edge from one meridian to another has no length.
   if (Math.abs(S.lat[a]!) === 90 && S.lat[a] === S.lat[b]) return S.lat[a]! > 0
-  // Both directions of an edge must give one result, so that a ring that runs back along itself is counted
+  // Both directions of an edge must produce one result, so that a ring that runs back along itself is counted
   // twice.
   const across = S.lon[b]! - S.lon[a]!
   const eastward = across > 180 || across < -180 ? across < 0 : across > 0

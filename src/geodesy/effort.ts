@@ -8,8 +8,8 @@ export class EffortError extends Error {
 }
 
 /**
- * Work counted since the outermost limit was set, and the count at which the innermost limit ends the work. A
- * typed array, because each assignment to a variable would allocate a number.
+ * Work counted since the outermost limit was set, and the count at which the innermost limit ends the work.
+ * Stored in a typed array, because each assignment to a variable would allocate a number.
  */
 const counted = Float64Array.of(0, Infinity)
 const SPENT = 0

@@ -125,7 +125,7 @@ describe('distanceMeters', () => {
       for (const [j, other] of others.entries())
         if (cosine(i, j) >= limit)
           least = Math.min(least, Geodesic.WGS84.Inverse(lat, lon, other.lat, other.lon).s12!)
-    // Beyond a quarter of the globe, edges are nearest at their ends.
+    // Edges more than a quarter of the globe apart are nearest at their ends.
     expect(least).toBeGreaterThan(1.2e7)
     expect(Math.abs(distanceMeters(prepare(brazil), prepare(indonesia)) - least)).toBeLessThan(1e-6)
   })
@@ -227,7 +227,7 @@ describe('positions with several coordinates', () => {
 describe('contains follows OGC', () => {
   const square = geometry('Polygon', [box(0, 0, 10, 10)])
   const holed = geometry('Polygon', [box(0, 0, 10, 10), box(3, 3, 6, 6)])
-  /** A rectangle from 170 E to 170 W, cut at the antimeridian, and the same rectangle uncut. */
+  /** Rectangle from 170 E to 170 W, once cut at the antimeridian and once uncut. */
   const cut = geometry('MultiPolygon', [[box(170, -10, 180, 10)], [box(-180, -10, -170, 10)]])
   const whole = geometry('Polygon', [
     [
@@ -1264,7 +1264,7 @@ describe('geometries made to be expensive', () => {
       )
     expect(() => withEffort(30_000, () => distanceMeters(ring(80), ring(89.9999999)))).toThrow(EffortError)
     expect(withEffort(30_000, () => distanceMeters(ring(80), point(0, 0)))).toBeGreaterThan(8_000_000)
-    // The ring does not extend beyond itself.
+    // The distance is not smaller than that of the ring's nearest edge.
     expect(distanceMeters(ring(80), ring(70))).toBeGreaterThan(1_000_000)
   })
 })

@@ -6,9 +6,9 @@ import type { LonLat } from '../../test/reference/geodesic'
 import { contains, positionFrom, prepareGeometry, readGeometry } from '.'
 
 /**
- * Containment at its limit: a part almost half a centimetre outside is contained, and a part slightly farther
- * outside is not. This also holds for edges of up to 2,000 km side by side, which the curvature of the earth
- * bends apart.
+ * Tests containment at its limit: a part almost half a centimetre outside is contained, and a part slightly
+ * farther outside is not. This also holds for edges of up to 2,000 km side by side, which the curvature of
+ * the earth bends apart.
  */
 
 const reference = usualReference()

@@ -17,9 +17,9 @@ import {
 } from '.'
 
 /**
- * Families of shapes of any size that are made to be expensive. Their cost is counted (effort.ts) and not
- * timed. A geometry is accepted or rejected within the limit for preparing, and a measurement returns or is
- * rejected within its limit.
+ * Tests families of shapes of any size that are designed to be expensive. Their cost is counted (effort.ts)
+ * and not timed. A geometry is accepted or rejected within the limit for preparing, and a measurement returns
+ * or is rejected within its limit.
  */
 
 const range = <T>(count: number, make: (i: number) => T): T[] =>
@@ -553,6 +553,27 @@ describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of c
     // Quarter meridian minus the radius of each shape.
     expect(withEffort(50_000, () => distanceMeters(at, of))).toBeCloseTo(10_001_965.729 - 11.169 - 11.057, 2)
   })
+  test.each([
+    [75, 0.2, 20],
+    [75, 20, 0.2],
+    [91, 5, 0.2],
+    [110, 0.5, 9],
+    [120, 14, 9],
+    [150, 20, 0.2],
+  ])(
+    'measures circles of 10,000 vertices, %d degrees apart, with radii of %d and %d degrees',
+    (lon, a, b) => {
+      const [one, other] = [circle(10_000, a), range(10_000, (i) => around(i / 10_000, b, [lon, 0]))].map(
+        (ring) => prepareGeometry(readGeometry(polygon(closed(ring)), 'g')),
+      )
+      // They are nearest near the equator. Rounding to 1e-6 degrees makes the ends of small circles straight.
+      // More than 90 degrees apart, the nearest points of straight ends are a few metres off the equator.
+      const equator = ((lon - a - b) * Math.PI * 6_378_137) / 180
+      const shorter = equator - distanceMeters(one!, other!)
+      expect(shorter).toBeGreaterThan(-1e-6)
+      expect(shorter).toBeLessThan(lon < 90 ? 1e-6 : 1e-3)
+    },
+  )
   test('names both geometries and a remedy if it rejects two parallels', () => {
     const parallel = (path: string, lat: number) =>
       prepareGeometry(readGeometry(line(range(9_000, (i) => [(360 * i) / 9_000 - 180, lat])), path))

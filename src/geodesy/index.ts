@@ -50,6 +50,8 @@ const PREPARING = 1_000_000
 const MEASURING = 350_000
 const MEASURING_VERTEX = 20
 const MEASURING_MOST = 3_000_000
+/** Amount per vertex to unite polygons: each parcel of a cadastre may cross its neighbours by micrometres. */
+const UNITING_VERTEX = 150
 
 /**
  * Prepares a geometry for measuring. Checks that its polygons have an unambiguous inside (no ring crosses
@@ -83,7 +85,11 @@ const TOO_INTRICATE =
   'too many edges touch, overlap or run side by side over thousands of kilometres, so validation takes too long; use fewer positions, shorter edges or several geometries'
 
 /** Runs a measurement of geometries. Throws a GeometryError if the work exceeds the limit. */
-function measured<T>(geometries: readonly PreparedGeometry[], question: () => T): T {
+function measured<T>(
+  geometries: readonly PreparedGeometry[],
+  question: () => T,
+  perVertex = MEASURING_VERTEX,
+): T {
   const [first, second] = geometries.map(({ shape }) => shape.path)
   const refusal = () =>
     new GeometryError(
@@ -91,7 +97,7 @@ function measured<T>(geometries: readonly PreparedGeometry[], question: () => T)
       `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or stay equally far apart in too many positions, so measuring takes too long; use fewer positions or fewer parts`,
     )
   const vertices = geometries.reduce((sum, { given }) => sum + given.lon.length, 0)
-  return orRefuse(Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices), question, refusal)
+  return orRefuse(Math.min(MEASURING_MOST, MEASURING + perVertex * vertices), question, refusal)
 }
 
 /**
@@ -208,6 +214,7 @@ export function contains(container: PreparedGeometry, geometry: PreparedGeometry
   return measured(
     [container, geometry],
     () => containsShape(container, geometry) && isWithinCentimeters(container, geometry, 0),
+    UNITING_VERTEX,
   )
 }
 
@@ -220,7 +227,7 @@ export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'Polygon' && type !== 'MultiPolygon')
     throw new GeometryError(shape.path, `area requires a Polygon or MultiPolygon, got a ${type}`)
-  const overlap = measured([geometry], () => overlapOf(geometry))
+  const overlap = measured([geometry], () => overlapOf(geometry), UNITING_VERTEX)
   const area = measured([geometry], () => polygonArea(geometry))
   return Math.max(0, area - overlap - (geometry.excess ?? 0))
 }

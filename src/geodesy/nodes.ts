@@ -7,13 +7,20 @@ import { keyOf, nextInRing, type Place, type Shape } from './shape'
 import { alongChord, chord, isSamePlace, place } from './vertices'
 
 /**
+ * Distance in metres up to which a vertex on an edge becomes the edge's end. If both ends are farther away
+ * than the square root of 2 times TOUCH, the edge bends at the vertex by less than a right angle. So no end
+ * lies on the piece beyond the vertex, which would be cut there again, and so on.
+ */
+const MERGED = 1.5 * TOUCH
+
+/**
  * Finds the nodes at which edges of rings meet: common vertices, vertices within TOUCH of another edge, and
  * crossings. After edges are cut there, they meet only at common ends, and run along each other only if both
  * ends are common.
  */
 export class Nodes {
   private readonly cuts = new Map<number, Cut[]>()
-  /** positions moved by up to a micrometre, by keyOf, with their new position */
+  /** positions moved by up to MERGED, by keyOf, with their new position */
   private readonly moved = new Map<string, Place>()
   /** chains that meet themselves at more than the joint of consecutive edges */
   readonly touching = new Set<number>()
@@ -135,7 +142,7 @@ export class Nodes {
       chordGap(shape, v, v, shape, a, b) - shape.tree.bulges[e]! > TOUCH
     )
       return false
-    for (const end of [a, b]) if (chord(shape, v, end) <= TOUCH) return this.merge(v, end)
+    for (const end of [a, b]) if (chord(shape, v, end) <= MERGED) return this.merge(v, end)
     // Between the ends, the distance from the line is the distance from the edge.
     const along = alongChord(shape, v, shape, a, b)
     if (along <= 0 || along >= alongChord(shape, b, shape, a, b)) return false

@@ -80,7 +80,8 @@ hunt('clearance agrees with certainOffset', 3_000, ({ random, cases, report }) =
     if (clear === 0) doubts++
     else {
       const certain = certainOffset(V, 2, V, 0, 1)
-      // The offset by azimuths at an end is that on a sphere: off by at most 1 in 100, with the correct sign.
+      // The offset by azimuths at an end is computed on a sphere. It is off by at most 1 in 100, and has the
+      // correct sign.
       if (clear * certain < 0 || (certain !== 0 && Math.abs(clear) > Math.abs(certain) * 1.02))
         wrong.push({ a, b, p, clear, certain })
     }

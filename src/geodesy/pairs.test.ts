@@ -5,7 +5,7 @@ import { hunt } from '../../test/seed'
 import { GeometryError, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
 /**
- * Distance and intersects of two edges, or of an edge and a position, against the reference in
+ * Compares distance and intersects of two edges, or of an edge and a position, with the reference in
  * test/reference. The distance must be accurate to a micrometre or 1e-13 of it. intersects must be correct
  * unless the distance is within a micrometre of half a centimetre.
  */
@@ -75,7 +75,7 @@ hunt('distance and intersects of two edges agree with the reference', 300, ({ se
       if (!(error instanceof GeometryError)) throw error
       tally.refused++
       if ([pair.first, pair.second].some(isAmbiguous)) continue
-      // No other edge is antipodal.
+      // Only these edges may be rejected as antipodal.
       fails(0, `refused: ${error.message}`)
     }
   }

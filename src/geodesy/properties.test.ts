@@ -19,7 +19,7 @@ import {
 } from '.'
 
 /**
- * Properties of all shapes, at any position and of any size. fast-check tries them on random shapes and
+ * Tests properties of all shapes, at any position and of any size. fast-check tries them on random shapes and
  * prints the smallest example of a failure.
  */
 const WGS84 = Geodesic.WGS84
@@ -517,7 +517,7 @@ describe('brute force agrees with', () => {
     'area of edges over the equator whose ends are equally far from it, within rounding',
     200,
     ({ seed, cases }) => {
-      // Like a regular polygon whose vertices are computed by sines and cosines.
+      // The errors are like those of a regular polygon whose vertices are computed by sines and cosines.
       const bits = fc.integer({ min: -3, max: 3 })
       const shifted = (degrees: number, by: number) => {
         const [numbers, integers] = [new Float64Array([degrees]), new BigInt64Array(1)]

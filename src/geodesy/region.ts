@@ -225,8 +225,8 @@ function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: nu
     const n = node * STRIDE
     if (meridian <= nodes[n + 6]! || meridian > nodes[n + 7]! || nodes[n + 5]! < height) continue
     if (nodes[n + 2]! > height && first >= start && last <= end) {
-      // All of them are north of p. The two ends of the run determine the parity of the number of edges that
-      // straddle the meridian.
+      // All edges of the run are north of p. The two ends of the run determine the parity of the number of
+      // edges that straddle the meridian.
       const straddles = (e: number, f: number) => lon[from[e]!]! < meridian !== lon[to[f]!]! < meridian
       const ring = chainOf[first]!
       const lastRing = chainOf[last - 1]!

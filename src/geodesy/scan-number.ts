@@ -57,7 +57,7 @@ export class NumberScanner {
   /** Canonical form of the bytes read, if it differs from them. It is never longer. */
   protected canonical = NOTHING
   protected length = 0
-  /** Everything before this offset in the JSON is in `canonical`, if its list is not canonical itself. */
+  /** Offset in the JSON up to which `canonical` is written, if the list needs a canonical form of its own. */
   protected copied = 0
   /** reads four digits at a time */
   private readonly view: DataView
@@ -100,9 +100,9 @@ export class NumberScanner {
 
   /**
    * Reads a number into `number`, and prints it if it is not canonical. The digits as a whole number, divided
-   * by a power of ten, give the nearest double if both are exact, as they always are up to 15 digits (Clinger
-   * 1990). No shorter decimal then reads as the same double, so the digits are canonical except for trailing
-   * zeros.
+   * by a power of ten, produce the nearest double if both are exact, as they always are up to 15 digits
+   * (Clinger 1990). No shorter decimal then reads as the same double, so the digits are canonical except for
+   * trailing zeros.
    */
   protected readNumber(): boolean {
     const { json, view, number } = this
@@ -195,8 +195,8 @@ export class NumberScanner {
     const scale = POWERS_OF_TEN[decimals]!
     const fraction = (POWERS_OF_TEN[lowDigits]! * first + low) / scale
     const value = whole + fraction
-    // Both in units of the last digit: how far the number is beyond the double, and half the range that
-    // reads as the double.
+    // Both values are in units of the last digit: the distance of the number beyond the double, and half of
+    // the range of numbers that read as the double.
     const beyond = (fraction - (value - whole)) * scale
     const half = HALF_GAPS[32 - Math.clz32(whole)]! * scale
     const doubt = FRACTION_ERROR * scale
@@ -282,7 +282,8 @@ export class NumberScanner {
     const nearest = quotient + lacking / divisor
 
     // In units of the last digit: the double is at `last`, counted from the number without its last two
-    // digits. Whatever is nearer to it than `half` reads as it. DOUBT is far more than all errors together.
+    // digits. Every number closer to it than `half` is read as this double. DOUBT is far more than all errors
+    // together.
     const binade =
       nearest < 1 ? (1 << (31 - Math.clz32(nearest * 2 ** 20))) * 2 ** -20 : 1 << (31 - Math.clz32(nearest))
     const half = binade * 2 ** -53 * divisor

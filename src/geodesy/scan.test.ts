@@ -43,13 +43,13 @@ describe('liftCoordinates of numbers', () => {
   const [double, words] = [new Float64Array(1), new BigUint64Array(1)].map((array, i, both) =>
     i === 0 ? array : new BigUint64Array(both[0]!.buffer),
   ) as [Float64Array, BigUint64Array]
-  /** The double some steps away from a value. */
+  /** Returns the double that is this many steps away from a value. */
   const near = (value: number, steps: number) => {
     double[0] = value
     words[0] = words[0]! + BigInt(steps)
     return double[0]
   }
-  /** All digits of the middle between a double below 90 and the next one. */
+  /** Returns all digits of the midpoint between a double below 90 and the next double. */
   const halfway = (value: number) => {
     const [numerator, exponent] = [BigInt(value * 2 ** 60) + BigInt(near(value, 1) * 2 ** 60), 61n]
     const fraction = ((numerator & ((1n << exponent) - 1n)) * 10n ** exponent) >> exponent

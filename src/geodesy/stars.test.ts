@@ -5,8 +5,8 @@ import { hunt } from '../../test/seed'
 import { contains, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
 /**
- * Whole polygons against the reference in test/reference: distance, contains and intersects of a star and a
- * position, a line or another star, also as fans of triangles. No star is rejected.
+ * Compares whole polygons with the reference in test/reference: distance, contains and intersects of a star
+ * and a position, a line or another star, also as fans of triangles. No star may be rejected.
  */
 const EXAMPLES = 5
 /** Quarter of the globe, metres. */
@@ -21,9 +21,9 @@ const fan = ({ center, rings: [shell] }: Star) => ({
   type: 'MultiPolygon',
   coordinates: shell!.slice(1).map((b, i) => [[shell![i]!, b, center, shell![i]!]]),
 })
-/** Each form of a star. */
+/** Returns each form of a star. */
 const formsOf = (star: Star) => (star.rings.length === 1 ? [polygon(star), fan(star)] : [polygon(star)])
-/** Each form of the two geometries of a case. */
+/** Returns each form of the two geometries of a case. */
 function geometriesOf({ star, other }: StarCase): [object, object][] {
   const others =
     other.kind === 'star'

@@ -105,8 +105,8 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undef
 
 /**
  * True if the angle between a segment and the x axis is so small that curvature counts: the segment stays
- * near for 10 km or more. At a larger angle a line is straight to 10 nanometres until it leaves, and it does
- * not come back.
+ * near for 10 km or more. At a larger angle a line is straight to 10 nanometres until it leaves the area, and
+ * it does not return.
  */
 function isSideBySide([x1, y1, x2, y2]: Segment): boolean {
   return Math.abs(y2 - y1) < 1e-6 * Math.abs(x2 - x1)
@@ -208,7 +208,7 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
     if (distance > NEAR) continue
     const here = walk.at(along)
     const angle = size > 0 ? angleTo(other.at(u), here) : 0
-    // The end of this edge may be nearest, and the end of the other edge beyond it.
+    // The nearest position may be the end of this edge, if the end of the other edge lies beyond it.
     const away = local(place(here), T, end)
     const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
     return segment(along + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, u, angle)

@@ -6,10 +6,10 @@ import { isTurn, type Chain, type Polygon, type Shape } from './shape'
 import { SweepOrder } from './sweep-order'
 
 /**
- * Finds the sums on both sides of each edge of some rings, by Shamos and Hoey's sweep ("Geometric
- * intersection problems", 1976), in n log n for any edges. The sweep line is a meridian that moves from 180 W
- * to 180 E. The longitude along a geodesic never turns back, so a meridian meets an edge once, and edges that
- * cross are neighbours on the meridian before they cross.
+ * Finds the sums (arrangement.ts) on both sides of each edge of some rings, by Shamos and Hoey's sweep
+ * ("Geometric intersection problems", 1976), in n log n for any edges. The sweep line is a meridian that
+ * moves from 180 W to 180 E. The longitude along a geodesic never turns back, so a meridian meets an edge
+ * once, and edges that cross are neighbours on the meridian before they cross.
  *
  * Longitude and latitude form a cylinder, on which a pole is a line: an edge that turns at a pole from one
  * meridian to another runs along this line. The sides of the rings determine the sum below the south pole
@@ -192,7 +192,7 @@ class Elements {
     const { lon, lat } = this.shape
     const here = this.side(left[i]!, j)
     if (here !== 0) return here > 0
-    // They have the same start, or one starts on the other. The end that comes first decides.
+    // The two elements have the same start, or one starts on the other. The end that comes first decides.
     const [mine, other] = [this.vertex(right[i]!), this.vertex(right[j]!)]
     const from = lon[this.vertex(left[i]!)]!
     const [myEast, otherEast] = [eastward(from, lon[mine]!), eastward(from, lon[other]!)]

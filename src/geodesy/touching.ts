@@ -161,12 +161,12 @@ export function regularise(given: Shape, { firstChain, endChain }: Polygon): Reg
 function meetings(shape: Shape): Nodes {
   const nodes = nodesBetween(shape, () => {})
   for (const { start, end } of shape.chains) nodes.followTurns(start, end)
-  // Nodes that are not found in this time are found by the sweep.
+  // The sweep finds the nodes that the search by boxes does not find within this limit.
   attempt(1_000 + shape.ringsEnd, () => selfPairs(shape, 0, shape.ringsEnd, nodes.meet))
   return nodes
 }
 
-/** GeometryError for rings that certainly cross. */
+/** Error for rings that certainly cross. */
 export class CrossingError extends GeometryError {}
 
 /**
@@ -196,7 +196,7 @@ export function exactlyOr<T>(
 }
 
 /** Limit of counted microseconds per element for the test whether rings touch. */
-const TOUCHING_PER_ELEMENT = 20
+const TOUCHING_PER_ELEMENT = 150
 
 /** A vertex that lies near an edge and may be meant to lie on it. */
 export interface NearVertex {

@@ -36,7 +36,7 @@ hunt(
     let found = 0
     for (let round = 0; round < cases; round++) {
       const [walk, other] = [0, 0].map(() => Object.values(walks)[Math.floor(random() * 4)]!)
-      // From edges of a tenth of a micrometre, whose boxes all meet, to edges of a degree.
+      // Sizes range from edges of a tenth of a micrometre, whose boxes all meet, to edges of a degree.
       const size = 10 ** between(-12, 0)
       const [start, end] = [Math.floor(random() * 10), 20 + Math.floor(random() * 100)]
       let [lon, lat] = [between(-179, 60), between(-80, 80)]

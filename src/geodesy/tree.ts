@@ -254,8 +254,8 @@ export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): nu
 
 /**
  * Calls back with all pairs of elements that are at most `limit` metres apart, and with few others. If S is
- * T, each pair of two different elements comes twice.
- * @param once if S is T, each pair comes at least once, in any order
+ * T, each pair of two different elements is reported twice.
+ * @param once if S is T, each pair is reported at least once, in any order
  */
 export function closePairs(
   S: Indexed,

@@ -13,8 +13,8 @@ import {
 } from '.'
 
 /**
- * A union of parts is one point set: every result about it equals the result about the single polygon that
- * the parts form.
+ * Tests that a union of parts is one point set: every result about it must equal the result about the single
+ * polygon that the parts form.
  */
 
 type Ring = Position[]
@@ -250,7 +250,7 @@ describe('a tiling has the results of the whole', () => {
       const pair = expectOne(together, polygon(whole), random, [centre, radius], probes)
       expect(contains(pair[0], prepare(points(inner)))).toBe(true)
       if (together.type === 'MultiPolygon') expectSameArea(pair)
-      // Without one of its parts it is another point set.
+      // Without one of its parts, the union is another point set.
       const missing = pick(random, parts)
       const rest = prepare(union(...parts.filter((part) => part !== missing)))
       for (const lost of [polygon(missing), polygon(whole), together])
@@ -394,7 +394,7 @@ describe('parts with T-junctions have the results of the whole', () => {
 })
 
 describe('strongly overlapping circles', () => {
-  /** Positions every few metres, and many in almost the same position. */
+  /** Returns positions every few metres, many of them almost equal. */
   const trackOf = (random: Random, count: number): Position[] => {
     let [at, azimuth] = [somewhere(random), random() * 360]
     const step = magnitude(random, 1, 1000)

@@ -13,7 +13,17 @@ import { GeometryError } from './error'
 import { findSides, holdsNorth, insideOdd, type Rings } from './region'
 import { joinChains, type ChainOf } from './building'
 import { isTurn, pathOf, polygonOf, type Polygon, type Shape } from './shape'
-import { bend, excessOf, exactlyOr, firstInside, isCertain, remedy } from './touching'
+import { NEAR } from './stretch'
+import {
+  CrossingError,
+  bend,
+  excessOf,
+  exactlyOr,
+  firstInside,
+  isCertain,
+  nearestEnd,
+  remedy,
+} from './touching'
 import { selfPairs } from './tree'
 import type { Outline } from './validity'
 
@@ -88,29 +98,37 @@ function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
 export function overlapOf(outline: Outline): number {
   const { shape, rings } = outline
   if (shape.polygons.length < 2) return 0
-  const refusal = (cut: Shape, e: number, otherwise = ', so merge them') =>
-    new GeometryError(
+  const refusal = (cut: Shape, e: number, otherwise = '', Refusal = GeometryError) =>
+    new Refusal(
       pathOf(cut, e),
-      `polygons of a MultiPolygon overlap here; area requires polygons that do not${otherwise}`,
+      `polygons of a MultiPolygon overlap here; area requires polygons that do not${otherwise || ', so merge them'}`,
     )
-  const refuse = (cut: Shape, e: number): never => {
-    throw refusal(cut, e)
+  /** Throws a CrossingError for edges whose ends are too far from each other to be meant to touch. */
+  const refuseWide = (cut: Shape, e: number, f: number): void => {
+    const end = nearestEnd(cut, e, f)
+    if (end.distance >= NEAR) throw refusal(cut, e, remedy(cut, end), CrossingError)
   }
   return exactlyOr(
     shape,
     () => {
-      const arranged = arrange(outline, refuse)
+      const arranged = arrange(outline, (cut, e, f) => {
+        refuseWide(cut, e, f)
+        throw refusal(cut, e)
+      })
       if (!arranged) return 0
       const { shape: cut, labels } = arranged
       for (let e = 0; e < cut.ringsEnd; e++)
-        if (!isTurn(cut, e) && Math.max(labels.left[e]!, labels.right[e]!) > 1) refuse(cut, e)
+        if (!isTurn(cut, e) && Math.max(labels.left[e]!, labels.right[e]!) > 1) throw refusal(cut, e)
       return 0
     },
     () => {
       const directions = directionsOf(shape, rings)
       const bent = bend(shape)
-      const sums = bent && arrange({ shape: bent, rings }, () => {}, directions)
-      if (!sums || !isCertain(sums.shape, sums.labels)) {
+      const isUnambiguous = (): boolean => {
+        const sums = bent && arrange({ shape: bent, rings }, refuseWide, directions)
+        return sums !== undefined && isCertain(sums.shape, sums.labels)
+      }
+      if (!orFalse(isUnambiguous)) {
         const inside = firstInside(shape, rings)
         return inside && refusal(shape, inside.at, remedy(shape, inside))
       }
@@ -122,11 +140,11 @@ export function overlapOf(outline: Outline): number {
 
 /**
  * Cuts the rings of all polygons where they meet and counts the polygons on both sides of each piece.
- * Undefined if no polygons meet, none lies in another one, and none has seams.
+ * Undefined if no polygons meet, no polygon lies in another one, and no polygon has seams.
  */
 function arrange(
   { shape, rings, seams }: Outline,
-  crossing: (shape: Shape, e: number) => void,
+  crossing: (shape: Shape, e: number, f: number) => void,
   turns?: Int8Array,
 ): Arranged | undefined {
   const nodes = nodesBetween(shape, crossing)
@@ -147,8 +165,9 @@ function arrange(
 const BOXES_PER_ELEMENT = 10
 
 /**
- * True if a polygon lies in another one. No polygons may meet: the outermost polygon that lies in another one
- * is then in exactly one, an odd number.
+ * True if a polygon lies in another one. Requires that no two polygons meet. Then the outermost of the
+ * polygons that lie in another one is in exactly one, and the parity test, which counts the polygons around a
+ * point, finds it.
  */
 function nested(shape: Shape, rings: Rings): boolean {
   if (shape.polygons.length < 2) return false
@@ -156,4 +175,14 @@ function nested(shape: Shape, rings: Rings): boolean {
   return shape.polygons.some(({ firstChain, endChain }) =>
     insideOdd(shape, shape.from[shape.chains[firstChain]!.start]!, shape, rings, all, [firstChain, endChain]),
   )
+}
+
+/** Result of a test; false if it throws a CrossingError. */
+function orFalse(test: () => boolean): boolean {
+  try {
+    return test()
+  } catch (error) {
+    if (error instanceof CrossingError) return false
+    throw error
+  }
 }

@@ -11,8 +11,8 @@ import { CrossingError, exactlyOr, nearestEnd, regularise, remedy, type Regular 
 import { selfPairs } from './tree'
 
 /**
- * Conditions for a polygon with an unambiguous inside. Let each ring add 1 to the area that it surrounds, on
- * its smaller side. The inside is certain if the shell's sum minus the sums of the holes is 0 or 1
+ * Conditions for a polygon with an unambiguous inside. The sum at a position is the number of rings whose
+ * smaller side contains it. The inside is certain if the shell's sum minus the sums of the holes is 0 or 1
  * everywhere, and so is the sum of each single ring. Then no ring crosses itself or another ring, and the
  * holes lie in the shell and outside each other. Rings may touch, and may run along themselves or each other:
  * an edge with the same sum on both sides is a seam and not a boundary. Rings that cross by less than half a
@@ -35,8 +35,9 @@ export interface Outline {
 
 /**
  * Throws a GeometryError that names the position for a polygon without an unambiguous inside.
- * @param looking called with the path of each shell before its polygon is checked, and again with the error
- *   if the polygon is refused unless its rings cross by less than half a centimetre
+ * @param looking called with the path of each shell before its polygon is checked, and a second time with the
+ *   error if the rings cross: a caller may still accept a polygon whose rings cross by less than half a
+ *   centimetre
  */
 export function checkPolygons(
   given: Shape,
@@ -123,7 +124,7 @@ function joined(
   return { shape: whole, rings: { ...sides, of }, seams: seamsOfWhole, excess }
 }
 
-/** Limit of counted microseconds per element for the search by boxes, twice the usual. */
+/** Limit of counted microseconds per element for the search by boxes: twice what it usually needs. */
 const BOXES_PER_ELEMENT = 1
 /** Limit of counted microseconds per element for testing each hole. */
 const HOLES_PER_ELEMENT = 1
@@ -242,7 +243,7 @@ function markSeams(shape: Shape, polygon: Polygon, { left, right }: Labels, seam
 function checkHoles(shape: Shape, rings: Rings, { firstChain, endChain }: Polygon): void {
   for (let hole = firstChain + 1; hole < endChain; hole++) {
     const { start, path } = shape.chains[hole]!
-    // Inside an odd number of all other rings: inside the shell and in no other hole.
+    // The position is inside an odd number of the other rings if it is inside the shell and in no other hole.
     if (!insideOdd(shape, shape.from[start]!, shape, rings, [firstChain, endChain], [hole, hole + 1]))
       throw new GeometryError(
         path,

@@ -4,7 +4,10 @@ import { expect } from 'vitest'
 import { hunt } from '../../test/seed'
 import { contains, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
-/** Unions that cover the whole ellipsoid, or all but a part of it, have no boundary, or a small one. */
+/**
+ * Tests unions that cover the whole ellipsoid, or all but a part of it, and so have no boundary or a short
+ * one.
+ */
 
 type Random = () => number
 type Vector = readonly [number, number, number]
@@ -154,7 +157,9 @@ function caps(random: Random): Position[][] {
 
 const tiling = (random: Random) => (random() < 0.5 ? lunes : polyhedron)(random)
 const covering = (random: Random) => pick(random, [lunes, polyhedron, polyhedron, caps])(random)
-/** Union of these rings in any order, perhaps one with a hole that another polygon fills. */
+/**
+ * Returns the union of these rings in any order, perhaps one of them with a hole that another polygon fills.
+ */
 const written = (random: Random, [first, ...others]: readonly Position[][]) => {
   const hole = range(5, (i) => travel(middleOf(first!), 72 * i, 1000))
   const filled = random() < 0.3 ? [[first!, closed(hole)], [closed(hole)]] : [[first!]]
@@ -214,7 +219,7 @@ hunt('a union that leaves out slivers contains the ellipsoid below half a centim
     const corners = lost.slice(1)
     const corner = pick(random, corners)
     if (Math.abs(corner[1]!) === 90) continue
-    // A corner moved inwards leaves out no position that is farther from the rest than the corner was moved.
+    // Moving a corner inwards excludes only positions that are at most this far from the rest.
     const all = prepare(written(random, covering(random)))
     for (const [metres, expected] of [
       [random() * 0.0049, true],

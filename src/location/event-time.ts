@@ -48,7 +48,10 @@ export function joinProblems(geometryProblem: string | null, timeProblem: string
   return [geometryProblem, timeProblem].filter((problem) => problem !== null).join('; ') || null
 }
 
-/** True if a record with this problem has no geometry. A problem of the time only leaves the geometry. */
+/**
+ * True if a record with this problem has no geometry. A problem of the time alone does not affect the
+ * geometry.
+ */
 export function lacksGeometry(problem: string | null): boolean {
   return problem !== null && !problem.startsWith(TIME_PROBLEM)
 }

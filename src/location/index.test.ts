@@ -220,7 +220,7 @@ describe('attributes contain', () => {
         proof: 'none',
       },
     })
-    // Values that JSON.parse would change, or Postgres refuses, stay texts.
+    // Values that JSON.parse would change, or that Postgres refuses, stay texts.
     for (const text of [
       '{"n":12345678901234567890}',
       '{"n":1e999}',

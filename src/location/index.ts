@@ -35,7 +35,8 @@ export { readWkt, writeWkt } from './wkt'
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 
 /**
- * Location schema with this text, without a resolver and revocable. Throws a TypeError that states the rule.
+ * Returns the location schema with this text, revocable and without a resolver. Throws a TypeError that
+ * states the rule if the text is not that of a location schema.
  */
 export function locationSchema(fields: string): LocationSchema {
   checkLocationFields(fields)

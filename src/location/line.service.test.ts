@@ -101,8 +101,8 @@ const given = Array.from({ length: 200 }, (_, i): GivenRecord => {
 })
 
 /**
- * Line that Postgres alone makes of a row: `row_to_json`, checksums, times in full, and no `attributes` if
- * null.
+ * Line that Postgres alone produces from a row: `row_to_json`, checksums, times in full, and no `attributes`
+ * if null.
  */
 const fromPostgres = (fields: string) => {
   let line = fields
@@ -136,7 +136,7 @@ const stored = () =>
        E'\\r' || location_fields(id) AS unwritten FROM location_record ORDER BY id`,
   )
 
-test('writes the JSON that Postgres writes from the columns, of hostile records', async () => {
+test('writes the same JSON for hostile records as Postgres writes from their columns', async () => {
   await insertRecords(database.url, given)
   const found = await stored()
   expect(found).toHaveLength(given.length)
@@ -163,7 +163,7 @@ test('a revocation, its rollback and a new time of writing change the stored lin
 })
 
 test.each(RECORD_FIELD_LIST.filter(([name]) => !['revoked', 'created_at', 'updated_at'].includes(name)))(
-  'a change of %s leaves no stored line that lacks it',
+  'no stored line is older than a change of %s',
   async (name) => {
     const [row] = await rows<{ id: string }>(
       database.url,

@@ -51,7 +51,7 @@ export function locationTypeOf(locationType: string): LocationType | undefined {
   )
 }
 
-/** A y, except the last letter of `geometry-xy`. */
+/** Pattern of a y, except the last letter of `geometry-xy`. */
 const Y = '(?<!geometr)y'
 const THEN = '(?:axis)?(?:and|then|before)?'
 /** Axis orders with the latitude first, in a squeezed name. */
@@ -108,7 +108,9 @@ export const SRS_SPELLINGS = {
     ...['EPSG:4326', '4326', 'EPSG4326', 'WGS84', 'WGS 84', 'GPS', 'CRS84', 'OGC:CRS84', 'CRS84h'],
     ...['urn:ogc:def:crs:OGC:1.3:CRS84', 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'],
   ],
-  /** Matters for formats that leave the axis order to the reference system. */
+  /**
+   * In formats that leave the axis order to the reference system, these spellings mean latitude, longitude.
+   */
   latitudeFirst: ['urn:ogc:def:crs:EPSG::4326', 'http://www.opengis.net/def/crs/EPSG/0/4326'],
 } as const
 

@@ -103,8 +103,8 @@ const KNOWN_FIELDS: ReadonlyMap<string, readonly Shape[]> = new Map<string, read
 const REQUIRED = ['srs', 'locationType', 'location']
 
 /**
- * Maximum number of characters of the attributes as JSON. A record with larger ones has none; the event log
- * has the payload.
+ * Maximum number of characters of the attributes as JSON. A record whose attributes are longer has none. The
+ * event log still has the payload.
  */
 const MAX_ATTRIBUTES_LENGTH = 100_000
 /** Attributes whose text is JSON by the Location Protocol. */

@@ -15,7 +15,7 @@ test('planeShape writes degrees that Postgres cannot divide as 0', () => {
   expect(planeOf({ type: 'Point', coordinates: [1e-300, -64] })).toMatchObject({ coordinates: [1e-300, -64] })
 })
 
-test('planeShape draws an edge the shorter way around, from half a turn on', () => {
+test('planeShape draws an edge the shorter way around, also if it spans half a turn or more', () => {
   const kindOf = (degrees: number) =>
     planeOf({ type: 'LineString', coordinates: [[-90, 0], [-90 + degrees, 0]] }).type // prettier-ignore
   expect([179.999, 180, 180.001].map(kindOf)).toEqual(['LineString', 'LineString', 'MultiLineString'])
@@ -267,7 +267,10 @@ function crossingRings(random: Random, between: Between): { rings: Position[][];
   return { rings: random() < 0.5 ? [ring(size)] : [ring(size), ring(size / 4)] }
 }
 
-/** A ring around the pole on its smaller side, in steps of less than 180 degrees, in either direction. */
+/**
+ * Returns a ring around a pole, whose side with the pole is the smaller one, in steps of less than 180
+ * degrees and in either direction.
+ */
 function polarRing(random: Random, between: Between): { rings: Position[][]; pole?: 'north' } {
   const count = 3 + Math.floor(random() * 12)
   const [start, way, south] = [between(-180, 180), random() < 0.5 ? 1 : -1, random() < 0.5]

@@ -591,7 +591,7 @@ describe('a geohash', () => {
       expect.closeTo(57.64911, 5),
     ])
     expect(read('geohash', '"U4PRUYDQQVJ"')).toEqual(read('geohash', 'u4pruydqqvj'))
-    // Fiji, east and west of the antimeridian.
+    // These cells are in Fiji, east and west of the antimeridian.
     expect([box('rv')[2], box('2j')[0]]).toEqual([180, -180])
     expect(box('zzzzzzzzzzzzzzzzzzz').slice(2)).toEqual([180, 90])
   })
@@ -648,7 +648,7 @@ describe('a geohash', () => {
       const geohash = letters(depth)
       const cell = prepare(polygon('geohash', geohash))
       const [west, south, east, north] = box(geohash)
-      // Too narrow for half a centimetre near a pole, and below 11 characters anywhere.
+      // False for cells narrower than half a centimetre: near a pole, or with 11 characters or more.
       const isWide = (name: string) => {
         const [w, s, e, n] = box(name)
         const metres = 111_000 * Math.cos((Math.max(Math.abs(s), Math.abs(n)) * Math.PI) / 180) * (e - w)
@@ -658,6 +658,7 @@ describe('a geohash', () => {
         if (!isWide(inner)) continue
         const child = prepare(polygon('geohash', inner))
         expect([inner, contains(cell, child), contains(child, cell)]).toEqual([inner, true, false])
+        expect([inner, intersects(cell, child)]).toEqual([inner, true])
       }
       const middle = [west + (east - west) * random(), (south + north) / 2] as const
       for (const lon of [middle[0] - (east - west), middle[0] + (east - west)]) {
@@ -666,6 +667,13 @@ describe('a geohash', () => {
       }
     }
   })
+  test.each(['0j', 'dh', 'xj'])(
+    'is at distance 0 from its child cell %s, which begins on its boundary',
+    (inner) => {
+      const [cell, child] = [inner[0]!, inner].map((name) => prepare(polygon('geohash', name)))
+      expect(distanceMeters(cell!, child!)).toBe(0)
+    },
+  )
   test('equals the union of its child cells', () => {
     for (const geohash of ['ez', 'b0', 'u4p', 's00']) {
       const cells = [...ALPHABET].map((letter) => polygon('geohash', geohash + letter).coordinates)

@@ -115,8 +115,8 @@ function readScaled(location: string): unknown {
 
 /** Nearest double to a quotient; `divisor` is above 0. */
 function quotient(dividend: bigint, divisor: bigint): number {
-  // 64 bits of the quotient, and a bit that is 1 if there are more: Number rounds them as it would round the
-  // whole.
+  // Computes 64 bits of the quotient, and a last bit that is 1 if further bits are not zero. Number rounds
+  // this to the same double as the whole quotient.
   const shift = 64n + BigInt(divisor.toString(2).length)
   const scaled = (dividend < 0n ? -dividend : dividend) << shift
   const more = scaled % divisor === 0n ? 0n : 1n
@@ -125,8 +125,8 @@ function quotient(dividend: bigint, divisor: bigint): number {
 }
 
 /**
- * The Location Protocol allows integers only: 13.4 with a scale of 1000000 was never scaled. JSON numbers
- * beyond 2^53 have lost digits.
+ * The Location Protocol allows integers only: 13.4 with a scale of 1000000 is an unscaled number. JSON
+ * numbers beyond 2^53 have lost digits.
  */
 function integer(value: unknown, name: string): bigint {
   if (

@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<string, readonly [type: string, depth: number]>> = 
   MULTILINESTRING: ['MultiLineString', 2],
   MULTIPOLYGON: ['MultiPolygon', 3],
 }
-/** Limit of the kernel. */
+/** Maximum nesting of geometry collections: the limit of the kernel. */
 const MAX_NESTING = 8
 
 const NUMBER = String.raw`([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)`
