@@ -114,7 +114,7 @@ function signerOf(changes: NodeJS.ProcessEnv) {
     signer?.kind === 'key' ? signer.readKey() : signer?.kind === 'pkcs11' && signer.readPin()
   return { settings, signer, secret }
 }
-test('does not contain the key as JSON', () => {
+test('hides the key from JSON of the settings', () => {
   const { settings, secret } = signerOf({})
   expect(secret()).toBe(`0x${'11'.repeat(32)}`)
   expect(JSON.stringify(settings)).not.toContain('1111')
@@ -147,6 +147,7 @@ describe('a secret', () => {
     graphqlDatabaseUrl: 'postgres://a/b',
     outsideKey: 'https://signer.example',
     readAdminKey: 'k'.repeat(32),
+    readLogKey: `PRIVATE+KEY+example.com/log+0a1b2c3d+${'A'.repeat(44)}`,
     readPin: '1234',
     readSealSecrets: `${'11'.repeat(32)}\n${'22'.repeat(32)}`,
     redisUrl: 'rediss://host:6379',
@@ -355,8 +356,8 @@ describe('documentation of the settings', () => {
     ]
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('../.env.example')
   })
-  test('has at most 45 settings', () => {
-    expect(Object.keys(ROWS).length).toBeLessThanOrEqual(45)
+  test('has at most 48 settings', () => {
+    expect(Object.keys(ROWS).length).toBeLessThanOrEqual(48)
     const names = Object.values<Setting>(ROWS).map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
   })

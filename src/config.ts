@@ -49,7 +49,7 @@ export interface Settings extends Omit<Values, 'databaseUrl'> {
   readonly publicBaseUrl: string
   /** Chains that have an endpoint. */
   readonly chains: readonly ConnectedChain[]
-  /** Chains that CHAINS names, or else all known chains, for programs that need no endpoint. */
+  /** Chains in CHAINS, by default all known chains, for programs that need no endpoint. */
   readonly namedChains: readonly Chain[]
   /** Location schemas in addition to the built-in ones (src/location). */
   readonly locationSchemas: readonly LocationSchema[]
@@ -106,7 +106,7 @@ export type SignerSettings =
 export type Requirement = 'database' | 'chains' | 'signer'
 
 /**
- * Maximum number of API processes by default. A process takes about 150 MB and up to 23 connections to the
+ * Maximum number of API processes by default. A process takes about 150 MB and up to 26 connections to the
  * primary, so larger numbers must be set explicitly.
  */
 const MOST_DEFAULT_PROCESSES = 4
@@ -142,7 +142,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const isWrong = problems.some((problem) => /^(DATABASE|DB)_URL/.test(problem))
   if (!values.databaseUrl && !isWrong && requirements.includes('database'))
     problems.push(
-      'DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name (npm start ' +
+      'DATABASE_URL: missing; expected a URL such as postgres://user:password@host:5432/name (npm start ' +
         'prints the URL of its database)',
     )
   const chains = connectedChains(values, requirements, problems)
@@ -215,13 +215,13 @@ function connectedChains(
     if (requirements.includes('chains') && !problems.some((each) => each.startsWith(nameOf(chain))))
       problems.push(
         `${nameOf(chain)}: missing, but CHAINS names ${chain.slug}. Set it to the URL of a JSON-RPC ` +
-          `endpoint of chain ${chain.id}`,
+          `endpoint of chain ${chain.id}.`,
       )
     return []
   })
   const isNamed = problems.some((problem) => /^(RPC_URL_|CHAINS)/.test(problem))
   if (chains.length === 0 && !isNamed && requirements.includes('chains'))
-    problems.push(`RPC_URL_*: missing. Set one of ${CHAINS.map(nameOf).join(', ')}`)
+    problems.push(`RPC_URL_*: missing. Set one of ${CHAINS.map(nameOf).join(', ')}.`)
   return chains
 }
 
@@ -232,26 +232,26 @@ function signerOf(
   problems: string[],
 ): SignerSettings | undefined {
   if (readKey && outsideKey)
-    problems.push('SIGNER_PRIVATE_KEY and SIGNER_URL: both are set. Remove one of them')
+    problems.push('SIGNER_PRIVATE_KEY and SIGNER_URL: both are set. Remove one of them.')
   const isWrong = problems.some((problem) => problem.startsWith('SIGNER_'))
   if (!readKey && !outsideKey && !isWrong && requirements.includes('signer'))
     problems.push(
       'SIGNER_KEY_FILE, SIGNER_PRIVATE_KEY or SIGNER_URL: missing. Set one of them, which signs ' +
-        'results (docs/operations/keys.md)',
+        'results (docs/operations/keys.md).',
     )
   if (!outsideKey) return readKey && { kind: 'key', readKey }
   if (!readSealSecrets)
     problems.push(
-      'SEAL_SECRET_FILE: missing. SIGNER_URL requires it, because the key is not available for resign tokens',
+      'SEAL_SECRET_FILE: missing. SIGNER_URL requires it, because the key is not available for resign tokens.',
     )
   if (outsideKey.kind === 'remote') {
     if (attesters.length === 0)
       problems.push(
-        'ATTESTER_ADDRESS: missing. SIGNER_URL requires it: set it to the address of the account that signs there',
+        'ATTESTER_ADDRESS: missing. SIGNER_URL requires it: set it to the address of the account that signs there.',
       )
     return outsideKey
   }
-  if (!readPin) problems.push('SIGNER_PKCS11_PIN_FILE: missing. A PKCS#11 token in SIGNER_URL requires it')
+  if (!readPin) problems.push('SIGNER_PKCS11_PIN_FILE: missing. A PKCS#11 token in SIGNER_URL requires it.')
   return readPin && { ...outsideKey, readPin }
 }
 

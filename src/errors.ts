@@ -5,7 +5,7 @@
  */
 
 export interface ErrorRow {
-  /** HTTP status. Some errors are sent with a more precise one. */
+  /** HTTP status. Some errors are sent with a more specific status. */
   readonly status: number
   /**
    * True if the same request may succeed later; 'Retry-After' if it may whenever the response has this
@@ -67,7 +67,8 @@ export type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 /** Documentation of each error: Markdown, with links relative to docs/reference. */
 export const COMPUTE_TEXTS: Readonly<Record<ComputeErrorKind, string>> = {
   'invalid-input': 'the request breaks a rule, or its content type is not supported',
-  'attestation-not-found': 'the attestation does not exist on that chain',
+  'attestation-not-found':
+    'the attestation does not exist on that chain, or not yet on the chain that its endpoints have read ([new attestations](#new-attestations))',
   'verification-failed':
     'an [offchain attestation](offchain.md) is not what it claims, or is no longer valid; an earlier answer is not one of this service; a [signed request](wallet.md) is not valid',
   'computation-error':

@@ -81,7 +81,7 @@ test.each(OPERATION_ROWS)('accepts for %s only the geometry types of its row', (
       else expect(compute, geometry.type).toThrow(GeometryError)
     }
 })
-test.each(OPERATION_ROWS)('gives the arguments, inputs and numbers of %s unique names', (_, row) => {
+test.each(OPERATION_ROWS)('uses unique names for the arguments, inputs and numbers of %s', (_, row) => {
   const fields = [
     ...row.inputs.flatMap(({ name, aliases = [] }) => [name, ...aliases]),
     ...(row.parameters ?? []),

@@ -23,8 +23,9 @@ const MOST_PROBLEMS = 10
 /**
  * Returns the problems of a settings file: each path, and the value that its schema expects. The actual value
  * is not shown, because it may be a secret.
+ * @param whole name of the whole value, for a problem without a path
  */
-export function schemaProblems(schema: TSchema, value: unknown): string {
+export function schemaProblems(schema: TSchema, value: unknown, whole = 'the file'): string {
   const { Value } = require('@sinclair/typebox/value') as typeof import('@sinclair/typebox/value') // oxlint-disable-line typescript/no-require-imports -- 150 files, which few processes need
   const problems = new Map<string, string>()
   for (const { path, message, schema: part, value: found } of Value.Errors(schema, value)) {
@@ -37,7 +38,7 @@ export function schemaProblems(schema: TSchema, value: unknown): string {
   }
   return [...problems]
     .slice(0, MOST_PROBLEMS)
-    .map(([path, problem]) => `${path || 'the file'}: ${problem}`)
+    .map(([path, problem]) => `${path || whole}: ${problem}`)
     .join('; ')
 }
 

@@ -59,7 +59,7 @@ function valueOf(row: Setting, environment: Environment, problems: string[]): un
   if (source === undefined) return row.default
   // DB_URL is an exception, because a process sets it for Subsquid's packages in addition to the other name.
   if (other !== undefined && other !== 'DB_URL') {
-    problems.push(`${given.join(' and ')}: both are set. Remove one of them`)
+    problems.push(`${given.join(' and ')}: both are set. Remove one of them.`)
     return row.default
   }
   const text = environment[source]!

@@ -122,6 +122,18 @@ export const ADMIN_KEY = matching(
   '32 or more printable characters without spaces',
 )
 
+const LOG_KEY_PATTERN = /^PRIVATE\+KEY\+[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/
+/** Signer key of a log (C2SP signed-note). */
+export const LOG_KEY = matching(
+  'signer key',
+  LOG_KEY_PATTERN,
+  'a signer key: PRIVATE+KEY+<origin>+<key ID>+<base64>',
+)
+/** False turns the log off, true needs no witnesses, a text is the path of a policy with witnesses. */
+export const LOG = type('on, off, path', (text): boolean | string =>
+  ['on', 'off'].includes(text) ? text === 'on' : text,
+)
+
 function withPrefix(digits: string): string {
   return digits.startsWith('0x') ? digits : `0x${digits}`
 }
@@ -156,7 +168,7 @@ export const CHAIN_LIST = listOf(
     const chain = chainBySlug(text)
     if (!chain)
       throw new Error(
-        `expected slugs of ${CHAINS.map(({ slug }) => slug).join(', ')}, got '${text.slice(0, 80)}'`,
+        `expected one or more of ${CHAINS.map(({ slug }) => slug).join(', ')}, got '${text.slice(0, 80)}'`,
       )
     return chain
   }),
@@ -210,7 +222,7 @@ export const SIGNER_URL = type('http(s) or pkcs11 URL', (text): OutsideKey => {
       const [, name, value] =
         /^(token|object|id|type|module-path)=((?:[^%]|%[\da-f]{2})+)$/i.exec(attribute) ?? []
       if (name === undefined || attributes.has(name))
-        throw new Error(`expected ${PKCS11_FORM}. An attribute is unknown, empty or set twice`)
+        throw new Error(`expected ${PKCS11_FORM}. An attribute is unknown, empty or set twice.`)
       attributes.set(name, percentDecoded(value!))
     }
   const [module, token, object, id] = ['module-path', 'token', 'object', 'id'].map((name) =>
