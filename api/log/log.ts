@@ -1,0 +1,202 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { FastifyBaseLogger } from 'fastify'
+import {
+  TILE_WIDTH,
+  formatPolicy,
+  formatProof,
+  formatVerifierKey,
+  inclusionProof,
+  parseCheckpoint,
+  parsePolicy,
+  parseSignerKey,
+  verifyInclusion,
+  withTiles,
+  type Policy,
+  type SignerKey,
+  type Tile,
+} from '../../src/tlog'
+import { RecordsError, UnavailableError } from '../http/problems'
+import type { SafeSender } from '../outgoing'
+import type { DatabaseServers } from '../store'
+import { KeySource, originOf } from './key'
+import { Sequencer, type SequencerOptions } from './sequencer'
+import { LogStore, type LogState } from './store'
+import { TileCache } from './tile-cache'
+import { Witnesses } from './witnesses'
+import { LogWriter } from './writer'
+
+export interface LogParts {
+  servers: DatabaseServers
+  publicBaseUrl: string
+  /** Key in the setting LOG_KEY. */
+  key: SignerKey | undefined
+  /** Witnesses and their quorum; undefined if no witness cosigns. */
+  policy: Policy | undefined
+  sender: SafeSender
+  /** Unix milliseconds */
+  clock: () => number
+  logger: FastifyBaseLogger
+  options?: Partial<SequencerOptions>
+}
+
+/** The transparency log of this deployment, in one API process. */
+export class SignatureLog {
+  readonly store: LogStore
+  private readonly witnesses: Witnesses | undefined
+  private readonly sequencer: Sequencer
+  private readonly writer: LogWriter
+  private readonly sender: SafeSender
+  /** Tiles of proofs. */
+  private readonly tiles = new TileCache()
+  private readonly given: SignerKey | undefined
+  private readonly policy: Policy | undefined
+
+  constructor({ servers, publicBaseUrl, key, policy, sender, clock, logger, options }: LogParts) {
+    this.store = new LogStore(servers)
+    this.sender = sender
+    this.given = key
+    this.policy = policy
+    this.witnesses = policy?.witnesses.size ? new Witnesses(policy, sender, this.store) : undefined
+    const source = new KeySource(key, originOf(publicBaseUrl))
+    this.sequencer = new Sequencer(this.store, source, this.witnesses, logger, options)
+    this.writer = new LogWriter({ store: this.store, clock, reason: this.closedBy })
+  }
+
+  /** Commits the entry of a signature (LogWriter.append). */
+  readonly append: LogWriter['append'] = (entry) => this.writer.append(entry)
+
+  /** Starts the sequencer of this process. */
+  start(): void {
+    this.sequencer.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.sequencer.stop()
+    await this.sender.close()
+  }
+
+  /** Returns the state of the log. Throws an UnavailableError until a process has created it. */
+  async state(): Promise<LogState> {
+    return this.existing(await this.store.state())
+  }
+
+  private existing<T>(read: T | undefined): T {
+    if (read === undefined)
+      throw new UnavailableError(`The transparency log does not exist yet. ${this.sequencer.problem}`)
+    return read
+  }
+
+  /** Returns why no entry is accepted now; undefined if entries are accepted. */
+  notReady({ open, stopped }: LogState): string | undefined {
+    return open ? undefined : this.closedBy(stopped)
+  }
+
+  /** Returns the reason why the log is closed: the stored reason, otherwise the problem of this process. */
+  private readonly closedBy = (stopped: string | null | undefined): string =>
+    stopped ?? (this.sequencer.problem || 'no API process has confirmed its state yet.')
+
+  /** Returns the verifier key of the log as text, and the policy of its readers, which names it. */
+  async verifier({ key: text }: LogState): Promise<{ key: string; policy: string }> {
+    const key = this.given ?? (await parseSignerKey(text!))
+    const { witnesses, groups, quorum } = this.policy ?? parsePolicy('quorum none')
+    return {
+      key: formatVerifierKey(key),
+      policy: formatPolicy({ logs: [{ key }], witnesses, groups, quorum }),
+    }
+  }
+
+  /**
+   * Returns the proof that a leaf is in the published tree (c2sp.org/tlog-proof). Throws a RecordsError if
+   * the leaf is unknown or not yet in the tree.
+   * @param store store that reads within the share of the client
+   */
+  async proof(leaf: Uint8Array, store: LogStore): Promise<string> {
+    const place = this.existing(await store.find(leaf))
+    const { published, publishedSize: size, known, position: index, hashes } = place
+    if (!known)
+      throw new RecordsError(
+        'not-found',
+        'The log has no entry with this leaf hash. Send log.leaf of an answer of this deployment; after log.by has passed, keep the answer as evidence',
+      )
+    if (index === null || index >= size)
+      throw new RecordsError(
+        'unavailable',
+        'The entry is committed, but no published checkpoint includes it yet',
+      )
+    const checkpoint = parseCheckpoint(published)
+    if (hashes) this.tiles.add({ level: 0, index: Math.floor(index / TILE_WIDTH), width: TILE_WIDTH }, hashes)
+    const read = () =>
+      withTiles(
+        (tiles) => this.tiles.read(tiles, (missing) => store.tiles(missing)),
+        size,
+        (hashOf) => inclusionProof(hashOf, index, size),
+      )
+    let proof = await read()
+    if (!verifyInclusion(leaf, index, checkpoint, proof)) {
+      // The cached tiles are those of another database, for example of the one before a restore.
+      this.tiles.clear()
+      proof = await read()
+    }
+    return formatProof({ index, hashes: proof }, checkpoint.note)
+  }
+
+  /** True if the published tree has a tile. */
+  async has({ level, index, width }: Tile): Promise<boolean> {
+    const { publishedSize } = await this.state()
+    return (index * TILE_WIDTH + width) * TILE_WIDTH ** (level === 'entries' ? 0 : level) <= publishedSize
+  }
+
+  /**
+   * Registers the metrics of this process. Metrics of the database are registered separately, because they
+   * are equal in all processes.
+   */
+  register(registry: Registry): void {
+    const { writer, witnesses } = this
+    const registers = [registry]
+    new Counter({
+      name: 'geospatial_log_entries_total',
+      help: 'Entries of the transparency log that this process has committed',
+      registers,
+      collect() {
+        this.reset()
+        this.inc(writer.committed)
+      },
+    })
+    if (!witnesses) return
+    new Counter({
+      name: 'geospatial_log_witness_requests_total',
+      help: 'Requests for cosignatures, by witness and outcome: cosigned or failed',
+      labelNames: ['witness', 'outcome'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [witness, counts] of witnesses.counts)
+          for (const [outcome, count] of Object.entries(counts)) this.inc({ witness, outcome }, count)
+      },
+    })
+  }
+
+  /**
+   * Registers the metrics of the log in the database, which are equal in all processes. Returns a function
+   * that updates them.
+   */
+  registerState(registry: Registry): () => Promise<void> {
+    const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] })
+    const size = gauge('geospatial_log_size', 'Entries in the tree of the transparency log')
+    const published = gauge(
+      'geospatial_log_published_size',
+      'Entries in the tree of its published checkpoint',
+    )
+    const backlog = gauge('geospatial_log_backlog', 'Committed entries that the tree does not have yet')
+    const open = gauge('geospatial_log_open', '1 if the log accepts entries; otherwise nothing is signed')
+    return async () => {
+      const state = await this.store.state().catch(() => undefined)
+      const waiting = state && (await this.store.backlog().catch(() => undefined))
+      if (!state || waiting === undefined) return open.set(0)
+      size.set(state.size)
+      published.set(state.publishedSize)
+      backlog.set(waiting)
+      open.set(state.open ? 1 : 0)
+    }
+  }
+}

@@ -1,0 +1,324 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyBaseLogger } from 'fastify'
+import {
+  EMPTY_ROOT,
+  TILE_WIDTH,
+  TreeEdge,
+  encodeBundle,
+  equalBytes,
+  formatCheckpoint,
+  formatNote,
+  leafHash,
+  parseCheckpoint,
+  signNote,
+  type NoteSignature,
+  type SignerKey,
+  type Tile,
+} from '../../src/tlog'
+import type { KeySource } from './key'
+import type { EntryRow, LogState, LogStore, Step } from './store'
+import type { Round, Witnesses } from './witnesses'
+
+const compress = promisify(gzip)
+
+/** Periods of the sequencer, in milliseconds. */
+export interface SequencerOptions {
+  /** Interval between reads of new entries. */
+  pollMs: number
+  /** Time after which the lease of a process that does not renew it expires, and interval of the renewals. */
+  leaseMs: number
+  renewMs: number
+  /**
+   * Time for which entries are accepted without a renewal. It exceeds the lease, so that a failover does not
+   * interrupt signing.
+   */
+  openMs: number
+  /** Interval between requests to witnesses that did not cosign the last checkpoint. */
+  retryMs: number
+}
+const USUAL: SequencerOptions = {
+  pollMs: 500,
+  leaseMs: 6_000,
+  renewMs: 2_000,
+  openMs: 30_000,
+  retryMs: 5_000,
+}
+/**
+ * Maximum number of entries per step, about 5 MB. It is halved while steps fail, for example because of a
+ * time limit.
+ */
+const STEP_ENTRIES = { most: 8_192, least: 256 }
+
+const REMEDY =
+  'The database was restored from an older backup or lost commits. Restore a newer state, or start a new log ' +
+  '(docs/operations/log.md).'
+
+/** Partial bundle and right edge of the tree, in memory. */
+interface Tree {
+  edge: TreeEdge
+  rows: EntryRow[]
+}
+
+/**
+ * Assigns positions in the tree to entries, and signs checkpoints. Every API process has a sequencer, of
+ * which only the one with the lease works. Safety does not depend on the lease: a step applies only to the
+ * tree on which it was computed. Entries are accepted once the process with the lease has confirmed with the
+ * witnesses that no larger tree exists. A promoted replica or a restored backup counts as another server
+ * (`log_here`), for which this must be confirmed again.
+ */
+export class Sequencer {
+  private readonly holder = `${hostname()}/${process.pid}/${randomBytes(6).toString('hex')}`
+  private readonly options: SequencerOptions
+  private readonly stopping = new AbortController()
+  private running: Promise<void> = Promise.resolve()
+  private key: SignerKey | undefined
+  private tree: Tree | undefined
+  /** Last state that was read. `held` is true if this process has the lease. */
+  private state: (LogState & { held: boolean }) | undefined
+  private claimedAt = -Infinity
+  /** Database server on which this process has confirmed the state. */
+  private confirmed: string | undefined
+  /** Largest tree that this process has seen. */
+  private seen = { size: 0, root: EMPTY_ROOT }
+  private stepEntries = STEP_ENTRIES.most
+  /** Last checkpoint that this process has published, with its cosignatures. */
+  private published: string | undefined
+  private cosigning: Promise<void> | undefined
+  /** Last checkpoint for which witnesses were asked, and the time after which they may be asked again. */
+  private asked = { checkpoint: '', again: Infinity }
+  /** Reason why this process makes no progress; empty while it does. */
+  problem = ''
+  /** Witnesses that did not cosign the last checkpoint, as a list of names. */
+  private missing = ''
+
+  constructor(
+    private readonly store: LogStore,
+    private readonly source: KeySource,
+    private readonly witnesses: Witnesses | undefined,
+    private readonly logger: FastifyBaseLogger,
+    options: Partial<SequencerOptions> = {},
+  ) {
+    this.options = { ...USUAL, ...options }
+  }
+
+  start(): void {
+    this.running = this.run()
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort()
+    await this.running
+    await this.cosigning
+    await this.store.release(this.holder).catch(() => {})
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      try {
+        await this.tick()
+        this.report('')
+      } catch (error) {
+        this.tree = undefined
+        this.report((error as Error).message)
+      }
+      await pause(this.options.pollMs, undefined, { signal: this.stopping.signal }).catch(() => {})
+    }
+  }
+
+  /** Logs a problem once when it begins, and once when no problem remains. */
+  private report(problem: string): void {
+    if (problem === this.problem) return
+    if (problem) this.logger.error({ reason: problem }, 'the transparency log accepts no entries')
+    else this.logger.info('the transparency log continues')
+    this.problem = problem
+  }
+
+  /** Renews the lease if it is due, and appends the pending entries. */
+  async tick(): Promise<void> {
+    this.key ??= await this.source.open(this.store)
+    if (performance.now() - this.claimedAt >= this.options.renewMs || !this.state?.held) await this.claim()
+    if (!this.state?.held || !this.confirmed) return
+    while (!this.stopping.signal.aborted && (await this.step())) await Promise.resolve()
+    if (this.witnesses) this.cosignLater(this.witnesses)
+  }
+
+  private async claim(): Promise<void> {
+    const { leaseMs, openMs } = this.options
+    const claim = () => this.store.claim(this.holder, leaseMs / 1000, openMs / 1000, this.confirmed)
+    const began = performance.now()
+    let state = await claim()
+    if (!state) throw new Error('The log of the database does not exist any more.')
+    this.claimedAt = began
+    const wasHeld = this.state?.held
+    this.state = state
+    const problem = this.problemOf(state)
+    if (!problem) this.seen = { size: state.size, root: state.root }
+    if (!state.held) return
+    if (problem) await this.refuse(problem)
+    if (!wasHeld || this.confirmed !== state.here || state.stopped !== null) {
+      this.tree = undefined
+      this.confirmed = undefined
+      this.published = state.published
+      await this.confirm(state)
+      this.confirmed = state.here
+      state = (await claim())!
+      this.state = state
+      this.logger.info({ origin: state.origin, entries: state.size }, 'the transparency log accepts entries')
+    }
+  }
+
+  /** Returns the reason why the tree cannot be continued, as far as this process knows. */
+  private problemOf({ size, root, origin }: LogState): string | undefined {
+    const { key, seen } = this
+    if (key!.name !== origin)
+      return `LOG_KEY is the key of ${key!.name}, but the log of the database is ${origin}. Set LOG_KEY to its key, or start a new log (docs/operations/log.md).`
+    if (size < seen.size) return `it had ${seen.size} entries, but the database has ${size} now. ${REMEDY}`
+    if (size === seen.size && size > 0 && !equalBytes(root, seen.root))
+      return `the tree of ${size} entries has changed. ${REMEDY}`
+    return undefined
+  }
+
+  /**
+   * Asks the witnesses whether they know a larger tree. Throws an Error if a witness does, or if too few
+   * respond.
+   */
+  private async confirm(state: LogState): Promise<void> {
+    const { checkpoint, size } = state
+    const signed = await this.signed(parseCheckpoint(checkpoint))
+    if (!this.witnesses) return this.store.publish(this.holder, signed, size)
+    const round = await this.witnesses.cosign(signed)
+    this.noteRound(checkpoint, round)
+    if (round.ahead === undefined && !round.isConfirmed) {
+      const silent = round.failures.map(({ witness, reason }) => `${witness} (${reason})`).join(', ')
+      return this.refuse(
+        `too few witnesses have confirmed its size. No cosignature of ${silent}. Start them, or correct the policy of LOG.`,
+      )
+    }
+    await this.publish(round, size)
+  }
+
+  /** Publishes a cosigned checkpoint. Stops the log if a witness knows another tree. */
+  private async publish({ ahead, checkpoint }: Round, size: number): Promise<void> {
+    if (ahead !== undefined) await this.refuse(`the witness ${ahead}. ${REMEDY}`)
+    this.published = withSignaturesOf(checkpoint, this.published)
+    await this.store.publish(this.holder, this.published, size)
+  }
+
+  /** Closes the log for new entries, and throws an Error with the reason. */
+  private async refuse(reason: string): Promise<never> {
+    this.confirmed = undefined
+    await this.store.stop(this.holder, reason)
+    throw new Error(reason)
+  }
+
+  /** Appends one group of pending entries. Returns false if there are none. */
+  private async step(): Promise<boolean> {
+    const waiting = await this.store.waiting(this.stepEntries)
+    if (waiting.length === 0) return false
+    this.tree ??= await this.readTree()
+    const { edge, rows } = this.tree
+    const old = { size: edge.size, root: edge.root() }
+    const tiles = new Map<string, { tile: Tile; hashes: Uint8Array }>()
+    const note = (tile: Tile, hashes: Uint8Array) =>
+      tiles.set(`${tile.level}/${tile.index}`, { tile, hashes })
+    const full: EntryRow[] = []
+    const bundles: { index: number; entries: Buffer }[] = []
+    for (const row of waiting) {
+      edge.append(leafHash(row.entry), note)
+      rows.push(row)
+      if (rows.length < TILE_WIDTH) continue
+      const bundle = rows.splice(0)
+      full.push(...bundle)
+      // Compressed one bundle at a time, so that a large step delays answers of this process by at most a
+      // millisecond.
+      const entries = await compress(encodeBundle(bundle.map(({ entry }) => entry)))
+      bundles.push({ index: edge.size / TILE_WIDTH - 1, entries })
+    }
+    // A partial tile of a higher level changes only when a tile below it becomes full.
+    if (full.length > 0)
+      for (const { tile, hashes } of edge.partialTiles()) if (tile.level !== 0) note(tile, hashes)
+    const head = { size: edge.size, root: edge.root() }
+    const changed = [...full, ...rows].sort((a, b) => a.id - b.id)
+    const content = createHash('sha256')
+    for (const { entry } of changed) content.update(entry)
+    const step: Step = {
+      ...{ old, head, checkpoint: await this.signed({ ...head }), publish: !this.witnesses },
+      content: content.digest(),
+      bundled: full.map(({ id }) => id),
+      placed: rows.map(({ id }, i) => ({ id, position: head.size - rows.length + i })),
+      bundles,
+      tiles: [...tiles.values()].map(({ tile, hashes }) => ({
+        level: tile.level as number,
+        index: tile.index,
+        hashes,
+      })),
+    }
+    // If the commit fails or its result is unknown, the next step reads the tree from the database.
+    this.tree = undefined
+    this.stepEntries = Math.max(STEP_ENTRIES.least, this.stepEntries / 2)
+    if (!(await this.store.apply(this.holder, step)))
+      throw new Error('Another process has changed the tree of the transparency log.')
+    this.tree = { edge, rows }
+    this.stepEntries = Math.min(STEP_ENTRIES.most, 4 * this.stepEntries)
+    this.seen = head
+    this.state = {
+      ...this.state!,
+      ...{ size: head.size, root: Buffer.from(head.root), checkpoint: step.checkpoint },
+    }
+    return waiting.length >= STEP_ENTRIES.least
+  }
+
+  private async readTree(): Promise<Tree> {
+    const state = await this.store.state()
+    const rows = await this.store.partial()
+    const size = state?.size ?? 0
+    const edge = await TreeEdge.read((tiles) => this.store.tiles(tiles), size)
+    const whole = rows.every(({ position }, i) => position === size - rows.length + i)
+    if (!state || !whole || rows.length !== size % TILE_WIDTH || !equalBytes(edge.root(), state.root))
+      throw new Error(`The tiles of the transparency log do not match its ${size} entries.`)
+    return { edge, rows: rows.map(({ id, entry }) => ({ id, entry })) }
+  }
+
+  /** Returns the signed checkpoint of a tree. */
+  private async signed({ size, root }: { size: number; root: Uint8Array }): Promise<string> {
+    const text = formatCheckpoint({ origin: this.key!.name, size, root })
+    return formatNote({ text, signatures: [await signNote(text, this.key!)] })
+  }
+
+  /** Asks for cosignatures of the last checkpoint, unless requests are pending or not due. */
+  private cosignLater(witnesses: Witnesses): void {
+    const { checkpoint, size } = this.state!
+    if (this.cosigning || (checkpoint === this.asked.checkpoint && performance.now() < this.asked.again))
+      return
+    this.cosigning = witnesses
+      .cosign(checkpoint)
+      .then((round) => {
+        this.noteRound(checkpoint, round)
+        return this.publish(round, size)
+      })
+      .catch((error: Error) => this.report(error.message))
+      .finally(() => (this.cosigning = undefined))
+  }
+
+  private noteRound(checkpoint: string, { isComplete, failures }: Round): void {
+    this.asked = { checkpoint, again: isComplete ? Infinity : performance.now() + this.options.retryMs }
+    const missing = failures.map(({ witness }) => witness).join()
+    if (missing !== this.missing && missing)
+      this.logger.warn({ failures }, 'witnesses do not cosign checkpoints of the transparency log')
+    this.missing = missing
+  }
+}
+
+/** Returns a checkpoint with the signatures that it lacks and that an earlier note of the same tree has. */
+function withSignaturesOf(checkpoint: string, earlier: string | undefined): string {
+  const { text, signatures } = parseCheckpoint(checkpoint).note
+  const other = earlier === undefined ? undefined : parseCheckpoint(earlier).note
+  if (other?.text !== text) return checkpoint
+  const isMissing = ({ name, id }: NoteSignature) =>
+    !signatures.some((each) => each.name === name && each.id === id)
+  return formatNote({ text, signatures: [...signatures, ...other.signatures.filter(isMissing)] })
+}

@@ -1,0 +1,347 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { TILE_WIDTH, TlogError, decodeBundle, encodeBundle, tilePath, type Tile } from '../../src/tlog'
+import { SharedRead } from '../http/shared'
+import { apiConnections, translated, type DatabaseServers, type Store } from '../store'
+import { HASH_BYTES, keysOf, keysOfHash } from './leaf-keys'
+
+const decompress = promisify(gunzip)
+
+/** Store for reads of clients, each within the share of its client. */
+type Reader = Pick<Store, 'run' | 'runOnPrimary'>
+/** Advice for a client whose read timed out. */
+const REMEDY = 'Retry later.'
+
+/** State of the tree and its checkpoints in the database. */
+export interface LogState {
+  origin: string
+  /** Signer key as text; null if it is in the setting LOG_KEY. */
+  key: string | null
+  size: number
+  root: Buffer
+  /** Checkpoint of `size`, signed by the log. */
+  checkpoint: string
+  /** Published checkpoint. */
+  published: string
+  publishedSize: number
+  /** Reason why the log signs nothing; null if it signs. */
+  stopped: string | null
+  /** True if entries are accepted. */
+  open: boolean
+  /** Server, timeline and database that returned the state. */
+  here: string
+}
+
+/** Changes of one step of the sequencer: the next entries of the tree. */
+export interface Step {
+  /** Tree before and after the step. */
+  old: { size: number; root: Uint8Array }
+  head: { size: number; root: Uint8Array }
+  checkpoint: string
+  /** True if the checkpoint is published at once, because the policy has no witness. */
+  publish: boolean
+  /** SHA-256 of the entries of all these rows, by ascending id: a restored database may have other rows. */
+  content: Uint8Array
+  /** Rows whose entries are now in full bundles. */
+  bundled: readonly number[]
+  /** Rows of the partial bundle, by their position. */
+  placed: readonly { id: number; position: number }[]
+  /** Full bundles, compressed. */
+  bundles: readonly { index: number; entries: Uint8Array }[]
+  /** Full tiles of level 0, and all tiles of higher levels that changed. */
+  tiles: readonly { level: number; index: number; hashes: Uint8Array }[]
+}
+
+/** A row of an entry that is not in a full bundle. */
+export interface EntryRow {
+  id: number
+  entry: Buffer
+}
+
+/** Place of a leaf in the tree, with the checkpoint that is published at that time. */
+interface Place extends Pick<LogState, 'published' | 'publishedSize'> {
+  /** Null if the log has no entry with this leaf. */
+  known: true | null
+  /** First position of the leaf; null if its entry is not in the tree yet. */
+  position: number | null
+  /** All hashes of the leaf's tile if the tile is full; otherwise null. */
+  hashes: Buffer | null
+}
+
+const LEAF = `sha256('\\x00'::bytea || entry)`
+const STATE = `origin, key, size::float8 AS size, root, checkpoint, published, published_size::float8 AS "publishedSize",
+  stopped, stopped IS NULL AND open_until > now() AND opened_in = log_here() AS open, log_here() AS here`
+
+/**
+ * SQL statements of the log. All but those of readers run on the primary. The store has four connections: two
+ * for signatures, one for the sequencer and one for reads of the state. Reads of clients use other
+ * connections (`of`).
+ */
+export class LogStore {
+  private readonly config = apiConnections(4, {})
+  private readonly reader: Reader | undefined
+  private readonly states = new SharedRead(() => this.query<LogState>(`SELECT ${STATE} FROM log_state`), 0)
+
+  constructor(private readonly servers: DatabaseServers) {}
+
+  /** Returns a store that reads the tree for one request, within the share of its client. */
+  of(reader: Reader): LogStore {
+    return Object.assign(Object.create(this) as LogStore, { reader })
+  }
+
+  private query<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
+    return translated(this.servers.query<Row>(this.config, { text, values }), false)
+  }
+
+  /** Reads data that never changes, from a replica if there is one. */
+  private read<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+    return this.reader
+      ? this.reader.run<Row>({ text, values }, true, REMEDY)
+      : translated(this.servers.read<Row>(this.config, { text, values }), false)
+  }
+
+  /** Reads the newest part of the tree, which a replica may not have yet. */
+  private readNewest<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+    return this.reader
+      ? this.reader.runOnPrimary<Row>({ text, values }, REMEDY)
+      : this.query<Row>(text, values)
+  }
+
+  /** Creates the log if it does not exist. */
+  async create(log: {
+    origin: string
+    key: string | null
+    root: Uint8Array
+    checkpoint: string
+  }): Promise<void> {
+    await this.query(
+      `INSERT INTO log_state (origin, key, size, root, checkpoint, published, published_size)
+       VALUES ($1, $2, 0, $3, $4, $4, 0) ON CONFLICT DO NOTHING`,
+      [log.origin, log.key, Buffer.from(log.root), log.checkpoint],
+    )
+  }
+
+  /** Returns the state; undefined if there is no log yet. Concurrent callers share one read. */
+  async state(): Promise<LogState | undefined> {
+    return (await this.states.fresh())[0]
+  }
+
+  /**
+   * Stores entries, and returns the origin of the log. Returns undefined, and stores nothing, if the log is
+   * not open.
+   */
+  async append(entries: readonly Uint8Array[]): Promise<string | undefined> {
+    let next = 1
+    const starts = entries.map(({ length }) => (next += length) - length)
+    // One binary value. As an array of bytea, all bytes would be sent and parsed as text.
+    const [row] = await this.query<{ origin: string | null }>('SELECT log_append($1, $2, $3) AS origin', [
+      Buffer.concat(entries),
+      starts,
+      entries.map(({ length }) => length),
+    ])
+    return row!.origin ?? undefined
+  }
+
+  /**
+   * Acquires or renews the lease of the sequencer. Returns the state, with `held` set if this process has the
+   * lease.
+   * @param confirmed server on which this process has confirmed that the log is not a restored backup. On
+   *   that server, entries are accepted for `openSeconds`.
+   */
+  async claim(
+    holder: string,
+    leaseSeconds: number,
+    openSeconds: number,
+    confirmed: string | undefined,
+  ): Promise<(LogState & { held: boolean }) | undefined> {
+    const [row] = await this.query<LogState & { held: boolean }>(
+      `WITH claimed AS (
+         UPDATE log_state SET holder = $1, held_until = now() + $2 * interval '1 second',
+           open_until = CASE WHEN $4 = log_here() THEN now() + $3 * interval '1 second' ELSE open_until END,
+           opened_in = CASE WHEN $4 = log_here() THEN $4 ELSE opened_in END,
+           stopped = CASE WHEN $4 = log_here() THEN NULL ELSE stopped END
+         WHERE holder = $1 OR held_until < now() RETURNING *)
+       SELECT ${STATE}, true AS held FROM claimed
+       UNION ALL SELECT ${STATE}, false FROM log_state WHERE NOT EXISTS (SELECT FROM claimed)`,
+      [holder, leaseSeconds, openSeconds, confirmed ?? null],
+    )
+    return row
+  }
+
+  /** Closes the log for new entries, and stores the reason. */
+  async stop(holder: string, reason: string): Promise<void> {
+    await this.query(
+      `UPDATE log_state SET stopped = $2, open_until = '-infinity' WHERE holder = $1 AND
+         (stopped, open_until) IS DISTINCT FROM ($2, '-infinity'::timestamptz)`,
+      [holder, reason],
+    )
+  }
+
+  /** Releases the lease, so that another process can acquire it before it expires. */
+  async release(holder: string): Promise<void> {
+    await this.query(`UPDATE log_state SET held_until = '-infinity' WHERE holder = $1`, [holder])
+  }
+
+  /** Returns entries that have no position yet, the oldest first. */
+  async waiting(limit: number): Promise<EntryRow[]> {
+    return this.query<EntryRow>(
+      'SELECT id::float8 AS id, entry FROM log_entry WHERE position IS NULL ORDER BY id LIMIT $1',
+      [limit],
+    )
+  }
+
+  /** Returns the entries of the partial bundle, in their order. */
+  async partial(): Promise<(EntryRow & { position: number })[]> {
+    return this.query<EntryRow & { position: number }>(
+      `SELECT id::float8 AS id, position::float8 AS position, entry FROM log_entry
+       WHERE position IS NOT NULL ORDER BY position`,
+    )
+  }
+
+  /**
+   * Applies a step in one statement. Returns false and changes nothing if the tree or an entry has changed or
+   * the lease was lost. Therefore, every position has exactly one entry, even after a failure or a restore.
+   */
+  async apply(holder: string, step: Step): Promise<boolean> {
+    const { old, head, checkpoint, publish, content, bundled, placed, bundles, tiles } = step
+    const rows = await this.query(
+      `WITH fence AS (
+         UPDATE log_state SET size = $4, root = $5, checkpoint = $6,
+           published = CASE WHEN $7 THEN $6 ELSE published END,
+           published_size = CASE WHEN $7 THEN $4 ELSE published_size END
+         WHERE holder = $1 AND size = $2 AND root = $3 AND $17 =
+           (SELECT sha256(string_agg(entry, '' ORDER BY id)) FROM log_entry WHERE id = ANY($8::bigint[] || $9::bigint[]))
+         RETURNING 1
+       ), gone AS (
+         DELETE FROM log_entry USING fence WHERE id = ANY($8::bigint[])
+       ), put AS (
+         UPDATE log_entry SET position = placed.position
+         FROM fence, unnest($9::bigint[], $10::bigint[]) AS placed(id, position) WHERE log_entry.id = placed.id
+       ), packed AS (
+         INSERT INTO log_bundle SELECT bundle.* FROM fence, unnest($11::bigint[], $12::bytea[]) AS bundle
+       ), hashed AS (
+         INSERT INTO log_tile (level, index, hashes, keys)
+         SELECT level, index, hashes, keys::integer[]
+         FROM fence, unnest($13::smallint[], $14::bigint[], $15::bytea[], $16::text[]) AS tile(level, index, hashes, keys)
+         ON CONFLICT (level, index) DO UPDATE SET hashes = excluded.hashes)
+       SELECT FROM fence`,
+      [
+        ...[holder, old.size, Buffer.from(old.root), head.size, Buffer.from(head.root), checkpoint, publish],
+        ...[bundled, placed.map(({ id }) => id), placed.map(({ position }) => position)],
+        ...[bundles.map(({ index }) => index), bundles.map(({ entries }) => entries)],
+        ...[tiles.map(({ level }) => level), tiles.map(({ index }) => index)],
+        tiles.map(({ hashes }) => hashes),
+        tiles.map(({ level, index, hashes }) => (level === 0 ? `{${keysOf(hashes, index).join()}}` : null)),
+        content,
+      ],
+    )
+    return rows.length > 0
+  }
+
+  /** Publishes a checkpoint with its cosignatures, unless a newer one is published. */
+  async publish(holder: string, checkpoint: string, size: number): Promise<void> {
+    await this.query(
+      `UPDATE log_state SET published = $2, published_size = $3
+       WHERE holder = $1 AND published_size <= $3 AND size >= $3`,
+      [holder, checkpoint, size],
+    )
+  }
+
+  /** Sizes of the last checkpoints that the witnesses cosigned, by witness name. */
+  async cosigned(): Promise<Map<string, number>> {
+    const rows = await this.query<{ name: string; size: number }>(
+      'SELECT name, size::float8 AS size FROM log_witness',
+    )
+    return new Map(rows.map(({ name, size }) => [name, size]))
+  }
+
+  async noteCosigned(name: string, size: number): Promise<void> {
+    await this.query(
+      `INSERT INTO log_witness VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET size = excluded.size`,
+      [name, size],
+    )
+  }
+
+  /**
+   * Returns the published checkpoint, and the place of a leaf in the tree. Returns undefined if there is no
+   * log yet.
+   */
+  async find(leaf: Uint8Array): Promise<Place | undefined> {
+    // One statement, and thus one snapshot, because entries move to tiles. Entries that are not in a tile are
+    // read only if no tile has the leaf.
+    const [place] = await this.readNewest<Place>(
+      `WITH tile AS (
+         SELECT (index * ${TILE_WIDTH} + (position($2::bytea IN hashes) - 1) / ${HASH_BYTES})::float8 AS position, hashes
+         FROM log_tile_with($1::integer[], $2)
+       ), entry AS (
+         SELECT position::float8, NULL::bytea AS hashes FROM log_entry
+         WHERE NOT EXISTS (SELECT FROM tile) AND ${LEAF} = $2 ORDER BY position LIMIT 1
+       ), place AS (
+         SELECT true AS known, * FROM tile UNION ALL SELECT true, * FROM entry)
+       SELECT published, published_size::float8 AS "publishedSize", known, position, hashes
+       FROM log_state LEFT JOIN place ON true`,
+      [keysOfHash(leaf), Buffer.from(leaf)],
+    )
+    return place
+  }
+
+  /** Returns the number of entries that have no position yet. */
+  async backlog(): Promise<number> {
+    const [row] = await this.query<{ entries: number }>(
+      'SELECT count(*)::float8 AS entries FROM log_entry WHERE position IS NULL',
+    )
+    return row!.entries
+  }
+
+  /** Returns the size of the log in the database, in bytes, with its indexes. */
+  async bytes(): Promise<number> {
+    const [row] = await this.query<{ bytes: number }>(
+      `SELECT sum(pg_total_relation_size(name::regclass))::float8 AS bytes
+       FROM unnest(ARRAY['log_bundle', 'log_tile', 'log_entry']) AS name`,
+    )
+    return row!.bytes
+  }
+
+  /** Returns the hashes of tiles. Throws a TlogError if the tree does not have them. */
+  async tiles(tiles: readonly Tile[]): Promise<Uint8Array[]> {
+    if (tiles.length === 0) return []
+    const partial = tiles.some(({ level, width }) => level === 0 && width < TILE_WIDTH)
+    const text = `SELECT level, index::float8 AS index, hashes FROM log_tile
+      JOIN unnest($1::smallint[], $2::bigint[]) AS wanted(level, index) USING (level, index)
+      ${partial ? `UNION ALL SELECT 0, (position / ${TILE_WIDTH})::float8, string_agg(${LEAF}, '' ORDER BY position) FROM log_entry WHERE position IS NOT NULL GROUP BY 2` : ''}`
+    const values = [tiles.map(({ level }) => level), tiles.map(({ index }) => index)]
+    const find = (rows: { level: number; index: number; hashes: Buffer }[]) => {
+      const byTile = new Map(rows.map(({ level, index, hashes }) => [`${level}/${index}`, hashes]))
+      return tiles.map(({ level, index, width }) => {
+        const hashes = byTile.get(`${level}/${index}`)
+        return hashes && hashes.length >= width * HASH_BYTES
+          ? hashes.subarray(0, width * HASH_BYTES)
+          : undefined
+      })
+    }
+    let found = find(await this.read(text, values))
+    // Retried on the primary: a replica may not have the last tiles yet.
+    if (found.includes(undefined)) found = find(await this.readNewest(text, values))
+    return found.map((hashes, at) => {
+      if (!hashes) throw new TlogError(tilePath(tiles[at]!), 'a tile of the tree')
+      return hashes
+    })
+  }
+
+  /** Returns a bundle, compressed with gzip if it is full; undefined if the tree does not have it. */
+  async bundle({ index, width }: Tile): Promise<{ compressed: Buffer } | { bytes: Uint8Array } | undefined> {
+    const text = `SELECT NULL AS position, entries AS bytes FROM log_bundle WHERE index = $1
+      UNION ALL SELECT position, entry FROM log_entry
+      WHERE position >= $1 * ${TILE_WIDTH} AND position < ($1 + 1) * ${TILE_WIDTH} ORDER BY position`
+    type Row = { position: string | null; bytes: Buffer }
+    const isThere = (rows: Row[]) => rows[0]?.position === null || rows.length >= width
+    let rows = await this.read<Row>(text, [index])
+    // Retried on the primary: a replica may not have the last entries yet.
+    if (!isThere(rows)) rows = await this.readNewest<Row>(text, [index])
+    if (!isThere(rows)) return undefined
+    const full = rows[0]!.position === null ? rows[0]!.bytes : undefined
+    if (full && width === TILE_WIDTH) return { compressed: full }
+    const entries = full ? decodeBundle(await decompress(full), TILE_WIDTH) : rows.map(({ bytes }) => bytes)
+    return { bytes: encodeBundle(entries.slice(0, width)) }
+  }
+}

@@ -1,0 +1,43 @@
+import type { Tile } from '../../src/tlog'
+import { Cache } from '../http/cache'
+import { HASH_BYTES } from './leaf-keys'
+
+/**
+ * Cache of the tiles that proofs have read. A tile only grows, so its cached hashes stay valid. When the
+ * database changes, the caller clears the cache.
+ */
+export class TileCache {
+  private readonly tiles = new Cache<Uint8Array>('log tiles')
+
+  /** Returns tiles from the cache, and reads those that it lacks from `source`. */
+  async read(
+    tiles: readonly Tile[],
+    source: (missing: readonly Tile[]) => Promise<readonly Uint8Array[]>,
+  ): Promise<Uint8Array[]> {
+    const found = tiles.map((tile) => this.find(tile))
+    const missing = tiles.filter((_, at) => !found[at])
+    const read = missing.length === 0 ? [] : await source(missing)
+    for (const [at, hashes] of read.entries()) this.add(missing[at]!, hashes)
+    let next = 0
+    return found.map((hashes) => hashes ?? read[next++]!)
+  }
+
+  /** Adds the hashes of a tile unless the cache has them. */
+  add(tile: Tile, hashes: Uint8Array): void {
+    if (!this.find(tile)) this.tiles.set(keyOf(tile), hashes)
+  }
+
+  clear(): void {
+    this.tiles.clear()
+  }
+
+  private find(tile: Tile): Uint8Array | undefined {
+    const hashes = this.tiles.get(keyOf(tile))
+    if (!hashes || hashes.length < tile.width * HASH_BYTES) return undefined
+    // Not a new object if the width matches, because hashes of subtrees are cached per object
+    // (src/tlog/tiles.ts).
+    return hashes.length === tile.width * HASH_BYTES ? hashes : hashes.subarray(0, tile.width * HASH_BYTES)
+  }
+}
+
+const keyOf = ({ level, index }: Tile) => `${level}/${index}`

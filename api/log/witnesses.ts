@@ -1,0 +1,139 @@
+import {
+  consistencyProof,
+  formatNote,
+  formatWitnessRequest,
+  parseCheckpoint,
+  parseSignatures,
+  signatureBy,
+  withTiles,
+  type NoteSignature,
+  type Policy,
+  type PolicyKey,
+} from '../../src/tlog'
+import type { SafeSender } from '../outgoing'
+import type { LogStore } from './store'
+
+/** Time limit for the response of a witness, in milliseconds. */
+const ANSWER_MS = 2_000
+/** Maximum number of bytes of a response: a few signature lines. */
+const MAX_ANSWER_BYTES = 16_384
+
+/**
+ * Response of a witness: a cosignature; `ahead`, the reason, if the witness knows a tree that this tree does
+ * not contain; or `failure`, the reason why there is no cosignature.
+ */
+type Response = { cosignature: NoteSignature } | { ahead: string } | { failure: string }
+
+/** Result of asking all witnesses for cosignatures of a checkpoint. */
+export interface Round {
+  /** Checkpoint with all cosignatures received so far. */
+  checkpoint: string
+  /** True if every witness cosigned. */
+  isComplete: boolean
+  /**
+   * True if every quorum includes a witness that responded. Then no reader trusts a tree that this process
+   * does not know.
+   */
+  isConfirmed: boolean
+  /** Reason why this log differs from the one that a witness knows; undefined if no witness contradicts. */
+  ahead: string | undefined
+  /** Witnesses that did not cosign, with the reason. */
+  failures: readonly { witness: string; reason: string }[]
+}
+
+/** Witnesses of the policy (c2sp.org/tlog-witness), which cosign checkpoints of this log. */
+export class Witnesses {
+  /** Number of cosignatures received and of failed requests since the start, by witness. */
+  readonly counts = new Map<string, { cosigned: number; failed: number }>()
+
+  constructor(
+    private readonly policy: Policy,
+    private readonly sender: SafeSender,
+    private readonly store: LogStore,
+  ) {
+    for (const name of policy.witnesses.keys()) this.counts.set(name, { cosigned: 0, failed: 0 })
+  }
+
+  /** Asks all witnesses in parallel to cosign a checkpoint of the tree in the database. */
+  async cosign(checkpoint: string): Promise<Round> {
+    const known = await this.store.cosigned()
+    const responses = await Promise.all(
+      [...this.policy.witnesses].map(async ([name, witness]) => {
+        const response = await this.ask(name, witness, checkpoint, known.get(name) ?? 0)
+        const counts = this.counts.get(name)!
+        counts['cosignature' in response ? 'cosigned' : 'failed']++
+        return [name, response] as const
+      }),
+    )
+    const { note } = parseCheckpoint(checkpoint)
+    const cosignatures = responses.flatMap(([, each]) => ('cosignature' in each ? each.cosignature : []))
+    const silent = new Set(responses.flatMap(([name, each]) => ('cosignature' in each ? [] : name)))
+    const failures = responses.flatMap(([witness, each]) =>
+      'failure' in each ? [{ witness, reason: each.failure }] : [],
+    )
+    const contradiction = responses.find(([, each]) => 'ahead' in each)
+    return {
+      checkpoint: formatNote({ text: note.text, signatures: [...note.signatures, ...cosignatures] }),
+      isComplete: silent.size === 0,
+      isConfirmed: silent.size === 0 || !isQuorum(this.policy, silent),
+      ahead: contradiction && `${contradiction[0]} ${(contradiction[1] as { ahead: string }).ahead}`,
+      failures,
+    }
+  }
+
+  private async ask(
+    name: string,
+    { key, url }: PolicyKey,
+    checkpoint: string,
+    lastSize: number,
+  ): Promise<Response> {
+    const { size, note } = parseCheckpoint(checkpoint)
+    try {
+      for (let oldSize = Math.min(lastSize, size), attempt = 1; ; attempt++) {
+        const { status, body } = await this.post(url!, checkpoint, size, oldSize)
+        if (status === 200) {
+          const signatures = parseSignatures(body)
+          const cosignature = await signatureBy({ text: note.text, signatures }, key)
+          if (!cosignature) return { failure: 'its response has no cosignature by its key' }
+          await this.store.noteCosigned(name, size)
+          return { cosignature }
+        }
+        const other = status === 409 && /^(0|[1-9]\d{0,15})\n?$/.test(body) ? Number(body) : undefined
+        if (other !== undefined && other > size)
+          return { ahead: `has cosigned ${other} entries, but the database has ${size}` }
+        // This log's proofs are consistent with its own trees, so a witness that rejects one knows another
+        // tree.
+        if (status === 422 || (status === 409 && (other === undefined || other === oldSize)))
+          return { ahead: `has cosigned another tree of at most ${size} entries` }
+        if (other === undefined || attempt === 3) return { failure: `it returned status ${status}` }
+        oldSize = other
+      }
+    } catch (error) {
+      return { failure: (error as Error).message }
+    }
+  }
+
+  private async post(url: string, checkpoint: string, size: number, oldSize: number) {
+    const hashes = await withTiles(
+      (tiles) => this.store.tiles(tiles),
+      size,
+      (read) => consistencyProof(read, oldSize, size),
+    )
+    const body = formatWitnessRequest({ oldSize, hashes }, parseCheckpoint(checkpoint).note)
+    return this.sender.exchange(
+      `${url.replace(/\/+$/, '')}/add-checkpoint`,
+      { 'content-type': 'text/plain; charset=utf-8' },
+      body,
+      AbortSignal.timeout(ANSWER_MS),
+      MAX_ANSWER_BYTES,
+    )
+  }
+}
+
+/** True if these witnesses satisfy the quorum of a policy; a policy without a quorum needs no witness. */
+function isQuorum({ quorum, groups }: Policy, names: ReadonlySet<string>): boolean {
+  const agreeing = new Set(names)
+  for (const [name, { threshold, members }] of groups)
+    if (members.filter((member) => agreeing.has(member)).length >= threshold) agreeing.add(name)
+  return quorum === undefined || agreeing.has(quorum)
+}

@@ -1,0 +1,97 @@
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { INCLUSION_SECONDS, encodeEntry, leafHash, toHex, type Entry } from '../../src/tlog'
+import { UnavailableError } from '../http/problems'
+import type { LogStore } from './store'
+
+/** Promise of the log to include the entry of a signature, which is part of the answer. */
+export interface LogClaim {
+  /** Identity of the log. */
+  origin: string
+  /** Leaf hash of the entry in lower-case hex. */
+  leaf: string
+  /** Unix seconds by which the log includes the entry. */
+  by: number
+}
+
+/** Maximum number of entries per statement, about 1 MB. */
+const AT_ONCE = 1_000
+/**
+ * Maximum number of concurrent statements. Answers that are signed while one statement waits for the disk are
+ * committed by the other.
+ */
+const STATEMENTS = 2
+/**
+ * Maximum time in milliseconds that an entry waits until the log accepts entries, at the start or after a
+ * failover.
+ */
+const OPEN_PATIENCE_MS = 4_000
+const LOOK_EVERY_MS = 100
+
+export interface WriterParts {
+  store: LogStore
+  /** Unix milliseconds */
+  clock: () => number
+  /**
+   * Returns the reason why no entry is accepted, worded for clients. `stopped` is the reason in the database.
+   */
+  reason: (stopped: string | null | undefined) => string
+}
+
+interface Waiting {
+  entry: Uint8Array
+  resolve: (origin: string) => void
+  reject: (error: Error) => void
+}
+
+/**
+ * Commits the entry of a signature before the signature leaves the process. Entries of one turn of the event
+ * loop, and those that arrive while all statements run, are committed together, so that none waits for a
+ * timer.
+ */
+export class LogWriter {
+  private queue: Waiting[] = []
+  private statements = 0
+  /** Number of entries committed by this process. */
+  committed = 0
+
+  constructor(private readonly parts: WriterParts) {}
+
+  /** Commits an entry. Throws an UnavailableError, after which the signature must not leave the process. */
+  async append(entry: Omit<Entry, 'time'>): Promise<LogClaim> {
+    const time = Math.floor(this.parts.clock() / 1000)
+    const bytes = encodeEntry({ ...entry, time })
+    const origin = await new Promise<string>((resolve, reject) => {
+      this.queue.push({ entry: bytes, resolve, reject })
+      if (this.statements < STATEMENTS) void this.write()
+    })
+    return { origin, leaf: toHex(leafHash(bytes)), by: time + INCLUSION_SECONDS }
+  }
+
+  private async write(): Promise<void> {
+    this.statements++
+    // Clients whose answers were committed together send their next requests together. Without this turn, the
+    // first of these would be committed alone, and the others would wait for it.
+    await nextTurn()
+    while (this.queue.length > 0) {
+      const group = this.queue.splice(0, AT_ONCE)
+      try {
+        const origin = await this.commit(group.map(({ entry }) => entry))
+        this.committed += group.length
+        for (const { resolve } of group) resolve(origin)
+      } catch (error) {
+        for (const { reject } of group) reject(error as Error)
+      }
+    }
+    this.statements--
+  }
+
+  private async commit(entries: readonly Uint8Array[]): Promise<string> {
+    for (const until = performance.now() + OPEN_PATIENCE_MS; ; await pause(LOOK_EVERY_MS)) {
+      const origin = await this.parts.store.append(entries)
+      if (origin !== undefined) return origin
+      const stopped = (await this.parts.store.state())?.stopped
+      if (stopped || performance.now() > until)
+        throw new UnavailableError(`The transparency log accepts no entries: ${this.parts.reason(stopped)}`)
+    }
+  }
+}
