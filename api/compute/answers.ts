@@ -8,7 +8,9 @@ import {
   type DelegatedRequest,
   type MultiDelegatedRequest,
 } from '../../src/eas'
+import type { EntryKind } from '../../src/tlog'
 import { invalidInput, verificationFailed } from '../http/problems'
+import type { Work } from '../http/work'
 import type { Attester, Statement, Terms } from './attester'
 import { MAX_SOURCE_LENGTH } from './offchain'
 import type { BatchResult, ComputeResult, Transaction } from './schemas'
@@ -33,22 +35,25 @@ export interface Landing {
   nonce: number | undefined
   /** Unix seconds */
   deadline: number
-  /** True if the answer carries the transaction that submits it. */
+  /** True if the answer contains the transaction that submits it. */
   transaction: boolean
   /** URL at which an answer is signed again. */
   resignUrl: string
+  /** Kind of the entries in the transparency log. */
+  kind: EntryKind
+  work: Work
 }
 
-/** Signs a result. Throws UnavailableError. */
+/** Signs a result. Throws like `Attester.sign`. */
 export async function sign(
   landing: Landing,
   { statement, claims, sources }: UnsignedResult,
 ): Promise<ComputeResult> {
-  const { attester, contract, nonce, deadline, transaction, resignUrl } = landing
+  const { attester, contract, nonce, deadline, transaction, resignUrl, kind, work } = landing
   const expirationTime = contract.submission === 'proxy' ? uniqueExpiration() : 0
   const terms: Terms =
     nonce === undefined ? { deadline, expirationTime } : { deadline, expirationTime, nonce }
-  const signature = await attester.sign(contract, statement, terms)
+  const { signature, log } = await attester.sign(contract, statement, terms, kind, work)
   const { address } = attester
   const { schema, recipient, data, revocable } = statement
   const refUID = ZeroHash
@@ -77,6 +82,7 @@ export async function sign(
     },
     attestByDelegation,
   }
+  if (log) answer.log = log
   if (transaction) answer.transaction = await transactionOf(contract, attestByDelegation)
   return answer
 }
@@ -85,8 +91,8 @@ export async function sign(
 const NEVER_SECONDS = 2 ** 40
 
 /**
- * Returns a random expiration. The proxy accepts a signature once, and EAS gives equal attestations in one
- * block UIDs that cost ever more gas. A random expiration keeps any two answers for the proxy different,
+ * Returns a random expiration. The proxy accepts a signature once, and EAS assigns equal attestations in one
+ * block UIDs that cost more and more gas. A random expiration keeps any two answers for the proxy different,
  * whichever API instance signs them. It lies at least 34,000 years in the future.
  */
 function uniqueExpiration(): number {
@@ -100,11 +106,14 @@ function ifNonceUsed(resignUrl: string): string {
   )
 }
 
-/** Signs results with one deadline, for EAS at consecutive nonces. Throws an UnavailableError. */
+/** Signs results with one deadline, for EAS at consecutive nonces. Throws like `Attester.sign`. */
 export async function signBatch(landing: Landing, unsigned: readonly UnsignedResult[]): Promise<BatchResult> {
   const { contract, nonce, deadline, transaction } = landing
+  const kind = landing.kind === 'answer' ? 'batch' : landing.kind
   const results = await Promise.all(
-    unsigned.map((each, i) => sign({ ...landing, nonce: nonce === undefined ? undefined : nonce + i }, each)),
+    unsigned.map((each, i) =>
+      sign({ ...landing, kind, nonce: nonce === undefined ? undefined : nonce + i }, each),
+    ),
   )
   const multiAttestByDelegation = multiAttestRequests(results.map((result) => result.attestByDelegation))
   return {

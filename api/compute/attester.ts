@@ -5,6 +5,7 @@ import {
   attestDigest,
   attestTypedData,
   checksumAddress,
+  domainSeparator,
   quorumDigest,
   quorumDomain,
   quorumTypedData,
@@ -14,8 +15,11 @@ import {
   type QuorumAnswer,
   type Signer,
 } from '../../src/eas'
-import { invalidInput, type ComputeError } from '../http/problems'
+import { ComputeError, invalidInput } from '../http/problems'
 import { SharedRead } from '../http/shared'
+import type { Work } from '../http/work'
+import type { Entry, EntryKind } from '../../src/tlog'
+import type { LogClaim, SignatureLog } from '../log'
 import { type ChainReader, lookAtEas, lookAtProxy, ownedBy, VerifyingContract } from '../contracts'
 import type { Identity } from './signers'
 
@@ -42,10 +46,21 @@ export interface Terms {
   deadline: number
 }
 
+/** A signature, and what the transparency log promises about it; without `log` if the log is off. */
+export interface Signed {
+  signature: string
+  log?: LogClaim
+}
+
 /** A chain of the Compute API. */
 export interface ServedChain {
   attester: Attester
   reader: ChainReader
+}
+
+/** A chain for one request. Its reader works for that request. */
+export interface RequestedChain extends ServedChain {
+  work: Work
 }
 
 /**
@@ -68,7 +83,7 @@ const TEST_ADDRESSES = new Set([
 /** Returns the error of a request for a proxy that does not accept this service's signatures. */
 export function proxyRefused({ slug }: Chain, reason: string): ComputeError {
   return invalidInput(
-    `submission: the proxy of ${slug} does not accept signatures of this service: ${reason}. Use direct`,
+    `submission: the proxy of ${slug} does not accept signatures of this service: ${reason}. Use direct.`,
   )
 }
 
@@ -95,11 +110,16 @@ export class Attester {
   failures = 0
   private readonly signer: Signer
 
-  /** @param elapsed monotonic milliseconds; set in tests */
+  /**
+   * @param log log that receives the entry of each signature; undefined if the log is off, or nothing is
+   * signed
+   * @param elapsed monotonic milliseconds; set in tests
+   */
   constructor(
     private readonly identity: Identity,
     { chain, proxy }: ConnectedChain,
     private readonly reader: ChainReader,
+    private readonly log: Pick<SignatureLog, 'append'> | undefined,
     elapsed?: () => number,
   ) {
     const { signer } = identity
@@ -178,37 +198,69 @@ export class Attester {
 
   /**
    * Returns the signature of a delegated attestation of this statement: refUID zero, value 0; 65 bytes in
-   * hex. Throws an UnavailableError.
+   * hex. Throws an UnavailableError, and a ComputeError if the client has too many signatures queued.
    */
-  async sign(contract: VerifyingContract, statement: Statement, terms: Terms): Promise<string> {
+  async sign(
+    contract: VerifyingContract,
+    statement: Statement,
+    terms: Terms,
+    kind: EntryKind,
+    { client }: Work,
+  ): Promise<Signed> {
     const { domain, separator, layout } = await contract.ready()
     const message = messageOf(this.signer.address, statement, terms)
     const digest = await attestDigest(separator, layout, message)
-    return this.signDigest(contract.submission, digest, () => attestTypedData(domain, layout, message))
+    const signing = { digest, typed: () => attestTypedData(domain, layout, message), client }
+    const { expirationTime, nonce = 0 } = terms
+    return this.signDigest(contract.submission, signing, {
+      ...{ kind, layout, separator, ...statement, refUID: ZeroHash, expirationTime, nonce },
+      deadline: layout === 'legacy' ? 0 : terms.deadline,
+    })
   }
 
   /**
-   * Returns the signature of an answer for a GeoQuorum contract of this chain; 65 bytes in hex. Throws an
-   * UnavailableError.
+   * Returns the signature of an answer for a GeoQuorum contract of this chain; 65 bytes in hex. Throws like
+   * `sign`.
    */
-  async signForQuorum(quorum: string, answer: QuorumAnswer): Promise<string> {
+  async signForQuorum(
+    quorum: string,
+    answer: QuorumAnswer,
+    { client }: Work,
+  ): Promise<Signed & { digest: string }> {
     // Refuses chains with an unknown EAS, and publicly known keys on public chains.
     await this.direct.ready()
     const domain = quorumDomain(this.chain.id, quorum)
-    return this.signDigest('quorum', quorumDigest(domain, answer), () => quorumTypedData(domain, answer))
+    const digest = quorumDigest(domain, answer)
+    const signing = { digest, typed: () => quorumTypedData(domain, answer), client }
+    const signed = await this.signDigest('quorum', signing, {
+      ...{ kind: 'quorum', layout: 'quorum', separator: domainSeparator(domain), ...answer },
+      nonce: answer.epoch,
+    })
+    return { digest, ...signed }
   }
 
+  /** Returns a signature, once its entry is committed: no other code has the signer. */
   private async signDigest(
     submission: Submission | 'quorum',
-    digest: string,
-    typed: () => AttestTypedData,
-  ): Promise<string> {
+    { digest, typed, client }: { digest: string; typed: () => AttestTypedData; client: string },
+    signed: Omit<Entry, 'time' | 'chainId' | 'attester' | 'signature'>,
+  ): Promise<Signed> {
+    const signature = await this.signatureOf(digest, typed, client)
+    const { address: attester } = this.signer
+    const log = await this.log?.append({
+      ...{ ...signed, recipient: signed.recipient.toLowerCase(), attester },
+      ...{ chainId: this.chain.id, signature },
+    })
+    this.signatures[submission]++
+    return log ? { signature, log } : { signature }
+  }
+
+  private async signatureOf(digest: string, typed: () => AttestTypedData, client: string): Promise<string> {
     try {
-      const signature = await this.signer.sign(digest, typed)
-      this.signatures[submission]++
-      return signature
+      return await this.signer.sign(digest, typed, client)
     } catch (error) {
-      this.failures++
+      // A client that is at its own limit is not a failure of the signer.
+      if (!(error instanceof ComputeError)) this.failures++
       throw error
     }
   }

@@ -7,11 +7,11 @@ import { startTestChain } from '../../test/chains'
 import { hunt } from '../../test/seed'
 import { readBody, readUsual } from './body-reader'
 
-/** A body of more bytes is read by a worker (api/http/guard.ts). */
+/** Bodies with more bytes are read by a worker (api/http/guard.ts). */
 const LARGE = 70_000
 
 const RING = '[[10,50],[11.50,50],[11,51.25],[10,50.0]]'
-/** GeoJSON as clients write it, and inputs of other forms, some of them refused. */
+/** GeoJSON as clients write it, and inputs of other forms, some of which are rejected. */
 const INPUTS = [
   '{"type":"Point","coordinates":[1.5,2]}',
   '{ "coordinates" :\n[ -0.0 , 2.50,\t3 ] , "type": "Point", "bbox": [1,2,3], "name": "Großer \u{1F30D}" }',
@@ -76,7 +76,7 @@ const HOSTILE = [
 const PAIRS = { distance: 'from/to', contains: 'container/geometry', intersects: 'geometry1/geometry2' }
 const ENDPOINTS = [...Object.keys(PAIRS), 'area', 'batch', 'reference']
 
-/** A body of random inputs for an endpoint, most of them changed in a few places. */
+/** Returns a body of random inputs for an endpoint, most of them changed in a few places. */
 function bodyFor(endpoint: string, random: () => number): Buffer {
   const below = (limit: number) => Math.floor(random() * limit)
   const one = <T>(list: readonly T[]) => list[below(list.length)]!
@@ -99,7 +99,7 @@ function bodyFor(endpoint: string, random: () => number): Buffer {
       bytes.subarray(Math.min(bytes.length, at + cut)),
     ])
   }
-  // A cut in the middle, a mark before, something behind.
+  // Truncates the body, or adds a byte order mark before it or other bytes after it.
   if (below(20) === 0) bytes = bytes.subarray(0, below(bytes.length))
   if (below(20) === 0) bytes = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes])
   if (below(20) === 0) bytes = Buffer.concat([bytes, Buffer.from(one([' ', '\n', '{}', '\u0000', ',']))])
@@ -115,7 +115,7 @@ hunt('both readers of large bodies return the same for any bytes', 4_000, async 
     if (usual.fault !== undefined) found.faults++
     for (const { geometry } of usual.geometries) found['problem' in geometry ? 'refused' : 'read']++
   }
-  // Otherwise the test would try nothing.
+  // Each kind of response must occur, otherwise the test would show nothing.
   for (const count of Object.values(found)) expect(count).toBeGreaterThan(cases / 20)
 })
 
@@ -137,7 +137,7 @@ describe('a large body with trailing spaces', () => {
       ...{ method: 'POST', url: `/compute/v0/${endpoint}`, headers, payload },
     })
     const answer = JSON.parse(body) as Record<string, unknown>
-    // Where a text ends too early, spaces behind it are at fault.
+    // If a text ends too early, the parsers differ in whether they report the spaces after it.
     if (String(answer.detail).startsWith('The body is not valid JSON')) return { statusCode }
     if (statusCode !== 200) return { statusCode, ...answer }
     // Parts that differ between two equal requests: the time, and with it the signature.
@@ -165,11 +165,11 @@ describe('a large body with trailing spaces', () => {
       expect({ statusCode, field: detail.split(':')[0] }).toEqual({ statusCode: 400, field: 'geometry' })
     },
   )
-  hunt('gets the answer of the same body without them', 400, async ({ random, cases }) => {
+  hunt('gets the same answer as the body without trailing spaces', 400, async ({ random, cases }) => {
     const statuses = new Map<number, number>()
     for (let round = 0; round < cases; round++) {
       const endpoint = ENDPOINTS[round % ENDPOINTS.length]!
-      // With a space, as a body of no bytes has an error of its own.
+      // Begins with a space, because an empty body has an error of its own.
       const body = Buffer.concat([bodyFor(endpoint, random), Buffer.from(' ')])
       const small = await send(endpoint, body)
       expect(

@@ -7,9 +7,9 @@ import { problemOf, referenceOf, type BodyRead, type WorkerProblem } from './mea
 import { refuseSalts } from './salted'
 
 /**
- * Entrance to two readers of bodies with large geometries. The first reads the bytes in one pass, which saves
- * 39 to 53 % of a large polygon's time (docs/architecture/performance.md), and leaves unusual bodies to the
- * second. body-reader.service.test.ts compares both on random bytes.
+ * Chooses between two readers of bodies with large geometries. The first reads the bytes in one pass, which
+ * saves 39 to 53 % of a large polygon's time (docs/architecture/performance.md), and leaves unusual bodies to
+ * the second. body-reader.service.test.ts compares both on random bytes.
  */
 
 /** Number of geometries in the largest request, a batch of 20 operations on two geometries each. */
@@ -22,7 +22,7 @@ const MAX_VALUES = 10_000
 
 /**
  * Parses a body, and reads only the values that look like GeoJSON, in its fields and in those of a batch's
- * operations. A refusal by parseBody becomes a fault.
+ * operations. An error of parseBody is returned as a fault.
  */
 export async function readBody(body: Uint8Array): Promise<BodyRead> {
   return (await readPlain(body)) ?? readUsual(body)
@@ -44,7 +44,7 @@ async function readPlain(body: Uint8Array): Promise<BodyRead | undefined> {
   if (!lifted) return undefined
   try {
     const read = await takeOut(parse(lifted.rest), (value, field) => readLifted(value, field, lifted))
-    // Coordinates outside of geometries were lifted too, and would be lost.
+    // Coordinates outside of geometries were extracted too, and would be lost.
     const missed = JSON.stringify(read.parsed).includes('"coordinates":')
     return missed || read.geometries.some(({ geometry }) => 'problem' in geometry) ? undefined : read
   } catch (error) {

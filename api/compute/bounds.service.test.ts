@@ -12,7 +12,7 @@ import { startTestChain } from '../../test/chains'
 import { createMigratedDatabase, removeFolder, temporaryFolder, type TestDatabase } from '../../test/database'
 import { Measurer } from './measure'
 
-/** Bounds of the kernel that do not hold, in requests: nothing is signed. */
+/** Tests requests in which a bound of the kernel does not hold: nothing may be signed. */
 
 let chain: LocalChain
 let database: TestDatabase
@@ -26,7 +26,7 @@ beforeAll(async () => {
     freePort().then((port) => startTestChain({ port })),
     createMigratedDatabase(),
   ])
-  // The kernel in which every bound that is reached is broken.
+  // A copy of the kernel in which every bound check fails.
   const worker = path.join(folder, 'worker.js')
   const bounds = path.resolve(MEASURE_WORKER, '../../../src/geodesy/bounds.js')
   writeFileSync(
@@ -64,7 +64,7 @@ const ask = (operation: string, body: object) =>
   })
 const violations = async () =>
   Number(/^geospatial_bound_violations_total (\d+)$/m.exec((await app.inject('/metrics')).body)![1])
-/** The refusal: its status and form are those of any fault of the service, and it names no bound. */
+/** The expected error: like any fault of the service, it has status 500 and does not name the bound. */
 const REFUSAL = [
   500,
   'application/problem+json; charset=utf-8',

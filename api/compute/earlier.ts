@@ -10,6 +10,7 @@ import {
   type DelegatedRequest,
 } from '../../src/eas'
 import { invalidInput, verificationFailed } from '../http/problems'
+import type { Work } from '../http/work'
 import {
   claimsOf,
   delegatedRequest,
@@ -114,7 +115,7 @@ function signedFor({ chain, direct, proxy }: Attester, submission: Submission): 
   if (!contract)
     throw invalidInput(
       `delegatedAttestation.submission: ${chain.slug} has no proxy any more, so an answer signed ` +
-        'for it cannot land. Repeat the request',
+        'for it cannot land. Repeat the request.',
     )
   return contract
 }
@@ -148,8 +149,9 @@ function otherThanSigned(signed: Claims, given: ReadAnswer['claims']): string[] 
 export async function resign(
   parts: ComputeParts,
   request: EarlierAnswer & { chainId: number; submission?: Submission; include?: 'transaction'[] },
+  work: Work,
 ): Promise<ComputeResult> {
-  const chain = await servedChain(parts, request.chainId)
+  const chain = await servedChain(parts, request.chainId, work)
   const { submission = request.delegatedAttestation.submission ?? 'direct', include } = request
   const { unsigned } = await reviewed(parts, chain, request)
   const contract = await contractFor(parts, chain, submission)
@@ -157,9 +159,13 @@ export async function resign(
 }
 
 /** Signs the data of earlier answers again, in their order; for EAS at consecutive nonces. */
-export async function resignBatch(parts: ComputeParts, request: EarlierBatch): Promise<BatchResult> {
+export async function resignBatch(
+  parts: ComputeParts,
+  request: EarlierBatch,
+  work: Work,
+): Promise<BatchResult> {
   const { results, deadline, multiAttestByDelegation, transaction } = request
-  const chain = await servedChain(parts, request.chainId)
+  const chain = await servedChain(parts, request.chainId, work)
   const earlier = await Promise.all(
     results.map((answer, i) => inPlace(`results[${i}]`, () => reviewed(parts, chain, answer))),
   )
@@ -170,15 +176,17 @@ export async function resignBatch(parts: ComputeParts, request: EarlierBatch): P
     throw verificationFailed('deadline: expected the deadline of these results')
   const calls = multiAttestRequests(earlier.map(({ call }) => call))
   if (multiAttestByDelegation !== undefined && !isDeepStrictEqual(multiAttestByDelegation, calls))
-    throw verificationFailed('multiAttestByDelegation: expected the call of these results. Leave it out')
+    throw verificationFailed('multiAttestByDelegation: expected the call of these results. Leave it out.')
   const before = signedFor(chain.attester, results[0]!.delegatedAttestation.submission ?? 'direct')
   if (transaction !== undefined && !isDeepStrictEqual(transaction, await multiTransactionOf(before, calls)))
-    throw verificationFailed('transaction: expected the transaction that submits these results. Leave it out')
+    throw verificationFailed(
+      'transaction: expected the transaction that submits these results. Leave it out.',
+    )
   const forms = new Set(results.map(({ delegatedAttestation: { submission = 'direct' } }) => submission))
   if (forms.size > 1 && !request.submission)
     throw invalidInput(
       'submission: missing. These results were signed for both forms. Set it to the form in which ' +
-        'they should land',
+        'they should land.',
     )
   const { submission = [...forms][0], include } = request
   const contract = await contractFor(parts, chain, submission)
@@ -206,7 +214,7 @@ async function reviewed(
   if (!signer) throw verificationFailed(`attestation: ${NOT_OURS}`)
   const call = delegatedRequest(statement, answer.signature, signer, answer.terms)
   const problem = await leftInProblem(contract, earlier, call)
-  if (problem) throw verificationFailed(`${problem}. Leave it out`)
+  if (problem) throw verificationFailed(`${problem}. Leave it out.`)
   const claims = claimsOf(statement.data)
   const [other] = otherThanSigned(claims, answer.claims)
   if (other) throw verificationFailed(`${other}: expected the signed value`)
@@ -215,7 +223,7 @@ async function reviewed(
   if (age > parts.resignMaxAgeSeconds)
     throw invalidInput(
       `attestation: computed ${age} seconds ago, but it can be re-signed for ` +
-        `${parts.resignMaxAgeSeconds} seconds only. Repeat the request`,
+        `${parts.resignMaxAgeSeconds} seconds only. Repeat the request.`,
     )
   await checkInputsValid(parts, chain, { claims, sources })
   return { unsigned: { statement, claims, sources }, call }
@@ -233,9 +241,9 @@ const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
  * Verifies an answer: if this service signed it and it is unchanged, if the contract accepts it now, why not,
  * what it claims, and where it landed.
  */
-export async function verify(parts: ComputeParts, request: VerifyRequest): Promise<Verification> {
+export async function verify(parts: ComputeParts, request: VerifyRequest, work: Work): Promise<Verification> {
   const answer = readAnswer(request)
-  const chain = await servedChain(parts, request.chainId)
+  const chain = await servedChain(parts, request.chainId, work)
   const { attester } = chain
   const contract = signedFor(attester, answer.submission)
   const signer = await signerOf(attester, contract, answer)

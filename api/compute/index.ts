@@ -23,6 +23,7 @@ export {
   EXPIRATION,
   hash,
   hex,
+  LogClaim,
   Problem,
   requestOf,
   SIGNATURE,

@@ -7,9 +7,10 @@ import { LOCATION_SCHEMA } from '../../src/location'
 import { startRpcProxy, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import type { Attester } from './attester'
 import { ChainReader } from '../contracts'
+import { OWN_WORK } from '../http/work'
 import { findLanded } from './landed'
 
-/** A real chain behind a node that limits its answers, under a host name that does not count as local. */
+/** A real chain behind a node that limits its responses, under a host name that does not count as local. */
 let chain: LocalChain
 let proxy: RpcProxy
 beforeAll(async () => {
@@ -23,7 +24,7 @@ afterAll(async () => {
 })
 
 const address = testAccount(0).address
-/** @param host 0.0.0.0 reaches the loopback interface too, but does not count as local */
+/** @param host 0.0.0.0 reaches the loopback interface as well, but does not count as local */
 function served(host = '0.0.0.0', row = LOCAL_CHAIN, clock = () => Date.now()) {
   const url = proxy.url.replace('127.0.0.1', host)
   return {
@@ -32,7 +33,7 @@ function served(host = '0.0.0.0', row = LOCAL_CHAIN, clock = () => Date.now()) {
   }
 }
 let made = 0
-/** Makes a new attestation; returns its statement, UID, block number and timestamp. */
+/** Creates a new attestation; returns its statement, UID, block number and timestamp. */
 async function land() {
   const data = `0x${(++made).toString(16).padStart(64, '0')}`
   const uid = await attest(chain, request(LOCATION_SCHEMA.uid, data))
@@ -108,6 +109,14 @@ test('shrinks a range that the RPC endpoint refuses and keeps its size; returns 
   expect(await findLanded(served(), statement, address, timestamp)).toMatchObject({ status: 'unknown' })
 })
 
+test('does not ask for fewer blocks because a client has left', async () => {
+  const { statement, timestamp } = await land()
+  const { attester, reader } = served()
+  const left = reader.of({ ...OWN_WORK, signal: AbortSignal.abort(new Error('gone')) })
+  await expect(findLanded({ attester, reader: left }, statement, address, timestamp)).rejects.toThrow()
+  expect(reader.logs.span).toBe(Infinity)
+})
+
 test('reads the time of a log without blockTimestamp from its block; searches further back on a chain faster than its blockMs', async () => {
   const { statement, uid, timestamp } = await land()
   await mine(200)
@@ -149,8 +158,7 @@ test.each([
       : undefined,
   )
   const before = nonceReads()
-  const first = reader.nonce(address)
-  await expect.poll(nonceReads).toBe(before + 1)
+  const first = reader.nonce(address) // starts its read at once
   const others = Array.from({ length: 9 }, () => reader.nonce(address))
   goOn()
   await Promise.all([first, ...others])

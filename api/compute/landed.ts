@@ -94,14 +94,15 @@ async function* attestedSince(
     }
   let known: { number: number; time: number } | undefined
   // Starts with more blocks than the RPC endpoint last returned logs for: it may have been busy then.
-  for (let span = 2 * reader.logSpan; from <= head.number;) {
+  for (let span = 2 * reader.logs.span; from <= head.number;) {
     const to = Math.min(from + span - 1, head.number)
     let logs: AttestedLog[]
     try {
       logs = await ask(() => reader.attested(filter, from, to))
     } catch (error) {
-      if (from === to || calls > MAX_CALLS) throw error
-      reader.logSpan = span = Math.ceil((to - from + 1) / 2)
+      // Only the endpoint's error shrinks the span: not a departed client, a full queue or MAX_CALLS.
+      if (from === to || !(error as Error).cause) throw error
+      reader.logs.span = span = Math.ceil((to - from + 1) / 2)
       continue
     }
     for (const log of logs) {
@@ -109,7 +110,7 @@ async function* attestedSince(
         known = await ask(() => reader.block(log.blockNumber))
       yield { ...log, time: log.time ?? known!.time }
     }
-    if (to - from + 1 === span) reader.logSpan = span
+    if (to - from + 1 === span) reader.logs.span = span
     from = to + 1
   }
 }

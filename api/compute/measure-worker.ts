@@ -14,7 +14,7 @@ import {
 } from './measure'
 
 /**
- * Tasks of the worker threads. They yield to the event loop, which answers all other requests on the same
+ * Tasks of the worker threads. They yield to the event loop, which serves all other requests on the same
  * cores.
  */
 

@@ -29,7 +29,7 @@ describe('measuring', () => {
       { operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] },
       WORK,
     )
-    // 900 repeated positions make it large, but the polygon stays the same.
+    // The 900 repeated positions make the input large without changing the polygon.
     const large = {
       type: 'Polygon',
       coordinates: ring(900, 1, 5).coordinates.map((positions) =>
@@ -95,7 +95,7 @@ describe('measuring', () => {
       .catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ComputeError)
   })
-  // Two interleaved combs with long teeth: every pair of their edges is close.
+  // Two interleaved combs with long teeth: each edge is close to every other edge.
   const comb = (shift: number) => ({
     type: 'MultiLineString',
     coordinates: Array.from({ length: 50_000 }, (_, i) => [
@@ -113,7 +113,7 @@ describe('measuring', () => {
     'ends a measurement that takes too long at %d of a processor with the reason, and runs the next one',
     async (share, budgetMs, names) => {
       let calls = 0
-      // The second call is at the end.
+      // The second call starts when the time is used up.
       const measurer = new Measurer(300, MEASURE_WORKER, () => 1_000 * share * (budgetMs ?? 300) * calls++)
       const error = await measurer
         .measure(
@@ -162,7 +162,7 @@ describe('reading bodies in a worker', () => {
     expect(first.geometry.input.reading.path).toBe('geometry')
   })
   test('never uses a cached reference for another geometry', async () => {
-    // References of smaller geometries are not kept.
+    // References of smaller geometries are not cached.
     const tail = Array.from({ length: 1_000 }, (_, i) => [i / 100, 7])
     const low = [[1, 2], [3, 4], [5, 6], ...tail]
     const high = low.map((position) => [...position, 8])
@@ -225,7 +225,7 @@ describe('reading bodies in a worker', () => {
     ],
     ['no geometry', '{"from":"0x12","x":{"coordinates":[1,2]}}'],
   ])('returns the same result on the fast path for plain coordinates: %s', async (_, text) => {
-    // Any escape makes the fast path give up.
+    // The fast path leaves every body with an escape to the usual parser.
     const usual = text.replace('{', '{"\\u0078":0,')
     expect({ x: 0, ...(await read(text)) }).toEqual(await read(usual))
   })
@@ -295,7 +295,7 @@ test('a geometry that does not fit into the cache evicts none in use', async () 
 })
 
 describe('one client that floods the workers', () => {
-  // Work that lasts until the test releases it, and work that ends at once.
+  // A task that lasts until the test releases it, and a task that ends immediately.
   const file = path.join(mkdtempSync(path.join(tmpdir(), 'workers-')), 'worker.cjs')
   writeFileSync(
     file,
@@ -320,7 +320,7 @@ describe('one client that floods the workers', () => {
           (error: ComputeError) => void done.push(`${client} ${error.slug} ${error.retryAfter}`),
         )
     const flood = Array.from({ length: 19 }, () => ask('hold', 'flood'))
-    // Two run and sixteen wait.
+    // Two requests run and sixteen wait.
     await flood[18]
     expect(done).toEqual(['flood rate-limited 5'])
     for (let i = 0; i < 5; i++) await ask('answer', 'other')

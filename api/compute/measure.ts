@@ -196,7 +196,7 @@ export class Measurer {
   /**
    * Measures a task. Throws a GeometryError, and a ComputeError if it takes too long or too many tasks are
    * queued.
-   * @param work of the request; when it ends, the worker's task ends too
+   * @param work request that the task belongs to; when it ends, the worker's task ends too
    */
   async measure(task: MeasureTask, work: Work, budgetMs = this.budgetMs): Promise<Measurement> {
     if (positionsToPrepare(task) <= HERE_AT_MOST)
@@ -268,11 +268,17 @@ function machineBusy(milliseconds: number): ComputeError {
   )
 }
 
+/** Measuring takes longer than its limit, or than the time that is left. */
+export class TimeLimitError extends ComputeError {
+  constructor(detail = 'No time is left to measure.') {
+    super('computation-error', detail)
+  }
+}
+
 /** Creates the error for an operation of a batch that exceeds the time left by the others. */
 function nothingLeft(milliseconds: number): ComputeError {
-  return new ComputeError(
-    'computation-error',
-    `The previous operations left only ${seconds(milliseconds)} for this one, which was not ` +
+  return new TimeLimitError(
+    `The previous operations left only ${seconds(milliseconds)} for this operation, which was not ` +
       'enough. Nothing was signed. Send fewer operations or smaller geometries.',
   )
 }
@@ -282,8 +288,7 @@ function seconds(milliseconds: number): string {
 }
 
 function tookTooLong(milliseconds: number): ComputeError {
-  return new ComputeError(
-    'computation-error',
+  return new TimeLimitError(
     `Measuring these geometries took more than ${seconds(milliseconds)} and was stopped. Nothing ` +
       'was signed. Send fewer positions.',
   )

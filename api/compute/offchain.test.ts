@@ -29,14 +29,14 @@ interface Vector {
     | { ok: true; uid: string; signer: string; schema: string; location: string }
     | { ok: false; problem: string }
 }
-/** Made by eas-sdk 2.10.0, as the file says. */
+/** Created with eas-sdk 2.10.0; the file documents how. */
 const { now, vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8')) as {
   now: number
   vectors: Vector[]
 }
 
 const clock = () => now * 1000
-/** The contract's answers: the only mock of this test. */
+/** Mock of the contract's results, the only mock of this test. */
 const readerOf = ({ chainState }: Pick<Vector, 'chainState'>) =>
   ({
     checkFresh: async () => {},
@@ -291,7 +291,7 @@ hunt(
       for (let n = 1 + below(2); n > 0; n--) {
         const at = below(mutated.length)
         const kind = below(4)
-        // Delete, insert, repeat, or replace one hex digit.
+        // Deletes, inserts, repeats or replaces one hex digit.
         if (kind === 0) mutated = mutated.slice(0, at) + mutated.slice(at + 1 + below(40))
         else if (kind === 1)
           mutated = mutated.slice(0, at) + fragments[below(fragments.length)]! + mutated.slice(at)

@@ -149,7 +149,7 @@ export class OffchainResolver {
     if (!fetcher)
       throw invalidInput(
         `${path}.uri: this deployment does not fetch URIs. Send the offchain attestation itself, as ` +
-          '{"attestation": {...}}',
+          '{"attestation": {...}}.',
       )
     const text = await fetcher.fetch(uri, client).catch((error: unknown) => {
       throw error instanceof ComputeError ? error.within(`${path}.`) : error
@@ -206,8 +206,8 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
     const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
     if (!geometry) throw refused(path, 'invalid-input', `it ${noGeometry(geometryProblem)}`)
     const value = JSON.parse(geometry.json) as { type: string }
-    // On a chain the content decides over the declared type, because anyone may see both. Here only the
-    // requester has seen either, so they must agree.
+    // For onchain attestations the content takes precedence over the declared type, because anyone may see
+    // both. Here only the requester has seen either, so they must agree.
     const promised = promisedType(locationType)
     if (promised && promised !== value.type)
       throw refused(

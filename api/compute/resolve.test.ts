@@ -11,8 +11,8 @@ import type { InputRow } from '../store/inputs'
 import { sentence, testSentences } from '../../test/sentences'
 
 /**
- * When the index is enough and when the chain is asked, with both mocked. test/flow.service.test.ts has the
- * real ones.
+ * Tests when the resolver trusts the index and when it queries the chain, both mocked.
+ * test/flow.service.test.ts uses real ones.
  */
 const uid = `0x${'12'.repeat(32)}`
 const ROW: InputRow = {
@@ -24,7 +24,7 @@ const ROW: InputRow = {
 }
 const ONCHAIN = { uid, revocationTime: 0n, expirationTime: 0n } as OnchainAttestation
 
-/** The index of a chain that agreed with it a second ago. */
+/** State of an index that agreed with its chain a second ago. */
 const INDEX: IndexState = {
   ...{ headBlock: 110, headTime: new Date(1_700_000_000_000), headAge: 5, checkedAge: 1 },
   ...{ indexedBlock: 110, indexedTime: new Date(1_700_000_000_000), agreedAge: 1, doubt: null },
@@ -36,7 +36,7 @@ async function resolve(given: {
   onchain?: Partial<OnchainAttestation> | null
   local?: boolean
   stuck?: boolean
-  /** the chains whose copy has the attestation */
+  /** chains whose index has the attestation */
   copies?: string[]
   minConfirmations?: number
 }) {
@@ -85,7 +85,7 @@ test('uses an up-to-date index without an RPC call, and otherwise queries the ch
   expect(await resolve({ row: null, onchain: null })).toEqual([sentence('from'), 1])
   const ask: Partial<IndexState>[] = [
     { agreedAge: null },
-    { agreedAge: -1 }, // the clock of the database was set back
+    { agreedAge: -1 }, // the database's clock was set back
     { doubt: 'a fork' },
     { headAge: -61 },
     { headAge: 21 }, // three block times more than the limit
@@ -99,7 +99,7 @@ test('names the other chain that has a UID, and never its own', async () => {
   const missing = { row: null, onchain: null }
   const [unknown] = await resolve(missing)
   const own = LOCAL_CHAIN.slug
-  // Its own chain asked said no: the copy has an attestation that a reorg dropped.
+  // The chain does not have the attestation: the index still has one that a reorg removed.
   expect(await resolve({ ...missing, copies: [own] })).toEqual([unknown, 1])
   const [elsewhere] = await resolve({ ...missing, copies: ['sepolia', own, 'celo'] })
   expect(String(elsewhere).slice(String(unknown).length)).toMatch(

@@ -63,7 +63,7 @@ export function isOffchainForm(input: object, path: string): boolean {
     throw invalidInput(
       `${path}: the field ${extra.slice(0, 40)} cannot be combined with ${form!.join(' and ')}. ` +
         'Use one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or ' +
-        'GeoJSON',
+        'GeoJSON.',
     )
   return offchain
 }
@@ -166,7 +166,10 @@ export class Resolver {
       minConfirmations > 0 &&
       (!row || (index?.indexedBlock ?? -1) - row.blockNumber + 1 < minConfirmations)
     )
-      throw refuse('not-indexed-yet', `does not have ${minConfirmations} confirmations yet. Retry later`)
+      throw refuse(
+        'not-indexed-yet',
+        `does not have the required number of confirmations (${minConfirmations}) yet. Retry later.`,
+      )
     if (!withGeometry) return { geometry: null, problem: null }
     if (row) return row
     await learnSchema(attestation!.schema, reader, schemaPolicy)

@@ -6,7 +6,7 @@ import { ComputeError, computeErrorHandler, invalidInput } from '../http/problem
 import { withTypes } from '../http/schema'
 import { Semaphore } from '../http/semaphore'
 import { compileCheck, rulesOf, type RequestProblem } from '../http/validation'
-import { workOf } from '../http/work'
+import { OWN_WORK, workOf } from '../http/work'
 import { compute, computeBatch, reference, servedChain, usableChainIds, type ComputeParts } from './compute'
 import { resign, resignBatch, verify } from './earlier'
 import {
@@ -54,11 +54,12 @@ export function computeRoutes(parts: ComputeParts & { store: Store }) {
     )
     app.post('/resign', { schema: RESIGN_ROUTE }, (request) => {
       const { body } = request
-      if (!('results' in body)) return resign(parts, body)
-      return oneOfFewBatches(clientOf(request), () => resignBatch(parts, body))
+      const work = workOf(request)
+      if (!('results' in body)) return resign(parts, body, work)
+      return oneOfFewBatches(clientOf(request), () => resignBatch(parts, body, work))
     })
     app.post('/reference', { schema: REFERENCE_ROUTE }, ({ body }) => reference(parts, body))
-    app.post('/verify', { schema: VERIFY_ROUTE }, ({ body }) => verify(parts, body))
+    app.post('/verify', { schema: VERIFY_ROUTE }, (request) => verify(parts, request.body, workOf(request)))
     done()
   }
 }
@@ -89,7 +90,7 @@ async function refuse(
 ): Promise<never> {
   if (property === 'chainId')
     throw invalidInput(`${place}: ${problem}, one of: ${await usableChainIds(parts)}`)
-  await servedChain(parts, chainId)
+  await servedChain(parts, chainId, OWN_WORK)
   throw invalidInput(`${place}: ${problem}`)
 }
 

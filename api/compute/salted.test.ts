@@ -18,12 +18,22 @@ const DOCUMENT = {
         type: 'GeometryCollection',
         geometries: [POINT, { type: 'GeometryCollection', geometries: [POINT, POINT] }],
         foreign: [{}],
+        coordinates: [{}],
       },
+      coordinates: { deep: [[0, 0, {}]] },
     },
   ],
+  foreign: { type: 'Point', coordinates: [{}] },
 }
 
-/** The document with a salt in its nth object, and the path of that object; undefined beyond the last. */
+test.each([undefined, null, 1, 'text'])('finds no salt in %s, which the kernel then rejects', (value) => {
+  expect(() => refuseSalts(value, 'from')).not.toThrow()
+})
+
+/**
+ * Returns the document with a salt in its nth object, and the path of that object; undefined if n is too
+ * large.
+ */
 function saltedAt(n: number): { document: unknown; path: string } | undefined {
   let count = 0
   let found: string | undefined
@@ -48,7 +58,7 @@ describe('a salt in GeoJSON', () => {
       expect(() => isSalted(document as object, 'from'), path).toThrow(sentence(path))
       expect(() => readGeometry(document, 'from')).not.toThrow()
     }
-    expect(n).toBe(13)
+    expect(n).toBe(18)
     expect(isSalted(DOCUMENT, 'from')).toBe(false)
   })
   test('is refused even next to a correctly placed salt', async () => {
@@ -56,7 +66,7 @@ describe('a salt in GeoJSON', () => {
     expect(isSalted(salted, 'from')).toBe(true)
     await expect(resolveSalted(salted, 'from', new Measurer())).rejects.toThrow(GeometryError)
   })
-  test('is not searched for in coordinates, however many there are', () => {
+  test('is not seen in plain coordinates, however many there are', () => {
     const coordinates = Array.from({ length: 50_000 }, (_, i) => [i / 1e3, 0])
     expect(() => refuseSalts({ type: 'LineString', coordinates }, 'from')).not.toThrow()
   })

@@ -18,7 +18,7 @@ const MISPLACED_SALT =
   'the salt must be a sibling of the geometry, not a member of it: {"geometry": {...}, "salt": "0x..."}'
 const MISSING_SALT =
   'expected a salt next to the geometry, as in {"geometry": {...}, "salt": "0x..."}. Without a ' +
-  'salt, send the geometry itself'
+  'salt, send the geometry itself.'
 
 /**
  * True if an input is of this form. Throws a GeometryError for a salt inside GeoJSON, where it would have no
@@ -37,19 +37,28 @@ export function isSalted(input: object, path: string): input is Salted {
  * and would get the plain one.
  */
 export function refuseSalts(geojson: unknown, path: string): void {
-  const open: [value: unknown, path: string][] = [[geojson, path]]
+  const open: [value: object, path: string][] = []
+  const add = (value: unknown, at: string) => {
+    if (typeof value === 'object' && value !== null) open.push([value, at])
+  }
+  add(geojson, path)
   for (let next = open.pop(); next; next = open.pop()) {
     const [value, at] = next
-    if (typeof value !== 'object' || value === null || value instanceof ReadGeometry) continue
+    if (value instanceof ReadGeometry) continue
     if (Array.isArray(value)) {
-      for (let i = 0; i < value.length; i++) open.push([value[i], `${at}[${i}]`])
+      for (let i = 0; i < value.length; i++) if (!isPlainPosition(value[i])) add(value[i], `${at}[${i}]`)
       continue
     }
     if (Object.hasOwn(value, 'salt')) throw new GeometryError(at, MISPLACED_SALT)
-    // The kernel reads coordinates, and accepts no objects in them.
-    for (const [name, inner] of Object.entries(value))
-      if (name !== 'coordinates' || !('type' in value)) open.push([inner, `${at}.${name.slice(0, 40)}`])
+    for (const [name, inner] of Object.entries(value)) add(inner, `${at}.${name.slice(0, 40)}`)
   }
+}
+
+/** True for two numbers, as almost all values of a geometry are. */
+function isPlainPosition(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.length === 2 && typeof value[0] === 'number' && typeof value[1] === 'number'
+  )
 }
 
 /**

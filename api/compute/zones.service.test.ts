@@ -2,13 +2,15 @@ import { AbiCoder } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, request, revoke, testAccount } from '../../dev/chain'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
+import { MEASURE_WORKER, startApi } from '../../test/api'
 import { rows } from '../../test/database'
 import { insertRecords } from '../../test/records'
 import { hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from '../../test/world'
+import { Measurer, TimeLimitError } from './measure'
 
-/** POST /compute/v0/zones, with zones attested on a local chain. */
+/** Tests POST /compute/v0/zones with zones attested on a local chain. */
 
 type Ring = number[][]
 const square = (west: number, south: number, size = 1): Ring => [
@@ -56,8 +58,8 @@ async function ask(body: object) {
 const containing = ({ body }: Awaited<ReturnType<typeof ask>>) =>
   body.results.map(({ inputRefs }: { inputRefs: string[] }) => inputRefs[0])
 
-describe('zones', () => {
-  test('signs contains for the zone of an attester that contains a point, and names unreadable ones', async () => {
+describe('POST /compute/v0/zones', () => {
+  test('signs contains for each zone of an attester that contains a point, and lists unreadable zones', async () => {
     const answer = await ask({ geometry: point(10.5, 50.5), zones: { prover: (await provers())[0]! } })
     expect(answer.status, JSON.stringify(answer.body)).toBe(200)
     const { results, onBoundary, undecided, complete, inputRef, multiAttestByDelegation } = answer.body
@@ -70,7 +72,7 @@ describe('zones', () => {
         .body,
     ).toMatchObject({ ours: true, submittable: true })
   })
-  test('selects zones by schema, with which the set is complete', async () => {
+  test('selects zones by schema, and reports the set as complete', async () => {
     const answer = await ask({ geometry: point(11.5, 50.5), zones: { schema: LOCATION_SCHEMA.uid } })
     expect([containing(answer), answer.body.complete, answer.body.undecided]).toEqual([[row[1]], true, []])
   })
@@ -119,7 +121,84 @@ describe('zones', () => {
     expect(containing(answer)).toEqual([row[0]])
     expect(answer.body).toMatchObject({ inputRef: aPoint, transaction: { value: 0 } })
   })
-  hunt('answer like contains for each zone', 12, async ({ cases, random }) => {
+  test('names zones that take too long to measure, and answers for the others', async () => {
+    const slow = row[1]!
+    class SlowMeasurer extends Measurer {
+      override async measure(...given: Parameters<Measurer['measure']>) {
+        if (given[0].inputs.some(({ ref }) => ref === slow)) throw new TimeLimitError()
+        return super.measure(...given)
+      }
+    }
+    const api = await startApi({
+      databaseUrl: world.databaseUrl,
+      rpcUrl: world.chain.url,
+      measurer: new SlowMeasurer(20_000, MEASURE_WORKER),
+    })
+    try {
+      const response = await fetch(`${api.url}/compute/v0/zones`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          chainId: LOCAL_CHAIN.id,
+          geometry: point(10.5, 50.5),
+          zones: { uids: [...row, bowtie] },
+        }),
+      })
+      const body: any = await response.json()
+      expect([response.status, containing({ status: 200, body } as never)]).toEqual([200, [row[0]]])
+      const near = await fetch(`${api.url}/compute/v0/zones`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          chainId: LOCAL_CHAIN.id,
+          geometry: point(11.5, 50.5),
+          zones: { uids: row },
+        }),
+      })
+      expect(await near.json()).toMatchObject({
+        results: [],
+        undecided: [{ uid: slow, reason: sentence() }],
+        complete: false,
+      })
+    } finally {
+      await api.close()
+    }
+  })
+  test('answers for the polygons of a schema that has many records without a geometry', async () => {
+    const attester = testAccount(8).address.toLowerCase()
+    const insert = (count: number, first: number) =>
+      insertRecords(
+        world.databaseUrl,
+        Array.from({ length: count }, (_, i) => ({
+          ...{ chain: LOCAL_CHAIN.slug, prover: attester, schema: LOCATION_SCHEMA.uid, geometry: null },
+          timestamp: Date.UTC(2020, 0, 1) + i,
+        })),
+        first,
+      )
+    try {
+      const [first] = await insert(1, 20_000)
+      const geometry = point(11.5, 50.5)
+      const schema = { geometry, zones: { schema: LOCATION_SCHEMA.uid } }
+      const one = await ask(schema)
+      expect([containing(one), one.body.undecided, one.body.undecidedMore]).toEqual([
+        [row[1]],
+        [{ uid: first!.uid, reason: sentence() }],
+        false,
+      ])
+      const others = await insert(250, 21_000)
+      const many = await ask(schema)
+      expect([containing(many), many.body.complete, many.body.undecidedMore]).toEqual([[row[1]], false, true])
+      expect(many.body.undecided).toHaveLength(100)
+      const named = await ask({ geometry, zones: { uids: [...row, ...others.map(({ uid }) => uid)] } })
+      expect([containing(named), named.body.undecidedMore]).toEqual([[row[1]], false])
+      expect(named.body.undecided.map(({ uid }: { uid: string }) => uid)).toEqual(
+        others.map(({ uid }) => uid).sort(),
+      )
+    } finally {
+      await rows(world.databaseUrl, 'DELETE FROM location_record WHERE prover = $1', [attester])
+    }
+  })
+  hunt('returns the results of contains for each zone', 12, async ({ cases, random }) => {
     const all = [...row]
     for (let i = 0; i < 6; i++)
       all.push(
@@ -190,7 +269,7 @@ describe('refusals', () => {
       'attestation-not-found',
     ])
   })
-  test('cover sets with too many candidates or answers, instead of a part', async () => {
+  test('apply to sets with too many candidates or answers, which are never answered in part', async () => {
     const prover = testAccount(9).address
     const given = { chain: LOCAL_CHAIN.slug, prover: prover.toLowerCase(), geometry: polygon(square(80, 30)) }
     await insertRecords(
@@ -211,7 +290,7 @@ describe('refusals', () => {
     const more = await ask({ geometry: point(80.5, 30.5), zones: { prover } })
     expect([...slugOf(more), more.body.detail]).toEqual([400, 'invalid-input', sentence('zones')])
   })
-  test('cover the set of an attester while the index may lack attestations, but not a list of UIDs', async () => {
+  test('apply to the set of an attester while the index may lack attestations, but not to a list of UIDs', async () => {
     // The indexer writes the state at each poll.
     await rows(
       world.databaseUrl,
@@ -219,7 +298,7 @@ describe('refusals', () => {
        CREATE TRIGGER doubt BEFORE UPDATE ON chain_status FOR EACH ROW EXECUTE FUNCTION doubt();
        UPDATE chain_status SET doubt = ''`,
     )
-    // The API reads the state at most every quarter of a second.
+    // The API reads the state at most once per 250 ms.
     while ((await ask({ geometry: point(10.5, 50.5), zones })).status === 200);
     const answer = await ask({ geometry: point(10.5, 50.5), zones })
     expect([answer.status, answer.body.detail]).toEqual([500, sentence()])

@@ -1,8 +1,9 @@
 import { GeometryError, readGeometry, reachOf, type Reading } from '../../src/geodesy'
 import { isLocationSchema } from '../../src/location'
 import { rowOf } from '../../src/operations'
-import { ComputeError, invalidInput } from '../http/problems'
+import { ComputeError, invalidInput, noGeometry } from '../http/problems'
 import type { Work } from '../http/work'
+import { TimeLimitError } from './measure'
 import { zoneCandidates, type Store, type ZoneSet } from '../store'
 import { signBatch, type UnsignedResult } from './answers'
 import {
@@ -19,9 +20,9 @@ import {
 import { EXPECTED_ZONES, type ZonesRequest, type ZonesResult } from './schemas'
 
 /**
- * Zones of a set that contain a geometry. The index selects candidates by their boxes, and each is decided by
- * the operation `contains` with the checks of a single request. The service has no boundaries of its own:
- * every zone is an attestation that the request names.
+ * Finds the zones of a set that contain a geometry. The index selects candidates by their boxes, and each is
+ * decided by the operation `contains` with the checks of a single request. The service has no boundaries of
+ * its own: every zone is an attestation that the request names.
  */
 
 /** Maximum number of candidates that are measured, and of answers that are signed. */
@@ -40,7 +41,7 @@ export async function computeZones(
   request: ZonesRequest,
   work: Work,
 ): Promise<ZonesResult> {
-  const chain = await servedChain(parts, request.chainId)
+  const chain = await servedChain(parts, request.chainId, work)
   const { attester, reader } = chain
   const contract = await contractFor(parts, chain, request.submission)
   const started = performance.now()
@@ -62,7 +63,7 @@ export async function computeZones(
   )
   const now = Math.floor(parts.clock() / 1000)
   const reach = reachOf(geometry.reading, AROUND)
-  const uids = await zoneCandidates(
+  const { uids, unplaced } = await zoneCandidates(
     parts.store.of(work),
     attester.chain.slug,
     zones,
@@ -72,17 +73,21 @@ export async function computeZones(
   )
   if (uids.length > MAX_CANDIDATES)
     throw invalidInput(
-      `zones: more than ${MAX_CANDIDATES} of them may contain the geometry, or have a geometry that cannot be read. Nothing was signed; give fewer zones, by uids, prover or schema`,
+      `zones: more than ${MAX_CANDIDATES} of them may contain the geometry. Nothing was signed. Select fewer zones by uids, prover or schema.`,
     )
-  const found = { results: [] as UnsignedResult[], onBoundary: [] as string[], undecided: [] as Undecided[] }
+  // The user named the UIDs of a list, so all of them are answered for.
+  const named = 'uids' in zones ? unplaced : unplaced.slice(0, MAX_CANDIDATES)
+  const found = {
+    ...{ results: [] as { uid: string; result: UnsignedResult }[], onBoundary: [] as string[] },
+    undecided: named.map(({ uid, problem }): Undecided => ({
+      uid,
+      reason: `attestation ${uid} ${noGeometry(problem)}`,
+    })),
+  }
   for (const uid of uids) {
     const left = started + BATCH_BUDGET_MS - performance.now()
-    if (left <= 0)
-      throw new ComputeError(
-        'computation-error',
-        `Measuring the zones took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer zones, or a smaller geometry.`,
-      )
     try {
+      if (left <= 0) throw new TimeLimitError()
       const zone = await parts.resolver.resolve(uid, 'zones', attester.chain, reader, work.client)
       const { schema, recipient } = request
       const boundary = { reading: boundaryOf(zone.reading, uid) }
@@ -107,7 +112,7 @@ export async function computeZones(
         left,
       )
       if (outcome === 0n) found.onBoundary.push(uid)
-      if (result.claims.result === true) found.results.push(result)
+      if (result.claims.result === true) found.results.push({ uid, result })
     } catch (error) {
       const reason = reasonOf(error)
       if (reason === undefined) throw error
@@ -116,17 +121,23 @@ export async function computeZones(
   }
   if (found.results.length > MAX_ANSWERS)
     throw invalidInput(
-      `zones: ${found.results.length} of them contain the geometry, more than the ${MAX_ANSWERS} answers of one response. Nothing was signed; give fewer zones, by uids, prover or schema`,
+      `zones: ${found.results.length} of them contain the geometry, more than the ${MAX_ANSWERS} answers of one response. Nothing was signed. Select fewer zones by uids, prover or schema.`,
     )
+  const results = found.results.sort(byUid).map(({ result }) => result)
   if (performance.now() - started > VALID_FOR_MS)
-    for (const result of found.results) await checkInputsValid(parts, chain, result)
-  const include = found.results.length === 0 ? [] : request.include
-  const batch = await signBatch(await landingOf(parts, chain, contract, include), found.results)
-  const { onBoundary, undecided } = found
-  return { ...batch, onBoundary, undecided, complete: undecided.length === 0, inputRef: refs[0]! }
+    for (const result of results) await checkInputsValid(parts, chain, result)
+  const include = results.length === 0 ? [] : request.include
+  const batch = await signBatch(await landingOf(parts, chain, contract, include), results)
+  const undecided = found.undecided.sort(byUid)
+  return {
+    ...{ ...batch, onBoundary: found.onBoundary.sort(), undecided, complete: undecided.length === 0 },
+    ...{ undecidedMore: named.length < unplaced.length, inputRef: refs[0]! },
+  }
 }
 
 type Undecided = ZonesResult['undecided'][number]
+
+const byUid = (a: { uid: string }, b: { uid: string }) => (a.uid < b.uid ? -1 : 1)
 
 function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
   if ((uids === undefined) === (prover === undefined && schema === undefined))
@@ -134,7 +145,7 @@ function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
   if (uids) return { uids: [...new Set(uids.map((uid) => uid.toLowerCase()))].sort() }
   if (schema !== undefined && !isLocationSchema(schema.toLowerCase()))
     throw invalidInput(
-      `zones.schema: ${schema} is not an indexed location schema. GET /api/v0/schemas lists the indexed ones`,
+      `zones.schema: ${schema} is not an indexed location schema. GET /api/v0/schemas lists the indexed ones.`,
     )
   return {
     ...(prover !== undefined && { prover: prover.toLowerCase() }),
@@ -144,6 +155,8 @@ function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
 
 /** Reason why a zone is undecided; undefined for errors that concern the request or the service. */
 function reasonOf(error: unknown): string | undefined {
+  if (error instanceof TimeLimitError)
+    return `it could not be measured within the ${BATCH_BUDGET_MS / 1000} seconds of a request, which measures small zones first`
   const ofZone =
     error instanceof GeometryError
       ? !error.path.startsWith('geometry')

@@ -18,11 +18,14 @@ import { startApi, type TestApi } from '../../test/api'
 import { BRANDENBURG_GATE, EIFFEL_TOWER, offchain, parts, seconds } from '../../test/offchain'
 import { compile } from '../../test/solidity'
 import { UnavailableError } from '../http/problems'
+import { OWN_WORK } from '../http/work'
 import { ChainReader } from './chain-reader'
 import { signedText } from './wallet'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Contracts that sign (test/accounts.sol), on a real chain: offchain attestations, and requests. */
+/**
+ * Tests contracts as signers (test/accounts.sol) of offchain attestations and of requests, on a real chain.
+ */
 const { Account, Factory, Hostile } = compile('test/accounts.sol') as Record<
   'Account' | 'Factory' | 'Hostile',
   { abi: any[]; bytecode: string }
@@ -55,7 +58,7 @@ const setOwner = async (account: string, owner: string) => {
   const contract = new Contract(account, Account.abi, await chain.provider.getSigner(0))
   await mined(chain, (await contract.getFunction('setOwner').send(owner)).hash)
 }
-/** An account that is not deployed yet: its address, and how its signatures are wrapped. */
+/** Returns the address of an account that is not deployed yet, and a function that wraps its signatures. */
 function counterfactual(owner: string, by = factory, create = createCall(owner)) {
   const code = keccak256(Account.bytecode + abi.encode(['address'], [owner]).slice(2))
   return {
@@ -94,7 +97,8 @@ describe('an account', () => {
     const sender = await chain.provider.getSigner(0)
     await mined(chain, (await sender.sendTransaction({ to: factory, data: createCall(owner.address) })).hash)
     expect(await refusal(address, wrap(signed(owner)))).toBeUndefined()
-    // The call that replaces the factory would give the account to someone else, but it is not made.
+    // The call that replaces the one to the factory would transfer the account to another owner. It must not
+    // be made.
     const stealing = new Interface(Account.abi).encodeFunctionData('setOwner', [other.address])
     const stolen = counterfactual(owner.address, address, stealing)
     expect(await refusal(address, stolen.wrap(signed(owner)))).toBeUndefined()
@@ -116,7 +120,7 @@ describe('a hostile account', () => {
     ...['WritesState', 'DestroysItself', 'Recurses', 'IsInvalid'],
   ]
   const way = (name: string) => WAYS.indexOf(name)
-  test('is accepted when it answers as it should', async () => {
+  test('is accepted if it responds correctly', async () => {
     for (const name of ['Accepts', 'Recurses'])
       expect([name, await refusal(await deploy(Hostile, way(name)), '0x00')]).toEqual([name, undefined])
   })
@@ -141,7 +145,7 @@ describe('a hostile account', () => {
 })
 
 describe('a chain that is not local', () => {
-  /** A reader of this node by a host name that does not count as local. */
+  /** Reads from this node through a host name that does not count as local. */
   const remote = () => reader(chain.url.replace('127.0.0.1', '0.0.0.0'))
   const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
 
@@ -223,8 +227,10 @@ describe('a chain that is not local', () => {
     const node = await proxy(() => undefined, waiting)
     try {
       const of = reader(node.url)
-      // Each asks twice, at a final block and at the last one.
-      const asked = Array.from({ length: 40 }, () => refusal(factory, '0x00', of))
+      // Each check calls twice: at a final block and at the last block.
+      const asked = Array.from({ length: 40 }, (_, i) =>
+        refusal(factory, '0x00', of.of({ ...OWN_WORK, client: `client ${i % 5}` })),
+      )
       await expect.poll(() => waiting.length).toBe(32)
       await of.offchainRevocationTime(factory, DIGEST)
       expect(waiting).toHaveLength(32)
@@ -238,7 +244,9 @@ describe('a chain that is not local', () => {
     }
   })
 
-  /** A node in front of the chain's that answers some calls otherwise; the blocks of its calls. */
+  /**
+   * Starts a proxy of the chain's node that changes some responses. Returns it with the blocks of its calls.
+   */
   async function proxy(
     change: (method: string, parameters: unknown[]) => object | undefined,
     waiting?: (() => void)[],

@@ -3,7 +3,7 @@ import { ZeroAddress } from 'ethers/constants'
 import { toQuantity } from 'ethers/utils'
 import { MAX_SIGNATURE_BYTES } from '../../src/eas'
 import { RpcError } from '../../src/rpc'
-import { CALL_TIMEOUT_MS, type ChainNode } from './chain-node'
+import { CALL_TIMEOUT_MS, tooManyCalls, type ChainNode } from './chain-node'
 import { UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 
@@ -19,7 +19,7 @@ export interface AccountSignature {
 export interface AccountRefusal {
   /** False if there is no contract at the address, even after the call of the signature's factory. */
   isContract: boolean
-  /** Text for the client, to follow the name of the signature. */
+  /** Text for the client, which follows the name of the signature. */
   problem: string
 }
 
@@ -34,8 +34,8 @@ const ACCOUNT_GAS = 3_000_000
  */
 const FACTORY_GAS = 6_000_000
 /**
- * Gas limit of the whole call: both limits, and the call itself. It is below the cap on calls of common RPC
- * endpoints, and of transactions (EIP-7825).
+ * Gas limit of the whole call: the sum of both limits, and the call itself. It is below the caps of common
+ * RPC endpoints on calls, and of EIP-7825 on transactions.
  */
 const CALL_GAS = 10_000_000
 /** Last 32 bytes of a signature of an account that may not be deployed yet (ERC-6492). */
@@ -82,41 +82,41 @@ const ANSWERS: ReadonlyMap<unknown, AccountAnswer> = new Map(
 )
 
 /**
- * Maximum numbers of accounts called at once, and of calls that wait for a slot, at most CALL_TIMEOUT_MS. The
- * work that clients cause at an RPC endpoint must leave room for other reads. Re-signing a batch may call 40
- * accounts.
+ * Maximum numbers of accounts called at once, and of calls that wait for a slot, for all clients and for one.
+ * The work that clients cause at an RPC endpoint must leave room for other reads. Re-signing a batch may call
+ * 40 accounts, and a client may send two batches at once: the last of 80 checks waits for 13 others.
  */
-const ACCOUNT_CHECKS = { all: 16, each: 16, waiting: 200, waitingEach: 200 }
+const ACCOUNT_CHECKS = { all: 16, each: 6, waiting: 400, waitingEach: 80, waitMs: 13 * CALL_TIMEOUT_MS }
 
 /** Calls the accounts of a chain, with limited concurrency. */
 export class AccountChecks {
-  private readonly slots = new Semaphore(ACCOUNT_CHECKS)
+  private readonly slots: Semaphore
 
-  constructor(private readonly node: ChainNode) {}
+  constructor(chain: string) {
+    this.slots = new Semaphore(ACCOUNT_CHECKS, tooManyCalls(`smart accounts on ${chain}`))
+  }
 
   /**
    * Returns why an account does not accept a signature (ERC-1271, ERC-6492); undefined if it does. The
    * account must accept it at a final block, which no reorg undoes, and at the head, so that a removed key no
    * longer counts. A local chain, which makes blocks on demand, is called at its head only. Verdicts are not
    * cached.
+   * @param node the node for the work of the request
    */
-  async refusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
+  async refusal(claim: AccountSignature, node: ChainNode): Promise<AccountRefusal | undefined> {
     const call = accountCall(claim)
     if (!call)
       return {
         isContract: true,
         problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires',
       }
-    const { slug } = this.node.connected.chain
-    const release = await this.slots
-      .acquire('all', AbortSignal.timeout(CALL_TIMEOUT_MS))
-      .catch((cause: unknown) => {
-        throw new UnavailableError(`Too many calls to smart accounts on ${slug} are queued.`, { cause })
-      })
+    const { slug } = node.connected.chain
+    const { client, signal } = node.work
+    const release = await this.slots.acquire(client, signal)
     try {
       const [last, final] = await Promise.all([
-        this.ask(call, 'latest'),
-        this.node.isLocal().then((isLocal) => (isLocal ? undefined : this.askAtFinalBlock(call))),
+        ask(node, call, 'latest'),
+        node.isLocal().then((isLocal) => (isLocal ? undefined : askAtFinalBlock(node, call))),
       ])
       const contract = `the contract ${claim.account} of ${slug}`
       if (last === 'no contract')
@@ -128,34 +128,37 @@ export class AccountChecks {
       if (final && final.answer !== 'accepted')
         return {
           isContract: true,
-          problem: `is not accepted by ${contract} at block ${final.block}, the newest final block. Retry later`,
+          problem: `is not accepted by ${contract} at block ${final.block}, the newest final block. Retry later.`,
         }
       return undefined
     } finally {
       release()
     }
   }
+}
 
-  private async ask(call: object, block: string): Promise<AccountAnswer> {
-    const answer = readAccountAnswer(await this.node.request('eth_call', [call, block], { unshared: true }))
-    if (!answer)
-      throw new UnavailableError(
-        `The RPC endpoint of ${this.node.connected.chain.slug} could not call a smart account.`,
-      )
-    return answer
-  }
+async function ask(node: ChainNode, call: object, block: string): Promise<AccountAnswer> {
+  const answer = readAccountAnswer(await node.request('eth_call', [call, block], { unshared: true }))
+  if (!answer)
+    throw new UnavailableError(
+      `The RPC endpoint of ${node.connected.chain.slug} could not call a smart account.`,
+    )
+  return answer
+}
 
-  private async askAtFinalBlock(call: object): Promise<{ answer: AccountAnswer; block: number }> {
-    const blocks = await this.node.finalBlocks()
-    let failure: unknown
-    for (const block of blocks)
-      try {
-        return { answer: await this.ask(call, toQuantity(block)), block }
-      } catch (error) {
-        // Only an RPC endpoint that works and returns an error may lack the state of this block.
-        if (!((error as Error).cause instanceof RpcError)) throw error
-        failure = error
-      }
-    throw failure
-  }
+async function askAtFinalBlock(
+  node: ChainNode,
+  call: object,
+): Promise<{ answer: AccountAnswer; block: number }> {
+  const blocks = await node.finalBlocks()
+  let failure: unknown
+  for (const block of blocks)
+    try {
+      return { answer: await ask(node, call, toQuantity(block)), block }
+    } catch (error) {
+      // Only an RPC endpoint that works and returns an error may lack the state of this block.
+      if (!((error as Error).cause instanceof RpcError)) throw error
+      failure = error
+    }
+  throw failure
 }

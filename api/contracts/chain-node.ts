@@ -2,8 +2,10 @@ import type { Interface } from 'ethers/abi'
 import { toQuantity } from 'ethers/utils'
 import { isLoopback, type ConnectedChain } from '../../src/config'
 import { Rpc, RpcError, type Route } from '../../src/rpc'
-import { UnavailableError } from '../http/problems'
+import { ComputeError, UnavailableError } from '../http/problems'
+import { Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
+import { OWN_WORK, type Work } from '../http/work'
 
 /** A block more than this many seconds in the future means that the clock of this service is slow. */
 const SKEW_SECONDS = 60
@@ -11,6 +13,17 @@ export interface Block {
   number: number
   /** Unix seconds */
   time: number
+}
+
+/** The RPC endpoint is on another chain. */
+export class OtherChainError extends UnavailableError {
+  constructor(
+    slug: string,
+    /** chain that it is on */
+    readonly chainId: number,
+  ) {
+    super(`The RPC endpoint of ${slug} is on chain ${chainId}.`)
+  }
 }
 
 /** The RPC endpoint answers, but there is no contract at the address. */
@@ -22,10 +35,18 @@ export class NoAnswerError extends UnavailableError {}
 /** Time limit of a call to an RPC endpoint, in milliseconds. */
 export const CALL_TIMEOUT_MS = 5_000
 /**
- * Maximum number of concurrent calls. More are refused, except essential ones: a slow RPC endpoint must not
- * pile up requests of the service.
+ * Maximum numbers of concurrent calls for all clients and for one, and of calls that wait for a slot, so that
+ * requests do not accumulate behind a slow RPC endpoint. The service's own calls may use all slots.
  */
-const MAX_CALLS_IN_FLIGHT = 64
+const CALLS = {
+  all: 64,
+  each: (client: string) => (client === OWN_WORK.client ? 64 : 16),
+  waiting: 1_000,
+  waitingEach: 200,
+  waitMs: CALL_TIMEOUT_MS,
+}
+/** Retry-After of a request that would exceed the share of its client. */
+const RETRY_SECONDS = 5
 /** Maximum age in milliseconds of a shared time of the head, and of a shared number of a final block. */
 const HEAD_SHARED_MS = 2_000
 /** Time for which an RPC endpoint's chain id is cached, in milliseconds. */
@@ -33,7 +54,7 @@ const CHAIN_ID_SHARED_MS = 60_000
 /** Age in milliseconds at which the name of the node's software is read again. */
 const SOFTWARE_SHARED_MS = 60_000
 export interface Reading {
-  /** True if every answer of the API needs the call: it is made regardless of MAX_CALLS_IN_FLIGHT. */
+  /** True if every answer of the API needs the call: it is made without waiting for a slot. */
   essential?: boolean
   /**
    * True if the response must not be older than the call, so that it is not shared with an equal call under
@@ -50,7 +71,7 @@ export const ESSENTIAL: Reading = { essential: true }
  * are limited. All methods throw an UnavailableError if no endpoint answers.
  */
 export class ChainNode {
-  private readonly inFlight = new Map<string | symbol, Promise<unknown>>()
+  private readonly inFlight = new Map<string, Promise<unknown>>()
   readonly rpc: Rpc
   protected readonly route: Route
   /** Time of the head in Unix seconds */
@@ -61,6 +82,9 @@ export class ChainNode {
     SOFTWARE_SHARED_MS,
   )
   private lastLocal = false
+  private readonly slots: Semaphore
+  /** Work that the calls belong to. */
+  readonly work: Work = OWN_WORK
 
   /**
    * @param clock Unix milliseconds
@@ -75,11 +99,17 @@ export class ChainNode {
       chain: connected.chain,
       urls: connected.rpcUrls,
       batchSize,
-      concurrency: 1_000, // calls are limited here, by MAX_CALLS_IN_FLIGHT
+      concurrency: 1_000, // calls are limited here, by CALLS
       timeoutMs: CALL_TIMEOUT_MS,
       chainIdValidMs: CHAIN_ID_SHARED_MS,
     })
     this.route = this.rpc.route()
+    this.slots = new Semaphore(CALLS, tooManyCalls(`the RPC endpoint of ${connected.chain.slug}`))
+  }
+
+  /** Returns this node for the work of a request: its calls use the share of the client. */
+  of(work: Work): this {
+    return Object.assign(Object.create(this) as this, { work })
   }
 
   close(): void {
@@ -105,7 +135,7 @@ export class ChainNode {
     return this.connected.rpcUrls.every(isLoopback)
   }
 
-  /** Reads the block of a number, the present head, or the last block that is final by consensus. */
+  /** Reads the block with this number, the present head, or the last block that is final by consensus. */
   async block(which: number | 'latest' | 'finalized'): Promise<Block> {
     const latest = which === 'latest'
     const name = typeof which === 'number' ? toQuantity(which) : which
@@ -155,8 +185,8 @@ export class ChainNode {
   }
 
   /**
-   * Reads the block that is final by consensus, if the node knows it, and then the one that the indexer
-   * counts as final: a node that stores only the newest states may lack the state of the first one.
+   * Reads the block that is final by consensus, if the node supports it, and then the one that the indexer
+   * treats as final: a node that stores only the newest states may lack the state of the first one.
    */
   private async readFinalBlocks(): Promise<readonly number[]> {
     const [finalized, last] = await Promise.all([
@@ -203,23 +233,34 @@ export class ChainNode {
   /** Sends a call. Equal calls under way are shared, unless `unshared`. */
   request(method: string, parameters: unknown[], { essential, unshared }: Reading = {}): Promise<unknown> {
     const send = () => this.send(method, parameters)
-    if (unshared && essential) return send()
-    // A call that must not be shared has its own key.
-    const key = unshared ? Symbol(method) : JSON.stringify({ method, params: parameters })
-    return this.inFlight.get(key) ?? this.limited(key, send, essential)
+    if (unshared) return essential ? send() : this.limited(send)
+    const key = JSON.stringify({ method, params: parameters })
+    const underWay = () => this.inFlight.get(key)
+    const shared = () => {
+      const call = send().finally(() => this.inFlight.delete(key))
+      this.inFlight.set(key, call)
+      return call
+    }
+    return underWay() ?? (essential ? shared() : this.limited(shared, underWay))
   }
 
-  /** Sends unless too many calls are under way. */
-  protected limited<T>(key: string | symbol, send: () => Promise<T>, essential = false): Promise<T> {
-    if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
-      return Promise.reject(
-        new UnavailableError(
-          `Too many calls to the RPC endpoint of ${this.connected.chain.slug} are queued.`,
-        ),
-      )
-    const call = send().finally(() => this.inFlight.delete(key))
-    this.inFlight.set(key, call)
-    return call
+  /**
+   * Sends in the client's turn, at once if a slot is free.
+   * @param underWay returns an equal call that another client has sent in the meantime
+   */
+  protected async limited<T>(
+    send: () => Promise<T>,
+    underWay: () => Promise<T> | undefined = () => undefined,
+  ): Promise<T> {
+    const { client, signal } = this.work
+    signal.throwIfAborted()
+    const free = this.slots.tryAcquire(client)
+    const release = free ?? (await this.slots.acquire(client, signal))
+    try {
+      return await ((free ? undefined : underWay()) ?? send())
+    } finally {
+      release()
+    }
   }
 
   /** Calls each endpoint at most once, because a client waits for the answer. */
@@ -244,14 +285,26 @@ export class ChainNode {
   }
 }
 
+/** Returns a factory of refusals: 429 for the client's own limit, otherwise an UnavailableError. */
+export function tooManyCalls(what: string): (isOwn: boolean) => Error {
+  return (isOwn) =>
+    isOwn
+      ? new ComputeError(
+          'rate-limited',
+          `Too many of your calls to ${what} are queued. Retry after they have finished.`,
+          RETRY_SECONDS,
+        )
+      : new UnavailableError(`Too many calls to ${what} are queued.`)
+}
+
 /** True if an RPC error means that the call reverted: geth's code 3, or data of a revert. */
 function isRevert(error: unknown): boolean {
   return error instanceof RpcError && (error.code === 3 || revertData(error) !== undefined)
 }
 
 /**
- * Returns the revert data of an RPC error: geth and anvil return it as the error's data, others within an
- * object or after a word.
+ * Returns the revert data of an RPC error: geth and anvil return it as the error's data, others return it
+ * within an object or after a word.
  */
 export function revertData(error: unknown): string | undefined {
   if (!(error instanceof RpcError)) return undefined

@@ -102,13 +102,13 @@ interface Gathering {
 export class ChainReader extends ChainNode {
   private readonly schemas = new Cache<SchemaRecord>('schemas')
   private readonly current = new Cache<SharedRead<unknown>>('contract state')
-  private readonly accounts = new AccountChecks(this)
+  private readonly accounts = new AccountChecks(this.connected.chain.slug)
   private gathering: Gathering | undefined
   /**
    * Number of blocks whose logs the RPC endpoint last returned in one response, set by the searches in
    * landed.ts.
    */
-  logSpan = Infinity
+  readonly logs = { span: Infinity }
 
   /**
    * @param clock Unix milliseconds
@@ -177,8 +177,8 @@ export class ChainReader extends ChainNode {
 
   /**
    * Returns the present attestation, its content verified by its UID; undefined if it does not exist. All
-   * concurrent reads are one request to one endpoint, together with the latest block, which must not be older
-   * than `maxAgeSeconds` (see checkFresh).
+   * concurrent reads of one client's request are one request to one endpoint, together with the latest block,
+   * which must not be older than `maxAgeSeconds` (see checkFresh).
    */
   async attestation(uid: string, maxAgeSeconds = Infinity): Promise<OnchainAttestation | undefined> {
     const { headTime, word } = await this.gather(uid)
@@ -236,7 +236,7 @@ export class ChainReader extends ChainNode {
 
   /** Returns why an account does not accept a signature; undefined if it does (AccountChecks). */
   accountRefusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
-    return this.accounts.refusal(claim)
+    return this.accounts.refusal(claim, this)
   }
 
   /** Reads the facts about EAS that the signer compares with the table of chains. */
@@ -304,8 +304,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Reads a view function of one word. Requests share the result if blocks are slow, see CURRENT_SHARED_MS.
-   * Every answer needs it, so the call is encoded once.
+   * Calls a view function that returns one word. Requests share the result if blocks are slow, see
+   * CURRENT_SHARED_MS. Every answer needs it, so the call is encoded once.
    */
   private now<T>(
     to: string,
@@ -340,7 +340,7 @@ export class ChainReader extends ChainNode {
       const begin = async () => {
         await setImmediate()
         if (this.gathering?.uids === uids) this.gathering = undefined
-        return this.limited(Symbol('attestations'), () => this.sendAttestations(uids))
+        return this.limited(() => this.sendAttestations(uids))
       }
       this.gathering = { uids, answers: begin() }
     }
@@ -357,9 +357,9 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Reads the latest block first, so that the state is at least as new. If an endpoint refuses the batch, or
-   * rpcBatchSize splits it into several requests, each attestation is read separately at that block: an
-   * endpoint may be several nodes.
+   * Reads the latest block first, so that the state is at least as new. Each attestation is read separately
+   * at that block if an endpoint refuses the batch, or if rpcBatchSize splits it into several requests,
+   * because an endpoint may consist of several nodes.
    */
   private async sendAttestations(uids: readonly string[]): Promise<[unknown, ...unknown[]]> {
     const latest = ['latest', false]

@@ -10,7 +10,7 @@ import type { Chain } from '../../src/chains'
 import { MONOTONIC } from '../../src/clock'
 import type { Submission } from '../../src/config'
 import { UnavailableError } from '../http/problems'
-import { NoAnswerError, NoContractError } from './chain-node'
+import { NoAnswerError, NoContractError, OtherChainError } from './chain-node'
 import type { ChainReader } from './chain-reader'
 
 /** Parameters of signatures for a contract. */
@@ -20,18 +20,24 @@ interface Signing {
   layout: AttestLayout
 }
 /**
- * Signing parameters of a contract, or why it cannot be signed for. A proxy that now has another owner
- * accepted this service's signatures before; they can still be verified.
+ * Signing parameters of a contract, or the reason why nothing can be signed for it. Signatures that a proxy
+ * accepted under its previous owner can still be verified.
  */
 type Verdict = Signing | { reason: string; before?: Signing | undefined }
-/** `away`: the contract was ready, and its RPC endpoint does not answer now. */
+/**
+ * `away`: the contract was ready, and its RPC endpoint does not answer now, is on another chain or finds no
+ * contract.
+ */
 type Probe = { at: number } & (
   | ({ state: 'ready' | 'away' } & Signing)
   | { state: 'refused'; reason: string; before?: Signing | undefined }
   | { state: 'unreachable' }
 )
-/** Milliseconds after which a request probes the contract again: some chains can replace their contracts. */
-const PROBE_AGAIN_MS = { ready: 60_000, refused: 60_000, away: 5_000, unreachable: 5_000 }
+/**
+ * Milliseconds after which a request probes the contract again: some chains can replace their contracts. A
+ * refusal may be the fault of an endpoint that recovers at any moment.
+ */
+const PROBE_AGAIN_MS = { ready: 60_000, refused: 5_000, away: 5_000, unreachable: 5_000 }
 
 /**
  * Last known state of a contract that accepts this service's signatures: EAS itself, or the chain's proxy.
@@ -43,7 +49,7 @@ export class VerifyingContract {
   private last: Probe | undefined
 
   /**
-   * @param look probes the contract; throws an UnavailableError
+   * @param look function that probes the contract; throws an UnavailableError
    * @param elapsed monotonic milliseconds; set in tests
    */
   constructor(
@@ -148,10 +154,16 @@ export class VerifyingContract {
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error
       if (before && isReady(before)) return { ...before, state: 'away', at }
-      return error instanceof NoContractError
-        ? { state: 'refused', reason: `its RPC endpoint finds no contract at ${this.address}`, at }
-        : { state: 'unreachable', at }
+      const reason = this.reasonIn(error)
+      return reason === undefined ? { state: 'unreachable', at } : { state: 'refused', reason, at }
     }
+  }
+
+  /** Returns the fault that an error shows; undefined if the endpoint just does not answer. */
+  private reasonIn(error: UnavailableError): string | undefined {
+    if (error instanceof OtherChainError) return `its RPC endpoint is on chain ${error.chainId}`
+    if (error instanceof NoContractError) return `its RPC endpoint finds no contract at ${this.address}`
+    return undefined
   }
 }
 
@@ -175,7 +187,7 @@ function signingOf(probe: Probe): Signing | undefined {
 /** Checks that the EAS of a chain is the one that src/chains.ts describes. Throws an UnavailableError. */
 export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verdict> {
   const chainId = await reader.chainId()
-  if (chainId !== chain.id) return { reason: `its RPC endpoint is on chain ${chainId}` }
+  if (chainId !== chain.id) throw new OtherChainError(chain.slug, chainId)
   const facts = await reader.easFacts()
   if (facts.schemaRegistry !== chain.schemaRegistry)
     return {

@@ -12,7 +12,7 @@ import { startRedisProxy } from '../../test/redis-proxy'
 import { signedText, type SignedRequest } from './wallet'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Signed requests as a client sends them, over HTTP. */
+/** Tests signed requests over HTTP, as a client sends them. */
 const TEST_REDIS_URL = process.env.TEST_REDIS_URL
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -40,7 +40,7 @@ interface Sent {
   body: string | undefined
   headers: Record<string, string>
 }
-/** A request as its wallet signs it; `signed` replaces fields of the signed text. */
+/** Builds a request that a wallet signs; `signed` replaces fields of the signed text. */
 async function sign(
   wallet: Wallet,
   signed: Partial<SignedRequest> = {},
@@ -70,7 +70,7 @@ async function sign(
   }
 }
 async function send(api: TestApi, { method, path, body, headers }: Sent) {
-  // A new client address, unless the test names one.
+  // Uses a new client address unless the test names one.
   const from = { 'x-forwarded-for': client(`f${(clients++).toString(16)}1`) }
   const response = await fetch(api.url + path, {
     method,
@@ -91,9 +91,9 @@ async function send(api: TestApi, { method, path, body, headers }: Sent) {
     type: response.headers.get('content-type'),
   }
 }
-/** Seconds to the end of a window that has just begun. */
+/** Seconds until the end of a window that has just begun. */
 const RESET = expect.closeTo(3600, -2) as unknown as number
-/** No chain is served here: an admitted request gets 400. */
+/** This API serves no chain, so an admitted request gets 400. */
 const LET_IN = {
   status: 400,
   slug: 'invalid-input',
@@ -376,7 +376,7 @@ test('remembers a nonce exactly as long as its timestamp is accepted', async () 
   }
   seconds++
   expect(await send(api, early)).toMatchObject(refused(sentence('X-Wallet-Timestamp')))
-  // A later timestamp makes it another request, and the nonce is forgotten by now.
+  // With a later timestamp it is another request, and the nonce has expired.
   seconds += 60
   expect(
     await send(
@@ -438,13 +438,13 @@ for (const [where, redisUrl] of [
       expect(
         await send(api, from(await sign(newWallet(), {}, { headers: { 'x-signature': '0x' } }), address)),
       ).toMatchObject({ status: 401 })
-      // Counted by /64.
+      // Limits count IPv6 addresses by /64.
       expect(await send(api, from(await sign(newWallet()), client('b2')))).toMatchObject(LET_IN)
       expect(await send(api, from(await sign(newWallet()), address))).toMatchObject({
         status: 429,
         slug: 'rate-limited',
         limit: [4, 0, expect.any(Number)],
-        // 60 minutes once a second has passed.
+        // After one second the text still states 60 minutes.
         detail: sentence(),
       })
       // Unsigned requests have another limit.
@@ -456,7 +456,7 @@ for (const [where, redisUrl] of [
       }
       expect([(await send(api, plain)).status, (await send(api, plain)).status]).toEqual([400, 429])
     })
-    test('cannot be used up for a wallet without its key', async () => {
+    test('cannot be exhausted for a wallet without its key', async () => {
       const api = await serve({ ...options, wallet: { perHour: 3, perHourByAddress: 100 } })
       const [victim, thief] = [newWallet(), newWallet()]
       const wanted = await sign(victim)
@@ -480,7 +480,7 @@ for (const [where, redisUrl] of [
       ).toMatchObject({ status: 400, detail: sentence() })
       expect(await send(api, wanted)).toMatchObject({ ...LET_IN, limit: [3, 2, expect.any(Number)] })
     })
-    test('admit a request once: not repeated, from another address, or twenty at once', async () => {
+    test('admit a request once: repetitions, also from another address or twenty at once, are refused', async () => {
       const copies = redisUrl === undefined ? [await serve()] : [await serve(options), await serve(options)]
       const wallet = newWallet()
       const sent = await sign(wallet)
@@ -506,7 +506,7 @@ describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => 
   test('refuse signed requests at once and serve unsigned ones; used nonces stay used', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     closing.push(() => proxy.close())
-    // The first request that Redis does not answer waits for this time-out, the others for nothing.
+    // The first request without a response from Redis waits for this timeout. The others do not wait.
     const redisTimeoutMs = 2_000
     const api = await serve({ redisUrl: proxy.url, redisTimeoutMs, rateLimitPerHour: 100 })
     const wallet = newWallet()

@@ -11,6 +11,7 @@ import {
 import { HOUR_MS, inSeconds, showCount, type RequestCounter, type Tier } from '../http/limits'
 import { ComputeError, verificationFailed } from '../http/problems'
 import type { Nonces } from '../http/nonces'
+import { workOf, type Work } from '../http/work'
 import { isAccountSignature, type AccountSignature } from './account'
 import type { ChainReader } from './chain-reader'
 
@@ -111,8 +112,7 @@ export class WalletTier {
   }
 
   /**
-   * Returns how to count the client's address for a request that carries a wallet's headers; undefined for
-   * others.
+   * Returns how to count the client's address for a request with a wallet's headers; undefined for others.
    */
   tierOf(request: FastifyRequest): Tier | undefined {
     return [...Object.values(HEADERS), CHAIN_HEADER].some((name) => request.headers[name] !== undefined)
@@ -161,7 +161,7 @@ export class WalletTier {
     if (Math.abs(off) > this.options.maxSkewSeconds)
       throw verificationFailed(
         `X-Wallet-Timestamp: ${Math.round(Math.abs(off))} seconds ${off < 0 ? 'before' : 'after'} ` +
-          `the server's clock. At most ${this.options.maxSkewSeconds} are accepted`,
+          `the server's clock. At most ${this.options.maxSkewSeconds} are accepted.`,
       )
     return { address, signature, timestamp, nonce, chain }
   }
@@ -174,7 +174,7 @@ export class WalletTier {
       throw verificationFailed(
         ids.length
           ? `X-Wallet-Chain: expected the id of the chain on which the wallet is a contract, one of: ${ids.join(', ')}`
-          : 'X-Wallet-Chain: this deployment accepts signatures of keys only, not of contracts. Leave it out',
+          : 'X-Wallet-Chain: this deployment accepts signatures of keys only, not of contracts. Leave it out.',
       )
     return chain
   }
@@ -200,7 +200,9 @@ export class WalletTier {
     })
     const digest = hashMessage(text)
     const byKey = (await recoverSigner(digest, expandSignature(signature))) === address
-    const problem = byKey ? undefined : await this.problemOf(chain, { account: address, digest, signature })
+    const problem = byKey
+      ? undefined
+      : await this.problemOf(chain, { account: address, digest, signature }, workOf(request))
     if (problem !== undefined)
       throw verificationFailed(
         `X-Signature: ${problem} for this request, whose text is ${JSON.stringify(text.slice(0, 2_000))}`,
@@ -208,7 +210,7 @@ export class WalletTier {
     // The contracts of one address on two chains may be two wallets.
     const wallet = byKey ? address : `${chain}:${address}`
     if (!(await nonces.claim(`${wallet}:${nonce}`, 2_000 * maxSkewSeconds + CLOCK_MARGIN_MS)))
-      throw verificationFailed('X-Wallet-Nonce: was used before. Use a new one for every request')
+      throw verificationFailed('X-Wallet-Nonce: was used before. Use a new one for every request.')
     if (perHour === 0) return
     const count = await counter.count(`rate:wallet:${wallet}`, HOUR_MS)
     showCount(reply, perHour, count)
@@ -224,10 +226,14 @@ export class WalletTier {
    * Returns why a signature that is not by the wallet's key is not by its contract either; undefined if it
    * is.
    */
-  private async problemOf(chain: string | undefined, claim: AccountSignature): Promise<string | undefined> {
+  private async problemOf(
+    chain: string | undefined,
+    claim: AccountSignature,
+    work: Work,
+  ): Promise<string | undefined> {
     const unknown = `is not by ${claim.account}`
     if (chain === undefined) return unknown
-    const reader = this.options.smartAccounts!.get(Number(chain))!
+    const reader = this.options.smartAccounts!.get(Number(chain))!.of(work)
     const [refusal] = await Promise.all([
       reader.accountRefusal(claim),
       reader.checkFresh(this.options.maxLagSeconds),

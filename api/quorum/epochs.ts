@@ -5,12 +5,12 @@ import type { QuorumEpoch } from '../contracts'
 import { ComputeError, invalidInput } from '../http/problems'
 import { SharedRead } from '../http/shared'
 
-/** Time for which the epochs of a contract are shared, in milliseconds. */
+/** Time for which the epochs of a contract are cached, in milliseconds. */
 const SHARED_MS = 5_000
 
-/** The GeoQuorum contract of a chain, and the position of this operator in it. */
+/** GeoQuorum contract of a chain, and this operator's index in its epochs. */
 export class Quorum {
-  /** Checksummed address. */
+  /** Checksummed address of the contract. */
   readonly address: string
   private readonly read: SharedRead<QuorumEpoch[] | undefined>
 
@@ -23,8 +23,8 @@ export class Quorum {
   }
 
   /**
-   * Returns the epochs that are or will be valid. Throws a ComputeError for another contract, and an
-   * UnavailableError.
+   * Returns the epochs that are valid or have not started. Throws a ComputeError if the address is not this
+   * chain's GeoQuorum contract, and an UnavailableError if the chain cannot be read.
    */
   async epochs(): Promise<QuorumEpoch[]> {
     const epochs = await this.read.get()
@@ -38,7 +38,7 @@ export class Quorum {
 
   /**
    * Returns the index of this operator in an epoch. Throws a ComputeError unless the epoch is valid from
-   * `time` to `deadline` (Unix seconds) and has this operator.
+   * `time` to `deadline` (Unix seconds) and includes this operator.
    */
   async indexIn(epoch: number, time: number, deadline: number): Promise<number> {
     const epochs = await this.epochs()

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { QuorumRefusal } from '../../src/errors'
 import { GeometryError } from '../../src/geodesy'
 import { requestValidator, type ComputeParts } from '../compute'
-import { ComputeError, computeErrorHandler, UnavailableError } from '../http/problems'
+import { ComputeError, computeErrorHandler, SlowRequestError, UnavailableError } from '../http/problems'
 import { withTypes } from '../http/schema'
 import { workOf } from '../http/work'
 import { quorumsOf } from './epochs'
@@ -19,24 +19,22 @@ export function quorumRoutes(parts: ComputeParts) {
     app.post('/sign', { schema: SIGN_ROUTE }, (request) =>
       signForQuorum(parts, quorums, request.body, workOf(request)),
     )
-    app.get('/', { schema: QUORUMS_ROUTE }, async (): Promise<Quorums> => {
-      const listed = await Promise.allSettled(
-        [...quorums].map(async ([chainId, quorum]) => ({
-          ...{ chainId, chain: quorum.chain.attester.chain.slug, quorum: quorum.address },
-          ...{ operator: quorum.chain.attester.address, epochs: await quorum.epochs() },
-        })),
-      )
-      // A chain whose RPC endpoint does not respond must not hide the others.
-      return listed.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    app.get('/', { schema: QUORUMS_ROUTE }, (): Promise<Quorums> => {
+      const listed = [...quorums].map(async ([chainId, quorum]) => ({
+        ...{ chainId, chain: quorum.chain.attester.chain.slug, quorum: quorum.address },
+        ...{ operator: quorum.chain.attester.address, epochs: await quorum.epochs().catch(() => []) },
+      }))
+      return Promise.all(listed)
     })
     done()
   }
 }
 
-/** Returns the kind of refusal for an error of a request. */
+/** Returns the refusal slug for an error of a request. */
 function refusalOf(error: Error): QuorumRefusal {
   if (error instanceof UnavailableError) return 'not-indexed-yet'
   if (error instanceof GeometryError) return 'invalid-input'
+  if (error instanceof SlowRequestError) return 'busy'
   if (!(error instanceof ComputeError)) return 'statusCode' in error ? 'invalid-input' : 'failed'
   if (error.refusal) return error.refusal
   switch (error.slug) {

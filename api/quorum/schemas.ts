@@ -9,6 +9,7 @@ import {
   EXPIRATION,
   hash,
   hex,
+  LogClaim,
   Problem,
   requestOf,
   SIGNATURE,
@@ -19,7 +20,7 @@ import { answer, RATE_HEADERS } from '../http/openapi-components'
 import { address, components, constant, named, oneOfTexts, ref, uid } from '../http/schema'
 import { withRules } from '../http/validation'
 
-/** Requests and responses of /quorum/v0: checked, typed and documented. */
+/** Schemas of the requests and responses of /quorum/v0, for validation, types and OpenAPI. */
 
 const seconds = (description: string) => withRules(Type.Integer({ description, minimum: 0 }), WHOLE_NUMBER)
 const DEADLINE = seconds(
@@ -38,7 +39,7 @@ const TERMS = {
   epoch: EPOCH,
 }
 
-/** A question, and the terms on which all operators sign it. */
+/** A compute request, and the timestamp, deadline and expiration with which all operators sign its answer. */
 export interface QuorumRequest extends OperationRequest {
   operation: OperationName
   chainId: number
@@ -89,6 +90,7 @@ const QuorumSignature = named(
       quorum: address('GeoQuorum contract.'),
       digest: hash('EIP-712 digest that was signed.'),
       signature: SIGNATURE,
+      log: Type.Optional(ref(LogClaim)),
     },
     { description: 'An answer, and the signature of one operator.' },
   ),
@@ -114,7 +116,10 @@ const Quorums = Type.Array(
       chain: Type.String({ description: 'Its slug.' }),
       quorum: address('GeoQuorum contract.'),
       operator: address('Account of this operator.'),
-      epochs: Type.Array(Epoch, { description: 'The epochs that are or will be valid.' }),
+      epochs: Type.Array(Epoch, {
+        description:
+          'The epochs that are or will be valid; none while the operator cannot read the contract.',
+      }),
     },
     { description: 'A quorum to which the operator belongs.' },
   ),

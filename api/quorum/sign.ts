@@ -1,12 +1,11 @@
 import { ZeroHash } from 'ethers/constants'
-import { quorumDigest, quorumDomain } from '../../src/eas'
 import { computeValid, servedChain, type ComputeParts } from '../compute'
 import { ComputeError, invalidInput } from '../http/problems'
 import type { Work } from '../http/work'
 import { quorumOf, type Quorum } from './epochs'
 import type { QuorumRequest, QuorumSignature } from './schemas'
 
-/** Maximum difference in seconds between the clocks of the coordinator and of this operator (QUORUM.md 1). */
+/** Maximum difference between the clocks of the coordinator and of this operator, in seconds. */
 const SKEW_SECONDS = 60
 
 /**
@@ -19,7 +18,7 @@ export async function signForQuorum(
   { chainId, timestamp, deadline, expirationTime, epoch, operation, ...question }: QuorumRequest,
   work: Work,
 ): Promise<QuorumSignature> {
-  const chain = await servedChain(parts, chainId)
+  const chain = await servedChain(parts, chainId, work)
   const quorum = quorumOf(quorums, chainId)
   checkTimes(parts, { timestamp, deadline, expirationTime })
   const index = await quorum.indexIn(epoch, timestamp, deadline)
@@ -33,8 +32,7 @@ export async function signForQuorum(
     operator: attester.address,
     index,
     quorum: quorum.address,
-    digest: quorumDigest(quorumDomain(chainId, quorum.address), answer),
-    signature: await attester.signForQuorum(quorum.address, answer),
+    ...(await attester.signForQuorum(quorum.address, answer, work)),
   }
 }
 

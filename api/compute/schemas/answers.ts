@@ -143,11 +143,27 @@ export const Transaction = named(
 )
 export type Transaction = Static<typeof Transaction>
 
+export const LogClaim = named(
+  'LogClaim',
+  Type.Object(
+    {
+      origin: Type.String({ description: 'Identity of the log.' }),
+      leaf: Type.String({
+        description: 'Leaf hash of the entry of this answer, in hex: `GET /log/v0/proof/<leaf>` proves it.',
+        pattern: '^[0-9a-f]{64}$',
+      }),
+      by: Type.Integer({ description: 'Unix seconds by which the log includes the entry.' }),
+    },
+    { description: 'Promise of the transparency log. Absent if the deployment has no log.' },
+  ),
+)
+
 const SIGNED = {
   attestation: ref(Attestation),
   delegatedAttestation: ref(DelegatedAttestation),
   attestByDelegation: ref(DelegatedRequest),
   transaction: Type.Optional(ref(Transaction)),
+  log: Type.Optional(ref(LogClaim)),
 }
 export const ComputeResult = named(
   'ComputeResult',

@@ -3,7 +3,7 @@ import type { Claims as AnswerClaims } from '../../../src/answer'
 import { parseChecksumAddress } from '../../../src/eas'
 import { address, named, oneOf, oneOfTexts, orNull, ref, uid } from '../../http/schema'
 import { unchecked, withRules } from '../../http/validation'
-import { Attestation, Claims, CLAIMS, DelegatedRequest, MULTI_ATTEST, Transaction } from './answers'
+import { Attestation, Claims, CLAIMS, DelegatedRequest, LogClaim, MULTI_ATTEST, Transaction } from './answers'
 import { chainId, DEADLINE, EXPIRATION, hex, NONCE, object, WHOLE_NUMBER } from './fields'
 import { LANDING, SUBMISSION } from './requests'
 
@@ -78,7 +78,7 @@ const LEFT_IN = {
   inputRefs: Type.Optional(unchecked(CLAIMS.inputRefs)),
 }
 export const CLAIM_NAMES = Object.keys(LEFT_IN) as readonly (keyof AnswerClaims)[]
-const CALLS_LEFT_IN = {
+const REST_LEFT_IN = {
   attestByDelegation: Type.Optional(
     unchecked({
       ...ref(DelegatedRequest),
@@ -86,6 +86,7 @@ const CALLS_LEFT_IN = {
     }),
   ),
   transaction: Type.Optional(unchecked({ ...ref(Transaction), description: 'Optional; ignored.' })),
+  log: Type.Optional(unchecked({ ...ref(LogClaim), description: 'Optional; ignored.' })),
 }
 const AS_NEEDED = 'complete, or reduced to the required fields.'
 
@@ -96,14 +97,14 @@ const earlierAnswer = <D extends TSchema, M extends TProperties>(title: string, 
     delegatedAttestation: delegation,
     ...more,
     ...LEFT_IN,
-    ...CALLS_LEFT_IN,
+    ...REST_LEFT_IN,
   })
 const EarlierResult = Type.Object(
   {
     attestation: ref(EarlierAttestation),
     delegatedAttestation: ref(ResignableDelegation),
     ...LEFT_IN,
-    ...CALLS_LEFT_IN,
+    ...REST_LEFT_IN,
   },
   { description: `An earlier answer, ${AS_NEEDED}`, additionalProperties: false },
 )
@@ -133,7 +134,7 @@ export const EarlierBatch = named(
           description: 'Optional; must be the call of these results.',
         }),
       ),
-      transaction: CALLS_LEFT_IN.transaction,
+      transaction: REST_LEFT_IN.transaction,
       ...RESIGN_LANDING,
     },
     {
@@ -147,7 +148,7 @@ export type EarlierBatch = Static<typeof EarlierBatch>
 export const VerifyRequest = withRules(earlierAnswer('Request of verify', ref(EarlierDelegation), {}), {
   instead: {
     results:
-      'only one answer can be verified per request. Send each of the results separately, with the chainId',
+      'only one answer can be verified per request. Send each of the results separately, with the chainId.',
   },
 })
 export type VerifyRequest = Static<typeof VerifyRequest>

@@ -1,7 +1,7 @@
 import { type TProperties, Type } from '@sinclair/typebox'
 import { withRules } from '../../http/validation'
 
-/** Fields that the schemas of the Compute API share. */
+/** Fields shared by the schemas of the Compute API. */
 
 export const hex = (description: string, pattern = '^0x([0-9a-f]{2})*$') =>
   Type.String({ description, pattern })

@@ -12,6 +12,7 @@ import {
   ComputeResult,
   DelegatedAttestation,
   DelegatedRequest,
+  LogClaim,
   resultOf,
   Transaction,
 } from './answers'
@@ -27,7 +28,7 @@ import {
 import { INPUTS, Reference, ReferenceRequest } from './inputs'
 import { ZonesRequest, ZonesResult } from './zones'
 import { BatchRequest, CHAIN_FIRST, CHAIN_ID, LANDING, type OperationRequest, requestOf } from './requests'
-export { CLAIMS } from './answers'
+export { CLAIMS, LogClaim } from './answers'
 export type { BatchResult, ComputeResult, Transaction } from './answers'
 export type { EarlierAnswer, EarlierBatch, Landed, Verification, VerifyRequest } from './earlier'
 export type { Reference, ReferenceRequest } from './inputs'
@@ -69,7 +70,7 @@ export const Problem = named(
 export const COMPUTE_COMPONENTS = {
   ...OFFCHAIN_COMPONENTS,
   ...components(...INPUTS.values(), Attestation, DelegatedAttestation, DelegatedRequest, Transaction),
-  ...components(ComputeResult, BatchResult, ZonesResult),
+  ...components(LogClaim, ComputeResult, BatchResult, ZonesResult),
   ...components(EarlierAttestation, EarlierDelegation, ResignableDelegation, EarlierBatch),
   ...components(Verification, Problem),
 }
@@ -138,7 +139,7 @@ export const ZONES_ROUTE = route(
   {
     summary: 'Attested zones that contain a geometry',
     description:
-      'Signs one `contains` for each zone of a set that contains the geometry, in the form of a batch. The set is up to 1,000 UIDs, or all valid attestations of an attester, a location schema or both. The index selects candidates by their boxes, and `contains` decides each exactly, with the checks of a single request. `complete` is true if no other zone of the set contains the geometry: zones that may contain it and cannot be measured are named in `undecided`. A request with more than 100 candidates or 20 answers is refused, not answered in part. A set by attester or schema needs an index that agrees with the chain; otherwise the request is refused with Retry-After. (An extension to the specification.)',
+      'Signs one `contains` for each zone of a set that contains the geometry, in the form of a batch. The set is up to 1,000 UIDs, or all valid attestations of an attester, a location schema or both. The index selects candidates by their boxes, and `contains` decides each exactly, with the checks of a single request. `complete` is true if no other zone of the set contains the geometry: zones that may contain it and cannot be measured, or not in time, are named in `undecided`. A request with more than 100 candidates or 20 answers is refused, not answered in part. A set by attester or schema needs an index that agrees with the chain; otherwise the request is refused with Retry-After. (An extension to the specification.)',
     answers: 'The answers of the zones that contain the geometry, signed, and the call that submits them.',
   },
   ZonesRequest,

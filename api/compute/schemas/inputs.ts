@@ -6,7 +6,7 @@ import { unchecked, withRules } from '../../http/validation'
 import { OffchainAttestation } from '../offchain-schemas'
 import { chainId, hash, object } from './fields'
 
-/** Geometries of requests, and the request for a reference. */
+/** Schemas of the geometries in requests, and the request for a reference. */
 
 const ATTESTED_UID = 'UID of an attestation on the chain of the request.'
 

@@ -11,7 +11,7 @@ import { inputName, INPUTS } from './inputs'
 
 const EXPECTED_ADDRESS =
   'expected an address, 0x and 40 hex digits, in one letter case or with a correct checksum'
-const LEAVE_OUT = 'expected a string. Leave it out for the default'
+const LEAVE_OUT = 'expected a string. Leave it out for the default.'
 const schemaUid = (description: string) =>
   Type.Optional(
     withRules(uid(description), {

@@ -78,8 +78,14 @@ export const ZonesResult = named(
           uid: hash('UID of the zone.'),
           reason: Type.String({ description: 'Why it cannot be measured.' }),
         }),
-        { description: 'Zones that may contain the geometry, but cannot be measured.' },
+        {
+          description:
+            'Zones that may contain the geometry, but cannot be measured, in the order of UIDs: of an attester or a schema, at most the 100 oldest whose location cannot be read.',
+        },
       ),
+      undecidedMore: Type.Boolean({
+        description: 'True if the set has more zones whose location cannot be read.',
+      }),
       complete: Type.Boolean({
         description: 'True if `undecided` is empty: no other zone of the set contains the geometry.',
       }),

@@ -9,7 +9,7 @@ export interface Identity {
   readonly signer: Signer
   /** Other addresses of this service, lower-case, such as those before and after a change of the key. */
   readonly others: readonly string[]
-  /** Seals. The first one makes new seals; all are accepted. */
+  /** Keys of seals. The first one makes new seals; seals of all of them are accepted. */
   readonly seals: readonly [Seal, ...Seal[]]
 }
 

@@ -7,8 +7,9 @@ import {
   type AttestTypedData,
   type Signer,
 } from '../../../src/eas'
-import { UnavailableError } from '../../http/problems'
+import { ComputeError, UnavailableError } from '../../http/problems'
 import { NoSlotError, Semaphore } from '../../http/semaphore'
+import { OWN_WORK } from '../../http/work'
 
 /** A token or a service that holds the key. */
 export interface Device {
@@ -37,16 +38,17 @@ export interface OutsideOptions {
   onChange?: (problem: string | undefined, detail?: string) => void
 }
 
-/** Maximum number of waiting signatures: half a second at 2 ms each, the time of a token. */
-const WAITING = 256
+/** Maximum number of waiting signatures: of all clients, half a second at 2 ms each, and of one. */
+const QUEUE = { waiting: 256, waitingEach: 64 }
 /** Age in milliseconds of the last try, after which a readiness check triggers another one. */
 const TRY_AGAIN_MS = { ready: 60_000, failing: 5_000 }
 
 /**
  * A signer whose key is outside this process. It does not trust the device: it recovers the address of each
  * signature, and returns the signature only if it matches the digest and the address. It makes a limited
- * number of signatures at once, a limited number wait, and more are refused immediately. A signature that
- * takes too long times out. Every failure is an UnavailableError.
+ * number of signatures at once, those of all clients alternately. A limited number wait, and more are
+ * refused immediately, with a ComputeError if they are of one client. A signature that takes too long times
+ * out. Every other failure is an UnavailableError.
  */
 export class OutsideSigner implements Signer {
   private readonly slots: Semaphore
@@ -61,15 +63,15 @@ export class OutsideSigner implements Signer {
     private readonly options: OutsideOptions,
   ) {
     const { parallel } = device
-    this.slots = new Semaphore({ all: parallel, each: parallel, waiting: WAITING, waitingEach: WAITING })
+    this.slots = new Semaphore({ all: parallel, each: parallel, ...QUEUE })
   }
 
-  async sign(digest: string, typed: () => AttestTypedData): Promise<string> {
+  async sign(digest: string, typed: () => AttestTypedData, client = OWN_WORK.client): Promise<string> {
     const { timeoutMs } = this.options
     const ends = performance.now() + timeoutMs
     let release: (() => void) | undefined
     try {
-      release = await this.slots.acquire('', AbortSignal.timeout(timeoutMs))
+      release = await this.slots.acquire(client, AbortSignal.timeout(timeoutMs))
       const complete = (rs: Uint8Array) => canonicalSignature(digest, rs, this.address)
       const isRight = async (rs: Uint8Array) => (await complete(rs)) !== undefined
       const rs = await this.device.sign(digest, typed, isRight, Math.max(1, ends - performance.now()))
@@ -78,7 +80,7 @@ export class OutsideSigner implements Signer {
       this.note(undefined)
       return signature
     } catch (error) {
-      if (error instanceof NoSlotError) throw new UnavailableError('Too many signatures are queued.')
+      if (error instanceof NoSlotError) throw error.own ? tooManyOfYours() : tooMany()
       const problem =
         error instanceof WrongSignature
           ? 'the signer returns signatures that are not by the attester'
@@ -111,6 +113,18 @@ export class OutsideSigner implements Signer {
     if (problem !== this.problem) this.options.onChange?.(problem, detail?.slice(0, 300))
     this.problem = problem
   }
+}
+
+function tooManyOfYours(): ComputeError {
+  return new ComputeError(
+    'rate-limited',
+    `${QUEUE.waitingEach} of your signatures are queued. Retry after they have been made.`,
+    5,
+  )
+}
+
+function tooMany(): UnavailableError {
+  return new UnavailableError('Too many signatures are queued.')
 }
 
 /** The device responded, but not with a signature by the attester. */

@@ -33,7 +33,7 @@ const NO_PACKAGE =
   'with `npm ci` on a machine with Python and a C++ compiler (in Docker: ' +
   'docs/operations/keys.md), or use another kind of signer.'
 
-// The name `module` is reserved by CommonJS.
+// Not called `module`, because CommonJS reserves this name.
 const { module: file, token, key, pin } = workerData as Token
 
 /** Type of pkcs11js, an optional package. */
@@ -73,7 +73,7 @@ function open(library: PKCS11): Session {
     throw new TokenError(
       `SIGNER_URL: token: ${slots.length || 'no'} token${slots.length ? 's have' : ' has'} the label '${token}'`,
     )
-  // Closes sessions from before a reset: this thread alone uses the token in this process.
+  // Closes sessions from before a reset. No other thread of this process uses the token.
   library.C_CloseAllSessions(slots[0]!)
   const handle = library.C_OpenSession(slots[0]!, package11.CKF_SERIAL_SESSION)
   attempt('SIGNER_PKCS11_PIN_FILE', `the token '${token}' rejects it`, () =>
@@ -101,7 +101,7 @@ function find(library: PKCS11, session: Handle, kind: number, name: string): Han
   if (found.length !== 1)
     throw new TokenError(
       `SIGNER_URL: the token '${token}' has ${found.length ? 'several' : 'no'} ${name} keys ` +
-        `'${key}'. Exactly one private and one public key must have this label or id`,
+        `'${key}'. Exactly one private and one public key must have this label or id.`,
     )
   return found[0]!
 }

@@ -7,7 +7,7 @@ import { UnavailableError } from '../../http/problems'
 import { pkcs11Signer } from './pkcs11'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** The thread of a token, played by a script: what a real one does is in test/keys.system.test.ts. */
+/** Simulates a token's worker thread by a script. test/keys.system.test.ts tests a real token. */
 
 const KEY = new SigningKey(`0x${'11'.repeat(32)}`)
 const DIGEST = `0x${'5a'.repeat(32)}`
@@ -40,7 +40,7 @@ afterEach(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** @returns also the gate that opens what hangs */
+/** @returns the signer, and the gate that releases hanging calls */
 async function tokenSigner(timeoutMs: number) {
   const gate = new Int32Array(new SharedArrayBuffer(4))
   const settings = {
@@ -67,7 +67,7 @@ test('stops waiting for a hanging token at the timeout, and signs again once it 
   for (const answer of answers)
     expect(answer.status === 'rejected' && answer.reason).toBeInstanceOf(UnavailableError)
   expect(signer.notReady()).toEqual(sentence())
-  // Refused at once while the token is in the call: nothing piles up behind it.
+  // While the token is busy with the call, others are refused immediately instead of queued.
   await expect(sign()).rejects.toThrow(UnavailableError)
   open()
   await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)

@@ -72,7 +72,7 @@ class TokenDevice implements Device {
     }
     worker.on('error', (error) => ended(error.message))
     worker.on('exit', () => ended('the thread that calls the token ended'))
-    // The server keeps the process alive, not the token.
+    // Without this, the thread of the token would keep the process alive after the server has stopped.
     worker.unref()
     this.worker = worker
     return opened.publicKey

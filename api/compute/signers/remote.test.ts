@@ -42,7 +42,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-/** A signer behind JSON-RPC, which answers as given; undefined is no answer. */
+/** Starts a JSON-RPC signer with the given results; undefined means that it does not respond. */
 async function service(
   answer: (call: Call) => Answer,
   port = 0,
@@ -70,7 +70,7 @@ async function service(
   closing.push(close)
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls, close }
 }
-/** The signature of typed data by ethers. */
+/** Signs typed data with ethers. */
 function signed({ domain, types: { EIP712Domain: _, ...types }, message }: any, by = KEY) {
   return by.signingKey.sign(TypedDataEncoder.hash(domain, types, message))
 }
@@ -108,7 +108,7 @@ describe('a signing service', () => {
     const { url, calls } = await service(answer)
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
     expect(signer.notReady()).toBeUndefined()
-    // Which way it is was found out by the trial: one call each from now on.
+    // The trial has found the supported method, so each signature takes one call from now on.
     expect(calls).toHaveLength(tries)
     for (const nonce of [1, 2]) {
       const digest = await digestOf(nonce)
@@ -153,7 +153,7 @@ describe('a remote signer', () => {
     expect(signer.notReady()).toEqual(problem)
     await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(UnavailableError)
     await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(problem)
-    // Once, not with each request.
+    // Reported once, not for each request.
     expect(told).toEqual([problem, expect.any(String)])
   })
   test('tolerates an idle connection that the service closed', async () => {
@@ -181,12 +181,12 @@ describe('a remote signer', () => {
   })
   test('waits a limited time, including the wait for a slot, and refuses further signatures', async () => {
     const { url, calls } = await service(() => undefined)
-    // It counts from the start: the trial takes it once.
+    // The counter starts before the trial, which calls the signer once.
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: 300 })
     expect(signer.notReady()).toEqual(sentence())
     const digest = await digestOf(1)
     const answers = await Promise.allSettled(
-      Array.from({ length: 400 }, () => signer.sign(digest, typedOf(1))),
+      Array.from({ length: 400 }, (_, i) => signer.sign(digest, typedOf(1), `client ${i % 8}`)),
     )
     const reasons = answers.map((each) => (each.status === 'rejected' ? (each.reason as Error).message : ''))
     const kinds = [...new Set(reasons)]

@@ -3,8 +3,8 @@ import type { AttestTypedData, Signer } from '../../../src/eas'
 import { OutsideSigner, WrongSignature, type Device, type OutsideOptions } from './outside'
 
 /**
- * Methods that sign typed data, and if they expect the data as JSON text. The first is the common one, also
- * on development nodes; then those of Web3Signer and of Clef.
+ * Methods that sign typed data; `true` if they expect the data as JSON text. The first one is the most
+ * common, also on development nodes. The others are those of Web3Signer and of Clef.
  */
 const WAYS = [
   { method: 'eth_signTypedData_v4', asText: false },
@@ -18,7 +18,7 @@ const PARALLEL = 32
 
 /**
  * Creates a signer behind JSON-RPC. It is tried once, so that its errors are reported early. If it does not
- * answer yet, each answer to sign calls it again.
+ * respond yet, each answer to sign tries it again.
  */
 export async function remoteSigner(url: string, address: string, options: OutsideOptions): Promise<Signer> {
   const signer = new OutsideSigner(address, new RemoteDevice(url, address), options)

@@ -1,0 +1,105 @@
+import { setMaxListeners } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { CHAINS } from '../../src/chains'
+import { OWN_WORK } from '../http/work'
+import { AccountChecks } from './account'
+import { ChainNode } from './chain-node'
+
+/** Shares of the calls to a chain's RPC endpoints, with calls that the test answers. */
+
+/** A node whose calls do not end by themselves. */
+class HeldNode extends ChainNode {
+  readonly sent: { parameters: unknown[]; answer: (result: unknown) => void }[] = []
+
+  protected override send(_method: string, parameters: unknown[]): Promise<unknown> {
+    return new Promise((answer) => this.sent.push({ parameters, answer }))
+  }
+}
+
+const held = () =>
+  new HeldNode(
+    { chain: CHAINS[0]!, rpcUrls: ['http://127.0.0.1:1'], gatewayUrl: undefined, headPollMs: 0 },
+    Date.now,
+    1,
+  )
+
+/** Calls of a client, each about another account, and the function that ends its request. */
+function callsOf(node: HeldNode, client: string) {
+  const abort = new AbortController()
+  setMaxListeners(0, abort.signal)
+  const own = node.of({ ...OWN_WORK, client, signal: abort.signal })
+  const calls = (count: number, name = client) =>
+    Promise.allSettled(
+      Array.from({ length: count }, (_, i) => own.request('eth_getBalance', [`${name} ${i}`, 'latest'])),
+    )
+  return { calls, leave: () => abort.abort(new Error('gone')) }
+}
+const sentBy = ({ sent }: HeldNode, name: string) =>
+  sent.filter(({ parameters }) => String(parameters[0]).startsWith(name)).length
+
+test('leaves slots to other clients while one waits for many calls', async () => {
+  const node = held()
+  const hostile = callsOf(node, 'hostile')
+  const all = hostile.calls(100)
+  expect(sentBy(node, 'hostile')).toBe(16)
+  void callsOf(node, 'victim').calls(1)
+  expect(sentBy(node, 'victim')).toBe(1)
+  // Calls that wait for a slot are not made once their client has left.
+  hostile.leave()
+  for (const { answer } of node.sent) answer('0x1')
+  const outcomes = await all
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
+  expect(sentBy(node, 'hostile')).toBe(16)
+})
+
+test('serves a client that waits before further calls of the clients that have all slots', async () => {
+  const node = held()
+  const clients = ['a', 'b', 'c', 'd'].map((client) => callsOf(node, client))
+  for (const { calls } of clients) void calls(50)
+  expect(node.sent).toHaveLength(64)
+  const waiting = callsOf(node, 'victim').calls(1)
+  node.sent[0]!.answer('0x1')
+  await expect.poll(() => sentBy(node, 'victim')).toBe(1)
+  node.sent.at(-1)!.answer('0x2')
+  expect(await waiting).toEqual([{ status: 'fulfilled', value: '0x2' }])
+  for (const { leave } of clients) leave()
+})
+
+test('refuses the calls of a client beyond its places in the queue, and no calls of others', async () => {
+  const node = held()
+  const hostile = callsOf(node, 'hostile')
+  const all = hostile.calls(16 + 200 + 1)
+  const other = callsOf(node, 'other').calls(1)
+  hostile.leave()
+  for (const { answer } of node.sent) answer('0x1')
+  expect((await all).at(-1)).toMatchObject({ reason: { slug: 'rate-limited', retryAfter: 5 } })
+  expect(await other).toEqual([{ status: 'fulfilled', value: '0x1' }])
+})
+
+test('sends equal calls of several clients once', async () => {
+  const node = held()
+  const clients = Array.from({ length: 9 }, (_, i) => callsOf(node, `client ${i}`))
+  const all = Promise.all(clients.map(({ calls }) => calls(1, 'shared')))
+  await pause(1)
+  expect(node.sent).toHaveLength(1)
+  node.sent[0]!.answer('0x3')
+  for (const outcomes of await all) expect(outcomes).toEqual([{ status: 'fulfilled', value: '0x3' }])
+})
+
+test('checks the signatures of smart accounts for each client in its share', async () => {
+  const node = held()
+  const checks = new AccountChecks('base')
+  const check = (client: string) =>
+    checks
+      .refusal(
+        { account: `0x${'1'.repeat(40)}`, digest: `0x${'2'.repeat(64)}`, signature: '0x00' },
+        node.of({ ...OWN_WORK, client }),
+      )
+      .catch(() => {})
+  for (let i = 0; i < 30; i++) void check('hostile')
+  const atHead = () => node.sent.filter(({ parameters }) => parameters[1] === 'latest').length
+  await expect.poll(atHead).toBe(6)
+  void check('victim')
+  await expect.poll(atHead).toBe(7)
+})
