@@ -151,7 +151,7 @@ export function tooManyCandidates(): RecordsError {
   return new RecordsError(
     'invalid-query',
     `More than ${MAX_CANDIDATES} records would have to be measured. Use a smaller geometry or ` +
-      'radius, or narrow the search by time, chain or prover',
+      'radius, or narrow the search by time, chain or prover.',
   )
 }
 

@@ -14,7 +14,7 @@ import { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
 
 /**
- * Filters in CQL2 through HTTP, in both encodings, against an evaluator of three-valued logic over the same
+ * Compares CQL2 filters over HTTP, in both encodings, with an evaluator of three-valued logic on the same
  * records.
  */
 const COUNT = 400
@@ -364,7 +364,7 @@ const inOrder = (records: readonly StoredRecord[]) =>
 
 hunt('finds the records for which a random filter is true, in both encodings', 25, async (given) => {
   random = given.random
-  // Each kind must occur, or the test proves nothing.
+  // Each kind must occur, otherwise the test shows nothing.
   expect(stored.filter(({ geometry }) => geometry === null).length).toBeGreaterThan(20)
   const kinds = { some: 0, all: 0, none: 0, unknown: 0, places: 0 }
   for (let n = 0; n < given.cases; n++) {
@@ -438,7 +438,7 @@ test('treats a record without a geometry, or without a certain inside, as neithe
   expect(await found('TRUE')).toHaveLength(2)
   for (const unknown of [over!, `NOT ${over!}`, away!, `${over!} AND ${away!}`, `NOT (${over!} OR ${away!})`])
     expect([unknown, await found(unknown)]).toEqual([unknown, []])
-  // Whatever its inside may be, it is not on the other side of the world.
+  // Its inside is uncertain, but cannot reach the other side of the world.
   expect(await found(`NOT ${away!}`)).toEqual([crossing!.id])
   expect(await found(`NOT (${over!} AND ${away!})`)).toEqual([crossing!.id])
   await rows(database.url, `DELETE FROM location_record WHERE id IN ('${crossing!.id}', '${nowhere!.id}')`)
@@ -480,7 +480,7 @@ test('refuses a filter that measures more than 20,000 records, counting all its 
       const [some] = await super.listRecords({ limit: 1 })
       if (!query.from) this.left = 12_000
       const found = Array<RecordResult>(Math.min(query.limit, this.left)).fill(some!)
-      // The last record only shows that more follow.
+      // The last record only indicates that more follow.
       this.left -= query.limit - 1
       return found
     }

@@ -120,13 +120,13 @@ class Compiler {
       throw new Cql2Error(at, `expected S_INTERSECTS with the property geometry, got ${property}`)
     if ('bbox' in expression) return { box: boxOf(at, expression.bbox), not }
     if (++this.places > MAX_PLACES)
-      throw new Cql2Error(at, `expected at most ${MAX_PLACES} geometries, boxes aside`)
+      throw new Cql2Error(at, `expected at most ${MAX_PLACES} geometries, not counting boxes`)
     try {
       return { place: placeOf(expression.geometry, 'geometry'), not }
     } catch (error) {
       if (error instanceof GeometryError) throw new Cql2Error(at, error.message)
       if (error instanceof EffortError)
-        throw new Cql2Error(at, 'the geometry is too complex for a search. Simplify it')
+        throw new Cql2Error(at, 'the geometry is too complex for a search. Simplify it.')
       throw error
     }
   }
@@ -200,7 +200,7 @@ function queryableOf(at: string, property: string): Queryable {
   const found = QUERYABLES.get(property)
   if (found) return found
   const name = Array.from(property.slice(0, 80)).slice(0, 40).join('')
-  throw new Cql2Error(at, `unknown property ${name}. Expected one of ${QUERYABLE_NAMES}`)
+  throw new Cql2Error(at, `unknown property ${name}. Expected one of ${QUERYABLE_NAMES}.`)
 }
 
 const NEGATED: Record<Comparison, Comparison> = {
@@ -246,7 +246,10 @@ function comparison(
 
 const asIs = (name: string): string => name
 
-/** Column of a condition. Columns in lower case are compared without regard to letter case anyway. */
+/**
+ * Column of a condition. CASEI does not change columns in lower case, which are always compared without
+ * regard to letter case.
+ */
 function columnOf(
   column: string,
   type: Queryable['type'],

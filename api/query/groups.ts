@@ -31,10 +31,11 @@ function byReader(dimensions: Dimensions) {
       const argument = Number(digits ?? NaN)
       if (range && !(argument >= range.minimum && argument <= range.maximum))
         throw invalid(name, `Expected ${label}:${range.minimum} to ${label}:${range.maximum}`)
-      if (!range && digits !== undefined) throw invalid(name, `Expected ${label} without a number`)
+      if (!range && digits !== undefined)
+        throw invalid(name, `Expected ${label}, without a colon and a number`)
       return { name: label, dimension, argument: range ? argument : 0 }
     })
-    if (by.length > MAX_BY) throw invalid(name, `Expected ${MAX_BY} dimensions at most`)
+    if (by.length > MAX_BY) throw invalid(name, `Expected at most ${MAX_BY} dimensions`)
     if (new Set(by.map((each) => each.name)).size < by.length)
       throw invalid(name, 'Expected two different dimensions')
     return by
@@ -67,7 +68,7 @@ export function groupParameters(dimensions: Dimensions, usual?: string) {
       },
       (text, name): number => {
         const top = wholeReader(1)(text, name)
-        if (top > MAX_GROUPS) throw invalid(name, `Expected ${MAX_GROUPS} at most`)
+        if (top > MAX_GROUPS) throw invalid(name, `Expected at most ${MAX_GROUPS}`)
         return top
       },
     ),

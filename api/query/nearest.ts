@@ -5,16 +5,16 @@ import type { Position } from '../http/paging'
 
 /**
  * Finds the records nearest to a place, by exact distance. The index orders records only on the plane of
- * longitude and latitude. The first records in that order give a radius that holds enough records. Then all
- * records within this radius are measured. If the filter is empty, the first page is requested, and the place
- * is far enough from the poles and the antimeridian, one statement does both.
+ * longitude and latitude. The first records in that order determine a radius that contains enough records.
+ * Then all records within this radius are measured. If the filter is empty, the first page is requested, and
+ * the place is far enough from the poles and the antimeridian, one statement does both.
  */
 
 /** A search with at most this many candidates measures them all. */
 const FEW = 4_000
 /**
- * A circle that holds CROWDED times the wanted number of candidates is halved where order on the plane
- * differs much from order by distance: near a pole, or if the circle's radius exceeds FAR metres.
+ * A circle that holds CROWDED times the wanted number of candidates is halved if the order on the plane
+ * differs much from the order by distance: near a pole, or if the circle's radius exceeds FAR metres.
  */
 const CROWDED = 8
 const FAR = 1_000_000

@@ -158,7 +158,7 @@ function readPlace(text: string, name: string): Place {
     if (error instanceof SyntaxError)
       throw invalid(name, `Expected GeoJSON or WKT: ${error.message.slice(0, 200)}`)
     if (error instanceof EffortError)
-      throw invalid(name, 'The geometry is too complex for a search. Simplify it')
+      throw invalid(name, 'The geometry is too complex for a search. Simplify it.')
     throw error
   }
 }
@@ -272,7 +272,7 @@ export const CQL2_FILTER = {
   ),
 }
 
-/** Parameter of lists that are available as CSV. */
+/** Parameter of lists that are available as CSV: starts the file with a byte order mark. */
 export const BOM = parameter(
   {
     type: 'boolean',
@@ -344,7 +344,7 @@ function placeIn({
   if (intersects) {
     if (isNearest) throw invalid('sort', 'distance needs near=lng,lat, and no intersects')
     if (near) throw invalid('intersects', 'Set near and radius, or intersects, but not both')
-    if (radius !== undefined) throw invalid('radius', 'It requires near=lng,lat')
+    if (radius !== undefined) throw invalid('radius', 'Available with near=lng,lat only')
     return intersects
   }
   if (!near && isNearest) throw invalid('sort', 'distance needs near=lng,lat')
@@ -357,7 +357,7 @@ function placeIn({
 
 /** Throws a RecordsError for a byte order mark in a format other than CSV: RFC 8259 forbids one in JSON. */
 export function checkBom(bom: boolean | undefined, format: string): void {
-  if (bom && format !== 'csv') throw invalid('bom', 'It requires format=csv')
+  if (bom && format !== 'csv') throw invalid('bom', 'Available with format=csv only')
 }
 
 /**

@@ -20,7 +20,7 @@ import type { RecordResult } from '../store/model'
 
 const COUNT = 500
 let random = seededRandom(SEED)
-/** Anywhere, more often near the antimeridian and the poles. */
+/** Returns a random longitude, more often near the antimeridian. */
 const lng = () =>
   random() < 0.3
     ? [179.5, -179.5, 180, -180][Math.floor(random() * 4)]! + (random() - 0.5) * 0.9
@@ -33,7 +33,7 @@ const position = (): Position => {
   const x = lng()
   return [x > 180 ? x - 360 : x < -180 ? x + 360 : x, lat()]
 }
-/** A place near another, at most about that many degrees away. */
+/** Returns a position at most about that many degrees from another one. */
 const near = ([x, y]: Position, degrees: number): Position => {
   const [east, north] = [
     x! + ((random() - 0.5) * degrees) / Math.max(0.05, Math.cos((y! * Math.PI) / 180)),
@@ -93,7 +93,7 @@ const all = async (search: Omit<SearchQuery, 'limit' | 'sort'>) => {
 }
 
 hunt(
-  'finds the same records by intersects and near as the kernel among all records',
+  'finds the records of intersects and near that the kernel selects among all records',
   5,
   async ({ random: seeded, cases }) => {
     random = seeded
@@ -166,7 +166,7 @@ test('boxes of a geometry contain everything within the radius: across the antim
   expect(boxes({ type: 'Point', coordinates: [10, 89.9] }, 100_000)).toEqual([[-180, 88.995, 180, 90]])
 })
 
-test('agrees on limit, offset, cursors and counts in a search by place', async () => {
+test('applies limit, offset, cursors and counts consistently in a search by place', async () => {
   const place = placeOf({ type: 'Point', coordinates: [0, 0] }, 'near', 9_000_000)
   const everything = await records.search({ place, limit: 600 }).page()
   expect(everything.next).toBeUndefined()

@@ -245,7 +245,7 @@ export class Search {
       throw new RecordsError(
         'invalid-query',
         `More than ${most} records would have to be measured for this export. Use a smaller geometry ` +
-          'or radius, or narrow the search by time, chain or prover',
+          'or radius, or narrow the search by time, chain or prover.',
       )
     const { from, withProvenance } = this.paging
     let { offset: skip = 0, limit } = this.paging

@@ -22,7 +22,9 @@ export interface SieveTask {
 export type Verdict = boolean | null
 
 const prepared = new Cache<PreparedGeometry>('places')
-/** Prepared candidates that took long, by their text: every search near them needs them again. */
+/**
+ * Cache, by text, of prepared candidates that took long to prepare: every search near them needs them again.
+ */
 const large = new Cache<PreparedGeometry>('candidates', { sizeOf: (_, text) => 10 * text.length })
 const LARGE_CHARACTERS = 2_000
 

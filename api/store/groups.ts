@@ -5,6 +5,7 @@ import {
   foldedGroups,
   type GroupQuery,
   type GroupRow,
+  type SourceRow,
   type Groups,
   groupsOf,
   groupsQuery,
@@ -17,8 +18,6 @@ import type { Store } from './store'
 
 /** Reads statistics by group within the time of one statement. */
 
-/** First version of the projection that measures areas and lengths (READING in src/indexer/project.ts). */
-const MEASURED_BY = 4
 /** Maximum number of positions that are assigned to cells in this process, at about 3 us each. */
 const MOST_FOLDED = 100_000
 const REMEDY =
@@ -29,19 +28,12 @@ const REMEDY =
  * reading the records. Throws an UnavailableError if that takes too long.
  */
 export async function recordGroups(store: Store, query: GroupQuery, filter: RecordFilter): Promise<Groups> {
-  const [filling] = await store.run<{ uncounted: boolean; unmeasured: boolean }>({
-    text: `SELECT EXISTS (SELECT FROM record_uncounted) AS uncounted, EXISTS (SELECT FROM chain_status
-        JOIN record_state USING (chain) WHERE reading < $1 AND total > 0) AS unmeasured`,
-    values: [MEASURED_BY],
-  })
-  if (filling!.unmeasured && query.sums.length > 0)
-    throw new UnavailableError(
-      'Areas and lengths of older records are still being measured. Leave out sum, or retry later.',
-    )
-  return groups(store, query, (value) => {
-    const kept = filling!.uncounted ? undefined : keptSource(query, filter, value)
-    return kept ?? recordSource(filter, value)
-  })
+  const counted = await groupsFrom(store, query, (value) => keptSource(query, filter, value))
+  const found = counted ?? (await groupsFrom(store, query, (value) => recordSource(query, filter, value)))
+  if (found) return found
+  throw new UnavailableError(
+    'Areas and lengths of older records are still being measured. Leave out sum, or retry later.',
+  )
 }
 
 /** Reads groups of a source whose parameters `sourceOf` adds. Throws like `recordGroups`. */
@@ -50,11 +42,28 @@ export async function groups(
   query: GroupQuery,
   sourceOf: (value: (v: unknown) => string) => Source,
 ): Promise<Groups> {
-  const rows = await store.run<GroupRow>(
-    statement((value) => groupsQuery(sourceOf(value), query, value, MOST_FOLDED + 1)),
-    true,
-    REMEDY,
-  )
+  return (await groupsFrom(store, query, sourceOf))!
+}
+
+/**
+ * Reads groups of a source. Undefined if there is no such source, or if the snapshot that it was read from
+ * lacks records or sums.
+ */
+async function groupsFrom(
+  store: Store,
+  query: GroupQuery,
+  sourceOf: (value: (v: unknown) => string) => Source | undefined,
+): Promise<Groups | undefined> {
+  let isKnown = true
+  const read = statement((value) => {
+    const source = sourceOf(value)
+    isKnown = source !== undefined
+    return source ? groupsQuery(source, query, value, MOST_FOLDED + 1) : ''
+  })
+  if (!isKnown) return undefined
+  const answer = await store.run<SourceRow>(read, true, REMEDY)
+  if (answer[0]!.incomplete) return undefined
+  const rows = answer.filter((row): row is SourceRow & GroupRow => row.records !== null)
   if (!query.by.some(({ dimension }) => dimension.cell)) return groupsOf(rows, query)
   if (rows.length > MOST_FOLDED)
     throw new UnavailableError(

@@ -35,11 +35,13 @@ export interface RecordFilter {
   after?: Date
   before?: Date
   bbox?: Bbox
-  /** True: only records without a geometry. `too`: records without a geometry pass whatever the bbox. */
+  /** True: only records without a geometry. `too`: records without a geometry pass the bbox. */
   nowhere?: boolean | 'too'
   /** Candidates: records whose geometry, with geodesic edges, may meet one of these boxes. */
   reaching?: readonly Bbox[]
-  /** One more box that candidates must possibly meet. */
+  /**
+   * Further box that the geometry of a candidate must meet, as far as its bounding box shows: that of a tile.
+   */
   shownIn?: Bbox
   /** Only records with these IDs: `<chain>-<uid>` */
   ids?: readonly string[]
@@ -87,7 +89,7 @@ export interface TimeWindow {
 export interface RecordResult {
   uid: string
   chain: string
-  /** JSON of the record as it is answered. */
+  /** JSON of the record as the API returns it. */
   text: string
   /** GeoJSON geometry as text; null if the record has none or it was not requested */
   geometry: string | null

@@ -110,7 +110,8 @@ function oldHead({ headAge }: IndexState, maxSeconds: number, blockMs: number): 
 
 /**
  * Reports that no RPC endpoint has the last indexed block any more: all of them lag, or the chain was rolled
- * back. Nothing tells these apart before another block, and agreement is a matter of seconds.
+ * back. Until the next block nothing distinguishes these cases, and data must agree with its chain within
+ * seconds.
  */
 function shorterHead({ headBlock, indexedBlock }: IndexState): string | undefined {
   return headBlock !== null && indexedBlock !== null && headBlock < indexedBlock
@@ -118,7 +119,7 @@ function shorterHead({ headBlock, indexedBlock }: IndexState): string | undefine
     : undefined
 }
 
-/** Like `doubtAbout`, without what ends with the next block if the endpoints only lag. */
+/** Like `doubtAbout`, but leaves out doubts that the next block resolves if the endpoints only lag. */
 function staleness(state: IndexState | undefined, maxSeconds: number, isLocal: boolean): string | undefined {
   if (!state || state.indexedBlock === null) return 'no block is indexed yet'
   if (state.doubt !== null) return state.doubt

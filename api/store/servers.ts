@@ -387,7 +387,8 @@ export class DatabaseServers {
         await pause(RETRY_MS, undefined, { ref: false })
         const isBack = async () => {
           const { marks } = await server.marks()
-          // Read after the replica's marks: the replica must not be ahead of the primary either.
+          // The primary's marks are read after the replica's, because the replica must not be ahead of the
+          // primary either.
           const newest = this.seeking ? undefined : await this.newest.fresh().catch(() => undefined)
           return reaches(marks, this.needed) && (!newest?.ofPrimary || reaches(newest.marks, marks))
         }

@@ -3,11 +3,13 @@ import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from 'vitest'
-import { startApi } from '../../test/api'
+import { SIEVE_WORKER, startApi } from '../../test/api'
 import { TEST_DATABASE_URL, createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { insertRecords } from '../../test/records'
 import { sentence, testSentences } from '../../test/sentences'
 import { OWN_WORK, type Work } from '../http/work'
+import { RecordSearch } from '../query'
+import { Tiles } from '../tiles/tiles'
 import { Store } from './store'
 
 /** Shares of the database, with statements of clients that run until the test releases them. */
@@ -81,6 +83,32 @@ test.runIf(TEST_DATABASE_URL)(
 )
 
 test.runIf(TEST_DATABASE_URL)(
+  'runs no statement of a client that left while a connection was opened for it',
+  async () => {
+    const early = workOf('early')
+    const reading = store.of(early.work).run(HELD, true)
+    await new Promise(setImmediate)
+    early.leave()
+    await expect(reading).rejects.toThrow('gone')
+  },
+)
+
+test.runIf(TEST_DATABASE_URL)(
+  'closes a connection whose client leaves as its statement ends, because the cancellation may arrive later',
+  async () => {
+    const open = () => store.connections().reduce((sum, [, { idle = 0, busy = 0 }]) => sum + idle + busy, 0)
+    const { work, leave } = workOf('late')
+    expect(await memos(work)).toBe(2)
+    const before = open()
+    const { signal } = work
+    const remove = signal.removeEventListener.bind(signal)
+    signal.removeEventListener = (...listener: Parameters<typeof remove>) => (leave(), remove(...listener))
+    await memos(work)
+    await expect.poll(open).toBeLessThan(before)
+  },
+)
+
+test.runIf(TEST_DATABASE_URL)(
   'reads health, status and inputs of computations while clients use all their connections',
   async () => {
     const clients = ['a', 'b', 'c', 'd'].map(workOf)
@@ -137,7 +165,7 @@ const waiting = () =>
 const lockRecords = () => holder.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
 
 test.runIf(TEST_DATABASE_URL)('cancels the statement of a client that disconnects', async () => {
-  const api = await startApi({ databaseUrl: database.url })
+  const api = await startApi({ databaseUrl: database.url, databaseOptions: PATIENT })
   try {
     await lockRecords()
     const asked = request(`${api.url}${LIST}?limit=1`).on('error', () => {})
@@ -193,6 +221,24 @@ test.runIf(TEST_DATABASE_URL)(
     }
   },
 )
+
+test.runIf(TEST_DATABASE_URL)('does not leave a tile to a client whose statements do not end', async () => {
+  const records = new RecordSearch(store, SIEVE_WORKER)
+  const tiles = new Tiles({ store, records, cacheBytes: 0 })
+  const hostile = workOf('hostile')
+  try {
+    const holding = hold(hostile.work, 2)
+    await expect.poll(countHeld).toBe(2)
+    const greedy = tiles.get({ z: 0, x: 0, y: 0 }, {}, hostile.work)
+    const made = await tiles.get({ z: 0, x: 0, y: 0 }, {}, workOf('other').work)
+    expect(await countHeld()).toBe(2)
+    await holder.query('SELECT pg_advisory_unlock(7)')
+    expect((await greedy).etag).toBe(made.etag)
+    await holding
+  } finally {
+    await records.close()
+  }
+})
 
 test.runIf(TEST_DATABASE_URL)('counts a slow list as several requests', async () => {
   const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 1_000 })

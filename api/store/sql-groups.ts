@@ -84,7 +84,9 @@ export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
 export const ANSWER_DIMENSIONS: Readonly<Record<string, Dimension>> = {
   ...Object.fromEntries(Object.entries(COMMON).map(([name, { ...row }]) => [name, row])),
   operation: text(`split_part(operation, ':', 1)`, 'Operation, without its numbers.'),
-  attester: text('attester', 'Address that attested: our signer, or the proxy.', { isAddress: true }),
+  attester: text('attester', "Address that attested: the service's signer, or the proxy.", {
+    isAddress: true,
+  }),
   recipient: text('recipient', 'Its recipient.', { isAddress: true }),
   schema: text('schema_uid', 'UID of its schema.'),
 }
@@ -115,10 +117,14 @@ export interface GroupQuery {
   top: number
 }
 
-/** Number of records, and sums in whole (square) centimetres in the order of the query. */
+/**
+ * Number of records, and for each sum of the query its value in whole (square) centimetres and the number of
+ * records that have none.
+ */
 export interface Measures {
   records: number
   sums: bigint[]
+  without: number[]
 }
 export interface Group extends Measures {
   keys: (string | boolean | null)[]
@@ -134,31 +140,60 @@ export interface Groups {
 export interface GroupRow {
   [key: `k${number}`]: string | boolean | null
   [sum: `s${number}`]: string
+  /** Records without this sum. */
+  [without: `w${number}`]: number
   records: number
   groups: number
   all: number
   [total: `t${number}`]: string
+  [withoutTotal: `u${number}`]: number
+}
+/** Row of groupsQuery, with the state of the source in the same snapshot; no group while it is incomplete. */
+export interface SourceRow extends Omit<GroupRow, 'records'> {
+  records: number | null
+  incomplete: boolean
 }
 
-/** Source of groups: relation with conditions, SQL of keys by dimension, and SQL of a count and of a sum. */
+/**
+ * Source of groups: table and conditions, SQL of keys by dimension, and SQL of a count, of a sum and of the
+ * number of records without it.
+ */
 export interface Source {
-  from: string
+  table: string
+  where: readonly string[]
   key: (by: GroupBy) => string
   count: string
   sum: (name: SumName) => string
+  without: (name: SumName) => string
+  /** SQL that is true while the source lacks records or sums. */
+  incomplete: string
 }
 
 /** Groups rows of a table by their columns. */
 export function scanned(table: string, where: readonly string[]): Source {
   return {
-    from: `${table} ${whereClause(where)}`,
+    ...{ table, where },
     key: ({ dimension, argument }) => dimension.key(argument),
     count: 'count(*)',
     sum: (name) => `sum(${SUMS[name].column})`,
+    without: (name) => `count(*) - count(${SUMS[name].column})`,
+    incomplete: 'false',
   }
 }
 
-/** Filters of records by the dimension of record_count that they select. */
+/** First version of the projection that measures areas and lengths (READING in src/indexer/project.ts). */
+const MEASURED_BY = 4
+
+/** SQL that is true while records of these chains have no areas and lengths yet. */
+function unmeasured(onChain: readonly string[]): string {
+  return `EXISTS (SELECT FROM chain_status JOIN record_state USING (chain) ${whereClause([`reading < ${MEASURED_BY} AND total > 0`, ...onChain])})`
+}
+
+/** SQL of a sum of maintained counts: a sum of bigint takes a third longer. */
+const SUMMED = 'sum(total::float8)'
+/**
+ * Filters that the maintained counts support, each with the dimension of record_count that it selects from.
+ */
 const FILTERED: Partial<Record<keyof RecordFilter, string>> = {
   prover: 'prover',
   schema: 'schema',
@@ -185,10 +220,14 @@ export function keptSource(
       revoked === undefined &&
       sums.length === 0
       ? {
-          from: `record_hour ${whereClause(onChain())}`,
+          ...{
+            table: 'record_hour',
+            where: ['total <> 0', ...onChain()],
+            count: SUMMED,
+            incomplete: 'false',
+          },
           key: ({ name }) => (name === 'hour' ? `hour AT TIME ZONE 'UTC'` : name),
-          count: 'sum(total)',
-          sum: () => '0',
+          ...{ sum: () => '0', without: () => '0' },
         }
       : undefined
   const wanted = [
@@ -199,26 +238,39 @@ export function keptSource(
   const types = [others.locationType ?? []].flat()
   if (!wanted.every((each) => each === dimension) || types.some((type) => type.length >= TYPE_INDEXED))
     return undefined
-  const where = [`dimension = '${dimension}'`, ...onChain()]
+  const chains = onChain()
+  const where = [`dimension = '${dimension}' AND total <> 0`, ...chains]
   if (revoked !== undefined) where.push(`revoked = ${value(revoked)}`)
   if (others.prover !== undefined) where.push(isAny('value', others.prover, value))
   if (others.schema !== undefined) where.push(isAny('value', others.schema, value))
   if (others.locationType !== undefined) where.push(isType('value', others.locationType, value))
+  const uncounted = `EXISTS (SELECT FROM record_uncounted ${whereClause(chains)})`
   return {
-    from: `record_count ${whereClause(where)}`,
+    ...{ table: 'record_count', where, count: SUMMED },
     key: (each) => (isFree(each) ? each.name : each.dimension.kept!.key),
-    count: 'sum(total)',
     sum: (name) => `sum(${SUMS[name].column})`,
+    without: (name) => `sum(without_${name})`,
+    incomplete: sums.length > 0 ? `${uncounted} OR ${unmeasured(chains)}` : uncounted,
   }
 }
 
 /** Source of groups of records that pass a filter, by reading each of them. */
-export function recordSource(filter: RecordFilter, value: (v: unknown) => string): Source {
-  return scanned('location_record', conditions(filter, value))
+export function recordSource(
+  { sums }: GroupQuery,
+  filter: RecordFilter,
+  value: (v: unknown) => string,
+): Source {
+  const scan = scanned('location_record', conditions(filter, value))
+  if (sums.length === 0) return scan
+  return {
+    ...scan,
+    incomplete: unmeasured(filter.chain === undefined ? [] : [isAny('chain', filter.chain, value)]),
+  }
 }
 
 /**
- * Reads the first groups in order, together with the number and the totals of all groups. With a dimension
+ * Reads the first groups in order, together with the number and the totals of all groups, and the state of
+ * the source in the same snapshot: counts of another snapshot or server could be incomplete. With a dimension
  * that the database cannot compute, reads up to `most` groups in no order, which `foldedGroups` completes.
  */
 export function groupsQuery(
@@ -240,20 +292,26 @@ export function groupsQuery(
   const grouped = `SELECT ${[
     ...by.map((each, i) => `${source.key(each)} AS k${i}`),
     `${source.count}::float8 AS records`,
-    ...sums.map((name, i) => `coalesce(${source.sum(name)}, 0) AS s${i}`),
-  ].join(
-    ', ',
-  )} FROM ${source.from} GROUP BY ${by.map((_, i) => i + 1).join(', ')} HAVING ${source.count} <> 0`
+    ...sums.map(
+      (name, i) => `coalesce(${source.sum(name)}, 0) AS s${i}, (${source.without(name)})::float8 AS w${i}`,
+    ),
+  ].join(', ')} FROM ${source.table} ${whereClause([
+    // The condition refers to no column of this table, so Postgres evaluates it once, and reads no row if it
+    // is false.
+    ...(source.incomplete === 'false' ? [] : [`NOT (${source.incomplete})`]),
+    ...source.where,
+  ])} GROUP BY ${by.map((_, i) => i + 1).join(', ')}`
   const totals = isFolded
     ? ''
-    : `, (count(*) OVER ())::float8 AS groups, sum(records) OVER () AS "all"${sums.map((_, i) => `, (sum(s${i}) OVER ())::text AS t${i}`).join('')}`
+    : `, (count(*) OVER ())::float8 AS groups, sum(records) OVER () AS "all"${sums.map((_, i) => `, (sum(s${i}) OVER ())::text AS t${i}, sum(w${i}) OVER () AS u${i}`).join('')}`
   const shown = by.map(({ dimension: { format } }, i) =>
     format ? `to_char(k${i}::timestamp, '${format}') AS k${i}` : `k${i}`,
   )
-  const columns = [...shown, 'records', ...sums.map((_, i) => `s${i}::text AS s${i}`)]
-  return `SELECT ${columns.join(', ')}${isFolded ? '' : `, groups, "all"${sums.map((_, i) => `, t${i}`).join('')}`}
+  const columns = [...shown, 'records', ...sums.map((_, i) => `s${i}::text AS s${i}, w${i}`)]
+  return `SELECT state.incomplete, answer.* FROM (SELECT ${source.incomplete} AS incomplete) AS state LEFT JOIN LATERAL (
+    SELECT ${columns.join(', ')}${isFolded ? '' : `, groups, "all"${sums.map((_, i) => `, t${i}, u${i}`).join('')}`}
     FROM (SELECT *${totals} FROM (${grouped}) AS grouped
-      ${isFolded ? '' : `ORDER BY ${order.join(', ')}`} LIMIT ${value(isFolded ? most : top)}) AS page`
+      ${isFolded ? '' : `ORDER BY ${order.join(', ')}`} LIMIT ${value(isFolded ? most : top)}) AS page) AS answer ON true`
 }
 
 /** Statement with parameters that `make` adds. */
@@ -268,7 +326,11 @@ export function groupsOf(rows: readonly GroupRow[], { by, sums }: GroupQuery): G
   return {
     shown: rows.map((row) => groupOf(row, by.length, sums.length)),
     groups: first?.groups ?? 0,
-    total: { records: first?.all ?? 0, sums: sums.map((_, i) => BigInt(first?.[`t${i}`] ?? 0)) },
+    total: {
+      records: first?.all ?? 0,
+      sums: sums.map((_, i) => BigInt(first?.[`t${i}`] ?? 0)),
+      without: sums.map((_, i) => first?.[`u${i}`] ?? 0),
+    },
   }
 }
 
@@ -277,6 +339,7 @@ function groupOf(row: GroupRow, keys: number, sums: number): Group {
     keys: Array.from({ length: keys }, (_, i) => row[`k${i}`]!),
     records: row.records,
     sums: Array.from({ length: sums }, (_, i) => BigInt(row[`s${i}`]!)),
+    without: Array.from({ length: sums }, (_, i) => row[`w${i}`]!),
   }
 }
 
@@ -290,7 +353,7 @@ export async function foldedGroups(
   pause: () => Promise<void>,
 ): Promise<Groups> {
   const found = new Map<string, Group>()
-  const total: Measures = { records: 0, sums: sums.map(() => 0n) }
+  const total: Measures = { records: 0, sums: sums.map(() => 0n), without: sums.map(() => 0) }
   for (const [n, row] of rows.entries()) {
     if (n % 1_000 === 999) await pause()
     const group = groupOf(row, by.length, sums.length)
@@ -320,7 +383,10 @@ export async function foldedGroups(
 
 function add(to: Measures, more: Measures): void {
   to.records += more.records
-  for (const [i, sum] of more.sums.entries()) to.sums[i]! += sum
+  for (const [i, sum] of more.sums.entries()) {
+    to.sums[i]! += sum
+    to.without[i]! += more.without[i]!
+  }
 }
 
 /** Compares keys by the bytes of their text, nulls last, like `COLLATE "C" NULLS LAST`. */

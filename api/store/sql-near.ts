@@ -71,7 +71,7 @@ const NEAR_BYTES = 4_000
 
 /**
  * Reads at least `limit` records around a position, in one statement. The first points in the planar order
- * give a radius. A box around it contains everything that a path of this length can reach. Uses the GiST
+ * determine a radius. A box around it contains everything that a path of this length can reach. Uses the GiST
  * indexes on geom and on the reach of geodesics. Returns no row if few of the first geometries in that order
  * are points, or if the box comes near a pole or crosses the antimeridian, where it would be incorrect.
  * Returns no lines if the box holds too many records or large geometries.

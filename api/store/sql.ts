@@ -23,11 +23,13 @@ import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 /** SQL of records: lists, counts and exports share one filter. */
 
 /**
- * SQL of a record's stored line, which is its JSON as it is answered (src/location/line.ts); null if it is
- * not stored, or if another version of the program wrote it.
+ * SQL of a record's stored line, which is its JSON as the API returns it (src/location/line.ts); null if it
+ * is not stored, or if another version of the program wrote it.
  */
 export const STORED_LINE = `CASE WHEN line_version = ${LINE_VERSION} THEN line END`
-/** First character of a record that has no stored line. JSON has it in no text. */
+/**
+ * First character in the result for a record without a stored line. JSON text never contains it unescaped.
+ */
 const UNWRITTEN = '\r'
 /** SQL of a record's line, for a row with its `id` and STORED_LINE as `line`; its fields if it has none. */
 const LINE = `coalesce(line, E'\\r' || location_fields(id))`
@@ -42,7 +44,10 @@ export function written(text: string): string {
 export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => string): string {
   return typeof wanted === 'string' ? `${column} = ${value(wanted)}` : `${column} = ANY(${value(wanted)})`
 }
-/** Characters of a location type in its index: index entries are limited, types only by the transaction. */
+/**
+ * Number of characters of a location type in its index: Postgres limits the size of an index entry, but an
+ * attested type may be as long as a transaction permits.
+ */
 export const TYPE_INDEXED = 100
 /** SQL that is true if a location type has one of the names, in any letter case. */
 export function isType(column: string, names: OneOrMore, value: (v: unknown) => string): string {
@@ -121,12 +126,10 @@ const MOST_BRANCHES = 8
  * without a geometry, or one list per value of a filter.
  */
 function branches(filter: RecordFilter): RecordFilter[] {
-  if (filter.nowhere === 'too') {
-    const { bbox, nowhere: _, ...others } = filter
-    return [
-      { ...others, ...(bbox && { bbox }) },
-      { ...others, nowhere: true as const },
-    ].flatMap(branches)
+  if (filter.nowhere === 'too' && filter.bbox !== undefined) {
+    const { nowhere: _, ...inside } = filter
+    const { bbox: __, ...others } = inside
+    return [inside, { ...others, nowhere: true as const }].flatMap(branches)
   }
   const name = SEVERAL.find((each) => Array.isArray(filter[each]))
   const values = name ? (filter[name] as readonly string[]) : []
@@ -196,15 +199,9 @@ export function pageOf(rows: RecordResult[], limit: number, { by }: Sort): Recor
   if (rows.length <= limit) return { rows }
   const page = rows.slice(0, limit)
   const last = page.at(-1)
-  return last
-    ? {
-        rows: page,
-        next: {
-          at: last.centimeters ?? Date.parse((JSON.parse(last.text) as Record<string, string>)[by]!),
-          id: `${last.chain}-${last.uid}`,
-        },
-      }
-    : { rows: page }
+  if (!last) return { rows: page }
+  const at = last.centimeters ?? Date.parse((JSON.parse(last.text) as Record<string, string>)[by]!)
+  return { rows: page, next: { at, id: `${last.chain}-${last.uid}` } }
 }
 
 function uidOf(text: string): string {
@@ -260,79 +257,20 @@ export function conditions(
   const box = (each: Bbox) => boxSql(each, value)
   const boxInTime = ([w, s, e, n]: Bbox) =>
     `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(window!.since!.getTime() / 1000)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(window?.until ? window.until.getTime() / 1000 : ENDLESS)})), 4326)`
-  const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) =>
-    `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
   /** True if the bounding box of geom meets a box, and the time lies in the window if one is given. */
   const around = (each: Bbox) =>
     window?.since ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`
   if (filter.nowhere === true) where.push('geom IS NULL')
-  if (filter.bbox !== undefined)
-    where.push(
-      any([filter.bbox], (each) =>
-        window?.since ? `(${around(each)} AND ${touches('geom', box(each))})` : meets('geom', box(each)),
-      ),
+  if (filter.bbox !== undefined) {
+    const met = boxesOf(filter.bbox).map((each) =>
+      window?.since ? `(${around(each)} AND ${touches('geom', box(each))})` : meets('geom', box(each)),
     )
+    where.push(`(${[...met, ...(filter.nowhere === 'too' ? ['geom IS NULL'] : [])].join(' OR ')})`)
+  }
   for (const boxes of [filter.reaching, filter.shownIn && [filter.shownIn]])
     if (boxes) where.push(reaches(boxes, box, around))
   if (filter.condition !== undefined) where.push(conditionSql(filter.condition, value))
   return where
-}
-
-// --- Boxes and shapes ---
-
-/**
- * SQL of a box between these longitudes and latitudes. For a box without width or height, ST_Envelope returns
- * a line or a point, whereas ST_MakeEnvelope returns a polygon that meets nothing.
- */
-export const envelope = (w: string, s: string, e: string, n: string) =>
-  `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
-
-/** SQL of the envelope of a box. @param value adds a parameter and returns its placeholder */
-export function boxSql(box: Bbox, value: (v: unknown) => string): string {
-  const [w, s, e, n] = box.map((degrees) => value(degrees)) as [string, string, string, string]
-  return envelope(w, s, e, n)
-}
-
-/**
- * SQL that is true if a shape and a box meet. It uses PostGIS's own distance instead of ST_Intersects,
- * because GEOS throws for rings that cross themselves (a TopologyException if the box has no width or height)
- * and misses lines without length. `::int <> 0` hides the test from the planner, which then assumes that it
- * is nearly always true. The `&&` has provided the selectivity already.
- */
-export const meets = (shape: string, box: string) => `(${shape} && ${box} AND ${touches(shape, box)})`
-const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${box}, 0)::int <> 0`
-
-/**
- * SQL that is true if the geometry, with geodesic edges, may meet one of the boxes. Such edges bulge towards
- * the poles, so only points are exactly where geom has them. Shapes are found by their bounding box, the
- * column reach (migration Reaches), without reading their positions.
- * @param around SQL that is true if the bounding box of geom meets a box
- */
-function reaches(
-  boxes: readonly Bbox[],
-  box: (bbox: Bbox) => string,
-  around: (bbox: Bbox) => string = (each) => `geom && ${box(each)}`,
-): string {
-  const each = (bbox: Bbox) =>
-    `(longitude IS NOT NULL AND ${around(bbox)}) OR (reach IS NOT NULL AND reach && ${box(bbox)})`
-  return `(${boxes.flatMap(boxesOf).map(each).join(' OR ')})`
-}
-
-/**
- * Splits a bbox into boxes on the plane: two if it crosses the antimeridian. If it ends there or at a pole,
- * adds the other coordinates of the same positions (180 equals -180, and a pole has every longitude).
- */
-export function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
-  const boxes: Bbox[] = []
-  if (minLng > maxLng) boxes.push([minLng, minLat, 180, maxLat], [-180, minLat, maxLng, maxLat])
-  else {
-    boxes.push([minLng, minLat, maxLng, maxLat])
-    if (minLng === -180 && maxLng < 180) boxes.push([180, minLat, 180, maxLat])
-    if (maxLng === 180 && minLng > -180) boxes.push([-180, minLat, -180, maxLat])
-  }
-  if (maxLat === 90) boxes.push([-180, 90, 180, 90])
-  if (minLat === -90) boxes.push([-180, -90, 180, -90])
-  return boxes
 }
 
 // --- Filters in CQL2 ---
@@ -404,4 +342,59 @@ function attributeSql(
   const { compare, to } = condition
   const isNumber = `${type} = 'number' OR ${text()} ~ '^-?[0-9]{1,78}$'`
   return `CASE WHEN ${isNumber} THEN ${text()}::numeric END ${compare} ${value(String(to))}::numeric`
+}
+
+/**
+ * SQL of a box between these longitudes and latitudes. For a box without width or height, ST_Envelope returns
+ * a line or a point, whereas ST_MakeEnvelope returns a polygon that meets nothing.
+ */
+export const envelope = (w: string, s: string, e: string, n: string) =>
+  `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
+
+/** SQL of the envelope of a box. @param value adds a parameter and returns its placeholder */
+export function boxSql(box: Bbox, value: (v: unknown) => string): string {
+  const [w, s, e, n] = box.map((degrees) => value(degrees)) as [string, string, string, string]
+  return envelope(w, s, e, n)
+}
+
+/**
+ * SQL that is true if a shape and a box meet. It uses PostGIS's own distance instead of ST_Intersects,
+ * because GEOS throws for rings that cross themselves (a TopologyException if the box has no width or height)
+ * and misses lines without length. `::int <> 0` hides the test from the planner, which then assumes that it
+ * is nearly always true. The `&&` has provided the selectivity already.
+ */
+export const meets = (shape: string, box: string) => `(${shape} && ${box} AND ${touches(shape, box)})`
+const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${box}, 0)::int <> 0`
+
+/**
+ * SQL that is true if the geometry, with geodesic edges, may meet one of the boxes. Such edges bulge towards
+ * the poles, so only points are exactly where geom has them. Shapes are found by their bounding box, the
+ * column reach (migration Reaches), without reading their positions.
+ * @param around SQL that is true if the bounding box of geom meets a box
+ */
+function reaches(
+  boxes: readonly Bbox[],
+  box: (bbox: Bbox) => string,
+  around: (bbox: Bbox) => string = (each) => `geom && ${box(each)}`,
+): string {
+  const each = (bbox: Bbox) =>
+    `(longitude IS NOT NULL AND ${around(bbox)}) OR (reach IS NOT NULL AND reach && ${box(bbox)})`
+  return `(${boxes.flatMap(boxesOf).map(each).join(' OR ')})`
+}
+
+/**
+ * Splits a bbox into boxes on the plane: two if it crosses the antimeridian. If it ends there or at a pole,
+ * adds the other coordinates of the same positions (180 equals -180, and a pole has every longitude).
+ */
+export function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
+  const boxes: Bbox[] = []
+  if (minLng > maxLng) boxes.push([minLng, minLat, 180, maxLat], [-180, minLat, maxLng, maxLat])
+  else {
+    boxes.push([minLng, minLat, maxLng, maxLat])
+    if (minLng === -180 && maxLng < 180) boxes.push([180, minLat, 180, maxLat])
+    if (maxLng === 180 && minLng > -180) boxes.push([-180, minLat, -180, maxLat])
+  }
+  if (maxLat === 90) boxes.push([-180, 90, 180, 90])
+  if (minLat === -90) boxes.push([-180, -90, 180, -90])
+  return boxes
 }

@@ -8,6 +8,9 @@ import {
   rows,
   type TestDatabase,
 } from '../../test/database'
+import { seededRandom } from '../../dev/random'
+import { addressOf, insertRecords, uidOf } from '../../test/records'
+import { SEED } from '../../test/seed'
 import { UnavailableError } from '../http/problems'
 import { Store } from './store'
 import { countQuery, listQuery } from './sql'
@@ -15,6 +18,9 @@ import type { Bbox, RecordQuery, RecordResult, Statement } from './model'
 import { sentence, testSentences } from '../../test/sentences'
 
 const COUNT = 50_000
+/** Time of many records, and those records. */
+const TIED = Date.UTC(2020, 0, 1)
+let tied: { id: string; isFirst: boolean; isPlaced: boolean }[] = []
 let database: TestDatabase
 let store: Store
 let client: Client
@@ -395,6 +401,54 @@ test('lists all schemas that are indexed, and the newest 100 of the others', asy
   expect(listed).toEqual(
     ['celo', 'sepolia'].flatMap((chain) => [...numbers, ...left].map((block) => `${chain} ${block}`)),
   )
+})
+
+test.each<[string, Omit<RecordQuery, 'limit'>]>([
+  ['a prover', { prover: addressOf(1) }],
+  ['a subject', { subject: addressOf(2) }],
+  ['a schema', { schema: uidOf(3) }],
+  ['a location type', { locationType: 'tied' }],
+  ['two provers', { prover: [addressOf(1), addressOf(2)] }],
+  ['a box', { bbox: [0, 88, 1, 89] }],
+  ['records without a geometry or in a box', { prover: addressOf(1), bbox: [0, 88, 1, 89], nowhere: 'too' }],
+  ['a time', { after: new Date(TIED - 1), before: new Date(TIED + 1) }],
+])('lists records of one time by their IDs, in pages: %s', async (_, query) => {
+  if (!tied.length) {
+    const random = seededRandom(SEED)
+    tied = (
+      await insertRecords(
+        database.url,
+        Array.from({ length: 60 }, (_, i) => ({
+          ...{ prover: addressOf(1 + (i % 2)), subject: addressOf(2), schema: uidOf(3), timestamp: TIED },
+          ...{ locationType: 'tied', chain: i % 3 ? 'celo' : 'arbitrum' },
+          uid: uidOf(Math.floor(random() * 2 ** 50)),
+          geometry: i % 5 ? { type: 'Point', coordinates: [0.5, 88.5] } : null,
+        })),
+        COUNT + 1_000,
+      )
+    ).map(({ id, prover, geometry }) => ({ id, isFirst: prover === addressOf(1), isPlaced: !!geometry }))
+  }
+  const expected = tied
+    .filter(({ isFirst }) => isFirst || query.prover !== addressOf(1))
+    .filter(({ isPlaced }) => isPlaced || !query.bbox || query.nowhere)
+    .map(({ id }) => id)
+    .sort()
+  expect(expected.length).toBeGreaterThan(20)
+  for (const by of ['timestamp', 'event_timestamp'] as const)
+    for (const descending of [true, false]) {
+      const found: string[] = []
+      for (let from: RecordQuery['from']; ;) {
+        const page = await store.listRecords({
+          ...{ ...query, sort: { by, descending }, limit: 7 },
+          ...(from && { from }),
+        })
+        const ids = page.map(({ chain, uid }) => `${chain}-${uid}`)
+        found.push(...ids)
+        if (page.length < 7) break
+        from = { at: TIED, id: ids.at(-1)! }
+      }
+      expect(found).toEqual(descending ? expected.toReversed() : expected)
+    }
 })
 
 testSentences()

@@ -343,10 +343,15 @@ export class Store {
     )
   }
 
+  /** Like `run` with `heavy`, but on the primary: for data that replicas may not have yet. */
+  runOnPrimary<Row extends object>(statement: Statement, remedy?: string): Promise<Row[]> {
+    return translated(this.inTurn<Row>(statement, 'query'), true, remedy)
+  }
+
   /** Runs a statement of a client when its turn comes. It stops when the client's work ends. */
-  private inTurn<Row extends object>(statement: Statement): Promise<Row[]> {
+  private inTurn<Row extends object>(statement: Statement, by: 'read' | 'query' = 'read'): Promise<Row[]> {
     const { signal } = this.work
-    return this.turns.take(this.work, () => this.servers.read<Row>(this.lists, statement, signal))
+    return this.turns.take(this.work, () => this.servers[by]<Row>(this.lists, statement, signal))
   }
 
   /** Runs a statement of the service itself, which reads of clients cannot delay. */

@@ -12,11 +12,28 @@ export type ZoneSet = { uids: readonly string[] } | Pick<RecordFilter, 'prover' 
 /** Ends of the canonical JSON of polygons. */
 const IS_POLYGON = `longitude IS NULL AND geom IS NOT NULL AND geometry LIKE '%Polygon"}'`
 
+export interface ZoneCandidates {
+  /** UIDs of polygons that may contain the geometry, and UIDs that the index lacks, the smallest first. */
+  uids: string[]
+  /** Records whose place is unknown, with the reason. */
+  unplaced: { uid: string; problem: string | null }[]
+}
+
+/** Row of a zone: `size` in bytes of its geometry; null if its place is unknown. */
+interface ZoneRow {
+  uid: string
+  size: number | null
+  problem: string | null
+  isNear: boolean
+}
+
 /**
- * Returns the UIDs of the zones that may contain a geometry, at most `most`, in the order of UIDs. Includes
- * records without a geometry, because their place is unknown, and UIDs that the index does not have.
+ * Reads the zones that may contain a geometry. Zones without a place may be anywhere, and anyone may attest
+ * them under a schema. They therefore have a limit of their own, so that they never displace polygons from
+ * the result.
  * @param reach boxes of the geometry
  * @param now Unix seconds, for records that expire
+ * @param most maximum number of polygons of a set; those without a place are the first `most` by time
  */
 export async function zoneCandidates(
   store: Store,
@@ -25,32 +42,41 @@ export async function zoneCandidates(
   reach: readonly Box[],
   now: number,
   most: number,
-): Promise<string[]> {
+): Promise<ZoneCandidates> {
+  const size = 'CASE WHEN geom IS NOT NULL THEN pg_column_size(geometry) END AS size'
   if ('uids' in zones) {
     const ids = zones.uids.map((uid) => `${chain}-${uid}`)
-    const away = await store.run<{ uid: string }>(
+    const rows = await store.run<ZoneRow>(
       statement((value) => {
         const [mayReach] = conditions({ reaching: reach }, value)
-        return `SELECT uid FROM location_record
-          WHERE id = ANY(${value(ids)}) AND ${IS_POLYGON} AND (${mayReach}) IS NOT TRUE`
+        return `SELECT uid, ${size}, problem, (NOT (${IS_POLYGON}) OR (${mayReach}) IS TRUE) AS "isNear"
+          FROM location_record WHERE id = ANY(${value(ids)})`
       }),
       true,
     )
-    const excluded = new Set(away.map(({ uid }) => uid))
-    return zones.uids.filter((uid) => !excluded.has(uid)).slice(0, most)
+    const known = new Map(rows.map((row) => [row.uid, row]))
+    const sizeOf = (uid: string) => known.get(uid)?.size ?? Infinity
+    return {
+      uids: zones.uids
+        .filter((uid) => !known.has(uid) || (sizeOf(uid) < Infinity && known.get(uid)!.isNear))
+        .sort((a, b) => (sizeOf(a) === sizeOf(b) ? 0 : sizeOf(a) - sizeOf(b))),
+      unplaced: zones.uids.flatMap((uid) => (known.get(uid)?.size === null ? [known.get(uid)!] : [])),
+    }
   }
-  const found = await store.run<{ uid: string }>(
+  const rows = await store.run<ZoneRow>(
     statement((value) => {
-      const among = (filter: RecordFilter, more: string) =>
-        `SELECT uid FROM location_record AS record ${whereClause([
+      const among = (filter: RecordFilter, more: string, order: string) =>
+        `(SELECT uid, ${size}, problem FROM location_record AS record ${whereClause([
           ...conditions({ chain, revoked: false, ...zones, ...filter }, value),
           `(expiration_time = 0 OR expiration_time > ${value(now)}) AND ${more}`,
           `NOT EXISTS (SELECT FROM location_schema AS schema WHERE schema.chain = record.chain AND schema.uid = record.schema_uid AND NOT schema.watched)`,
-        ])}`
-      return `SELECT uid FROM (${among({ reaching: reach }, IS_POLYGON)} UNION ALL ${among({ nowhere: true }, 'true')}) AS zone
-        ORDER BY uid LIMIT ${value(most)}`
+        ])} ORDER BY ${order} LIMIT ${value(most)})`
+      return `SELECT * FROM (${among({ reaching: reach }, IS_POLYGON, 'pg_column_size(geometry), uid')} UNION ALL ${among({ nowhere: true }, 'true', 'timestamp, id')}) AS zone`
     }),
     true,
   )
-  return found.map(({ uid }) => uid)
+  return {
+    uids: rows.flatMap((row) => (row.size === null ? [] : [row.uid])),
+    unplaced: rows.filter((row) => row.size === null),
+  }
 }
