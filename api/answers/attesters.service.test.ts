@@ -11,7 +11,7 @@ import { ChainReader } from '../contracts'
 import { DatabaseServers } from '../store'
 import { noteAttesters } from './attesters'
 
-/** Checks which attesters are stored as those of this service, on a real chain. */
+/** Tests which attesters are stored as those of this service, on a real chain. */
 
 const [OWNER, DIRECT, UNUSED] = [testAccount(1), testAccount(5), testAccount(6)]
 let chain: LocalChain
@@ -41,7 +41,7 @@ async function served(
   const connected = { chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0, proxy }
   const reader = new ChainReader(connected, () => Date.now())
   const identity = { signer: await keySigner(key), others, seals: [sealOf(key)] as const }
-  return { reader, attester: new Attester(identity, connected, reader) }
+  return { reader, attester: new Attester(identity, connected, reader, undefined) }
 }
 /**
  * Stores the attesters that can be stored. Returns them after `refused` refusals, together with the refusals.
@@ -62,9 +62,9 @@ test('stores a signer, the other accounts, and the proxy that one of them owns',
   const isNew = Object.fromEntries(found.rows.map((row) => [row.address, row.isNew]))
   expect(isNew).toEqual({
     [UNUSED.address.toLowerCase()]: true,
-    // It has attested directly, without a nonce in EAS.
+    // This account has attested directly, without a nonce in EAS.
     [DIRECT.address.toLowerCase()]: false,
-    // It has deployed the proxy.
+    // This account has deployed the proxy.
     [OWNER.address.toLowerCase()]: false,
     [chain.proxy.toLowerCase()]: false,
   })

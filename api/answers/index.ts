@@ -1,9 +1,9 @@
 /**
  * GET /api/v0/answers: the answers of this service that are attestations.
  *
- * attesters.ts tells the indexers which attesters belong to this service. A request enters in routes.ts.
+ * attesters.ts stores for the indexers which attesters belong to this service. A request enters in routes.ts.
  * openapi.ts defines and reads its parameters, sql.ts queries the database, and pages.ts writes HTML pages.
- * The rest is shared with records (room records).
+ * The room records has the code that lists of answers and of records share.
  */
 
 export { noteAttesters } from './attesters'

@@ -93,7 +93,7 @@ function resultOf({ result, units }: LandedAnswer): string {
   return units === null ? String(result) : `${result} ${units.replaceAll('_', ' ')}`
 }
 
-/** Filters as phrases. */
+/** Describes the filters in phrases for the page's summary. */
 function conditionsOf({ attester, recipient, operation, input, ...filter }: AnswerFilter): string[] {
   return conditionsInWords({ ...filter, prover: attester, subject: recipient }, [
     ...(operation === undefined ? [] : [`of the operation ${either(operation)}`]),

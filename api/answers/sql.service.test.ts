@@ -4,7 +4,7 @@ import { parseCsv } from '../../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { answersQuery, type AnswerQuery } from './sql'
 
-/** Lists among many answers read an index, and no more of it than their page. */
+/** Tests that a list of many answers reads an index, and only as much of it as its page needs. */
 
 const COUNT = 50_000
 const hex = (n: number, digits: number) => `0x${n.toString(16).padStart(digits, '0')}`

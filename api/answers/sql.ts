@@ -12,7 +12,7 @@ export interface AnswerFilter {
   schema?: OneOrMore
   /** `distance`, `within` with any radius, or `within:50000` */
   operation?: OneOrMore
-  /** References of inputs, any of which an answer must have: 32 bytes in lower-case hex. */
+  /** References of inputs, 32 bytes in lower-case hex. An answer must have at least one of them. */
   input?: OneOrMore
   revoked?: boolean
   /** exclusive, like `before` */

@@ -16,7 +16,7 @@ const refusal = (read: () => unknown): string => {
   return 'accepted'
 }
 
-/** Each filter in both encodings. */
+/** Each filter is given in both encodings. */
 test.each<[string, unknown]>([
   ["chain='celo'", { op: '=', args: [{ property: 'chain' }, 'celo'] }],
   ["memo = 'Via dell''Avvento'", { op: '=', args: [{ property: 'memo' }, "Via dell'Avvento"] }],

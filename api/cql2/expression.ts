@@ -1,6 +1,6 @@
 /**
  * Filter expression shared by both encodings of CQL2: Basic CQL2, the advanced comparison operators, CASEI,
- * and S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3 and 7.5). It knows nothing of
+ * and S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3 and 7.5). It is independent of
  * the properties.
  */
 

@@ -14,7 +14,7 @@ import {
 } from './expression'
 
 /**
- * Parses a filter in CQL2 JSON (OGC 21-065r2, 8.3 and annex C). Throws a Cql2Error that gives the position as
+ * Parses a filter in CQL2 JSON (OGC 21-065r2, 8.3 and annex C). Throws a Cql2Error that names the position as
  * a JSON pointer.
  */
 export function readJson(text: string): Expression {

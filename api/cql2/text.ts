@@ -33,7 +33,7 @@ const CONTROLS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Parses a filter in CQL2 Text (OGC 21-065r2, 8.2 and annex B) in linear time. Throws a Cql2Error that gives
+ * Parses a filter in CQL2 Text (OGC 21-065r2, 8.2 and annex B) in linear time. Throws a Cql2Error that names
  * the number of the character. The only parser on npm, cql2-wasm, is a release candidate, and accepts all of
  * CQL2, most of which would then have to be rejected.
  */
@@ -244,7 +244,10 @@ class TextReader {
     return false
   }
 
-  /** Consumes the next character if it is this mark. Returns true if so. @param take false only tests */
+  /**
+   * Consumes the next character if it is this mark. Returns true if so. @param take if false, only tests for
+   * the mark
+   */
   private mark(mark: string, take = true): boolean {
     const found = this.text[this.start()] === mark
     if (found && take) this.at++

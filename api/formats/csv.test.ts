@@ -5,8 +5,8 @@ import { hunt } from '../../test/seed'
 import { CSV_COLUMNS, csvText, guarded, unguarded } from './csv'
 
 /**
- * True if a spreadsheet may read a cell as a formula, by Unicode's tables: invisible characters are skipped,
- * look-alikes count.
+ * True if a spreadsheet may read a cell as a formula. By Unicode's tables, invisible characters are skipped
+ * and look-alikes of the signs count.
  */
 function isFormula(cell: string): boolean {
   const seen = [...cell].filter(

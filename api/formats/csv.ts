@@ -29,11 +29,7 @@ export function csvText(rows: readonly unknown[], header: boolean, columns = CSV
  * Characters that start a formula: = + - @ and the minus sign, and their Unicode compatibility forms (NFKC).
  */
 const STARTS = '=⁼₌﹦＝⩵⩶+⁺₊﬩﹢＋\\-﹣－−⁻₋@﹫＠'
-/**
- * Characters that may precede them invisibly: white space, controls, ignorable, private and unassigned
- * characters, marks, and the blank Braille pattern. Quotation marks are included, because a reader with
- * another separator treats them as its own.
- */
+/** Invisible characters that may precede the start of a formula: */
 const UNSEEN = '\\p{C}\\p{Z}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800"'
 /**
  * Characters where a reader with another separator than the comma starts a new cell or line. Quotation marks
@@ -63,7 +59,7 @@ export function guarded(text: string): string {
   return AT_START.test(text) ? `'${inner}` : inner
 }
 
-/** Restores the text that was passed to `guarded`. */
+/** Restores the original text from the result of `guarded`. */
 export function unguarded(text: string): string {
   return text.replace(APOSTROPHE, '')
 }

@@ -16,8 +16,9 @@ import type { ColumnarKind } from '../http/accept'
 const EXPORTS_AT_ONCE = 16
 const EXPORTS_OF_CLIENT = 2
 /**
- * Exports that read from the database at the same moment: lists have the other connections. As many read
- * their first two pages, so that a short export does not wait for the pages of long ones.
+ * Maximum number of exports that read from the database at the same time; lists use the other connections. As
+ * many further exports may read their first two pages, so that a short export does not wait for the pages of
+ * long ones.
  */
 const READS_AT_ONCE = 2
 /** An export that lost its slot may still wait for its read, so the queue has no limit. */
@@ -25,7 +26,7 @@ const READS = { all: READS_AT_ONCE, each: 1, waiting: Infinity, waitingEach: Inf
 const RETRY_AFTER_SECONDS = 5
 /**
  * Minimum pace while others wait, in characters or bytes per millisecond: 6 MB a minute for text. An export
- * that lags behind the pace for longer than GRACE_MS, or is older than MAX_AGE_MS, is ended. Files in space
+ * that lags behind the pace for longer than GRACE_MS, or is older than MAX_AGE_MS, is ended. Files in spatial
  * order have only a quarter of the slots, and another client waits for one (columnar/file.ts). They must be
  * read at 1 MB a second, and their grace is shorter than that wait.
  */
@@ -37,9 +38,9 @@ const LOOK_MS = 250
 /** Rows formatted in one go: about 3 ms of the event loop. */
 const SLICE = 200
 /**
- * Milliseconds between two bytes of the file's beginning that are sent while a file in space order is filled,
- * because nothing else can be sent yet. Proxies treat a silence of half a minute as a hang. A failure before
- * the first byte is reported as an ordinary error.
+ * Milliseconds between two bytes of the file's beginning that are sent while a file in spatial order is
+ * filled, because nothing else can be sent yet. Proxies treat a silence of half a minute as a hang. A failure
+ * before the first byte is reported as an ordinary error.
  */
 const SIGN_OF_LIFE_MS = 10_000
 
@@ -47,21 +48,21 @@ const SIGN_OF_LIFE_MS = 10_000
 interface Export {
   readonly work: Work
   readonly kind: keyof typeof GRACE_MS
-  /** True if it holds one of the slots of files in space order. */
+  /** True if it holds one of the slots of files in spatial order. */
   hasFile: boolean
   readonly began: number
   /** Time when it falls, or fell, behind the minimum pace. */
   behindAt: number
   /** Resets its connection. */
   readonly breakOff: () => void
-  /** Frees its slot; further calls do nothing. */
+  /** Releases the slot; further calls do nothing. */
   readonly leave: () => void
 }
 
 /**
  * Streams responses of any length as fast as the client reads. A failure before the first record is reported
- * like any other error. A later failure resets the connection, so that no client, through any proxy, takes
- * the truncated file for complete.
+ * like any other error. A later failure resets the connection, so that no client, through any proxy, mistakes
+ * the truncated file for a complete one.
  */
 export class Exports {
   private readonly open = new Set<Export>()
@@ -122,8 +123,8 @@ export class Exports {
   }
 
   /**
-   * Begins a file in space order, which is filled before it is sent. Resolves when it is full or a byte must
-   * be sent to keep the connection open; undefined if the client no longer waits for it.
+   * Begins a file in spatial order, which is filled before it is sent. Resolves when it is full or a byte
+   * must be sent to keep the connection open; undefined if the client no longer waits for it.
    */
   private async beginColumnar(
     first: IteratorResult<RecordResult[]>,
@@ -167,7 +168,7 @@ export class Exports {
     const timer = setInterval(() => {
       if (this.columnarFiles.isWaitedFor) this.makeRoom(({ hasFile }) => hasFile)
     }, LOOK_MS)
-    // The client waits for the service, which must not count against its pace.
+    // The client waits for the service. This time must not count as slow reading.
     own.behindAt = Infinity
     try {
       const file = await this.columnarFiles.begin(name, own.work)
@@ -303,7 +304,7 @@ export class Exports {
     return true
   }
 
-  /** Takes a slot. If none is free, the most overdue export loses its slot. */
+  /** Acquires a slot. If none is free, the most overdue export loses its slot. */
   private enter(reply: FastifyReply, work: Work, kind: Export['kind'], breakOff: () => void): Export {
     const release = this.clients.tryAcquire(work.client)
     if (!release) {
@@ -311,7 +312,7 @@ export class Exports {
       throw new RecordsError(
         'rate-limited',
         `${EXPORTS_OF_CLIENT} of your exports are running. Retry after one of them has finished, or ` +
-          'request pages (limit up to 1000)',
+          'request pages (limit up to 1000).',
       )
     }
     const now = this.clock()

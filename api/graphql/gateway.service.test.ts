@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { execute, getIntrospectionQuery, parse, type GraphQLSchema } from 'graphql'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import {
   TEST_DATABASE_URL,
@@ -88,7 +88,7 @@ async function serve({
   answerMs,
 }: { of?: PublishedGraphql; perHour?: number; answerMs?: number } = {}): Promise<FastifyInstance> {
   const server = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
-  // As in api/server.ts.
+  // Same compiler as in api/server.ts.
   server.setValidatorCompiler(() => () => true)
   server.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   // Bodies that are large enough for a worker are rejected earlier.
@@ -350,7 +350,7 @@ describe('results', () => {
   })
 })
 
-describe('plans', () => {
+describe('the plan of a query', () => {
   let views: PublishedViews
   let schema: GraphQLSchema
   beforeAll(async () => {
@@ -467,7 +467,7 @@ describe('plans', () => {
   })
 })
 
-describe('requests rejected before execution', () => {
+describe('the check before execution', () => {
   const cyclic = (depth: number): string =>
     depth === 0 ? 'uid' : `uid events { nodes { uid locationRecord { ${cyclic(depth - 1)} } } }`
   const bomb = (levels: number) =>
@@ -518,7 +518,7 @@ describe('requests rejected before execution', () => {
       '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }',
     ],
     [
-      'an offset counts',
+      'pages within pages, by an offset',
       '{ locationRecords(first: 1000) @skip(if: true) { nodes { events { nodes { id } } } } }',
     ],
     [
@@ -531,22 +531,22 @@ describe('requests rejected before execution', () => {
     ],
     ['first below 0', '{ locationRecords(first: -1) { totalCount } }'],
     ['last below 0', '{ locationRecords(last: -5) { totalCount } }'],
-    ['a large first', '{ locationRecords(first: 1001) { totalCount } }'],
-    ['a huge first', '{ locationRecords(first: 2147483648) { totalCount } }'],
-    ['half a row', '{ locationRecords(first: 1.5) { totalCount } }'],
+    ['a first above 1000', '{ locationRecords(first: 1001) { totalCount } }'],
+    ['a first beyond 32 bits', '{ locationRecords(first: 2147483648) { totalCount } }'],
+    ['a fractional number of rows', '{ locationRecords(first: 1.5) { totalCount } }'],
     ['a deep offset', '{ locationRecords(offset: 10001) { totalCount } }'],
     ['an offset below 0', '{ locationRecords(offset: -1) { totalCount } }'],
-    ['first and last', '{ locationRecords(first: 1, last: 1) { totalCount } }'],
-    ['offset and last', '{ locationRecords(offset: 1, last: 1) { totalCount } }'],
+    ['first together with last', '{ locationRecords(first: 1, last: 1) { totalCount } }'],
+    ['offset together with last', '{ locationRecords(offset: 1, last: 1) { totalCount } }'],
     ...['__proto__', 'constructor', 'toString', 'hasOwnProperty'].map((alias): [string, string] => [
       `an alias that objects inherit: ${alias}`,
       `{ ${alias}: locationRecords(first: 1) { totalCount } }`,
     ]),
     [
-      'an inherited alias deeper, in a fragment',
+      'an inherited alias below the root, in a fragment',
       '{ locationRecords(first: 1) { ...F } } fragment F on LocationRecordsConnection { nodes { valueOf: uid } }',
     ],
-    ['no order', '{ locationRecords(orderBy: null) { totalCount } }'],
+    ['null as an order', '{ locationRecords(orderBy: null) { totalCount } }'],
     ['an order without an index', '{ locationRecords(orderBy: MEMO_ASC) { totalCount } }'],
     ['types of fields of types', '{ __schema { types { fields { type { fields { name } } } } } }'],
     ['interfaces of possible types', '{ __schema { types { possibleTypes { interfaces { name } } } } }'],
@@ -566,19 +566,22 @@ describe('requests rejected before execution', () => {
     ['a mutation', 'mutation { createLocationRecord(input: {}) { clientMutationId } }'],
     ['a subscription', 'subscription { locationRecords { totalCount } }'],
     ['a mutation next to a query', 'query A { __typename } mutation B { x }'],
-    ['the query in the query', '{ query { locationRecords { totalCount } } }'],
-    ['global ids', '{ node(nodeId: "x") { nodeId } }'],
+    ['the field query of PostGraphile', '{ query { locationRecords { totalCount } } }'],
+    ['global ids of nodes', '{ node(nodeId: "x") { nodeId } }'],
     ['other tables', '{ allChainStatuses { nodes { chain } } }'],
     ['PostGIS tables', '{ spatialRefSys { totalCount } }'],
-    ['functions', '{ pgSleep(seconds: 10) }'],
+    ['functions of Postgres', '{ pgSleep(seconds: 10) }'],
     ['geom, which only filters use', '{ locationRecords { nodes { geom } } }'],
-    ['patterns', '{ locationRecords(filter: { memo: { like: "%a%" } }) { totalCount } }'],
+    ['patterns as filters', '{ locationRecords(filter: { memo: { like: "%a%" } }) { totalCount } }'],
     ['patterns of a UID', '{ locationRecords(filter: { uid: { similarTo: "(a+)+" } }) { totalCount } }'],
-    ['negation', '{ locationRecords(filter: { not: { revoked: { equalTo: true } } }) { totalCount } }'],
-    ['no query', ''],
+    [
+      'a negated filter',
+      '{ locationRecords(filter: { not: { revoked: { equalTo: true } } }) { totalCount } }',
+    ],
+    ['an empty query', ''],
     ['half a query', '{ locationRecords {'],
-    ['an open string', '{ a(b: "'],
-  ])('%s', async (_, query) => {
+    ['a string that does not end', '{ a(b: "'],
+  ])('rejects %s', async (_, query) => {
     const started = performance.now()
     const { status, errors, data: nothing } = await ask(query)
     expect([status, nothing]).toEqual([400, undefined])
@@ -748,7 +751,7 @@ describe('responses', () => {
     })
   })
 
-  test("supports GraphiQL's introspection query, with queries only, filtered by equality, lists and ranges", async () => {
+  test("supports GraphiQL's introspection; the schema has queries only, with filters by equality, lists and ranges", async () => {
     for (const options of [
       { descriptions: true },
       { descriptions: true, specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true },
@@ -804,6 +807,7 @@ describe('responses', () => {
         'id',
         'kind',
         'schemaUid',
+        'transactionHash',
         'uid',
       ])
       expect(
@@ -959,7 +963,7 @@ describe('database failures', () => {
       headers: { 'retry-after': '5' },
     })
     await new Promise((resolve) => setTimeout(resolve, 100))
-    // Logged once for all attempts.
+    // The reason is logged once for all attempts.
     expect(kept.seen).toEqual([sentence()])
     await server.close()
     await gone.close()
@@ -1062,7 +1066,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
       status: 503,
       errors: [sentence()],
     })
-    // The lock is still held.
+    // The lock is still in place, so the statements were cancelled.
     await untilRunning(0)
     const more = await Promise.all([ask(SLOW, undefined, { to: hasty }), ask(SLOW, undefined, { to: hasty })])
     expect(more.map(({ status }) => status)).toEqual([503, 503])
@@ -1095,6 +1099,13 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
       Array(crowded.filter(({ status }) => status !== 200).length).fill(sentence()),
     )
     expect(crowded.filter(({ status }) => status === 200).length).toBe(2 + 24)
+  })
+
+  test('runs a query as work of its client', async () => {
+    const run = vi.spyOn(face, 'run')
+    await ask('{ __typename }', undefined, { from: '10.0.0.7' })
+    expect(run.mock.lastCall![2]).toMatchObject({ client: '10.0.0.7' })
+    run.mockRestore()
   })
 
   test('starts no more statements after a disconnect', async () => {
@@ -1134,7 +1145,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
       errors: [sentence()],
     })
     await release()
-    // Other connections may end a moment later.
+    // Other connections may close a moment later.
     await expect.poll(() => ask(SLOW)).toMatchObject({ status: 200, errors: [] })
   })
 

@@ -7,7 +7,7 @@ import { limitRequests, type RequestCounter } from '../http/limits'
 import { graphqlSchemas } from './openapi'
 import { RequestError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
-import { workOf } from '../http/work'
+import { workOf, type Work } from '../http/work'
 
 /** Executor of GraphQL over HTTP: the published views, or the squid's entities. */
 export interface GraphqlBackend {
@@ -15,10 +15,10 @@ export interface GraphqlBackend {
   schema(): GraphQLSchema
   readonly rowsOf: RowsOf
   /**
-   * Runs a checked query. Starts no statement after the signal is aborted. Its errors may contain internals,
-   * which the gateway masks.
+   * Runs a checked query as work of its client, whose time the gateway charges. Starts no statement after the
+   * signal is aborted. Its errors may contain internals, which the gateway masks.
    */
-  run(query: CheckedQuery, variables: Record<string, unknown>, signal: AbortSignal): Promise<ExecutionResult>
+  run(query: CheckedQuery, variables: Record<string, unknown>, work: Work): Promise<ExecutionResult>
 }
 
 export interface GraphqlParts {
@@ -134,10 +134,11 @@ async function answered(
   const timer = setTimeout(() => abort.abort(late), answerMs)
   reply.raw.once('close', () => abort.abort(late))
   try {
-    const { client, spend } = workOf(request)
+    const { client, spend, foresee } = workOf(request)
     const end = await semaphore.acquire(client, abort.signal)
     const began = performance.now()
-    const running = (async () => backend.run(checked, variables, abort.signal))().finally(() => {
+    const work: Work = { client, foresee, signal: abort.signal, spend: () => {} }
+    const running = (async () => backend.run(checked, variables, work))().finally(() => {
       spend(performance.now() - began)
       end()
     })
@@ -180,11 +181,11 @@ function readBody(body: unknown): GraphqlRequest {
   if (typeof body !== 'object' || body === null)
     throw new RequestError('Send a JSON object: {"query": "{ ... }", "variables": {...}}.')
   const { query, operationName, variables } = body as Record<string, unknown>
-  if (typeof query !== 'string') throw new RequestError('query: missing; expected a GraphQL query.')
+  if (typeof query !== 'string') throw new RequestError('query: missing; expected a GraphQL query')
   if (operationName != null && typeof operationName !== 'string')
-    throw new RequestError('operationName: expected a string.')
+    throw new RequestError('operationName: expected a string')
   if (variables != null && (typeof variables !== 'object' || Array.isArray(variables)))
-    throw new RequestError('variables: expected an object.')
+    throw new RequestError('variables: expected an object')
   return {
     query,
     operationName: operationName || undefined,

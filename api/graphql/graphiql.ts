@@ -2,7 +2,8 @@ import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { namesType } from '../http/accept'
-import { header, HEADER_STYLE, rootOf } from '../http/pages'
+import { HEADER_STYLE } from '../../src/page-header'
+import { header, rootOf } from '../http/pages'
 import { graphqlSchemas } from './openapi'
 
 /**
@@ -23,11 +24,35 @@ const FOUND_BY: Readonly<Record<(typeof PARTS)[number], RegExp>> = {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/**
+ * The editor is as high as the page leaves it, its colours have a contrast of at least 4.5, and a dark page
+ * inverts them, because the build has no dark theme.
+ */
+const STYLE = `
+html, body { height: 100% } body { display: flex; flex-direction: column; margin: 0; background: var(--surface) }
+#root { flex: 1; min-height: 0; color-scheme: light; color: #000; background: #fff } #root > *, #root .graphiql-container { height: 100% !important }
+#root .cm-comment, #root .CodeMirror-linenumber { color: #666 !important } #root .cm-atom { color: #8a6300 !important }
+#root [style*="rgb(214, 66, 146)"], #root .cm-string { color: #b8206f !important } #root [style*="rgb(40, 130, 249)"], #root .cm-number { color: #0b5cad !important }
+#root [style*="rgb(202, 152, 0)"] { color: #8a6300 !important } #root [style*="rgb(212, 117, 9)"], #root .cm-builtin { color: #9a5200 !important }
+@media (prefers-color-scheme: dark) { #root { filter: invert(.9) hue-rotate(180deg) } }
+`
+
+/**
+ * Adds accessible names to form fields without one, for screen readers, and makes the editors scrollable by
+ * keyboard.
+ */
+const NAMES = `new MutationObserver(() => {
+  for (const field of document.querySelectorAll('#root :is(input, select, textarea):not([aria-label])'))
+    field.setAttribute('aria-label', field.closest('.CodeMirror') ? (field.readOnly ? 'Response' : field.closest('.variable-editor, .codemirrorWrap:not(.query-editor)') ? 'Variables' : 'Query') : field.parentElement.textContent.trim().slice(0, 40) || 'Value')
+  for (const pane of document.querySelectorAll('#root .CodeMirror-scroll[tabindex="-1"]')) pane.tabIndex = 0
+  document.querySelector('.docExplorerShow[aria-label^="Open"]')?.removeAttribute('aria-label')
+}).observe(document.getElementById('root'), { childList: true, subtree: true })
+`
+
 const PAGE = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">
 <title>GraphQL of attested places</title>
-<link rel="icon" href="data:,"><link rel="stylesheet" href="PATH/graphiql/library.css"><link rel="stylesheet" href="PATH/graphiql/main.css"><style>${HEADER_STYLE}
-html, body { height: 100% } body { display: flex; flex-direction: column; margin: 0 } #root { flex: 1; min-height: 0 }</style></head>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="PATH/graphiql/library.css"><link rel="stylesheet" href="PATH/graphiql/main.css"><style>${HEADER_STYLE}${STYLE}</style></head>
 <body>HEADER<noscript>This page needs JavaScript; queries are sent by POST as JSON.</noscript><div id="root"></div>
 <script src="PATH/graphiql/settings.js"></script><script src="PATH/graphiql/runtime.js"></script><script src="PATH/graphiql/library.js"></script><script src="PATH/graphiql/main.js"></script></body></html>
 `
@@ -43,7 +68,7 @@ export async function graphiqlRoutes(
 ): Promise<void> {
   const files = readBuild()
   // Relative addresses work behind any path prefix of a reverse proxy, with or without a trailing slash.
-  const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(examples)}\n`
+  const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(examples)}\n${NAMES}`
   const name = app.prefix.split('/').pop()!
 
   app.get('/', { schema: graphqlSchemas.graphiql, prefixTrailingSlash: 'no-slash' }, (request, reply) => {
@@ -55,7 +80,7 @@ export async function graphiqlRoutes(
       .send(
         PAGE.replaceAll('PATH', request.url.split('?')[0]!.endsWith('/') ? '.' : name).replace(
           'HEADER',
-          header(rootOf(request.url)).toString(),
+          header(rootOf(request.url), 'graphql').toString(),
         ),
       )
   })

@@ -2,22 +2,26 @@ import { graphql, GraphQLObjectType, GraphQLScalarType, GraphQLSchema } from 'gr
 import { expect, test } from 'vitest'
 import { invalid, type TextQuery } from '../http/parameters'
 import { UnavailableError } from '../http/problems'
+import { OWN_WORK, type Work } from '../http/work'
 import { groupsPlugin } from './groups'
 
-/** Root fields for statistics by group, without a database. */
+/** Tests root fields for statistics by group, without a database. */
 
 const asked: Record<string, string>[] = []
+const works: Work[] = []
 const query: TextQuery = {
   description: 'Counts.',
   parameters: { by: { description: 'Dimensions.' }, location_type: {}, format: {} },
-  answer: async (texts) => {
+  answer: async (texts, work) => {
     asked.push(texts)
+    works.push(work)
     if (texts.by === 'memo') throw invalid('by', 'Expected day')
     if (texts.by === 'hour') throw new UnavailableError('It takes too long.')
     return { data: [], groups: 0 }
   },
 }
 
+const WORK: Work = { ...OWN_WORK, client: '192.0.2.1' }
 /** Executes a query on a schema with these root fields only. */
 async function ask(source: string) {
   let root: GraphQLObjectType | undefined
@@ -29,8 +33,11 @@ async function ask(source: string) {
     },
   }
   void groupsPlugin({ recordGroups: query })(builder as never, {})
-  const { signal } = new AbortController()
-  return graphql({ schema: new GraphQLSchema({ query: root! }), source, contextValue: { signal } })
+  return graphql({
+    schema: new GraphQLSchema({ query: root! }),
+    source,
+    contextValue: { work: WORK, reading: [] },
+  })
 }
 
 test('passes arguments by the names of the REST parameters, and omits null and the format', async () => {
@@ -41,7 +48,12 @@ test('passes arguments by the names of the REST parameters, and omits null and t
   expect((await ask('{ recordGroups(format: "csv") }')).errors).toHaveLength(1)
 })
 
-test('reports an invalid argument without hiding the other fields, and keeps outages', async () => {
+test('reads as work of the client that asks, so that clients do not share one share', async () => {
+  await ask('{ a: recordGroups(by: "day") b: recordGroups(by: "day") }')
+  expect(works.slice(-2)).toEqual([WORK, WORK])
+})
+
+test('reports an invalid argument without hiding the other fields, and passes on outages', async () => {
   const { data, errors } = await ask('{ a: recordGroups(by: "day") b: recordGroups(by: "memo") }')
   expect(JSON.parse(JSON.stringify(data))).toEqual({ a: { data: [], groups: 0 }, b: null })
   expect(errors).toMatchObject([{ message: 'Invalid by parameter: Expected day', path: ['b'] }])

@@ -3,7 +3,7 @@ import { GraphQLString } from 'graphql'
 import type { Plugin } from 'postgraphile'
 import type { TextQuery } from '../http/parameters'
 import { RecordsError } from '../http/problems'
-import { OWN_WORK } from '../http/work'
+import type { Work } from '../http/work'
 import { QueryError } from './limits'
 
 /** Root fields for statistics by group. Each is a query of the REST API, with its parameters as arguments. */
@@ -12,7 +12,9 @@ import { QueryError } from './limits'
 export type GroupQueries = Readonly<Record<string, TextQuery>>
 /** Context of a resolver. */
 export interface GroupContext {
-  signal: AbortSignal
+  work: Work
+  /** Groups that are being read. */
+  reading: Promise<unknown>[]
 }
 
 /** Parameters that choose a representation. */
@@ -43,17 +45,17 @@ function fieldOf({ description, parameters, answer }: TextQuery, json: GraphQLOu
         { type: GraphQLString, description: parameters[name]!.description ?? null },
       ]),
     ),
-    resolve: async (_: unknown, args: Record<string, string | null>, { signal }: GroupContext) => {
+    resolve: (_: unknown, args: Record<string, string | null>, { work, reading }: GroupContext) => {
       const texts = names.flatMap((name) => {
         const text = args[argumentOf(name)]
         return text == null ? [] : [[name, text] as const]
       })
-      try {
-        return await answer(Object.fromEntries(texts), { ...OWN_WORK, client: 'graphql', signal })
-      } catch (error) {
+      const answered = answer(Object.fromEntries(texts), work).catch((error: Error) => {
         if (error instanceof RecordsError) throw new QueryError(`${error.message}: ${error.detail}`)
         throw error
-      }
+      })
+      reading.push(answered)
+      return answered
     },
   }
 }

@@ -39,7 +39,7 @@ const QUERY_LIMITS = {
   nesting: 40,
   /** Fields: each alias counts, each fragment as often as it is spread. GraphiQL's introspection has 191. */
   fields: 600,
-  /** Root fields: each is a database statement. */
+  /** Root fields: each one runs a database statement. */
   rootFields: 10,
   /** Nested fields: a record, its events, their record, its events. */
   depth: 9,
@@ -335,10 +335,10 @@ export function pageRows(args: Readonly<Record<string, unknown>>, fallback: numb
     if (typeof value === 'number' && !(value >= 0 && value <= maximum))
       throw new QueryError(
         `${name}: expected a number from 0 to ${maximum}, got ` +
-          `${value}.${name === 'offset' ? ' To go further, set after to endCursor.' : ''}`,
+          `${value}${name === 'offset' ? '. To go further, set after to endCursor.' : ''}`,
       )
-  if (first != null && last != null) throw new QueryError('first and last: set only one of them.')
-  if (offset != null && last != null) throw new QueryError('offset and last: set only one of them.')
+  if (first != null && last != null) throw new QueryError('first and last: set only one of them')
+  if (offset != null && last != null) throw new QueryError('offset and last: set only one of them')
   const rows = first ?? last
   return typeof rows === 'number' ? rows : fallback
 }

@@ -1,10 +1,11 @@
 import { execute, type ExecutionResult, type GraphQLSchema } from 'graphql'
 import type { GraphqlBackend } from './gateway'
 import type { CheckedQuery } from './limits'
-import type { GroupQueries } from './groups'
+import type { GroupContext, GroupQueries } from './groups'
 import { buildPublishedSchema, publishedRows } from './schema'
 import { UnavailableError } from '../http/problems'
-import type { PublishedViews } from './sql'
+import type { Work } from '../http/work'
+import type { PublishedViews, StatementRunner } from './sql'
 
 /** Queries that GraphiQL opens with. */
 export const PUBLISHED_EXAMPLES = `# Run one of these by its name. Every field is described at the right, under Docs.
@@ -102,18 +103,53 @@ export class PublishedGraphql implements GraphqlBackend {
   run(
     { document, operation }: CheckedQuery,
     variableValues: Record<string, unknown>,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<ExecutionResult> {
-    const schema = this.schema()
-    return this.views.read(signal, async (pgClient) =>
+    const context = { work, reading: [] }
+    return this.reading(context, async (pgClient) =>
       execute({
-        schema,
+        schema: this.schema(),
         document,
         operationName: operation.name?.value ?? null,
         variableValues,
-        contextValue: { pgClient, signal },
+        contextValue: { ...context, pgClient },
       }),
     )
+  }
+
+  /**
+   * Runs work with a runner that opens its transaction for the first statement, after the groups of the same
+   * query: these have connections of their own, which the embedded database serves only between transactions.
+   */
+  private async reading<T>(
+    { work: { signal }, reading }: GroupContext,
+    run: (runner: StatementRunner) => Promise<T>,
+  ): Promise<T> {
+    let end = (): void => {}
+    const ended = new Promise<void>((resolve) => (end = resolve))
+    let transaction: Promise<void> | undefined
+    const open = async (): Promise<StatementRunner> => {
+      // All fields of the root, and with them the groups, start in the same turn.
+      await Promise.resolve()
+      await Promise.allSettled(reading)
+      return new Promise((resolve, reject) => {
+        transaction = this.views
+          .read(signal, (runner) => {
+            resolve(runner)
+            return ended
+          })
+          .catch(reject)
+      })
+    }
+    let opened: Promise<StatementRunner> | undefined
+    try {
+      return await run({
+        query: async (text, values) => (await (opened ??= open())).query(text, values),
+      })
+    } finally {
+      end()
+      await transaction
+    }
   }
 
   async close(): Promise<void> {

@@ -91,8 +91,8 @@ const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>>
         '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
       type: new GraphQLList(new GraphQLNonNull(GraphQLFloat)),
       condition: (sql, source, value) => {
-        // For a box without width or height, ST_Envelope returns the line or point that it is, whereas
-        // ST_MakeEnvelope returns a polygon that meets nothing.
+        // For a box without width or height, ST_Envelope returns a line or point, whereas ST_MakeEnvelope
+        // returns a polygon that intersects nothing.
         const corner = (x: number, y: number) =>
           sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
         const envelope = ([w, s, e, n]: Bbox) =>
@@ -119,7 +119,7 @@ const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>>
 
 /** Columns that are compared as in the Records API, by an index of an expression. */
 const NAMED: Readonly<Record<string, (sql: Sql, source: SQL, name: string) => SQL>> = {
-  // isType in api/store/sql.ts
+  // Same condition as isType in api/store/sql.ts.
   locationType: (sql, source, name) => {
     const [given, length] = [sql.fragment`${sql.value(name)}::text`, sql.literal(TYPE_INDEXED)]
     const indexed = sql.fragment`lower(left(${source}, ${length})) = lower(left(${given}, ${length}))`
@@ -127,7 +127,7 @@ const NAMED: Readonly<Record<string, (sql: Sql, source: SQL, name: string) => SQ
       ? indexed
       : sql.fragment`(${indexed} and lower(${source}) = lower(${given}))`
   },
-  // isOperation in api/answers/sql.ts
+  // Same condition as isOperation in api/answers/sql.ts.
   operation: (sql, source, name) =>
     name.includes(':')
       ? sql.fragment`${source} = ${sql.value(name)}::text`
@@ -226,7 +226,7 @@ function valuesOf(field: string, operators: unknown): unknown {
       if (value === null) throw new QueryError(`${where}: expected a value, got null. Leave it out.`)
       if (!Array.isArray(value)) return [operator, storedValue(field, value, where)]
       if (value.length === 0 || value.length > MAX_LISTED)
-        throw new QueryError(`${where}: expected 1 to ${MAX_LISTED} values, got ${value.length}.`)
+        throw new QueryError(`${where}: expected 1 to ${MAX_LISTED} values, got ${value.length}`)
       return [operator, value.map((each) => storedValue(field, each, where))]
     }),
   )
@@ -238,7 +238,7 @@ function valuesOf(field: string, operators: unknown): unknown {
  */
 export function storedValue(field: string, value: unknown, where: string): unknown {
   if (typeof value !== 'string') return value
-  const wanted = (what: string) => new QueryError(`${where}: expected ${what}.`)
+  const wanted = (what: string) => new QueryError(`${where}: expected ${what}`)
   switch (field) {
     case 'uid':
     case 'schemaUid': {
@@ -278,7 +278,7 @@ function readTime(text: string, where: string): string {
   const instant = instantOf(text)
   if (instant === undefined)
     throw new QueryError(
-      `${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31, of the years 1 to 9999.`,
+      `${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31, of the years 1 to 9999`,
     )
   return instant
 }
@@ -310,7 +310,7 @@ function readBbox(value: unknown): Bbox {
   const box = boxFrom(numbers)
   if (!box)
     throw new QueryError(
-      `filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat${remedyFor([numbers[0], numbers[2]])}.`,
+      `filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat${remedyFor([numbers[0], numbers[2]])}`,
     )
   return box
 }

@@ -66,7 +66,8 @@ export const PageInfoPlugin: Plugin = (builder) => {
       const { GraphQLNonNull, GraphQLBoolean, GraphQLObjectType } = build.graphql
       const has =
         (description: string) => (fieldContext: { addDataGenerator: (generator: () => object) => void }) => {
-          // PostGraphile selects rows only if the query uses a field of theirs. This makes it select them.
+          // PostGraphile selects rows only if the query uses one of their fields. This call makes it select
+          // them always.
           fieldContext.addDataGenerator(() => ({ usesCursor: [true] }))
           return { description, type: new GraphQLNonNull(GraphQLBoolean) }
         }
@@ -77,7 +78,7 @@ export const PageInfoPlugin: Plugin = (builder) => {
         GraphQLObjectType,
         {
           name: 'PageInfo',
-          description: 'Where a page lies.',
+          description: 'Position of a page in its list.',
           fields: ({
             fieldWithHooks,
           }: {
@@ -316,7 +317,7 @@ function readCursor(cursor: string, order: string, argument: string): [time: str
   const wrong = () =>
     new QueryError(
       `${argument}: expected a cursor of this connection in the order ${order}: startCursor or ` +
-        'endCursor of one of its pages, or the cursor of an edge.',
+        'endCursor of one of its pages, or the cursor of an edge',
     )
   if (cursor.length > 400) throw wrong()
   let parts: unknown

@@ -2,6 +2,7 @@ import { GraphQLError, execute, type ExecutionResult, type GraphQLSchema } from 
 import type { GraphqlBackend } from './gateway'
 import { PAGE_LIMITS, QueryError, type CheckedQuery, type RowsOf } from './limits'
 import { UnavailableError } from '../http/problems'
+import type { Work } from '../http/work'
 import { SettingsError } from '../../src/config'
 import { type DatabaseError, isOutage } from '../store'
 
@@ -42,8 +43,8 @@ export class SquidGraphql implements GraphqlBackend {
   ) {}
 
   /**
-   * Builds it from schema.graphql in `dir`, on the database of DB_URL, which may be down. Throws a
-   * SettingsError if @subsquid/graphql-server, an optional dependency, is not installed.
+   * Builds the GraphQL server from schema.graphql in `dir`, on the database of DB_URL, which may be down.
+   * Throws a SettingsError if @subsquid/graphql-server, an optional dependency, is not installed.
    */
   static async make(dir: string): Promise<SquidGraphql> {
     const { Server } = await loadServer()
@@ -66,7 +67,7 @@ export class SquidGraphql implements GraphqlBackend {
   async run(
     { document, operation }: CheckedQuery,
     variableValues: Record<string, unknown>,
-    signal: AbortSignal,
+    { signal }: Work,
   ): Promise<ExecutionResult> {
     const context = this.context()
     const { openreader } = context
@@ -146,7 +147,7 @@ const squidRows: RowsOf = (field, args) => {
     ['after', args.after == null ? undefined : Number(args.after), PAGE_LIMITS.offset],
   ] as const)
     if (typeof value === 'number' && !(value >= 0 && value <= maximum))
-      throw new QueryError(`${name}: expected a number from 0 to ${maximum}, got ${String(args[name])}.`)
+      throw new QueryError(`${name}: expected a number from 0 to ${maximum}, got ${String(args[name])}`)
   const asked = args[rows]
   return typeof asked === 'number' ? asked : PAGE_LIMITS.default
 }

@@ -42,6 +42,8 @@ export const DESCRIPTION =
   'the WGS84 ellipsoid, and they are not cut at the antimeridian. Records with an ambiguous ' +
   'location have no geometry.'
 
+export type SchemaKind = 'schema' | 'queryables' | 'sortables'
+
 /** Addresses of the documents, under the public base URL. */
 export class OgcAddresses {
   readonly root: string
@@ -55,8 +57,12 @@ export class OgcAddresses {
     return `${this.root}/collections/${COLLECTION}`
   }
 
-  get queryables(): string {
-    return `${this.collection}/queryables`
+  /**
+   * URL of a JSON Schema of one kind (OGC 23-058r2): the members of features, the properties for filters, or
+   * those for sorting.
+   */
+  schema(kind: SchemaKind): string {
+    return `${this.collection}/${kind}`
   }
 
   get items(): string {
@@ -119,17 +125,12 @@ export function itemsLinks(
       ? []
       : [link(withParameters(at.items, { ...filters, ...form }), 'first', type, 'The first page')]),
     link(at.collection, 'collection', JSON_TYPE, 'The collection'),
-    queryablesLink(at),
+    schemaLink(at, 'queryables', 'Fields you can filter by (JSON Schema)'),
   ]
 }
 
-function queryablesLink(at: OgcAddresses): Link {
-  return link(
-    at.queryables,
-    'http://www.opengis.net/def/rel/ogc/1.0/queryables',
-    SCHEMA,
-    'Fields you can filter by (JSON Schema)',
-  )
+function schemaLink(at: OgcAddresses, kind: SchemaKind, title: string): Link {
+  return link(at.schema(kind), `http://www.opengis.net/def/rel/ogc/1.0/${kind}`, SCHEMA, title)
 }
 
 export function link(href: string, rel: string, type: string, title: string): Link {
@@ -164,11 +165,15 @@ export function landing(
 /**
  * Requirements classes of OGC API - Features and CQL2 that are implemented, each completely.
  * (basic-spatial-functions-plus is not among them: its literals include polygons along 180 degrees of a
- * meridian, which have no certain geodesic.)
+ * meridian, which have no certain geodesic. Of OGC 23-058r2 the class of queryables is not among them: QGIS
+ * reads the geometry's $ref, which it forbids.)
  */
 export const CONFORMANCE = [
   ...['core', 'oas30', 'html', 'geojson'].map((name) => `ogcapi-features-1/1.0/conf/${name}`),
   ...['queryables', 'filter', 'features-filter'].map((name) => `ogcapi-features-3/1.0/conf/${name}`),
+  ...['schemas', 'advanced-property-roles', 'returnables-and-receivables', 'sortables'].map(
+    (name) => `ogcapi-common-3/1.0/conf/${name}`,
+  ),
   ...['cql2-text', 'cql2-json', 'basic-cql2'].map((name) => `cql2/1.0/conf/${name}`),
   ...['advanced-comparison-operators', 'case-insensitive-comparison', 'basic-spatial-functions'].map(
     (name) => `cql2/1.0/conf/${name}`,
@@ -204,8 +209,10 @@ export function collection(
       link(`${at.items}?f=html`, 'items', HTML, 'The records, as pages'),
       // Link relations are compared without regard to case (RFC 8288, 2.1.1), but GDAL recognizes only this
       // spelling.
-      link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'Schema of a record (JSON Schema)'),
-      queryablesLink(at),
+      link(`${at.schema('schema')}/geojson`, 'describedBy', SCHEMA, 'Schema of a feature (JSON Schema)'),
+      schemaLink(at, 'schema', 'Fields of a record (JSON Schema)'),
+      schemaLink(at, 'queryables', 'Fields you can filter by (JSON Schema)'),
+      schemaLink(at, 'sortables', 'Fields you can sort by (JSON Schema)'),
     ],
   }
 }

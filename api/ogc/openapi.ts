@@ -140,7 +140,21 @@ const OPERATIONS: readonly Operation[] = [
     JSON_TYPE,
     ref('Collection'),
   ],
-  [`/collections/${COLLECTION}/schema`, 'getSchema', 'JSON Schema of a feature', SCHEMA, OBJECT],
+  [`/collections/${COLLECTION}/schema`, 'getSchema', 'JSON Schema of the fields of a record', SCHEMA, OBJECT],
+  [
+    `/collections/${COLLECTION}/schema/geojson`,
+    'getFeatureSchema',
+    'JSON Schema of a feature as GeoJSON',
+    SCHEMA,
+    OBJECT,
+  ],
+  [
+    `/collections/${COLLECTION}/sortables`,
+    'getSortables',
+    'JSON Schema of the properties that `sortby` may name',
+    SCHEMA,
+    OBJECT,
+  ],
   [
     `/collections/${COLLECTION}/queryables`,
     'getQueryables',

@@ -46,6 +46,10 @@ export const MATRIX_SET = 'WebMercatorQuad'
 /** ID of the collection. */
 export const COLLECTION = 'location-records'
 
+/** Profiles of GeoJSON: without additions, and JSON-FG. */
+export const PROFILES = ['rfc7946', 'jsonfg'] as const
+export type Profile = (typeof PROFILES)[number]
+
 const FORMATS = ['json', 'html'] as const
 export type Format = (typeof FORMATS)[number]
 
@@ -55,6 +59,14 @@ function readFormat(text: string, name: string): Format {
   const format = FORMATS.find((each) => each === text)
   if (!format) throw invalid(name, 'Expected json or html')
   return format
+}
+
+/** Reads the name or the URI of a profile. */
+function readProfile(text: string, name: string): Profile {
+  const wanted = text.replace(/^https?:\/\/www\.opengis\.net\/def\/profile\/ogc\/0\//i, '')
+  const profile = PROFILES.find((each) => each === wanted)
+  if (!profile) throw invalid(name, `Expected ${PROFILES.join(' or ')}, or its URI`)
+  return profile
 }
 
 /**
@@ -164,7 +176,7 @@ const collectionId = parameter({ type: 'string' }, (text) => {
   if (text !== COLLECTION)
     throw new RecordsError(
       'not-found',
-      `Collection not found: '${text.slice(0, 100)}'. The only one is ${COLLECTION}`,
+      `Collection not found: '${text.slice(0, 100)}'. The only one is ${COLLECTION}.`,
     )
   return text
 })
@@ -177,7 +189,7 @@ export const COLLECTION_PATH = pathOf({
     if (text !== MATRIX_SET)
       throw new RecordsError(
         'not-found',
-        `Tile matrix set not found: '${text.slice(0, 100)}'. The only one is ${MATRIX_SET}`,
+        `Tile matrix set not found: '${text.slice(0, 100)}'. The only one is ${MATRIX_SET}.`,
       )
     return text
   }),
@@ -187,7 +199,13 @@ export const FEATURE_PATH = pathOf({
   collectionId,
   featureId: textParameter('ID of a feature: `<chain>-<uid>`.', String),
 })
-export const FEATURE_QUERY = queryOf({ include: INCLUDE, ...FORMAT })
+const PROFILE = textParameter(
+  'Profile of GeoJSON: `jsonfg` adds `time` (that of `timestamp`), `featureType` and `featureSchema` ' +
+    '(JSON-FG, OGC 21-045r1).',
+  readProfile,
+  { enum: PROFILES, default: 'rfc7946' },
+)
+export const FEATURE_QUERY = queryOf({ include: INCLUDE, profile: PROFILE, ...FORMAT })
 /** GDAL and others filter by parameters named like properties. */
 export const ITEMS_QUERY = queryOf({
   bbox: parameter(
@@ -256,6 +274,7 @@ export const ITEMS_QUERY = queryOf({
   }),
   ...CQL2_FILTER,
   include: INCLUDE,
+  profile: PROFILE,
   sortby: textParameter(
     "Order: by the time of the attestation's block, or of the located event; `-` is " +
       'descending. Records with the same time are ordered by ID.',
@@ -272,9 +291,13 @@ export const ITEMS_QUERY = queryOf({
     },
     wholeReader(1),
   ),
-  cursor: textParameter('Where a page begins. Only the next link of an answer knows it.', readText, {
-    maxLength: MAX_CURSOR_LENGTH,
-  }),
+  cursor: textParameter(
+    'Position at which a page begins. Do not construct it: follow the `next` link of a response.',
+    readText,
+    {
+      maxLength: MAX_CURSOR_LENGTH,
+    },
+  ),
   ...FORMAT,
 })
 
@@ -282,7 +305,7 @@ export const ITEMS_QUERY = queryOf({
 
 /** Converts a query of items into a search of records. Throws a RecordsError for an invalid combination. */
 export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort: TimeSort } {
-  const { datetime, cursor, sortby: sort = NEWEST_FIRST, limit, uid, include, ...filters } = query
+  const { datetime, cursor, sortby: sort = NEWEST_FIRST, limit, uid, include, profile: _, ...filters } = query
   const { chain, bbox } = filters
   const search = {
     ...choiceOf(filters),
@@ -300,7 +323,7 @@ export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort
   if (cursor === undefined) return search
   const read = readCursor(cursor)
   if (!read || read.tag !== cursorTag(sort))
-    throw invalid('cursor', 'Expected the cursor of a next link. Follow the link unchanged')
+    throw invalid('cursor', 'Expected the cursor of a next link. Follow the link unchanged.')
   return { ...search, from: read.position }
 }
 
@@ -313,6 +336,11 @@ export function cursorTag(sort: TimeSort): string | undefined {
 /** Chooses the format: `f`, otherwise the preference of Accept, with JSON as the default. */
 export function formatOf({ f }: { f?: Format }, accept: string | undefined): Format {
   return f ?? (prefersHtml(accept) ? 'html' : 'json')
+}
+
+/** Profile of a document: pages have none of their own. */
+export function profileOf({ profile = 'rfc7946' }: { profile?: Profile }, format: Format): Profile {
+  return format === 'json' ? profile : 'rfc7946'
 }
 
 /** Splits a feature's ID, which is `<chain>-<uid>`; undefined if the text cannot be one. */

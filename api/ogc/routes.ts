@@ -6,7 +6,6 @@ import { cursorText } from '../http/paging'
 import { type GivenQuery, readingScope } from '../http/parameters'
 import { type RecordSearch, type SearchQuery, Search } from '../query'
 import { type Feature, orderOf } from '../pages'
-import { featureText } from '../formats'
 import { Cache } from '../http/cache'
 import { type Freshness } from '../http/freshness'
 import type { Store } from '../store'
@@ -26,7 +25,8 @@ import {
   type Link,
 } from './documents'
 import { ogcOpenApi, operationsOf, type OgcOpenApi } from './openapi'
-import { featureSchema, queryablesSchema } from './schemas'
+import { JSON_FG_CONFORMANCE, profileHead, profileLinks, profileText } from './json-fg'
+import { featureSchema, queryablesSchema, recordSchema, sortablesSchema } from './schemas'
 import {
   apiBody,
   collectionBody,
@@ -45,6 +45,7 @@ import {
   FEATURE_PATH,
   MATRIX_SET,
   formatOf,
+  profileOf,
   ITEMS_QUERY,
   parseFeatureId,
   searchOf,
@@ -130,7 +131,7 @@ function documentRoutes(
   })
   scope.fixed('/conformance', JSON_TYPE, (format, given) => {
     const links = selfLinks(`${at.root}/conformance`, JSON_TYPE, 'This document', format, given)
-    const document = { conformsTo: [...CONFORMANCE, ...TILES_CONFORMANCE] }
+    const document = { conformsTo: [...CONFORMANCE, ...JSON_FG_CONFORMANCE, ...TILES_CONFORMANCE] }
     return {
       document,
       links,
@@ -146,24 +147,13 @@ function documentRoutes(
         documentPage(definition.info.title, [home], links, apiBody(definition, operationsOf(definition))),
     }
   })
-  scope.fixed('/collections/:collectionId/schema', SCHEMA, (format, given) => {
-    const document = featureSchema(`${at.collection}/schema`)
-    const links = selfLinks(`${at.collection}/schema`, SCHEMA, 'This document', format, given)
-    return {
-      document,
-      links,
-      html: () => documentPage('Schema of a record', trail, links, jsonBody(document, SCHEMA_NOTE)),
-    }
-  })
-  scope.fixed('/collections/:collectionId/queryables', SCHEMA, (format, given) => {
-    const document = queryablesSchema(at.queryables)
-    const links = selfLinks(at.queryables, SCHEMA, 'This document', format, given)
-    return {
-      document,
-      links,
-      html: () => documentPage('Queryables', trail, links, jsonBody(document, QUERYABLES_NOTE)),
-    }
-  })
+  for (const [path, title, schemaOf, note] of SCHEMA_PAGES)
+    scope.fixed(`/collections/:collectionId/${path}`, SCHEMA, (format, given) => {
+      const href = `${at.collection}/${path}`
+      const document = schemaOf(href)
+      const links = selfLinks(href, SCHEMA, 'This document', format, given)
+      return { document, links, html: () => documentPage(title, trail, links, jsonBody(document, note)) }
+    })
 }
 
 /** Routes of the tile documents. `make` receives the links of a document to itself and its other format. */
@@ -257,9 +247,13 @@ function itemsRoute(
   const counts = new Cache<ReturnType<Search['count']>>('counts')
   const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
     const key = `${etag} ${JSON.stringify(filters)}`
-    const begun = counts.get(key)
-    const count = () => counts.of(key, () => records.search(filters, finished(work)).count())
-    return begun ? joined(begun, count) : count()
+    return joined(
+      () => counts.get(key),
+      () => {
+        counts.delete(key)
+        return counts.of(key, () => records.search(filters, finished(work)).count())
+      },
+    )
   }
 
   scope.get(
@@ -269,20 +263,25 @@ function itemsRoute(
       const { given } = request.query
       const search = searchOf(request.query)
       const format = formatOf(request.query, request.headers.accept)
-      if (await scope.freshness.answers(request, reply, scope.variant(format))) return reply
+      const profile = profileOf(request.query, format)
+      if (await scope.freshness.answers(request, reply, scope.variant(format, profile))) return reply
       const work = workOf(request)
       const [{ rows, next }, { total, exact }] = await Promise.all([
         records.search(search, work).page(),
         countOf(String(reply.getHeader('etag')), search, work),
       ])
-      const links = itemsLinks(at, format, given, next && cursorText(next, cursorTag(search.sort)))
+      const links = [
+        ...itemsLinks(at, format, given, next && cursorText(next, cursorTag(search.sort))),
+        ...profileLinks(profile),
+      ]
       const head = {
+        ...profileHead(profile, at),
         ...(exact && { numberMatched: total }),
         numberReturned: rows.length,
         timeStamp: new Date(clock()).toISOString(),
         links,
       }
-      const features = rows.map(featureText)
+      const features = rows.map((row) => profileText(row, profile))
       return send(reply, format, {
         type: GEOJSON,
         links,
@@ -314,6 +313,7 @@ function itemRoute(
     async (request, reply) => {
       const { featureId } = request.params
       const format = formatOf(request.query, request.headers.accept)
+      const profile = profileOf(request.query, format)
       const id = parseFeatureId(featureId)
       const own = store.of(workOf(request))
       const find = async () => {
@@ -331,14 +331,16 @@ function itemRoute(
           )
         return found
       }
-      const row = await scope.freshness.find(request, reply, find, scope.variant(format))
+      const row = await scope.freshness.find(request, reply, find, scope.variant(format, profile))
       if (!row) return reply
       const href = at.feature(`${row.chain}-${row.uid}`)
       const links = [
         ...selfLinks(href, GEOJSON, 'This record', format, request.query.given),
         link(at.collection, 'collection', JSON_TYPE, 'Collection of the record'),
+        ...profileLinks(profile),
       ]
-      const text = `${featureText(row).slice(0, -1)},"links":${JSON.stringify(links)}}`
+      const more = { ...profileHead(profile, at), links }
+      const text = `${profileText(row, profile).slice(0, -1)},${JSON.stringify(more).slice(1)}`
       return send(reply, format, {
         type: GEOJSON,
         links,
@@ -353,5 +355,15 @@ function itemRoute(
   )
 }
 
-const SCHEMA_NOTE = 'JSON Schema of a feature. A null property counts as missing.'
-const QUERYABLES_NOTE = 'JSON Schema of the properties that a CQL2 filter may use.'
+/** Path under the collection, title, document and note of each page of a JSON Schema. */
+const SCHEMA_PAGES = [
+  ['schema', 'Fields of a record', recordSchema, 'JSON Schema of the fields of a record in all formats.'],
+  [
+    'schema/geojson',
+    'Schema of a feature',
+    featureSchema,
+    'JSON Schema of a feature as GeoJSON. A null property counts as missing.',
+  ],
+  ['queryables', 'Queryables', queryablesSchema, 'JSON Schema of the properties that a CQL2 filter may use.'],
+  ['sortables', 'Sortables', sortablesSchema, 'JSON Schema of the properties that `sortby` may name.'],
+] as const

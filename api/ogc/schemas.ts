@@ -8,6 +8,7 @@ import {
   type Schema,
 } from '../http/openapi-components'
 import { CRS84, QUERYABLES } from '../query'
+import { SORT_FIELDS } from '../store'
 import { LOCATION_RECORD, PROVENANCE_PROPERTIES } from '../formats'
 import { TITLE } from './documents'
 import { COLLECTION } from './parameters'
@@ -42,12 +43,18 @@ function asOpenApi30(schema: Schema): Schema {
 }
 
 const LINKS = array(ref('Link'))
+/** Members of a document's root with `profile=jsonfg`. */
+const JSON_FG: Record<string, Schema> = {
+  conformsTo: array(text('With `profile=jsonfg`: URI of a requirements class of JSON-FG.')),
+  featureType: text('With `profile=jsonfg`: type of the features.', { enum: [COLLECTION] }),
+  featureSchema: text('With `profile=jsonfg`: their schema.', { format: 'uri' }),
+}
 /** Components of the API's definition. */
 export const SCHEMAS: Record<string, Schema> = {
   Link: object(
     'A link (RFC 8288).',
     {
-      href: text('Where it leads.', { format: 'uri' }),
+      href: text('Address of the resource.', { format: 'uri' }),
       rel: text('Its relation to this document.'),
       type: text('Media type of the resource.'),
       title: text('Title of the resource.'),
@@ -72,7 +79,7 @@ export const SCHEMAS: Record<string, Schema> = {
     links: LINKS,
   }),
   Extent: object(
-    'Where and when its features are.',
+    'Extent of its features in space and time.',
     {
       spatial: object('Spatial extent.', {
         bbox: array(array({ type: 'number' }, { minItems: 4, maxItems: 4 }), { minItems: 1 }),
@@ -88,7 +95,7 @@ export const SCHEMAS: Record<string, Schema> = {
     ['temporal'],
   ),
   FeatureCollection: object(
-    'Features, newest first unless `sortby` says otherwise (RFC 7946).',
+    'Features, newest first unless `sortby` sets another order (RFC 7946).',
     {
       type: text('Its type.', { enum: ['FeatureCollection'] }),
       timeStamp: text('Time of the response.', { format: 'date-time' }),
@@ -99,9 +106,10 @@ export const SCHEMAS: Record<string, Schema> = {
       },
       numberReturned: { type: 'integer', minimum: 0, description: 'Number of features on this page.' },
       links: LINKS,
+      ...JSON_FG,
       features: array(ref('Feature')),
     },
-    ['numberMatched'],
+    ['numberMatched', ...Object.keys(JSON_FG)],
   ),
   Feature: object(
     'A location record as a feature (RFC 7946).',
@@ -110,9 +118,19 @@ export const SCHEMAS: Record<string, Schema> = {
       id: text('Its ID: `<chain>-<uid>`.'),
       geometry: ref('Geometry'),
       properties: ref('LocationRecord'),
+      time: object('With `profile=jsonfg`: its primary time.', {
+        timestamp: text('Value of `timestamp`.', { format: 'date-time' }),
+      }),
+      place: {
+        type: 'object',
+        nullable: true,
+        description: 'With `profile=jsonfg`: null, because `geometry` has all of it.',
+        enum: [null],
+      },
+      ...JSON_FG,
       links: LINKS,
     },
-    ['links'],
+    ['links', 'time', 'place', ...Object.keys(JSON_FG)],
   ),
   Geometry: {
     ...object(
@@ -139,7 +157,7 @@ function withoutNull({ type, ...schema }: Schema): Schema {
   return { type: Array.isArray(type) ? (type as string[])[0] : type, ...schema }
 }
 
-/** JSON Schema of a feature of the collection, from which GDAL reads the types of fields. */
+/** JSON Schema of a feature as GeoJSON, from which GDAL reads the types of fields. */
 export function featureSchema(id: string): Schema {
   return {
     $schema: SCHEMA_DIALECT,
@@ -176,9 +194,14 @@ const OTHER_QUERYABLES: Readonly<Record<string, Schema>> = {
   },
 }
 
-/** JSON Schema of the properties that a filter may name (OGC 19-079r2, 6). */
-export function queryablesSchema(id: string): Schema {
-  const titleOf = (name: string) => name[0]!.toUpperCase() + name.slice(1).replaceAll('_', ' ')
+const titleOf = (name: string) => name[0]!.toUpperCase() + name.slice(1).replaceAll('_', ' ')
+
+/** JSON Schema of an object with some properties of a feature, each with a title. */
+function propertiesSchema(
+  id: string,
+  names: Iterable<string>,
+  others: Readonly<Record<string, Schema>>,
+): Schema {
   const properties: Readonly<Record<string, Schema>> = LOCATION_RECORD.properties
   return {
     $schema: SCHEMA_DIALECT,
@@ -186,11 +209,36 @@ export function queryablesSchema(id: string): Schema {
     title: TITLE,
     type: 'object',
     properties: Object.fromEntries(
-      [...QUERYABLES.keys()].map((name) => [
+      [...names].map((name) => [
         name,
-        { title: titleOf(name), ...(OTHER_QUERYABLES[name] ?? withoutNull(properties[name]!)) },
+        { title: titleOf(name), ...(others[name] ?? withoutNull(properties[name]!)) },
       ]),
     ),
+  }
+}
+
+/** JSON Schema of the properties of a record in any format (OGC 23-058r2, 7, 8 and 10). */
+export function recordSchema(id: string): Schema {
+  const { $ref: _, ...geometry } = OTHER_QUERYABLES.geometry!
+  return propertiesSchema(id, ['id', 'geometry', ...Object.keys(LOCATION_RECORD.properties)], {
+    ...OTHER_QUERYABLES,
+    geometry: {
+      ...geometry,
+      description: 'Geometry with geodesic edges. Left out if the location is ambiguous.',
+    },
+    timestamp: { ...withoutNull(LOCATION_RECORD.properties.timestamp!), 'x-ogc-role': 'primary-instant' },
+  })
+}
+
+/** JSON Schema of the properties that `sortby` may name (OGC 23-058r2, 12). */
+export function sortablesSchema(id: string): Schema {
+  return { ...propertiesSchema(id, SORT_FIELDS, {}), additionalProperties: false }
+}
+
+/** JSON Schema of the properties that a filter may name (OGC 19-079r2, 6). */
+export function queryablesSchema(id: string): Schema {
+  return {
+    ...propertiesSchema(id, QUERYABLES.keys(), OTHER_QUERYABLES),
     patternProperties: {
       '^attributes\\..+$': {
         title: 'Attribute',

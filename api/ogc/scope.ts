@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type GivenQuery } from '../http/parameters'
 import { type Freshness, isKnown } from '../http/freshness'
 import type { Link } from './documents'
-import { COLLECTION_PATH, DOCUMENT_QUERY, formatOf, type Format } from './parameters'
+import { COLLECTION_PATH, DOCUMENT_QUERY, formatOf, type Format, type Profile } from './parameters'
 import { type Page, sendPage } from '../http/pages'
 import { RecordsError } from '../http/problems'
 
@@ -22,13 +22,16 @@ export class OgcScope {
   constructor(
     private readonly app: FastifyInstance,
     readonly freshness: Freshness,
-    /** Part of every ETag, because a response depends on the edition and not on the records alone. */
+    /**
+     * Hash of the program's version and configuration. It is part of every ETag, because a response depends
+     * on them as well as on the records.
+     */
     private readonly edition: string,
   ) {}
 
-  /** Identifies one format of a document at its address, for ETags. */
-  variant(format: Format): string {
-    return `${format}-${this.edition}`
+  /** Identifies one format and profile of a document at its address, for ETags. */
+  variant(format: Format, profile: Profile = 'rfc7946'): string {
+    return `${format}-${profile === 'rfc7946' ? '' : `${profile}-`}${this.edition}`
   }
 
   /** Registers GET and HEAD for a path; rejects any other method. */
@@ -103,5 +106,5 @@ export function send(reply: FastifyReply, format: Format, { type, links, json, h
 /** Rejects methods that would change data: the service is read-only over HTTP. */
 async function onlyReading({ method }: FastifyRequest, reply: FastifyReply): Promise<void> {
   reply.header('allow', 'GET, HEAD')
-  throw new RecordsError('method-not-allowed', `Unsupported method ${method}. Use GET`)
+  throw new RecordsError('method-not-allowed', `Unsupported method ${method}. Use GET.`)
 }

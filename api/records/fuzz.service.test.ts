@@ -9,7 +9,7 @@ import { ADDRESSES, insertRecords, type StoredRecord } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
 import { FILTERS } from '../query/parameters'
 
-/** Any query string returns a correct response or a specified error. */
+/** Tests that any query string returns a correct response or a specified error. */
 const LIST = '/api/v0/location-records'
 const NOON = Date.UTC(2026, 0, 1, 12)
 const FILTER_NAMES = Object.keys(FILTERS)
@@ -544,7 +544,7 @@ function matches(
   if (fromTimestamp !== undefined && record.timestamp <= Date.parse(INSTANTS[fromTimestamp]!)) return false
   if (toTimestamp !== undefined && record.timestamp >= Date.parse(INSTANTS[toTimestamp]!)) return false
   if (!isAny(record.schema, schema)) return false
-  // Letter case beyond ASCII depends on the database's collation, so it is not tested here.
+  // Letter case beyond ASCII depends on the database's collation, so this test leaves it out.
   if (!isAny(record.locationType.toLowerCase(), location_type)) return false
   if (memo !== undefined) {
     const words = wordsOf(record.memo)

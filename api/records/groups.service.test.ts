@@ -1,19 +1,27 @@
 import { Geodesic } from 'geographiclib-geodesic'
+import { parse } from 'graphql'
 import { latLngToCell } from 'h3-js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { checksumAddress } from '../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
-import { startApi, type TestApi } from '../../test/api'
+import { SIEVE_WORKER, startApi, type TestApi } from '../../test/api'
 import { parseCsv } from '../../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { expectCounts } from '../../test/invariants'
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
-import { ADDRESSES, insertRecords, type GivenRecord, type StoredRecord } from '../../test/records'
+import { ADDRESSES, addressOf, insertRecords, type GivenRecord, type StoredRecord } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
+import { PublishedGraphql } from '../graphql/published'
+import { PublishedViews } from '../graphql/sql'
+import { UnavailableError } from '../http/problems'
+import { OWN_WORK } from '../http/work'
+import { RecordSearch } from '../query/search'
+import { RECORD_DIMENSIONS, recordGroups, type RecordFilter, Store } from '../store'
+import { recordGroupsQuery } from './statistics'
 
-/** Statistics by group, against groups of the same records in this process. */
+/** Compares statistics by group with groups of the same records computed in this process. */
 
 const CHAINS = ['celo', 'sepolia', 'arbitrum', 'base-sepolia']
 const TYPES = ['geojson', 'GeoJSON-Point', 'h3', `long ${'é'.repeat(200)}`, `long ${'é'.repeat(150)}x`]
@@ -93,16 +101,16 @@ async function problem(query: string) {
   return [status, body.message, body.detail]
 }
 
-/** Area in m2 or length in m by GeographicLib, whose polygons have the same edges. */
-function measured({ geometry }: StoredRecord): { area: number; length: number } {
-  if (geometry?.type !== 'LineString' && geometry?.type !== 'Polygon') return { area: 0, length: 0 }
+/** Area in m2 or length in m by GeographicLib, whose polygons have the same edges; null if there is none. */
+function measured({ geometry }: StoredRecord): { area: number | null; length: number | null } {
+  if (geometry?.type !== 'LineString' && geometry?.type !== 'Polygon') return { area: null, length: null }
   const ring = geometry.type === 'Polygon'
   const positions = (ring ? (geometry.coordinates as number[][][])[0]! : geometry.coordinates) as number[][]
-  if (ring && positions.length === 5) return { area: 0, length: 0 }
+  if (ring && positions.length === 5) return { area: null, length: null }
   const polygon = (Geodesic.WGS84 as any).Polygon(!ring)
   for (const [lng, lat] of ring ? positions.slice(1) : positions) polygon.AddPoint(lat, lng)
   const { area, perimeter } = polygon.Compute(false, true)
-  return ring ? { area: Math.abs(area), length: 0 } : { area: 0, length: perimeter }
+  return ring ? { area: Math.abs(area), length: null } : { area: null, length: perimeter }
 }
 
 const KEYS: Record<string, (record: StoredRecord) => string | boolean | null> = {
@@ -127,7 +135,7 @@ const KEYS: Record<string, (record: StoredRecord) => string | boolean | null> = 
     return latLngToCell(lat, lng, 4)
   },
 }
-/** Geohash by bisection of the longitude and the latitude in turn. */
+/** Computes a geohash by bisecting the longitude and the latitude alternately. */
 function geohash([lng, lat]: number[], length: number): string {
   const ranges = [
     [-180, 180],
@@ -154,15 +162,18 @@ interface Case {
   filters: [query: string, passes: (record: StoredRecord) => boolean][]
 }
 function expected({ by, sort, top, sum, filters }: Case) {
-  const groups = new Map<string, { keys: any[]; records: number; area: number; length: number }>()
+  const none = { records: 0, area: 0, length: 0, withoutArea: 0, withoutLength: 0 }
+  const groups = new Map<string, { keys: any[] } & typeof none>()
   for (const record of stored.filter((each) => filters.every(([, passes]) => passes(each)))) {
     const keys = by.map((name) => KEYS[name]!(record))
-    const group = groups.get(JSON.stringify(keys)) ?? { keys, records: 0, area: 0, length: 0 }
+    const group = groups.get(JSON.stringify(keys)) ?? { keys, ...none }
     groups.set(JSON.stringify(keys), group)
     const { area, length } = measured(record)
     group.records++
-    group.area += area
-    group.length += length
+    group.area += area ?? 0
+    group.length += length ?? 0
+    group.withoutArea += Number(area === null)
+    group.withoutLength += Number(length === null)
   }
   const names = by.map((each) => each.split(':')[0]!)
   const time = names.find((name) => ['hour', 'day', 'week', 'month'].includes(name))
@@ -182,13 +193,20 @@ function expected({ by, sort, top, sum, filters }: Case) {
       first || a.keys.reduce((order, key, i) => order || nulls(key, b.keys[i]) || compare(key, b.keys[i]), 0)
     )
   })
-  const totals = (list: typeof all) => ({
-    records: list.reduce((total, { records }) => total + records, 0),
-    ...(sum.includes('area') && {
-      area_square_meters: list.reduce((total, { area }) => total + area, 0),
-    }),
-    ...(sum.includes('length') && { length_meters: list.reduce((total, { length }) => total + length, 0) }),
-  })
+  const totals = (list: typeof all) => {
+    const total = (name: keyof typeof none) => list.reduce((before, group) => before + group[name], 0)
+    return {
+      records: total('records'),
+      ...(sum.includes('area') && {
+        area_square_meters: total('area'),
+        records_without_area: total('withoutArea'),
+      }),
+      ...(sum.includes('length') && {
+        length_meters: total('length'),
+        records_without_length: total('withoutLength'),
+      }),
+    }
+  }
   const rest = all.slice(top)
   return {
     data: all.slice(0, top).map((group) => ({
@@ -255,7 +273,7 @@ function someCase(random: () => number): Case {
 
 describe('groups', () => {
   hunt(
-    'equal those of the same records, from maintained counts and from records',
+    'equal those computed from the same records, read from maintained counts or from records',
     150,
     async ({ cases, random }) => {
       for (let i = 0; i < cases; i++) {
@@ -277,7 +295,7 @@ describe('groups', () => {
       `DELETE FROM record_count; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state`,
     )
     expectClose((await ask(queryOf(each))).body, expected(each))
-    // Records that arrive and change during the count, before and after the counted time.
+    // Adds and changes records during the count, before and after the counted time.
     for (const chain of CHAINS) {
       expect((await sql(`SELECT count_records('${chain}', 100) AS more`))[0]!.more).toBe(true)
       const random = seededRandom(CHAINS.indexOf(chain))
@@ -307,11 +325,175 @@ describe('groups', () => {
     expect(headers.get('content-disposition')).toBe('attachment; filename="location-records-groups.csv"')
     const { body } = await ask('?by=month,revoked&sum=area,length')
     expect(parseCsv(text)).toEqual([
-      ['month', 'revoked', 'records', 'area_square_meters', 'length_meters'],
+      [
+        ...['month', 'revoked', 'records', 'area_square_meters', 'records_without_area'],
+        ...['length_meters', 'records_without_length'],
+      ],
       ...body.data.map((row: object) =>
         Object.values(row).map((value) => expect.stringMatching(`^${String(value).slice(0, 12)}`)),
       ),
     ])
+  })
+  test('are decided and read in one snapshot, whatever is counted between two statements', async () => {
+    const store = new Store(database.url, () => {})
+    const sql = (text: string) => rows<{ more: boolean }>(database.url, text)
+    const states = [
+      `DELETE FROM record_count; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state ON CONFLICT DO NOTHING`,
+      `SELECT count_records(chain, 10) FROM record_state`,
+      `SELECT count_records(chain, 1000000) FROM record_state`,
+    ]
+    const query = {
+      by: [{ name: 'chain', dimension: RECORD_DIMENSIONS.chain!, argument: 0 }],
+      ...{ sums: ['area' as const], sort: { by: 'chain', descending: false }, top: 10 },
+    }
+    const exact = await rows<{ chain: string; records: number; area: string; without: number }>(
+      database.url,
+      `SELECT chain, count(*)::int AS records, sum(area_square_centimeters)::text AS area, (count(*) - count(area_square_centimeters))::int AS without FROM location_record GROUP BY 1 ORDER BY chain COLLATE "C"`,
+    )
+    try {
+      for (const [i, state] of [...states, ...states].entries()) {
+        await sql(state)
+        let statements = 0
+        const changing = Object.assign(Object.create(store) as Store, {
+          run: async (...given: Parameters<Store['run']>) => {
+            const found = await store.run(...given)
+            await sql(states[(i + ++statements) % states.length]!)
+            return found
+          },
+        })
+        const { shown } = await recordGroups(changing, query, {})
+        expect(
+          shown.map(({ keys, records, sums, without }) => ({
+            ...{ chain: keys[0], records, area: String(sums[0]), without: without[0] },
+          })),
+        ).toEqual(exact)
+      }
+    } finally {
+      await sql(states[2]!)
+      await store.close()
+    }
+  })
+  test('ignore a chain without an indexer in a filter by other chains', async () => {
+    const sql = (text: string) => rows(database.url, text)
+    let statements = 0
+    const store = new Store(database.url, () => {})
+    const counting = Object.assign(Object.create(store) as Store, {
+      run: (...given: Parameters<Store['run']>) => (statements++, store.run(...given)),
+    })
+    const ofChains = (chain: RecordFilter['chain']) =>
+      recordGroups(
+        counting,
+        {
+          by: [{ name: 'chain', dimension: RECORD_DIMENSIONS.chain!, argument: 0 }],
+          ...{ sums: ['area' as const], sort: { by: 'records', descending: true }, top: 10 },
+        },
+        { ...(chain !== undefined && { chain }) },
+      )
+    try {
+      await sql(
+        `INSERT INTO record_uncounted VALUES ('sepolia', '-infinity'); INSERT INTO chain_status (chain, reading) VALUES ('sepolia', 3)`,
+      )
+      expect((await ofChains(['celo', 'arbitrum'])).shown.map(({ keys }) => keys[0]).sort()).toEqual([
+        'arbitrum',
+        'celo',
+      ])
+      expect(statements).toBe(1)
+      await expect(ofChains(['celo', 'sepolia'])).rejects.toThrow(UnavailableError)
+      await expect(ofChains(undefined)).rejects.toThrow(UnavailableError)
+    } finally {
+      await sql(
+        `DELETE FROM record_uncounted WHERE chain = 'sepolia'; DELETE FROM chain_status WHERE chain = 'sepolia'`,
+      )
+      await store.close()
+    }
+  })
+  test('include records without a geometry if a bbox lets them pass', async () => {
+    const store = new Store(database.url, () => {})
+    try {
+      const bbox = [1, 1, 2, 2] as const
+      for (const nowhere of [undefined, true, 'too'] as const) {
+        const filter: RecordFilter = { ...(nowhere !== true && { bbox }), ...(nowhere && { nowhere }) }
+        const [listed, grouped] = await Promise.all([
+          store.countRecords(filter, 1_000_000),
+          recordGroups(
+            store,
+            {
+              by: [{ name: 'subject', dimension: RECORD_DIMENSIONS.subject!, argument: 0 }],
+              ...{ sums: [], sort: { by: 'records', descending: true }, top: 10 },
+            },
+            filter,
+          ),
+        ])
+        expect(listed).toBeGreaterThan(0)
+        expect([nowhere, grouped.total.records]).toEqual([nowhere, listed])
+      }
+    } finally {
+      await store.close()
+    }
+  })
+  hunt('in GraphQL equal those of REST, with all digits of the sums', 12, async ({ cases, random }) => {
+    const store = new Store(database.url, () => {})
+    const log = { info: () => {}, warn: () => {} }
+    const graphql = new PublishedGraphql(new PublishedViews(database.url, () => {}, false), log, {
+      recordGroups: recordGroupsQuery({ store, records: new RecordSearch(store, SIEVE_WORKER) }),
+    })
+    try {
+      await graphql.start()
+      for (let i = 0; i < cases; i++) {
+        const { by, sort, top, filters } = someCase(random)
+        const sum = ['area', 'length']
+        const query = queryOf({ by, top, sum, filters, ...(sort !== undefined && { sort }) })
+        const args = [...new URLSearchParams(query)].map(
+          ([name, text]) =>
+            `${name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}: ${JSON.stringify(text)}`,
+        )
+        const rows = 'locationRecords(first: 1) { nodes { uid } }'
+        const fields = [`recordGroups(${args.join(', ')})`, ...(i % 2 ? [] : [rows])]
+        const document = parse(`{ ${(i % 4 ? fields : fields.reverse()).join(' ')} }`)
+        const operation = document.definitions[0] as never
+        const { data, errors } = await graphql.run({ document, operation }, {}, OWN_WORK)
+        expect(errors).toBeUndefined()
+        const { text } = await ask(query)
+        const exact = text.replace(/("(?:area_square|length)_meters":)([\d.]+)/g, '$1"$2"')
+        expect(JSON.parse(JSON.stringify(data!.recordGroups))).toEqual(JSON.parse(exact))
+      }
+    } finally {
+      await graphql.close()
+      await store.close()
+    }
+  })
+  test('have sums with more digits than a double in JSON and CSV', async () => {
+    const [first, owner] = [95_000, addressOf(95_000)]
+    const wide = {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [0, 0.1],
+          [70.3, 0.2],
+          [60, 60.7],
+          [1, 50],
+          [0, 0.1],
+        ],
+      ],
+    }
+    await insertRecords(
+      database.url,
+      Array.from({ length: 3 }, (_, i) => ({ prover: owner, geometry: wide, timestamp: START + i })),
+      first,
+    )
+    try {
+      const [{ area } = { area: '' }] = await rows<{ area: string }>(
+        database.url,
+        `SELECT (sum(area_square_centimeters) / 10000)::numeric(60, 4)::text AS area FROM location_record WHERE prover = '${owner}'`,
+      )
+      const exact = area.replace(/\.?0+$/, '')
+      expect(String(Number(exact))).not.toBe(exact)
+      const { text } = await ask(`?by=chain&prover=${owner}&sum=area`)
+      expect(text).toContain(`"area_square_meters":${exact},`)
+      expect((await ask(`?by=chain&prover=${owner}&sum=area&format=csv`)).text).toContain(`,${exact},`)
+    } finally {
+      await rows(database.url, `DELETE FROM location_record WHERE prover = '${owner}'`)
+    }
   })
   test('have an ETag that changes with the records', async () => {
     const { headers } = await ask('?by=chain')

@@ -77,7 +77,7 @@ export const LIST_QUERY = queryOf({
       minimum: 1,
       default: DEFAULT_LIMIT,
     },
-    wholeReader(1, `. In JSON a larger value is read as ${MAX_LIMIT}`),
+    wholeReader(1, `. In JSON a larger value is read as ${MAX_LIMIT}.`),
   ),
   offset: parameter(
     {

@@ -11,7 +11,7 @@ import { chooseFormat } from '../http/accept'
 import { PROVENANCE_FIELDS } from '../store/provenance'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** The list of records, on a real database: filters, order, paging, formats, headers. */
+/** Tests the list of records on a real database: filters, order, paging, formats and headers. */
 const BASE = 'https://x.example/geo'
 const LIST = '/api/v0/location-records'
 /** Metres per degree of latitude at the equator: a (1 - e2) pi / 180. */
@@ -524,13 +524,13 @@ describe('formats', () => {
     ).toEqual({
       'content-type': 'text/csv; charset=utf-8; header=present',
       'content-disposition': 'attachment; filename="location-records.csv"',
-      vary: 'accept',
+      vary: 'accept, accept-encoding',
     })
     const json = await ask('?format=json', { accept: 'text/csv' })
     expect([json.type, json.headers.get('content-disposition'), json.headers.get('vary')]).toEqual([
       'application/json; charset=utf-8',
       null,
-      'accept',
+      'accept, accept-encoding',
     ])
     const ndjson = await ask('', { accept: 'application/x-ndjson' })
     expect([ndjson.type, ndjson.headers.get('content-disposition')]).toEqual([
@@ -595,7 +595,7 @@ describe('formats', () => {
     const [header, record, end] = parseCsv(text)
     expect([header, end]).toEqual([CSV_COLUMNS, undefined])
     const json = (await ask(`/${named.hostile!.uid}`)).body
-    // Its schema has no further fields.
+    // The document's schema has no further fields.
     expect([...Object.keys(json), 'attributes']).toEqual(CSV_COLUMNS)
     const expected = Object.entries({ ...json, attributes: null }).map(([name, value]) =>
       name === 'memo' || name === 'location'
@@ -643,7 +643,9 @@ describe('formats', () => {
       ...Object.keys(PROVENANCE_FIELDS),
     ])
     expect(
-      Object.keys((await ogc('/collections/location-records/schema')).properties.properties.properties),
+      Object.keys(
+        (await ogc('/collections/location-records/schema/geojson')).properties.properties.properties,
+      ),
     ).toEqual(fields)
     expect(Object.keys((await ogc(`/collections/location-records/items/${id}`)).properties)).toEqual(fields)
     const page = await (await fetch(`${api.url}${LIST}/${uid}?format=html`)).text()
@@ -823,7 +825,7 @@ describe('formats', () => {
     expect(
       await (await fetch(`${api.url}/ogc/collections/location-records/items/${id}`)).json(),
     ).toMatchObject({ properties: { problem } })
-    for (const path of [`${LIST}/${uid}`, `/ogc/collections/location-records/items/${id}`])
+    for (const path of [`${LIST}/${uid}?format=html`, `/ogc/collections/location-records/items/${id}`])
       expect(await (await fetch(`${api.url}${path}`, { headers: { accept: 'text/html' } })).text()).toContain(
         `It has no unambiguous geometry: ${problem.replace(/'/g, '&#39;')}.`,
       )
@@ -878,7 +880,7 @@ describe('caching', () => {
       known.headers.get('cache-control'),
       known.headers.get('vary'),
       known.headers.get('access-control-allow-origin'),
-    ]).toEqual(['', tags[0], 'public, no-cache', 'accept', '*'])
+    ]).toEqual(['', tags[0], 'public, no-cache', 'accept, accept-encoding', '*'])
     // Another format of the same URL has another ETag.
     expect((await ask('', { 'if-none-match': tags[0]!, accept: 'text/csv' })).status).toBe(200)
 
@@ -1035,8 +1037,8 @@ describe('HTTP', () => {
     )
     expect(await found('?fromTimestamp=9999-12-31T23:59:59.999Z')).toEqual([])
     expect(await found(`?location_type=${encodeURIComponent('𝕊'.repeat(50))}`)).toEqual([])
-    // A record at noon is after noon minus half a millisecond, before noon plus half a millisecond, and not
-    // after noon.
+    // A record at noon is later than noon minus half a millisecond and earlier than noon plus half a
+    // millisecond, but not later than noon.
     const atNoon = stored.filter(({ timestamp }) => timestamp === NOON).length
     const between = async (from: string, to: string) =>
       (await found(`?limit=1000&fromTimestamp=${from}&toTimestamp=${to}`)).length

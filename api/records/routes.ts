@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { sendPage, type Trail } from '../http/pages'
+import { rootOf, sendPage, type Trail } from '../http/pages'
 import { RecordsError, itIsOn } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { workOf } from '../http/work'
@@ -72,7 +72,7 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
       throw invalid(
         'offset',
         `The maximum is ${MAX_OFFSET}. To go further, pass next_cursor of the previous page as ` +
-          'cursor, or split the records by time',
+          'cursor, or split the records by time.',
       )
     if (await freshness.answers(request, reply, format)) return reply
     // A deep offset that was not rejected lies beyond the last record.
@@ -118,7 +118,7 @@ function sendList(
       'limit',
       `These records are so large that the page ends after ${rows.length}, and the cursor of the ` +
         `next page does not fit into a Link header. Set limit=${rows.length} or less, leave limit ` +
-        'out to get all records, or choose JSON',
+        'out to get all records, or choose JSON.',
     )
   if (format !== 'json') {
     const { type, file, head, write, tail } =
@@ -136,7 +136,7 @@ function sendList(
 /** GET /location-records/:uid */
 function recordRoute(
   app: ReadingScope,
-  { store, freshness, publicBaseUrl }: RecordsParts,
+  { store, freshness, publicBaseUrl, hasPlaces }: RecordsParts,
   home: Trail,
 ): void {
   const listAddress = addressOf(publicBaseUrl)
@@ -164,6 +164,8 @@ function recordRoute(
     const row = await freshness.find(request, reply, find, format)
     if (!row) return reply
     if (format === 'html') {
+      if (hasPlaces && request.query.format === undefined)
+        return reply.redirect(`${rootOf(request.url)}r/${row.chain}/${row.uid}`, 303)
       const trail = [...home, ...listAbove(listAddress, 'Location records', given)]
       return sendPage(reply, recordPage(JSON.parse(featureText(row)) as Feature, publicBaseUrl, trail))
     }
@@ -207,15 +209,15 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
     throw invalid('offset', 'Set offset or cursor, but not both')
   const from = query.cursor === undefined ? undefined : positionIn(query.cursor, choiceTag(choice, sort))
   const paged = format === 'json' || format === 'html'
-  if (total && !paged) throw invalid('total', 'Only JSON has it')
-  if (geometry && format !== 'csv') throw invalid('geometry', 'Only format=csv has this column')
+  if (total && !paged) throw invalid('total', 'Available with format=json only')
+  if (geometry && format !== 'csv') throw invalid('geometry', 'Available with format=csv only')
   checkBom(bom, format)
   if (version !== undefined && format !== 'geoparquet')
-    throw invalid('version', 'It belongs to format=geoparquet')
+    throw invalid('version', 'Available with format=geoparquet only')
   if (include && isColumnar(format))
     throw invalid(
       'include',
-      'GeoParquet and FlatGeobuf have only the fields of the record. Choose another format',
+      'GeoParquet and FlatGeobuf have only the fields of the record. Choose another format.',
     )
   const whole = isColumnar(format) || (!paged && !(limit !== undefined && limit <= MAX_LIMIT))
   const search = {
@@ -230,10 +232,10 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
   if (isColumnar(format) && sort.by === 'distance')
     throw invalid(
       'sort',
-      'GeoParquet and FlatGeobuf are in space order. Leave it out, or choose another format',
+      'GeoParquet and FlatGeobuf are in spatial order. Leave it out, or choose another format.',
     )
   if (whole && sort.by === 'distance')
-    throw invalid('limit', `The maximum with sort=distance is ${MAX_LIMIT}. Read further pages by cursor`)
+    throw invalid('limit', `The maximum with sort=distance is ${MAX_LIMIT}. Read further pages by cursor.`)
   return {
     ...(whole
       ? { whole, format, search: { ...search, sort: sort as TimeSort } }

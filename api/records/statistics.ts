@@ -35,6 +35,8 @@ export interface RecordsParts {
   limits: AgeLimits
   /** Streams files of any length. */
   fileExports: Exports
+  /** True if each record has a page at /r/<chain>/<uid>, which browsers get. */
+  hasPlaces: boolean
 }
 /** Groups of records for other interfaces, with the parameters of the route. */
 export function recordGroupsQuery(parts: Pick<RecordsParts, 'store' | 'records'>): TextQuery {
@@ -43,7 +45,7 @@ export function recordGroupsQuery(parts: Pick<RecordsParts, 'store' | 'records'>
     parameters: STATISTICS_QUERY.properties,
     answer: async (texts, work) => {
       const { query, read } = groupsOf(parts, readQuery(STATISTICS_QUERY, texts), undefined)
-      return JSON.parse(groupsJson(await read(work), query)) as object
+      return JSON.parse(groupsJson(await read(work), query, JSON.stringify)) as object
     },
   }
 }

@@ -142,7 +142,8 @@ export async function changesAfter(
   const wanted = new Set(
     states.flatMap(({ chain, changes }) => changes.map(([, , uid]) => `${chain}-${uid}`)),
   )
-  // A record that has changed again is shown in its present state, and again by its later change.
+  // If a record has changed again since, this event shows its present state, and so does the event of its
+  // later change.
   const records = new Map(
     wanted.size
       ? (await store.changedRecords(finality, [...wanted])).map((record) => [
@@ -174,7 +175,7 @@ export async function changesAfter(
         })
       }
     }
-  // Any changes after the last one concern the other finality.
+  // Changes after the last one that was read have another finality, so the position may pass them.
   for (const { chain, changes, last } of states)
     if (changes.length < CHANGES_AT_ONCE)
       ids[chain] = Math.max(ids[chain]!, Math.min(last, upTo ? (upTo.ids[chain] ?? 0) : last))

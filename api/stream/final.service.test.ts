@@ -12,7 +12,7 @@ import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
 import { listen, type SseListener } from '../../test/sse'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Streams of final changes, on a real database with hot blocks. */
+/** Tests streams of final changes, on a real database with hot blocks. */
 const CELO = chainBySlug('celo')!
 const PATH = '/api/v0/location-records/stream'
 let database: TestDatabase
@@ -60,7 +60,10 @@ const logged = (kind: EventKind, n: number, block: number) =>
       }),
     ]),
   ])
-/** As the indexer writes a block: its hot_block unless it is final, the events, what they do to records. */
+/**
+ * Writes a block like the indexer: its hot_block row unless it is final, the events, and their effects on
+ * records.
+ */
 async function block(
   height: number,
   { attested = [], revoked = [] }: { attested?: number[]; revoked?: number[] },
@@ -83,7 +86,7 @@ async function block(
     )
   await query('COMMIT')
 }
-/** As evm-processor takes a block back: the last first, records before their events. */
+/** Rolls blocks back like evm-processor: the last block first, and records before their events. */
 async function rollBack(height: number) {
   await query('BEGIN')
   await query(
@@ -167,7 +170,7 @@ test('sends `corrected` for a final change that is removed later', async () => {
   expect(Object.keys(final.events[0]!.data)).toEqual(['uid', 'chain'])
 })
 
-test('moves a position over changes of the other finality, and sends each later change once', async () => {
+test('advances a position past changes of the other finality, and sends each later change once', async () => {
   const [latest, final] = [await follow(''), await follow('?finality=final')]
   await block(101, { attested: [1] })
   await settle(101)
@@ -184,7 +187,7 @@ test('moves a position over changes of the other finality, and sends each later 
     await lost.count(1)
     expect(told(lost)).toEqual(['reset'])
   }
-  // All changes of the head are forgotten: a final listener that received none of them is not affected.
+  // All changes of the head are deleted: a final listener that received none of them is not affected.
   await query('DELETE FROM record_change')
   await query('UPDATE record_state SET forgotten = $1', [last!.last])
   const back = await follow('?finality=final', final.lastEventId)

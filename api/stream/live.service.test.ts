@@ -18,7 +18,7 @@ import { beginning, currentPosition, eventBytes, positionText } from './changes'
 import { LIVE, LiveRecords } from './live'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Streams of the server in this process, on a real database that tests write to directly. */
+/** Tests streams of a server in this process, on a real database that the tests write to directly. */
 let database: TestDatabase
 let client: Client
 beforeAll(async () => {
@@ -53,7 +53,7 @@ const follow = async (
   closing.push(() => listener.close())
   return listener
 }
-/** A record by its number; all have one prover and one place, unless the test gives others. */
+/** Record identified by its number. All have the same prover and place unless the test sets others. */
 interface Fixture extends GivenRecord {
   n: number
   longitude?: number
@@ -149,7 +149,7 @@ describe('the stream', () => {
     await listener.count(4)
     await remove(3)
     await listener.until(() => told(listener).at(-1) === 'reorged sepolia 3')
-    // Ordered within a chain.
+    // Events are ordered within a chain.
     expect(told(listener).filter((each) => each.includes('celo'))).toEqual([
       'new celo 2',
       'revoked celo 2',
@@ -161,7 +161,7 @@ describe('the stream', () => {
         .at(-1),
     ).toBe('reorged sepolia 3')
     const record = await json(`${api.url}/api/v0/location-records/${uidOf(2)}`)
-    // The record as it is when the event is sent.
+    // The event contains the record in its state when the event is sent.
     expect(listener.events.filter(({ data }) => data.chain === 'celo').at(-1)!.data).toEqual(record)
     expect(listener.events.filter(({ data }) => data.chain === 'sepolia').at(-1)!.data).toEqual({
       uid: uidOf(3),
@@ -184,8 +184,8 @@ describe('the stream', () => {
     await listener.until(() => listener.comments > 3 && listener.lastEventId.includes('celo.'))
     expect(listener.events).toEqual([])
   })
-  test('outlives the timeouts of requests', async () => {
-    // Timeout of idle connections too: two seconds more than that of a response.
+  test('stays open beyond the timeouts of requests', async () => {
+    // This also sets the timeout of idle connections, which is two seconds longer than that of a response.
     const api = await start({ timeouts: { request: 1_000, answer: 1_000 } })
     const listener = await follow(api)
     await pause(4_500)
@@ -212,7 +212,7 @@ describe('a resumed stream', () => {
       )
     for (const [i, both] of back.entries()) for (const each of both) await each.count(missed.length - i - 1)
     await insert({ chain: 'celo', n: 100 })
-    // A copy that reads more changes at once may send another chain first.
+    // An API instance that reads more changes at once may send another chain first.
     const byChain = (list: string[]) =>
       ACTIVE_SLUGS.map((slug) => list.filter((each) => each.split(' ')[1] === slug))
     for (const [i, both] of back.entries())
@@ -243,7 +243,7 @@ describe('a resumed stream', () => {
     ['an unknown id', async () => 'gone'],
     [
       'a database that was refilled',
-      // In one transaction, as below.
+      // Runs in one transaction, for the same reason as the next case.
       async (before: string) => (
         await client.query('BEGIN'),
         await client.query('TRUNCATE location_record'),
@@ -254,7 +254,8 @@ describe('a resumed stream', () => {
     ],
     [
       'changes that are no longer kept',
-      // In one transaction: a copy that read the change before it is forgotten rightly sends it.
+      // Runs in one transaction: an API instance that reads the change before it is deleted would correctly
+      // send it.
       async (before: string) => (
         await client.query('BEGIN'),
         await insert({ chain: 'celo', n: 8 }),
@@ -296,7 +297,7 @@ describe('a resumed stream', () => {
     expect(told(back)).toEqual(['new celo 4'])
   })
   test('sends a reset to resumed and open streams after the database is restored from a backup', async () => {
-    // Nothing here waits by the clock of the system, which stands still.
+    // The system clock stands still, so nothing here may wait for it.
     vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { aheadMs: 200 } })
     await insert({ chain: 'celo', n: 1 }, { chain: 'celo', n: 2 })
@@ -307,7 +308,7 @@ describe('a resumed stream', () => {
     await client.query('DELETE FROM record_change WHERE id >= $1', [id])
     await Promise.all([listener.count(1), back.count(1)])
     expect([listener.events[0]!.event, back.events[0]!.event]).toEqual(['reset', 'reset'])
-    // A restored database gives the same id again.
+    // A restored database assigns the same id again.
     await client.query(
       `INSERT INTO record_change (chain, id, kind, uid) OVERRIDING SYSTEM VALUE VALUES ('celo', $1, 'new', $2)`,
       [id, uidOf(2)],
@@ -471,7 +472,7 @@ describe('concurrent clients', () => {
     'get all events of four chains once and in order while they reconnect to either of two API instances',
     8,
     async ({ random, cases, skip }) => {
-      // One session has no races.
+      // A database with one session has no races.
       skip(!TEST_DATABASE_URL, 'needs Postgres')
       const below = (end: number) => Math.floor(random() * end)
       const copies = [await start({ live: { heartbeatMs: 25 } }), await start({ live: { heartbeatMs: 25 } })]
@@ -536,7 +537,7 @@ describe('concurrent clients', () => {
           await pause(below(120))
           listener.close()
           lastEventId = listener.lastEventId
-          // Often enough, also where the writers are faster.
+          // Reconnects often enough even if the writers are faster.
           last = !writing && connections >= 5
         }
       }
@@ -553,7 +554,7 @@ describe('concurrent clients', () => {
       for (const { heard: events, close } of heard) {
         for (const [slug, log] of written) {
           const mine = () => events.filter(({ data }) => data.chain === slug)
-          // A record removed before its event was sent has a reorged event only.
+          // A record that was removed before its event was sent has only a reorged event.
           const sure = log.filter((each) => each.startsWith('reorged') || !gone.has(each.split(' ')[1]))
           while (
             mine().at(-1)?.data.uid === undefined ||
@@ -583,7 +584,7 @@ describe('concurrent clients', () => {
       },
     ])
     fifty[0]!.close()
-    // The service hears of it a moment later.
+    // The service notices the disconnection a moment later.
     while ((await follow(api, '', from('10.0.0.1'))).status === 429) await pause(5)
     for (let i = 0; i < 10; i++) expect((await follow(api, '', from(`10.0.1.${i}`))).status).toBe(200)
     const refused = await follow(api, '', from('10.0.2.1'))
@@ -626,7 +627,7 @@ describe('concurrent clients', () => {
     const [reader, slow] = [await follow(api), await follow(api)]
     await Promise.all([reader, slow].map((each) => each.until(() => each.lastEventId !== '')))
     slow.response.pause()
-    // More than the socket buffers hold.
+    // The memo is larger than the socket buffers.
     const memo = 'x'.repeat(100_000)
     for (let n = 1; n <= 200; n += 10)
       await insert(...Array.from({ length: 10 }, (_, i) => ({ chain: 'celo', n: n + i, memo })))
@@ -689,7 +690,7 @@ describe('outages', () => {
     ])
   })
   test('end all streams at once when the service stops, also of clients that do not read', async () => {
-    // `patienceMs` never ends here: a stop that depended on it would exceed the test's timeout.
+    // `patienceMs` never elapses here: a stop that depended on it would exceed the test's timeout.
     const api = await startApi({ databaseUrl: database.url, live: { pollMs: 20, patienceMs: 3_600_000 } })
     const listeners = await Promise.all([follow(api), follow(api)])
     listeners[1].response.pause()

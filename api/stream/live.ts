@@ -96,7 +96,7 @@ export class LiveRecords {
   /**
    * Adds a listener for the changes that pass the filter. Throws an UnavailableError.
    * @param from position to resume from; null: unknown position; undefined: the current position
-   * @param open returns the response to write to, called once nothing can fail any more
+   * @param open returns the response to write to; called after all steps that can fail
    */
   async add(
     finality: Finality,

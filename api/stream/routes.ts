@@ -31,7 +31,7 @@ const QUERY = queryOf({
     {
       type: 'string',
       description:
-        'Where to go on, for clients that cannot set the header Last-Event-ID; the header goes before it.',
+        'Id of the event after which the stream resumes, for clients that cannot set the header Last-Event-ID, which takes precedence.',
     },
     readText,
   ),
@@ -79,7 +79,7 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
     // `stream`.
     app.head('/location-records/stream', { schema: { hide: true } }, (_request, reply) => {
       void reply.header('allow', 'GET')
-      throw new RecordsError('method-not-allowed', 'Unsupported method HEAD. Use GET')
+      throw new RecordsError('method-not-allowed', 'Unsupported method HEAD. Use GET.')
     })
     app.get(
       '/location-records/stream',
@@ -93,7 +93,7 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
           void reply.header('retry-after', 60)
           throw new RecordsError(
             'rate-limited',
-            `More than ${STREAMS_PER_CLIENT} streams at once from your IP address. Close one first`,
+            `More than ${STREAMS_PER_CLIENT} streams at once from your IP address. Close one first.`,
           )
         }
         reply.raw.once('close', release)
@@ -120,7 +120,7 @@ function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw']
     ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache, no-transform',
-    // Without this header nginx holds events back until it has buffered several kilobytes.
+    // Without this header nginx delays events until it has buffered several kilobytes.
     'x-accel-buffering': 'no',
     // No request follows a stream on its connection, so that a stop of the service need not wait for one.
     connection: 'close',

@@ -18,8 +18,8 @@ export const CLUSTERS_LAYER = 'clusters'
 const WORLD = 2 ** WORLD_BITS
 
 /**
- * Encodes a tile that draws each record: its shape, or a point if the shape is too small to see or too large
- * to read.
+ * Encodes a tile that draws each record: its shape, or a point if the shape is too small to be visible or too
+ * large to read.
  */
 export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
   let left = TILE_BUDGET
@@ -108,7 +108,7 @@ function isIn({ z, x, y }: Tile, [wx, wy]: [number, number]): boolean {
   )
 }
 
-/** Tile coordinates of a point, clamped into the tile in spite of rounding. */
+/** Tile coordinates of a point, clamped so that rounding cannot move it out of the tile. */
 function within({ z, x, y }: Tile, wx: number, wy: number): Path {
   const clamp = (value: number) => Math.max(0, Math.min(EXTENT - 1, Math.floor(value * EXTENT)))
   return [clamp((wx % 1) * 2 ** z - x), clamp(wy * 2 ** z - y)]

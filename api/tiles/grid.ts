@@ -22,7 +22,7 @@ export const EXTENT = 4_096
 export const BUFFER = 64
 /** Degrees of latitude at which the map ends in the north and the south, which makes it a square. */
 export const MAX_LATITUDE = 85.0511287798066
-/** The database counts positions in units of the world's width divided by 2 to the power of this. */
+/** Exponent of 2: the database stores positions in units of the world's width / 2^WORLD_BITS. */
 export const WORLD_BITS = 31
 const RADIANS = Math.PI / 180
 
@@ -52,8 +52,8 @@ export function boxOf({ z, x, y }: Tile): Bbox {
 }
 
 /**
- * Range of the columns (rows) that lie in one column (row) of tiles, in a grid of 2^bits cells on the world's
- * side.
+ * Range of the columns (rows) that lie in one column (row) of tiles, in a grid of 2^bits by 2^bits cells over
+ * the world.
  */
 export function cellsOf(at: number, z: number, bits: number): [first: number, last: number] {
   const cells = 2 ** (bits - z)

@@ -8,12 +8,15 @@ import { FAMILIES, hostileShape } from '../../test/hostile'
 import { ADDRESSES, insertRecords } from '../../test/records'
 import { countsQuery, RECORD_CHARACTERS, recordsQuery, type TileRecord } from './sql'
 
-/** Tiles of large shapes that attesters chose to be slow. Their cost is counted, not timed. */
+/**
+ * Tests tiles of large shapes that attesters could choose to make tiles slow. The tests count the work
+ * instead of measuring time.
+ */
 let database: TestDatabase
 let client: Client
 let api: TestApi
 /**
- * Characters of the shapes on each chain: as many as one transaction carries, as many as a tile reads, and
+ * Characters of the shapes on each chain: as many as fit into one transaction, as many as a tile reads, and
  * few.
  */
 const SIZES = { celo: 125_000, sepolia: 60_000, arbitrum: 600 }

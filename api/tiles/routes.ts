@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
+import { acceptsCoding } from '../http/compression'
 import { Semaphore, busyWith } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
 import { choiceOf, type RecordSearch } from '../query'
@@ -38,7 +39,7 @@ export async function tilesRoutes(
   const semaphore = new Semaphore(
     MAKING,
     busyWith(
-      'Too many of your tile requests are queued. Retry after they have finished',
+      'Too many of your tile requests are queued. Retry after they have finished.',
       'Too many tile requests are queued.',
     ),
   )
@@ -60,7 +61,8 @@ export async function tilesRoutes(
     if (isKnown(request, reply, etag, 'accept-encoding')) return reply
     void reply.type(TILE_TYPE)
     if (compressed.length === 0) return reply.send(compressed)
-    if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(await decompress(compressed))
+    if (!acceptsCoding(request.headers['accept-encoding'], 'gzip'))
+      return reply.send(await decompress(compressed))
     return reply.header('content-encoding', 'gzip').send(compressed)
   })
 }
@@ -73,11 +75,4 @@ async function inTurn<T>(semaphore: Semaphore, { client, signal }: Work, make: (
   } finally {
     release()
   }
-}
-
-/** True if the header accepts gzip or any encoding (RFC 9110, 12.5.3). */
-function acceptsGzip(header: string | string[] | undefined): boolean {
-  return /(?:^|[\s,])(?:gzip|x-gzip|\*)\s*(?:;\s*q\s*=\s*(?!0(?:\.0*)?\s*(?:,|$))[\d.]+\s*)?(?:,|$)/i.test(
-    String(header ?? '').slice(0, 1_000),
-  )
 }

@@ -8,7 +8,8 @@ import { draw, RECORD_BUDGET, TILE_BUDGET, type Drawing, type Path } from './sha
 import { RECORD_CHARACTERS } from './sql'
 
 /**
- * Compares drawings with the kernel's own results and geographiclib's lines. Neither takes part in drawing.
+ * Compares drawings with the kernel's own results and geographiclib's lines. The code that draws uses
+ * neither.
  */
 
 const drawn = (geometry: object, tile: Tile): Drawing =>
@@ -46,13 +47,13 @@ const isInside = (rings: readonly Path[], px: number, py: number) =>
     .length %
     2 ===
   1
-/** True if a position is clearly inside or outside, not near drawn borders, which are off by up to a unit. */
+/** True if a position is clearly inside or outside, not near drawn borders, whose error is up to one unit. */
 const isClear = ({ rings, lines }: Drawing, px: number, py: number) =>
   [...rings.flatMap((ring) => segments(ring, true)), ...lines.flatMap((line) => segments(line, false))].every(
     (segment) => distance(px, py, segment) > 2.5,
   )
 
-/** A star-shaped ring around a position, built from geodesics that start there. */
+/** Returns a star-shaped ring around a position, built from geodesics that start there. */
 function ringRound(random: () => number, lng: number, lat: number, meters: number): number[][] {
   const count = 3 + Math.floor(random() * 9)
   const ring = Array.from({ length: count }, (_, i) => {
@@ -139,7 +140,7 @@ hunt('draws a line through every position of its geodesic in the tile', 40, ({ r
     const { lines } = drawn({ type: 'LineString', coordinates: [from, to] }, tile)
     const all = lines.flatMap((path) => segments(path, false))
     for (let n = -40; n <= 40; n++) {
-      // Positions near the one that is in the tile.
+      // Positions near the middle one, which is in the tile.
       const s = middle.s12! + (n * 40_000_000) / 2 ** z / 40
       if (s < 0 || s > line.s13) continue
       const { lat2, lon2 } = line.Position(s)
@@ -158,7 +159,7 @@ hunt('draws a line through every position of its geodesic in the tile', 40, ({ r
 test('draws no border of a ring around a pole but its own', () => {
   const ring = [...Array(36).keys()].map((i) => [i * 10 - 180, 70])
   const { rings } = drawn(polygon([...ring, ring[0]!]), { z: 0, x: 0, y: 0 })
-  // From edge to edge of the buffered tile.
+  // Range from one edge of the buffered tile to the other.
   const [low, high] = [-64, EXTENT + 64]
   for (const [ax, ay, bx, by] of rings.flatMap((path) => segments(path, true)))
     if (ax === bx) expect([low, high]).toContain(ax)
@@ -168,7 +169,7 @@ test('draws no border of a ring around a pole but its own', () => {
 })
 
 test.each(Object.keys(FAMILIES))(
-  'charges the work of a record for %s, and draws no more than that work pays for',
+  'charges the work of a record for %s, and draws no more than the charged work covers',
   (family) => {
     let drawings = 0
     for (const characters of [1_500, 30_000, RECORD_CHARACTERS])
@@ -181,7 +182,7 @@ test.each(Object.keys(FAMILIES))(
         const shape = hostileShape(family, characters)
         const budget = { work: RECORD_BUDGET }
         const drawing = draw(shape, { z, x, y }, budget)
-        // The step that exceeds the budget, which is not done, is at most one path of all positions.
+        // The step that would exceed the budget is not run. It costs at most one path of all positions.
         expect(budget.work).toBeGreaterThan(-(characters / 4 + RECORD_BUDGET) / 4)
         expect(drawing === undefined).toBe(budget.work < 0)
         if (!drawing) continue
@@ -196,7 +197,7 @@ test.each(Object.keys(FAMILIES))(
   },
 )
 
-test('does not draw a shape that needs more work than its tile has', () => {
+test('does not draw a shape that needs more work than the budget of its tile', () => {
   const zigzag = Array.from({ length: 40_000 }, (_, i) => [i % 2 ? 80 : -80, (i % 100) - 50])
   const budget = { work: TILE_BUDGET }
   expect(draw({ type: 'LineString', coordinates: zigzag }, { z: 3, x: 4, y: 3 }, budget)).toBeUndefined()

@@ -18,8 +18,8 @@ export interface Drawing {
 }
 
 /**
- * Remaining work for a tile, in geodesic positions, which take 0.6 microseconds each. Negative if it did not
- * suffice. Work is charged before it is done.
+ * Remaining work for a tile, in computed geodesic positions of 0.6 microseconds each. Negative if the budget
+ * was too small. Work is charged before it is done.
  */
 export interface Budget {
   work: number
@@ -43,7 +43,7 @@ const BEND = (2 * Math.PI) / 8
 /** Up to chords of this share of the world's width, twice that bound holds. */
 const SHORT = 0.1
 
-/** Draws a shape into a tile; undefined if the budget does not suffice. */
+/** Draws a shape into a tile; undefined if the budget is too small. */
 export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | undefined {
   const reading = readGeometry(geojson, 'geometry')
   const dense = withGeodesics(reading, tile, budget)
@@ -82,7 +82,7 @@ function pointIn({ z, x, y }: Tile, wx: number, wy: number): Path {
   return px >= 0 && px < EXTENT && py >= 0 && py < EXTENT ? [Math.floor(px), Math.floor(py)] : []
 }
 
-/** Charges the work of a path with this many positions. False if the budget does not suffice. */
+/** Charges the work of a path with this many positions. Returns false if the budget is too small. */
 function isSpent(positions: number, budget: Budget): boolean {
   if (budget.work >= 0) budget.work -= PATH + positions / PLAIN
   return budget.work >= 0
@@ -156,7 +156,8 @@ function drawPolygon(
 }
 
 /**
- * Repeats a ring around a pole to five rounds of the world, and closes it over the pole, far from any tile.
+ * Repeats a ring around a pole until it goes around the world five times, and closes it over the pole, far
+ * from any tile.
  */
 function roundTheWorld(ring: ReturnType<typeof unwrapped>): Line {
   const { line, turn } = ring

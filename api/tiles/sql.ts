@@ -13,7 +13,7 @@ const SHAPE_CHARACTERS = 1_000_000
 export const RECORD_CHARACTERS = 100_000
 /** Smaller shapes, in the tile's coordinates, are drawn as a point. */
 const LEAST_SHAPE = 16
-/** A tile has 2 to the power of this clusters on a side. */
+/** Exponent of 2: a tile has 2^CLUSTER_BITS clusters on a side. */
 const CLUSTER_BITS = 4
 /** Levels of record_cell (migration Tiles). */
 const LEVELS = [4, 9, 14]
@@ -99,12 +99,14 @@ export function hasClusters(filter: RecordFilter, { z }: Tile): boolean {
   return isCounted(filter, z + CLUSTER_BITS)
 }
 
-/** True if record_cell counts the passing records by cells of a grid of 2^bits on the world's side. */
+/**
+ * True if record_cell counts the passing records by cells of a grid of 2^bits by 2^bits cells over the world.
+ */
 function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, bits: number): boolean {
   return bits <= LEVELS.at(-1)! && Object.values(others).every((each) => each === undefined)
 }
 
-/** Level whose cells are those of a grid of 2^bits on the world's side, or parts of them. */
+/** Level whose cells are the cells of a grid of 2^bits by 2^bits cells over the world, or parts of them. */
 function levelOf(bits: number): number {
   return LEVELS.find((level) => level >= bits)!
 }
@@ -168,7 +170,7 @@ export interface ChainMoves {
   since: Date
   /** Grows when records are rewritten without a change in the log. */
   rewrites: number
-  /** ID of the last change, kept or deleted; changes up to `forgotten` were deleted. */
+  /** ID of the last change, stored or deleted; changes up to `forgotten` were deleted. */
   last: number
   forgotten: number
   /** ID, and the box of the record in degrees: west, south, east, north; null if it has no geometry */

@@ -15,7 +15,7 @@ import { Store } from '../store'
 import { worldX, worldY, type Tile } from './grid'
 import { Tiles } from './tiles'
 
-/** Tiles of the server in this process, on a real database that tests write to directly. */
+/** Tests tiles of a server in this process, on a real database that the tests write to directly. */
 let database: TestDatabase
 let client: Client
 beforeAll(async () => {
@@ -81,7 +81,7 @@ const show = async (api: TestApi, tile: Tile, query = '') => {
 const isKnown = async (api: TestApi, tile: Tile, etag: string, query = '') =>
   (await ask(api, tile, query, { 'if-none-match': etag })).status === 304
 
-/** All tiles of a zoom: the number of records they show, with each drawn record counted once. */
+/** Returns the number of records that all tiles of a zoom show, with each drawn record counted once. */
 async function countAt(api: TestApi, z: number, query = ''): Promise<number> {
   let counted = 0
   const drawn = new Set<string>()
@@ -99,7 +99,7 @@ const total = async (api: TestApi, query: string) =>
     }
   ).total
 
-/** Records on land and sea: a crowd in Berlin, the others anywhere, a few of them lines and areas. */
+/** Returns records on land and sea: many in Berlin, the others anywhere, a few of them lines and areas. */
 function someRecords(count: number, seed: number): GivenRecord[] {
   const random = seededRandom(seed)
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
@@ -127,7 +127,7 @@ function someRecords(count: number, seed: number): GivenRecord[] {
   })
 }
 
-/** First position of the geometry. */
+/** Returns the first position of the geometry. */
 const firstOf = ({ geometry }: GivenRecord) =>
   (geometry!.coordinates as number[]).flat(3).slice(0, 2) as [number, number]
 
@@ -165,14 +165,14 @@ test.each([
       `intersects=${encodeURIComponent('POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5))')}`,
     ]) {
       const expected = (await total(api, query)) - (query === '' ? 2 : 0)
-      // Records without a geometry match these filters as well.
+      // Filters that records without a geometry never match are left out.
       const nowhere = /bbox|near|intersects/.test(query) || query === '' ? 0 : await nowhereCount(query, day)
       expect(expected, query).toBeGreaterThan(10)
       for (const z of zooms)
         expect([query, z, await countAt(api, z, query)]).toEqual([query, z, expected - nowhere])
     }
     if (seed === 1) for (const z of [3, 4]) expect(await countAt(api, z)).toBe(2_400)
-    // The crowd is counted at low zooms, and drawn at high ones.
+    // The records in Berlin are counted at low zooms, and drawn at high zooms.
     const far = await show(api, tileAt(5, ...BERLIN))
     expect(new Set(far.map(({ layer }) => layer))).toEqual(new Set(['clusters']))
     for (const { properties } of far) {
@@ -305,7 +305,7 @@ test('changes only the tiles that a revocation affects', async () => {
     database.url,
     places.map(([lng, lat]) => ({ chain: 'celo', geometry: point(lng, lat) })),
   )
-  // Two API instances that do not know each other.
+  // Two independent API instances.
   const copies = [await start(), await start()]
   const tiles = places.flatMap(([lng, lat]) => [tileAt(6, lng, lat), tileAt(12, lng, lat)])
   const etags = new Map<string, string>()
@@ -342,7 +342,7 @@ test('changes only the tiles that a revocation affects', async () => {
     expect(await isKnown(restarted, tile, etags.get(pathOf(tile))!)).toBe(true)
 })
 
-test('sees records that are rewritten without a change in the log', async () => {
+test('notices records that are rewritten without a change in the log', async () => {
   const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const api = await start()
   const tile = tileAt(12, ...BERLIN)
@@ -352,12 +352,12 @@ test('sees records that are rewritten without a change in the log', async () => 
   expect(await isKnown(api, tile, etag)).toBe(false)
   await client.query('TRUNCATE location_record')
   await expect.poll(() => show(api, tile)).toEqual([])
-  // More changes in one read than are processed one by one.
+  // One read has more changes than are processed individually.
   await insertRecords(database.url, someRecords(3_000, 4))
   await expect.poll(() => countAt(api, 1)).toBe(3_000)
 })
 
-/** Tiles without a server, whose reads of changes are never shared. */
+/** Creates tiles without a server. Their reads of changes are never shared. */
 const makeTiles = (cacheBytes: number, url = database.url) => {
   const store = new Store(url, () => {})
   const records = new RecordSearch(store, SIEVE_WORKER)
@@ -382,7 +382,7 @@ test('never returns an older tile after a newer one, whatever is in progress', a
       const { compressed } = await tiles.get(zooms[n % 4]!, choices[n % 2]!)
       const [shown] = decoded(gunzipSync(compressed))
       const version = Number(shown!.properties.memo || 0)
-      // Writes before the request are in its response.
+      // The response includes all writes that preceded the request.
       expect(version).toBeGreaterThanOrEqual(Math.max(known, newest))
       newest = version
       reads++

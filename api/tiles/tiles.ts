@@ -22,7 +22,10 @@ import {
 import { SharedRead } from '../http/shared'
 
 const compress = promisify(gzip)
-/** Most of a tile is hashes. Level 6 takes four times as long and saves only a few percent. */
+/**
+ * Most bytes of a tile are hashes, which do not compress. Level 6 takes four times as long and saves only a
+ * few percent.
+ */
 const GZIP_LEVEL = 1
 /** Bytes of a cache entry in addition to the tile's own. */
 const ENTRY_BYTES = 600
@@ -84,10 +87,20 @@ export class Tiles {
     await this.changes.follow()
     const key = `${tile.z}/${tile.x}/${tile.y} ${choiceTag(choice, NEWEST_FIRST)}`
     const known = () => this.kept.get(key)?.content ?? this.making.get(key)?.content
-    // Checked again once the slot is free: another client that waited less may have begun to make it.
-    const begun = known()
     const begin = () => this.begin(key, tile, choice, work)
-    return begun ? joined(Promise.resolve(begun), () => enter(begin)) : enter(async () => known() ?? begin())
+    return joined(
+      () => {
+        const found = known()
+        return found && Promise.resolve(found)
+      },
+      // Checked again once the slot is free: another client with a shorter wait may have begun to make the
+      // tile.
+      (late) =>
+        enter(async () => {
+          const found = known()
+          return found && found !== late ? found : begin()
+        }),
+    )
   }
 
   private async begin(key: string, tile: Tile, choice: RecordChoice, work: Work): Promise<MadeTile> {

@@ -26,7 +26,7 @@ import { curveKey, LAST_KEY, shapeOf } from './shape'
 import { OWN_WORK } from '../../http/work'
 import { sentence, testSentences } from '../../../test/sentences'
 
-/** GeoParquet and FlatGeobuf, read back with DuckDB, GDAL and flatgeobuf's own reader. */
+/** Tests GeoParquet and FlatGeobuf files by reading them with DuckDB, GDAL and flatgeobuf's own reader. */
 
 const LIST = '/api/v0/location-records'
 const GDAL = /\bFlatGeobuf\b/.test(spawnSync('ogrinfo', ['--formats'], { encoding: 'utf8' }).stdout ?? '')
@@ -42,7 +42,7 @@ const MIXED: Geometry = {
     [9, 46, -1.5],
   ],
 }
-/** Geometries of which a format could lose something. */
+/** Geometries that a format could change or lose. */
 const SPECIAL: Geometry[] = [
   { type: 'Point', coordinates: [8.54, 47.37, 408.5] },
   MIXED,
@@ -95,7 +95,7 @@ const SPECIAL: Geometry[] = [
       ],
     ],
   },
-  // Across the antimeridian, around a pole, from one end of the world to the other.
+  // This line crosses the antimeridian, passes a pole and spans the whole world.
   {
     type: 'Polygon',
     coordinates: [
@@ -182,7 +182,7 @@ const given: GivenRecord[] = [
     ...{ memo: TEXTS[i % TEXTS.length]!, attributes: ATTRIBUTES[i % ATTRIBUTES.length]! },
     ...{ recipeTypes: TEXTS.slice(0, i % 4), media: i % 2 ? 'aGVsbG8=' : undefined! },
   })),
-  // Larger than one read of a run.
+  // This geometry is larger than one block that is read ahead from a sorted run.
   {
     geometry: { type: 'Point', coordinates: [5, 5] },
     memo: 'A long text. '.repeat(40_000),
@@ -249,7 +249,9 @@ async function duck<Row>(sql: string): Promise<Row[]> {
   return (await duckdb.runAndReadAll(sql)).getRowObjectsJson() as Row[]
 }
 
-/** Records of a GeoParquet file in its order, with the geometry converted to GeoJSON by PostGIS. */
+/**
+ * Records of a GeoParquet file in the order of the file, with the geometry converted to GeoJSON by PostGIS.
+ */
 async function parquetFeatures(file: string): Promise<Feature[]> {
   const times = RECORD_FIELD_LIST.filter(([, { type }]) => type === 'time')
     .map(([name]) => `epoch_ms(${name})::VARCHAR AS ${name}`)
@@ -407,7 +409,7 @@ describe('GeoParquet', () => {
       read.find(({ uid }) => JSON.stringify(expected.get(uid)!.geometry) === JSON.stringify(geometry))!.bbox!
     const across = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[179,'))!
     expect(around(across)).toMatchObject({ xmin: -180, xmax: 180 })
-    // Its edges span 120 degrees and come closer to the pole than their ends.
+    // The polygon's edges span 120 degrees and come closer to the pole than their ends.
     const polar = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[0,80]'))!
     expect(around(polar)).toMatchObject({ ymax: 90 })
   })
@@ -449,7 +451,7 @@ describe('GeoParquet', () => {
       })
     }
   })
-  test('version belongs to GeoParquet', async () => {
+  test('accepts version for GeoParquet only', async () => {
     for (const query of ['?version=2', '?format=flatgeobuf&version=2', '?format=geoparquet&version=3']) {
       const response = await ask(query)
       expect([response.status, ((await response.json()) as { message: string }).message], query).toEqual([
@@ -630,37 +632,40 @@ describe('columnar formats in HTTP', () => {
       expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ message })])
     }
   })
-  test.each(FORMATS)('%s holds a part, by limit, cursor or filters, or no records', async (format) => {
-    const read = async (query: string) => {
-      const file = await saved(`?format=${format}${query}`)
-      return format === 'geoparquet' ? parquetFeatures(file) : flatFeatures(readFileSync(file))
-    }
-    const json = async (query: string) =>
-      (
-        (await (await ask(`?format=json${query}`)).json()) as {
-          data: Record<string, unknown>[]
-        }
-      ).data.map((properties) => ({ properties }))
-    for (const query of [
-      '&limit=7&offset=20',
-      '&revoked=true&limit=300',
-      '&near=13.4,52.5&radius=400000&limit=900',
-    ])
-      expect(ids(await read(query))).toEqual(ids(await json(query)))
-    const first = (await (await ask('?limit=1000&sort=timestamp')).json()) as { next_cursor: string }
-    const rest = `&sort=timestamp&cursor=${encodeURIComponent(first.next_cursor)}`
-    expect(ids(await read(`${rest}&limit=500`))).toEqual(ids(await json(`${rest}&limit=500`)))
-    expect(await read('&fromTimestamp=2030')).toEqual([])
-    expect(await read('&fromTimestamp=2030&limit=5')).toEqual([])
-    // Without records that have no geometry, because some readers require one.
-    expect(ids(await read('&bbox=-180,-90,180,90'))).toEqual(
-      ids([...expected.values()].filter(({ geometry }) => geometry)),
-    )
-  })
+  test.each(FORMATS)(
+    '%s contains a part of the records, by limit, cursor or filters, or no records',
+    async (format) => {
+      const read = async (query: string) => {
+        const file = await saved(`?format=${format}${query}`)
+        return format === 'geoparquet' ? parquetFeatures(file) : flatFeatures(readFileSync(file))
+      }
+      const json = async (query: string) =>
+        (
+          (await (await ask(`?format=json${query}`)).json()) as {
+            data: Record<string, unknown>[]
+          }
+        ).data.map((properties) => ({ properties }))
+      for (const query of [
+        '&limit=7&offset=20',
+        '&revoked=true&limit=300',
+        '&near=13.4,52.5&radius=400000&limit=900',
+      ])
+        expect(ids(await read(query))).toEqual(ids(await json(query)))
+      const first = (await (await ask('?limit=1000&sort=timestamp')).json()) as { next_cursor: string }
+      const rest = `&sort=timestamp&cursor=${encodeURIComponent(first.next_cursor)}`
+      expect(ids(await read(`${rest}&limit=500`))).toEqual(ids(await json(`${rest}&limit=500`)))
+      expect(await read('&fromTimestamp=2030')).toEqual([])
+      expect(await read('&fromTimestamp=2030&limit=5')).toEqual([])
+      // Without records that have no geometry, because some readers require one.
+      expect(ids(await read('&bbox=-180,-90,180,90'))).toEqual(
+        ids([...expected.values()].filter(({ geometry }) => geometry)),
+      )
+    },
+  )
 })
 
 describe('temporary files', () => {
-  /** Temporary files that this process holds. */
+  /** Lists the temporary files that this process has open. */
   const openFiles = () =>
     readdirSync('/proc/self/fd').filter((fd) => {
       try {
@@ -688,11 +693,11 @@ describe('temporary files', () => {
           agent: false,
         })
         asked.on('error', () => {}).end()
-        // During the filling of its file.
+        // The client disconnects while its file is filled,
         await expect.poll(() => openFiles().length, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0)
         asked.destroy()
         await expect.poll(() => openFiles().length, { timeout: 30_000 }).toBe(0)
-        // And while it is sent.
+        // and then while its file is sent.
         const response = await begun(format, client)
         open.push(response)
         response.once('data', () => response.destroy())
@@ -713,7 +718,7 @@ describe('temporary files', () => {
     try {
       for (let i = 0; i < 3; i++) {
         const refused = await fetch(`${small.url}${LIST}?format=flatgeobuf`)
-        // On a busy machine the file may begin after ten seconds; it then breaks off.
+        // On a busy machine the file may begin after ten seconds. It is then truncated.
         if (refused.status === 200) await expect(refused.arrayBuffer()).rejects.toThrow()
         else
           expect([refused.status, await refused.json()]).toEqual([
@@ -739,7 +744,7 @@ describe('temporary files', () => {
     expect((await ask('?format=geoparquet&limit=1500')).status).toBe(200)
     vi.unstubAllEnvs()
   })
-  test('makes one file at a time per client and four in total, and queues the next one', async () => {
+  test('builds one file at a time per client and four in total, and queues further ones', async () => {
     const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
     const leave = new AbortController()
     const begin = (client: string) => makes.begin('flatgeobuf', { ...OWN_WORK, client, signal: leave.signal })

@@ -12,19 +12,20 @@ import type { Run } from './worker'
 import type { ColumnarKind } from '../../http/accept'
 
 /**
- * Files of records in space order: along a Hilbert curve over the world, records without a geometry last. All
- * records are read first, page by page. Each page is sorted (a run) and spooled. Then the runs are merged.
+ * Files of records in spatial order: along a Hilbert curve over the world, records without a geometry last.
+ * All records are read first, page by page. Each page is sorted (a run) and spooled. Then the runs are
+ * merged.
  */
 
 /**
  * Maximum number of files in progress, in total and per client: each holds about 50 bytes per record in
- * memory. Further files wait until one that is read too slowly is ended (exports.ts).
+ * memory. Further files wait until a slot is free; exports.ts ends those that are read too slowly.
  */
 const FILES = { all: 4, each: 1, waiting: 16, waitingEach: 1, waitMs: 15_000 }
 const LIMITS: WorkerLimits = {
   slots: { all: 2, each: 1, waiting: 64, waitingEach: 16, waitMs: 60_000 },
   taskMs: 60_000,
-  ...workerErrors('Too many exports in space order are queued.', 'Sorting these records took too long.'),
+  ...workerErrors('Too many exports in spatial order are queued.', 'Sorting these records took too long.'),
 }
 /**
  * Limits for files of one page: their few short tasks have workers of their own, so that they do not wait
@@ -47,9 +48,9 @@ export class ColumnarFiles {
   private readonly slots = new Semaphore(
     FILES,
     busyWith(
-      'Your previous export in space order is still running. Retry after it has finished, or ' +
-        'choose a format that is not sorted',
-      `${FILES.all} exports in space order are running. Formats that are not sorted are available.`,
+      'Your previous export in spatial order is still running. Retry after it has finished, or ' +
+        'choose a format that is not sorted.',
+      `${FILES.all} exports in spatial order are running. Formats that are not sorted are available.`,
     ),
   )
   private readonly budget: DiskBudget
@@ -107,7 +108,7 @@ interface Task {
 
 /** File in progress: filled page by page, then read once. */
 export abstract class ColumnarFile {
-  /** First bytes of the file, whatever its records are. */
+  /** First bytes of the file, which do not depend on its records. */
   abstract readonly magic: Uint8Array
   /** Byte that may follow `magic` any number of times; undefined if the format has none. */
   abstract readonly padding: number | undefined
@@ -252,7 +253,7 @@ class FlatGeobufFile extends ColumnarFile {
         runs: this.runs.map(({ sizes, bounds }) => ({ sizes, bounds })),
         hasZ: placed > 0 && high === placed,
       },
-      // Bounds are most of the memory that the file holds, so they are moved and not copied.
+      // Bounds take most of the file's memory, so they are transferred instead of copied.
       this.runs.map(({ bounds }) => bounds.buffer as ArrayBuffer),
     )
     yield header

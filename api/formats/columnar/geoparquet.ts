@@ -5,8 +5,8 @@ import { PARQUET_MAGIC } from './magic'
 import { extend, NOWHERE, type Bounds, type Shape } from './shape'
 
 /**
- * GeoParquet 1.1 and 2.0 (https://geoparquet.org): row groups, then a footer with the offset of each. Row groups are
- * written independently, so that any worker can write the next one.
+ * GeoParquet 1.1 and 2.0 (https://geoparquet.org): row groups, then a footer with the offset of each. Row
+ * groups are written independently, so that any worker can write the next one.
  */
 
 type Element = Omit<SchemaElement, 'name' | 'repetition_type'>

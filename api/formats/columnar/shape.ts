@@ -12,7 +12,7 @@ export interface Shape {
 /** West, south, east, north in degrees. A geometry that crosses the antimeridian reaches from -180 to 180. */
 export type Bounds = [number, number, number, number]
 
-/** Bounds of nothing: no box meets them, and extending others by them changes nothing. */
+/** Empty bounds: no box meets them, and extending others by them changes nothing. */
 export const NOWHERE: Readonly<Bounds> = [Infinity, Infinity, -Infinity, -Infinity]
 
 /**

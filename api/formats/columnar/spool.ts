@@ -17,7 +17,7 @@ export class DiskBudget {
   take(bytes: number): void {
     if (this.used + bytes > this.bytes)
       throw new UnavailableError(
-        `Exports in space order have filled their ${Math.round(this.bytes / 1_048_576)} MB of ` +
+        `Exports in spatial order have filled their ${Math.round(this.bytes / 1_048_576)} MB of ` +
           'temporary files. Narrow this export, for example by chain or time, or choose another format.',
       )
     this.used += bytes

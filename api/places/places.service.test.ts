@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import Fastify from 'fastify'
+import { startApi, type TestApi } from '../../test/api'
+import { createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { insertRecords, type Geometry, type StoredRecord } from '../../test/records'
+import { limitRequests, RequestCounter } from '../http/limits'
+import { placesRoutes } from '.'
+
+/** Tests shareable pages of places, under a public address with a path, as behind a reverse proxy. */
+const BASE = 'https://geo.example/attest'
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+const HOSTILE = `"><script>alert(1)</script>\u202Etxet </title></noscript> & 'x'`
+const line = (...coordinates: number[][]): Geometry => ({ type: 'LineString', coordinates })
+const ring = (...corners: number[][]): Geometry => ({ type: 'Polygon', coordinates: [corners] })
+const GEOMETRIES: (Geometry | null)[] = [
+  { type: 'Point', coordinates: [2.2945, 48.8584] },
+  { type: 'Point', coordinates: [-74.0445, 40.6892] },
+  { type: 'Point', coordinates: [180, 90] },
+  { type: 'MultiPoint', coordinates: [[10, 10], [12, 12]] }, // prettier-ignore
+  line([177, -18], [-178, -14]),
+  ring([-74, 40.7], [-73.9, 40.7], [-73.9, 40.8], [-74, 40.7]),
+  { type: 'GeometryCollection', geometries: [line([0, 0], [1, 1]), { type: 'Point', coordinates: [5, 5] }] },
+  line(...Array.from({ length: 50_001 }, (_, i) => [i / 1_000, 50 * Math.sin(i)])),
+  null,
+]
+
+let database: TestDatabase
+let api: TestApi
+let stored: StoredRecord[]
+
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  api = await startApi({ databaseUrl: database.url, publicBaseUrl: BASE })
+  stored = await insertRecords(database.url, [
+    ...GEOMETRIES.map((geometry, i) => ({ chain: 'celo', memo: `Place ${i}`, geometry })),
+    { chain: 'celo', memo: HOSTILE, geometry: GEOMETRIES[0]! },
+    { chain: 'celo', memo: 'Withdrawn', geometry: GEOMETRIES[0]!, revoked: true },
+  ])
+})
+afterAll(async () => {
+  await api?.close()
+  await database?.drop()
+})
+
+const get = (path: string, options: RequestInit = {}) =>
+  fetch(`${api.url}${path}`, { redirect: 'manual', ...options })
+const pageOf = ({ chain, uid }: StoredRecord) => `/r/${chain}/${uid}`
+const plain = (text: string) =>
+  text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
+/** Contents of the document's meta elements, by name or property. */
+const metaOf = (document: string) =>
+  Object.fromEntries(
+    [...document.matchAll(/<meta (?:name|property)="([^"]+)" content="([^"]*)">/g)].map(
+      ([, name, content]) => [name!, plain(content!)],
+    ),
+  )
+
+describe('the page of a place', () => {
+  test('has a title, a description and a preview image at its public address', async () => {
+    const [tower] = stored
+    const response = await get(pageOf(tower!))
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    const document = await response.text()
+    const address = `${BASE}${pageOf(tower!)}`
+    expect(metaOf(document)).toMatchObject({
+      description: expect.stringMatching(
+        /^Attested on celo on 1 Jan 2026 by 0x.* Longitude 2.2945, latitude 48.8584\. Not revoked\./,
+      ) as string,
+      'og:title': 'Place 0',
+      'og:url': address,
+      'og:image': `${address}/preview.png`,
+      'og:image:width': '1200',
+      'og:image:height': '630',
+      'twitter:card': 'summary_large_image',
+    })
+    // Asset URLs are relative to the page, so that they work under any path.
+    const assets = [...document.matchAll(/(?:src|href)="(\.[^"]+)"/g)].map(([, href]) => href!)
+    expect(assets.length).toBeGreaterThan(2)
+    for (const asset of assets) {
+      const { pathname } = new URL(asset, `http://host/attest${pageOf(tower!)}`)
+      expect((await get(pathname.replace('/attest', ''))).status, asset).toBe(200)
+    }
+  })
+  test('escapes what its attester wrote, and leaves out characters that hide', async () => {
+    const hostile = stored.find(({ memo }) => memo === HOSTILE)!
+    const document = await (await get(pageOf(hostile))).text()
+    expect(metaOf(document)['og:title']).toBe(HOSTILE.replace('\u202E', ' '))
+    expect(document).not.toContain('<script>alert')
+    expect(document.match(/<\/noscript>|<\/title>/g)).toHaveLength(2)
+  })
+  test('states that a place is revoked', async () => {
+    const document = await (await get(pageOf(stored.at(-1)!))).text()
+    expect(metaOf(document).description).toContain('Revoked by its attester.')
+  })
+  test('is sent with status 404 and without a preview for an unknown place', async () => {
+    const path = `/r/base-sepolia/${stored[0]!.uid}`
+    const response = await get(path)
+    expect(response.status).toBe(404)
+    expect(metaOf(await response.text())['og:title']).toBeUndefined()
+    expect((await get(`${path}/preview.png`)).status).toBe(404)
+    for (const wrong of ['/r/nowhere/0x12', `/r/celo/0x${'1'.repeat(63)}`])
+      expect((await get(wrong)).status, wrong).toBe(404)
+  })
+  test('is the target of the redirect from the address of the record, unless the browser asks for a format', async () => {
+    const [{ uid }] = stored as [StoredRecord]
+    const path = `/api/v0/location-records/${uid}`
+    const response = await get(path, { headers: { accept: BROWSER } })
+    expect([response.status, response.headers.get('vary')]).toEqual([
+      303,
+      expect.stringMatching(/accept/i) as string,
+    ])
+    const target = new URL(response.headers.get('location')!, `${BASE}${path}`)
+    expect(target.href).toBe(`${BASE}/r/celo/${uid}`)
+    expect((await get(`${path}?format=html`, { headers: { accept: BROWSER } })).status).toBe(200)
+    expect((await get(path)).headers.get('content-type')).toBe('application/json; charset=utf-8')
+  })
+})
+
+test('the preview of each geometry is a PNG of the stated size, and shows the place', async () => {
+  const seen = new Map<string, string>()
+  for (const record of stored.slice(0, GEOMETRIES.length)) {
+    const response = await get(`${pageOf(record)}/preview.png`)
+    expect([record.memo, response.status, response.headers.get('content-type')]).toEqual([
+      record.memo,
+      200,
+      'image/png',
+    ])
+    const png = Buffer.from(await response.arrayBuffer())
+    expect([png.subarray(1, 4).toString(), png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([
+      'PNG',
+      1200,
+      630,
+    ])
+    seen.set(record.memo, response.headers.get('etag')!)
+  }
+  // A record without a geometry, or with one that is too large, shows a map of the world.
+  expect(new Set(seen.values()).size).toBe(GEOMETRIES.length)
+})
+
+test('one client has a share of the reads from a chain that does not respond', async () => {
+  const app = Fastify()
+  const counter = new RequestCounter(() => 0)
+  await limitRequests(app, { scope: 'test', perHour: 0, counter, tooMany: () => new Error() })
+  const calls: ((answer: undefined) => void)[] = []
+  const reader = { attestation: () => new Promise<undefined>((resolve) => calls.push(resolve)) }
+  const parts = { store: {}, pages: {}, publicBaseUrl: BASE, readers: new Map([[42_220, { reader }]]) }
+  await app.register(placesRoutes(parts as unknown as Parameters<typeof placesRoutes>[0]), { prefix: '/r' })
+  const ask = async (remoteAddress: string) => {
+    const url = `/r/celo/0x${'1'.repeat(64)}/attestation`
+    const { statusCode, headers } = await app.inject({ url, remoteAddress })
+    return [statusCode, 'retry-after' in headers]
+  }
+  const answered: unknown[] = []
+  const greedy = Array.from({ length: 30 }, () => ask('192.0.2.1').then((answer) => answered.push(answer)))
+  await expect.poll(() => answered).toEqual(Array(8).fill([429, true]))
+  expect(calls).toHaveLength(2)
+  const other = ask('192.0.2.2')
+  await expect.poll(() => calls.length).toBe(3)
+  calls[2]!(undefined)
+  expect(await other).toEqual([200, false])
+  for (let i = 0; i < 23; i++) {
+    await expect.poll(() => calls.length).toBeGreaterThan(i)
+    calls[i]!(undefined)
+  }
+  await Promise.all(greedy)
+  expect(calls).toHaveLength(23)
+  await app.close()
+})
