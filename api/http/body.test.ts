@@ -22,7 +22,7 @@ test.each(
   const escaped = member.replace(/./g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
   expect(label(`{"${escaped}":${LONG}}`)).toBe(`${name}:100`)
 })
-test('leaves all other numbers and texts unchanged', () => {
+test('parses all other numbers and texts like JSON.parse', () => {
   const body = `{"radii":${LONG},"a":[${LONG},{"radiu":${LONG}}],"text":"\\"radius\\":${LONG}"}`
   expect(parse(body)).toEqual(JSON.parse(body))
 })

@@ -14,8 +14,8 @@ const MAX_NESTING = 64
 /** Names of the numbers in metres of all operations. */
 const LENGTH_NAMES = OPERATION_ROWS.flatMap(([, { parameters = [] }]) => parameters.map(({ name }) => name))
 /**
- * Members with these names. Letters of a name may be escaped. Within a string no such text exists, because
- * its quotes would be escaped.
+ * Pattern of members with these names, whose letters may be escaped. It matches nothing within a string,
+ * because quotes are escaped there.
  */
 const LENGTHS = new RegExp(
   `("(?:${LENGTH_NAMES.map(spellingsOf).join('|')})"\\s*:\\s*)((?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)`,
@@ -85,7 +85,7 @@ function jsonFault(text: string): string | undefined {
   } catch (error) {
     const { message } = error as Error
     const position = faultPosition(error as Error)
-    if (position !== undefined) return ` from character ${position + 1} on`
+    if (position !== undefined) return ` at character ${position + 1}`
     if (message.startsWith('Unexpected end')) return ': it ends prematurely'
     const [, token] = /^Unexpected token '([^])'/u.exec(message) ?? []
     return token === undefined ? '' : `: unexpected ${JSON.stringify(token)}`

@@ -10,7 +10,7 @@ describe('a cache', () => {
     cache.set('3', 3)
     expect(['0', '1', '2', '3'].map((key) => cache.get(key))).toEqual([0, undefined, 2, 3])
   })
-  test('makes a value once, and makes it again after a rejected promise', async () => {
+  test('computes a value once, and again after a rejected promise', async () => {
     const cache = new Cache<Promise<number>>('counts')
     let made = 0
     const fail = () => Promise.reject(new Error(`failure ${++made}`))

@@ -12,8 +12,8 @@ export interface Bound {
 const MEBIBYTE = 1_048_576
 
 /**
- * Every cache of the API, by name. docs/architecture/caches.md states for each what it holds, how often it
- * exists and what ends an entry; cache.test.ts compares the page with this table.
+ * Every cache of the API, by name. docs/architecture/caches.md states for each cache what it holds, how many
+ * instances of it exist and what ends an entry. cache.test.ts compares the page with this table.
  */
 export const CACHES = {
   // A new geometry never evicts one that is in use (api/compute/measure.ts).
@@ -31,6 +31,8 @@ export const CACHES = {
   schemas: { entries: 10_000 },
   'contract state': { entries: 1_000 },
   'index state': { entries: 100 },
+  // 16 kB each, with the hashes of their subtrees.
+  'log tiles': { entries: 256 },
   clients: { entries: 1_000 },
   'request counts': { entries: 100_000 },
   'turn times': { entries: 10_000 },
@@ -62,7 +64,7 @@ export class Cache<Value extends NonNullable<unknown>> extends LRUCache<string, 
     })
   }
 
-  /** Returns the value of a key, and makes it unless it is cached. A rejected promise is not cached. */
+  /** Returns the value of a key, and creates it unless it is cached. A rejected promise is not cached. */
   of(key: string, make: () => Value): Value {
     const known = this.get(key)
     if (known !== undefined) return known

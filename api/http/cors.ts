@@ -19,8 +19,8 @@ const PREFLIGHT_SECONDS = 86_400
 const UNSHARED = '/metrics'
 
 /**
- * Lets scripts of any origin read all responses except the metrics, errors included: they are public, and
- * need no cookie. Register it before the rate limits, so that preflights are not counted.
+ * Lets scripts of any origin read all responses, including errors, except the metrics. The responses are
+ * public and need no cookie. Register it before the rate limits, so that preflights are not counted.
  */
 export async function openToAllOrigins(app: FastifyInstance): Promise<void> {
   await app.register(cors, {

@@ -23,14 +23,14 @@ interface KeptAnswer {
 }
 
 /**
- * Responses that depend on the records alone. Their ETags (RFC 9110, 13) are made of the state of the data.
- * While that state stays the same, a repeated request is answered without reading records from the database:
- * by 304, or by the cached response.
+ * Responses that depend on the records alone. Their ETags (RFC 9110, 13) are derived from the state of the
+ * data. While that state stays the same, a repeated request is answered without reading records from the
+ * database: by 304, or by the cached response.
  *
  * The state is read for each request, in one read for all waiting requests. A response is therefore never
  * older than its request, and a revocation shows at once (`no-cache`: caches revalidate every response). The
  * state is read before the records, so a response is never older than its ETag. This also holds with
- * replicas, because each read goes to a server that has all that was shown before (api/store/servers.ts).
+ * replicas, because each read goes to a server that has all data shown before (api/store/servers.ts).
  */
 export class Freshness {
   private readonly state: SharedRead<string>

@@ -1,11 +1,12 @@
-import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exchange, startApi, type TestApi } from '../../test/api'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** HTTP over raw sockets: whatever the request, each answer of /compute is problem details. */
+/**
+ * Tests HTTP over raw sockets: every error of /compute has the form of problem details, whatever the request.
+ */
 let api: TestApi
 beforeAll(async () => {
   api = await startApi({ timeouts: { request: 60_000, answer: 60_000 } })
@@ -28,7 +29,7 @@ interface Answer {
   headers: Record<string, string>
   body: string
 }
-/** The answers in a text, in order. */
+/** Parses the responses in a text, in order. */
 function answers(text: string): Answer[] {
   const found: Answer[] = []
   for (let rest = text; rest !== '';) {
@@ -47,7 +48,7 @@ function answers(text: string): Answer[] {
   }
   return found
 }
-/** A silence longer than any test waits: the service closes the connection before. */
+/** Silence longer than any test. The service closes the connection before it ends. */
 const NEVER_MS = 60_000
 const ask = async (bytes: string | Buffer, { url } = api, quietMs?: number) =>
   answers(await exchange(url, bytes, quietMs))
@@ -299,7 +300,7 @@ test('answers requests during a stop in the form of their API', async () => {
   })
   const port = Number(new URL(slow.url).port)
   let text = ''
-  const underWay = once(silent, 'connection')
+  const underWay = slow.requested()
   const socket = connect(port, '127.0.0.1', () => socket.write(withBody(JSON.stringify({ chainId: 84532 }))))
   socket.on('data', (chunk) => (text += chunk.toString()))
   const closed = new Promise((resolve) => socket.on('close', resolve))

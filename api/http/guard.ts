@@ -4,7 +4,14 @@ import { errorCodes, type FastifyInstance, type FastifyReply, type FastifyReques
 import { parseBody } from './body'
 import { clientOf } from './limits'
 import { workOf, type Work } from './work'
-import { QueryStringError, RequestError, UnavailableError, computeProblem, problemDocument } from './problems'
+import {
+  QueryStringError,
+  RequestError,
+  SlowRequestError,
+  UnavailableError,
+  computeProblem,
+  problemDocument,
+} from './problems'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -29,7 +36,7 @@ const NOT_HTTP = 'The request is not valid HTTP/1.1.'
 const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).'
 
 /**
- * Parses a body of more than LARGE_BODY bytes off the event loop. It gets the body in pieces, and may move
+ * Parses a body of more than LARGE_BODY bytes off the event loop. Receives the body in pieces, and may move
  * their memory to another thread.
  */
 export type ParseLarge = (pieces: readonly Buffer[], work: Work) => Promise<unknown>
@@ -137,7 +144,7 @@ function receive(
 /** Returns the problem of a request's head; undefined if it is valid. */
 function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
   const { httpVersion, rawHeaders, url = '' } = raw
-  // Node's parser also accepts 0.9, and 2.0 without its preface.
+  // Node's parser also accepts HTTP/0.9, and HTTP/2.0 without its preface.
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return new RequestError(NOT_HTTP)
   // The array holds names and values.
   if (rawHeaders.length > 2 * MAX_HEADERS) return new RequestError(HEAD_TOO_LARGE, 431)
@@ -192,7 +199,7 @@ function afterwards({ raw }: FastifyReply, then: () => void): void {
 function connectionFault(code: string | undefined): RequestError {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new RequestError('The request was not received completely in time.')
+      return new SlowRequestError()
     case 'HPE_HEADER_OVERFLOW':
       return new RequestError(HEAD_TOO_LARGE, 431)
   }

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { request } from 'node:http'
 import Fastify from 'fastify'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -32,7 +33,7 @@ async function serve(counter: RequestCounter, perHour: number, trustProxy?: stri
     app.inject({ url: '/', headers, remoteAddress })
 }
 
-/** A server whose requests spend what their query says, after the function that it waits for. */
+/** Starts a server whose requests spend the time in their query, after the given function has finished. */
 async function serveWork(
   counter: RequestCounter,
   perHour: number,
@@ -74,7 +75,7 @@ describe('long work', () => {
     expect(await get('?spent=100')).toEqual([200, 99])
     expect(await get('?spent=101')).toEqual([200, 97])
     expect(await get('?spent=3400')).toEqual([200, 63])
-    // After its answer, such as by an export.
+    // Time spent after the response, such as by an export.
     works.at(-1)!.spend(600)
     expect(await get()).toEqual([200, 56])
     expect(await get('?spent=9000')).toEqual([200, 0])
@@ -87,14 +88,14 @@ describe('long work', () => {
     const { get } = await serveWork(new RequestCounter(() => 0), 100, () => (begun++, ended))
     const waiting = get('?foreseen=5000')
     await expect.poll(() => begun).toBe(1)
-    // 99 are left, 49 of them reserved: 1 for the request itself, and 49 for what it foresees.
+    // 99 are left, 49 of them reserved: 1 for the request itself, and 49 for its estimate.
     expect(await get('?foreseen=6000')).toEqual([429, 49])
     const second = get('?foreseen=4000')
     await expect.poll(() => begun).toBe(2)
     end()
     expect((await waiting)[0]).toBe(200)
     expect((await second)[0]).toBe(200)
-    // Nothing was spent: three requests, and this one.
+    // No time was spent, so only the three requests and this one count.
     expect(await get()).toEqual([200, 96])
   })
 })
@@ -108,6 +109,49 @@ test('estimates of one request at the same moment share a reservation, and none 
   expect(await get()).toEqual([200, 99])
   expect(await get('?foreseen=5000')).toEqual([200, 98])
   expect(await get()).toEqual([200, 97])
+})
+
+describe('a request that ends before its work', () => {
+  const count = async (counter: RequestCounter) =>
+    (await counter.count('rate:test:127.0.0.1', 3_600_000, 0)).current
+
+  test('counts the time spent, before and after its client leaves', async () => {
+    const counter = new RequestCounter(() => 0)
+    let begun = 0
+    const { app, works } = await serveWork(counter, 100, () => (begun++, new Promise(() => {})))
+    const asked = request(await app.listen({ port: 0, host: '127.0.0.1' })).on('error', () => {})
+    asked.end()
+    await expect.poll(() => begun).toBe(1)
+    const [work] = works as [Work]
+    work.spend(600)
+    expect(await count(counter)).toBe(1)
+    asked.destroy()
+    await expect.poll(() => work.signal.aborted).toBe(true)
+    await expect.poll(() => count(counter)).toBe(6)
+    // Time that its statement or worker took until it was cancelled.
+    work.spend(300)
+    await expect.poll(() => count(counter)).toBe(9)
+  })
+  test('ends a reservation that was still being made when it was answered', async () => {
+    let reserve = () => {}
+    const reserving = new Promise<void>((resolve) => (reserve = resolve))
+    class SlowCounter extends RequestCounter {
+      override async reserve(key: string, units: number) {
+        await super.reserve(key, units)
+        if (units > 0) await reserving
+      }
+    }
+    const counter = new SlowCounter(() => 0)
+    let foreseen: Promise<void> | undefined
+    const { get, works } = await serveWork(counter, 100, async () => {
+      foreseen = works.at(-1)!.foresee(5_000)
+    })
+    expect((await get())[0]).toBe(200)
+    expect(await count(counter)).toBe(50)
+    reserve()
+    await foreseen
+    expect(await count(counter)).toBe(1)
+  })
 })
 
 describe('Retry-After and the error text', () => {
@@ -225,7 +269,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
       ),
     )
     const before = (await there!.get())[1]!
-    // The remaining requests except 20.
+    // Reserves all remaining requests except 20.
     const waiting = here!.get(`?foreseen=${100 * (before - 20)}`)
     await expect.poll(() => begun).toBe(1)
     expect((await there!.get('?foreseen=3000'))[0]).toBe(429)
@@ -252,7 +296,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     closing.unshift(() => proxy.close())
     return { proxy, redis: await connect(proxy.url, TIMEOUT_MS) }
   }
-  /** Deletes the count in Redis itself, which all copies of the API share, as the end of its window does. */
+  /** Deletes the count in Redis, which all copies of the API share, like the end of its window. */
   const forgetInRedis = async (key: string) => {
     const admin = await createClient({ url: TEST_REDIS_URL! }).connect()
     await admin.del(key)

@@ -85,7 +85,7 @@ export async function limitRequests(
   app: FastifyInstance,
   options: Tier & {
     counter: RequestCounter
-    /** @param retryAfter with its unit, in the value of Retry-After */
+    /** @param retryAfter value of Retry-After with its unit, such as `12 seconds` */
     tooMany: (perHour: number, retryAfter: string) => Error
     otherTier?: (request: FastifyRequest) => Tier | undefined
   },
@@ -133,7 +133,8 @@ export async function limitRequests(
     done()
   })
   app.addHook('onSend', async (request, reply) => {
-    // Retry-After keeps the value of this response: if the hour is used up, the next request is refused.
+    // Retry-After keeps the value of this response. If the limit of the hour is reached, the next request is
+    // refused.
     const count = await bills.get(request)?.settle()
     if (count) showCount(reply, tierOf(request).perHour, count)
   })
@@ -235,8 +236,8 @@ export function clientOf(request: FastifyRequest): string {
   // Some proxies write address:port or [address]:port. The port does not identify a client.
   const bare = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(ip)
   const address = bare?.[1] ?? bare?.[2] ?? ip
-  // A value that is not an address comes from a header that the proxy did not check. Then the proxy counts as
-  // the client.
+  // A value that is not an address comes from a header that the proxy did not check. In this case the proxy
+  // counts as the client.
   if (!isIP(address)) return normalizeIP(request.socket.remoteAddress ?? '', 64)
   const client = normalizeIP(address, 64)
   clients.set(ip, client)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
+import { HEADER_STYLE, SITE_NAME, SITE_PAGES } from '../../src/page-header'
 import { type Html, html, trusted } from './html'
 
 /**
@@ -7,52 +8,41 @@ import { type Html, html, trusted } from './html'
  * content that anyone may have attested, so templates escape every text, and the policy allows no script.
  */
 
-/** Links in the header of all pages, like those of web/. */
-const HEADER = [
-  ['', 'Explore'],
-  ['playground', 'Ask'],
-  ['attest', 'Attest'],
-  ['manual', 'Manual'],
-  ['docs', 'API'],
-  ['graphql', 'GraphQL'],
-  ['ogc', 'GIS'],
-] as const
-
-/** Returns the header of all pages. @param root the address of the service's root, with a trailing slash */
-export function header(root: string): Html {
-  return html`<header class="site"><a class="brand" href="${root}">Attested places</a><nav aria-label="Pages">${HEADER.map(([path, name]) => anchor(root + path, name))}</nav></header>`
+/**
+ * Returns the header of all pages.
+ * @param root the address of the service's root, with a trailing slash
+ * @param current path of the shown page, if the header has it
+ */
+export function header(root: string, current?: string): Html {
+  const link = ({ path, name, isMain }: (typeof SITE_PAGES)[number]) =>
+    html`<a href="${root}${path}"${!isMain && trusted(' class="minor"')}${path === current && trusted(' aria-current="page"')}>${name}</a>`
+  const others = SITE_PAGES.filter(({ isMain }) => !isMain)
+  return html`<header class="site"><a class="brand" href="${root}">${SITE_NAME}</a><nav aria-label="Pages">${SITE_PAGES.map(link)}<details><summary>More</summary><div>${others.map(link)}</div></details></nav></header>`
 }
-export const HEADER_STYLE = `
-.site { display: flex; align-items: center; gap: 1.5rem; min-height: 3rem; padding: 0 1rem; border-bottom: 1px solid #8885; font: 1rem/1.5 system-ui, sans-serif }
-.site a { color: inherit; text-decoration: none; white-space: nowrap } .site .brand { font-weight: 700 } .site nav { display: flex; gap: .25rem; overflow-x: auto }
-.site nav a { padding: .35rem .6rem; border-radius: .5rem } .site nav a:hover { background: #8882 }
-@media (max-width: 40rem) { .site { padding: 0 .5rem } .site .brand { display: none } .site nav { flex: 1; justify-content: space-between; gap: 0 } .site nav a { padding: .35rem .2rem } }
-@media (max-width: 24rem) { .site nav a { padding: .35rem .1rem; font-size: .8rem } }
-`
 const STYLE = `${HEADER_STYLE}
-:root { color-scheme: light dark; --line: #8885; --soft: #8882; --blue: light-dark(#0b5cad, #7ab8ff) }
-body { font: 1rem/1.5 system-ui, sans-serif; margin: 0 } main { max-width: 62rem; margin: 0 auto; padding: 1.25rem 1.25rem 3rem }
+:root { accent-color: var(--accent) } body { margin: 0 } main { max-width: 62rem; margin: 0 auto; padding: 1.25rem 1.25rem 3rem }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 .5rem; overflow-wrap: anywhere } h2 { font-size: 1.1rem; margin: 1.75rem 0 .5rem }
-a { color: var(--blue) } .trail a + a::before { content: "/"; padding: 0 .4em; color: GrayText; display: inline-block }
+a { color: var(--accent) } .trail a + a::before { content: "/"; padding: 0 .4em; color: var(--soft-text); display: inline-block }
 p { max-width: 46rem } ul { padding-left: 1.2rem; max-width: 46rem } li { margin: .2rem 0 }
 table { border-collapse: collapse; width: 100%; margin: .75rem 0 }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line) }
-th { font-weight: 600; font-size: .9rem } input[type=search] { font: inherit; padding: .3rem .5rem; width: min(24rem, 60vw) } button { font: inherit; padding: .3rem .8rem } td.time, .whole { white-space: nowrap }
-dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25rem 1rem; margin: .5rem 0 } dt { color: GrayText } dd { margin: 0 }
+th { font-weight: 600; font-size: .9rem } input[type=search] { font: inherit; padding: .3rem .5rem; width: min(24rem, 60vw) } input[type=search], button { color: inherit; background: var(--raised); border: 1px solid var(--line); border-radius: var(--radius) } button { font: inherit; padding: .3rem .8rem; cursor: pointer } :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px } td.time, .whole { white-space: nowrap }
+dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25rem 1rem; margin: .5rem 0 } dt { color: var(--soft-text) } dd { margin: 0 }
 p, td, dd, code, pre, li { overflow-wrap: anywhere } code, pre { font: .85em/1.45 ui-monospace, monospace }
-pre { white-space: pre-wrap; background: var(--soft); padding: .75rem; max-height: 28rem; overflow: auto; margin: 0 }
-.long { max-height: 12rem; overflow: auto } .note { color: GrayText } .revoked { color: light-dark(#b3261e, #ff8a80) }
-details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cursor: pointer; overflow-wrap: anywhere } summary .kind { color: GrayText }
+pre { white-space: pre-wrap; background: var(--raised); padding: .75rem; max-height: 28rem; overflow: auto; margin: 0 }
+.long { max-height: 12rem; overflow: auto } .note { color: var(--soft-text) } .revoked { color: var(--danger) }
+details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cursor: pointer; overflow-wrap: anywhere } summary .kind { color: var(--soft-text) }
 .map { width: 100%; height: auto; background: light-dark(#cfe3ee, #131c26); border: 1px solid var(--line); overflow: hidden }
-.map .land { fill: light-dark(#f6f4ee, #26303a); fill-rule: evenodd } .map .grid path { stroke: var(--line); stroke-width: 1 } .map .grid text { font: 11px system-ui, sans-serif; fill: GrayText }
+.map .land { fill: light-dark(#f6f4ee, #26303a); fill-rule: evenodd } .map .grid path { stroke: var(--line); stroke-width: 1 } .map .grid text { font: 11px system-ui, sans-serif; fill: var(--soft-text) }
 .map .point { fill: #d1495b; fill-opacity: .8; stroke: Canvas; stroke-width: 1 } .map .line { fill: none; stroke: #2a7de1; stroke-width: 2.5 }
 .map .area { fill: #2a9d6f; fill-opacity: .25; fill-rule: evenodd; stroke: #2a9d6f; stroke-width: 1.5 } .map a:hover * { stroke: currentColor }
-.map .box { fill: none; stroke: GrayText; stroke-width: 1.5; stroke-dasharray: 6 4 }
+.map .box { fill: none; stroke: var(--soft-text); stroke-width: 1.5; stroke-dasharray: 6 4 }
+.request { display: block; padding: .6rem .75rem; background: var(--raised); border-radius: var(--radius) } td > p { margin: 0 0 .3rem } details > table { font-size: .95em } h3 { font-size: 1rem; margin: .75rem 0 .25rem }
 .pages { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 1rem 0 }
 @media (max-width: 40rem) {
   dl { display: block } dd { margin-bottom: .4rem }
   thead { display: none } tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line) } td { display: block; border: 0; padding: .05rem 0 }
-  td[data-name]::before { content: attr(data-name) " "; color: GrayText }
+  td[data-name]::before { content: attr(data-name) " "; color: var(--soft-text) }
 }
 `
 /**
@@ -84,7 +74,7 @@ export function sendPage(reply: FastifyReply, page: Page, { form = false } = {})
       'x-content-type-options': 'nosniff',
     })
     .type('text/html; charset=utf-8')
-    .send(documentOf(page, rootOf(reply.request.url)))
+    .send(documentOf(page, reply.request.url))
 }
 
 /**
@@ -96,12 +86,13 @@ export function rootOf(url: string): string {
   return depth > 0 ? '../'.repeat(depth) : './'
 }
 
-function documentOf({ title, trail, body }: Page, root: string): string {
+function documentOf({ title, trail, body }: Page, url: string): string {
+  const root = rootOf(url)
   return html`<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${trusted(STYLE)}</style></head>
 <body>
-${header(root)}
+${header(root, currentOf(url))}
 <main>
 ${trail.length > 0 && html`<nav class="trail" aria-label="Breadcrumb">${trail.map((above) => anchor(above.href, above.title))}</nav>`}
 <h1><bdi>${title}</bdi></h1>
@@ -110,6 +101,13 @@ ${body}
 </body>
 </html>
 `.toString()
+}
+
+/** Page of the header to which a URL belongs; undefined if it belongs to none. */
+function currentOf(url: string): string | undefined {
+  const depth = rootOf(url).split('../').length
+  const segments = url.split('?')[0]!.split('/')
+  return SITE_PAGES.find(({ path }) => path !== '' && segments.slice(-depth).includes(path))?.path
 }
 
 /** A link to another page. */

@@ -45,12 +45,12 @@ export function readCursor(text: string): { position: Position; tag: string | un
 export function positionIn(cursor: string, tag: string): Position {
   const read = readCursor(cursor)
   if (read?.tag === undefined)
-    throw invalid('cursor', 'Expected the next_cursor of a response. Leave it out to start')
+    throw invalid('cursor', 'Expected the next_cursor of a response. Leave it out to start.')
   if (read.tag !== tag)
     throw invalid(
       'cursor',
       'The cursor belongs to a list with other filters or another sort. Repeat those, or leave the ' +
-        'cursor out to start',
+        'cursor out to start.',
     )
   return read.position
 }

@@ -7,7 +7,8 @@ import type { Work } from './work'
 
 /**
  * Parameters of a query string or a path. One definition documents a parameter (JSON Schema), parses its
- * text, and gives its type. Fastify runs the readers as its validation, and a handler gets the parsed values.
+ * text, and defines its type. Fastify runs the readers as its validation, and a handler gets the parsed
+ * values.
  */
 
 const READ = Symbol('read')
@@ -29,7 +30,7 @@ type PathSchema<P extends Parameters> = TUnsafe<PathOf<P>> & { properties: P }
 export interface TextQuery {
   description: string
   parameters: Readonly<Record<string, { description?: string }>>
-  /** Throws a RecordsError for invalid texts. */
+  /** Runs the query. Throws a RecordsError for invalid texts. */
   answer: (texts: Record<string, string>, work: Work) => Promise<object>
 }
 
@@ -89,7 +90,7 @@ export const readParameters: FastifySchemaCompiler<unknown> = ({ schema }) => {
     try {
       return { value: read(given) }
     } catch (error) {
-      // Any other error is a defect of this service. Fastify turns a thrown one into a 500.
+      // Any other error is a defect of this service. Fastify returns 500 for it.
       if (error instanceof RecordsError) return { error }
       throw error
     }
@@ -123,7 +124,7 @@ function knownTexts(query: Record<string, unknown>, names: readonly string[]): R
     if (!names.includes(name))
       throw new RecordsError(
         'invalid-query',
-        `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}` : 'This endpoint has no parameters'}`,
+        `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}.` : 'This endpoint has no parameters.'}`,
       )
     if (typeof value !== 'string') throw invalid(name, 'Set it only once')
   }
@@ -138,7 +139,7 @@ const MAX_VALUES = 50
 export function severalReader(read: (text: string, name: string) => string) {
   return (text: string, name: string): string | readonly string[] => {
     const values = [...new Set(text.split(',').map((each) => read(each, name)))].sort()
-    if (values.length > MAX_VALUES) throw invalid(name, `Expected ${MAX_VALUES} values at most`)
+    if (values.length > MAX_VALUES) throw invalid(name, `Expected at most ${MAX_VALUES} values`)
     return values.length === 1 ? values[0]! : values
   }
 }
@@ -148,7 +149,7 @@ export function readBoolean(text: string, name: string): boolean {
   return text === 'true'
 }
 
-/** @param more text appended to the error */
+/** @param more further text at the end of the error */
 export function wholeReader(minimum: number, more = '') {
   return (text: string, name: string): number => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN

@@ -12,7 +12,7 @@ test.each([
   expect(read).toThrow(expect.objectContaining({ detail: expect.stringMatching(`gives ${right}$`) }))
 })
 
-test('moves positions out of range by rounding only to its limit', () => {
+test('moves positions that are out of range only by rounding to the limit of the range', () => {
   expect(readPoint('180.00000000000023,-90.00000000001', 'near')).toEqual([180, -90])
   expect(readBbox('-180.0000000001,0,180.0000000001,10')).toEqual([-180, 0, 180, 10])
 })

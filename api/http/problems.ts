@@ -123,6 +123,12 @@ export class RequestError extends Error {
     super(message)
   }
 }
+/** A request that was not received in time: its sender may be slow or the machine busy, and may try again. */
+export class SlowRequestError extends RequestError {
+  constructor() {
+    super('The request was not received completely in time.')
+  }
+}
 
 /** The query string cannot be read. */
 export class QueryStringError extends RequestError {}

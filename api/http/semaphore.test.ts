@@ -74,7 +74,7 @@ test('leaves no listeners on a signal that outlives many waits', async () => {
   abort.abort(new Error('gone'))
   for (const each of givenUp) await expect(each).rejects.toThrow('gone')
   expect(listeners()).toBe(0)
-  // Aborted waiters hold no slot and no turn.
+  // Aborted work occupies neither a slot nor a place in the queue.
   endServed()
   ;(await semaphore.acquire('b', never()))()
 })
@@ -92,7 +92,7 @@ test('serves waiting clients alternately, however many requests each has', async
   expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a'])
 })
 
-test('gives a client all of its increased limit', async () => {
+test('allows a client its whole increased limit', async () => {
   let each = 1
   const semaphore = new Semaphore({ all: 4, each: () => each, waiting: 8, waitingEach: 8 })
   const first = await semaphore.acquire('a', never())
@@ -103,7 +103,7 @@ test('gives a client all of its increased limit', async () => {
   expect(semaphore.load).toEqual({ running: 3, waiting: 1 })
 })
 
-test('reports to work that waited too long if its own client is the reason', async () => {
+test('reports to work that waited too long whether its own client is the reason', async () => {
   const semaphore = new Semaphore({ all: 2, each: 1, waiting: 8, waitingEach: 8, waitMs: 1 })
   await semaphore.acquire('a', never())
   await expect(semaphore.acquire('a', never())).rejects.toMatchObject({ own: true })
@@ -112,7 +112,7 @@ test('reports to work that waited too long if its own client is the reason', asy
   expect(semaphore.load).toEqual({ running: 2, waiting: 0 })
 })
 
-test('remembers no client without work, also if its last waiter gave up', async () => {
+test('remembers no client without work, also after its last waiter was aborted', async () => {
   const semaphore = new Semaphore({ all: 1, each: 1, waiting: 2, waitingEach: 1 })
   const endA = await semaphore.acquire('a', never())
   const abort = new AbortController()

@@ -4,7 +4,7 @@ import { SharedRead } from './shared'
 
 afterEach(() => void vi.useRealTimers())
 
-test('reads a value once within its time, and again after it and after a failure', async () => {
+test('reads a value once within its lifetime, and again after that and after a failure', async () => {
   let now = 1_000_000
   let reads = 0
   let broken = false
@@ -34,7 +34,7 @@ test('ages a value even if the system clock stands still', async () => {
   expect(await shared.get()).toBe(2)
 })
 
-/** Reads that end when the test says so; each returns its number. */
+/** Creates reads that end when the test resolves them. Each returns its number. */
 function slowReads(milliseconds: number, clock = () => 0) {
   const underWay: (() => void)[] = []
   const shared = new SharedRead(
@@ -48,7 +48,7 @@ function slowReads(milliseconds: number, clock = () => 0) {
 test.each([
   ['get with no time to share', 0, (shared: SharedRead<number>) => shared.get()],
   ['fresh', 250, (shared: SharedRead<number>) => shared.fresh()],
-])('answers with a read exactly the callers that came before its start: %s', async (_, milliseconds, ask) => {
+])('returns a read exactly to the callers that asked before it started: %s', async (_, milliseconds, ask) => {
   const { shared, underWay } = slowReads(milliseconds)
   const first = ask(shared)
   const others = [ask(shared), ask(shared), ask(shared)]

@@ -24,7 +24,10 @@ export class SharedRead<T> {
     return this.last && this.age() < this.milliseconds ? this.last.value : this.fresh()
   }
 
-  /** Like get, but from a read that starts after this call. Calls during a read share the following read. */
+  /**
+   * Returns the value like `get`, but from a read that starts after this call. Calls during a read share the
+   * following read.
+   */
   fresh(): Promise<T> {
     if (this.next) return this.next
     const { last } = this

@@ -30,7 +30,7 @@ export class Turns {
     return this.slots.load.waiting
   }
 
-  /** Runs a function when it is the client's turn, and counts its time as cost of the work. */
+  /** Runs a function when it is the client's turn, and charges its time to the work. */
   async take<T>({ client, signal, spend }: Work, run: () => Promise<T>): Promise<T> {
     const release = await this.slots.acquire(client, signal)
     const began = performance.now()

@@ -55,7 +55,7 @@ export interface RequestProblem {
   property?: string
 }
 
-/** @param label place of the value itself; @param prefix goes before the names of its properties */
+/** @param label name of the value in messages; @param prefix text before the names of its properties */
 type Check = (value: unknown, label: string, prefix: string) => RequestProblem | undefined
 
 /** Compiles the check of a body, which returns the first problem in the order of the schema's properties. */
@@ -132,7 +132,7 @@ function compileObject(schema: ObjectSchema): Check {
           place: prefix + field.slice(0, 40),
           problem: Object.hasOwn(instead, field)
             ? instead[field]!
-            : `unknown field. Known fields: ${known.join(', ')}`,
+            : `unknown field. Known fields: ${known.join(', ')}.`,
         }
     for (const { name, names, check, problem } of properties) {
       let given: string | undefined
@@ -141,7 +141,7 @@ function compileObject(schema: ObjectSchema): Check {
         if (given !== undefined)
           return {
             place: `${prefix}${given}, ${each}`,
-            problem: 'the same parameter twice. Set only one of them',
+            problem: 'two names of one parameter are set. Set only one of them.',
             property: name,
           }
         given = each

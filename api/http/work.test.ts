@@ -1,11 +1,52 @@
-import { expect, test } from 'vitest'
+import { EventEmitter } from 'node:events'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { afterEach, expect, test, vi } from 'vitest'
 import { RecordsError, UnavailableError } from './problems'
-import { joined } from './work'
+import { beginWork, joined, workOf } from './work'
 
 const own = () => Promise.resolve('own')
+afterEach(() => vi.useRealTimers())
 
 test("does not apply another client's limit to a client that joins its work", async () => {
-  expect(await joined(Promise.resolve('shared'), own)).toBe('shared')
-  expect(await joined(Promise.reject(new RecordsError('rate-limited', 'x')), own)).toBe('own')
-  await expect(joined(Promise.reject(new UnavailableError('x')), own)).rejects.toThrow(UnavailableError)
+  expect(await joined(() => Promise.resolve('shared'), own)).toBe('shared')
+  const limited = Promise.reject(new RecordsError('rate-limited', 'x'))
+  expect(await joined(() => limited, own)).toBe('own')
+  const unavailable = Promise.reject(new UnavailableError('x'))
+  await expect(joined(() => unavailable, own)).rejects.toThrow(UnavailableError)
+  expect(await joined(() => undefined, own)).toBe('own')
+})
+
+test('does not wait long for work in the queue of another client, and joins what others begin meanwhile', async () => {
+  vi.useFakeTimers()
+  const [slow, newer] = [new Promise<string>(() => {}), Promise.resolve('newer')]
+  let begun = slow
+  const late: unknown[] = []
+  const one = joined(
+    () => begun,
+    (each) => {
+      late.push(each)
+      return own()
+    },
+  )
+  await vi.advanceTimersByTimeAsync(999)
+  expect(late).toEqual([])
+  await vi.advanceTimersByTimeAsync(1)
+  expect([await one, late]).toEqual(['own', [slow]])
+  const two = joined(() => begun, own)
+  begun = newer
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect([await two, vi.getTimerCount()]).toEqual(['newer', 0])
+})
+
+test('ends the work of a request with its connection, also if that closed before', () => {
+  const begun = (destroyed: boolean) => {
+    const [request, raw] = [{} as FastifyRequest, Object.assign(new EventEmitter(), { destroyed })]
+    beginWork(request, { raw } as unknown as FastifyReply, 'client')
+    return { raw, ...workOf(request) }
+  }
+  const { raw, signal, client } = begun(false)
+  expect([client, signal.aborted]).toEqual(['client', false])
+  raw.emit('close')
+  expect(signal.reason).toMatchObject({ statusCode: 499 })
+  expect(begun(true).signal.reason).toMatchObject({ statusCode: 499 })
 })

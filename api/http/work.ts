@@ -33,15 +33,41 @@ export function finished(work: Work): Work {
   return { ...work, signal: OWN_WORK.signal }
 }
 
+/** Milliseconds for which a client waits for a result that another client's request has begun. */
+const JOIN_MS = 1_000
+const LATE = Symbol('late')
+
 /**
- * Returns a result that another client's request has started, or this client's own if the other one is at its
- * limit.
+ * Returns a result that another client's request has begun. Begins this client's own if there is none, if the
+ * other client is at its limit, or if the result takes long, because it may wait in the queue of a client
+ * that is slow. Others then join the new one.
+ * @param begun returns the newest result that was begun
+ * @param own begins another result than `late`
  */
-export function joined<T>(begun: Promise<T>, own: () => Promise<T>): Promise<T> {
-  return begun.catch((error: unknown) => {
-    if (error instanceof RecordsError && error.status === 429) return own()
+export async function joined<T>(
+  begun: () => Promise<T> | undefined,
+  own: (late: Promise<T> | undefined) => Promise<T>,
+): Promise<T> {
+  for (let late: Promise<T> | undefined; ;) {
+    const newest = begun()
+    if (!newest || newest === late) return own(late)
+    const result = await soon(newest)
+    if (result !== LATE) return result
+    late = newest
+  }
+}
+
+async function soon<T>(result: Promise<T>): Promise<T | typeof LATE> {
+  let timer: NodeJS.Timeout | undefined
+  const waited = new Promise<typeof LATE>((resolve) => (timer = setTimeout(resolve, JOIN_MS, LATE)))
+  try {
+    return await Promise.race([result, waited])
+  } catch (error) {
+    if (error instanceof RecordsError && error.status === 429) return LATE
     throw error
-  })
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 const works = new WeakMap<FastifyRequest, Work>()
@@ -56,6 +82,7 @@ export function beginWork(
   budget: Budget = OWN_WORK,
 ): void {
   const abort = new AbortController()
+  setMaxListeners(0, abort.signal) // a request may wait for many slots at once
   const stop = () => abort.abort(CLOSED)
   if (reply.raw.destroyed) stop()
   else reply.raw.once('close', stop)

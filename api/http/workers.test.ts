@@ -16,7 +16,7 @@ afterAll(() => removeFolder(folder))
 
 const workOf = (client: string, signal = OWN_WORK.signal): Work => ({ ...OWN_WORK, client, signal })
 
-test('gives a client one of two threads, and ends its task when it disconnects', async () => {
+test('lets a client use one of two threads, and ends its task when it disconnects', async () => {
   const workers = new Workers(file, {
     slots: { all: 2, each: 1, waiting: 8, waitingEach: 2, waitMs: 600_000 },
     taskMs: 600_000,
@@ -29,7 +29,9 @@ test('gives a client one of two threads, and ends its task when it disconnects',
   const holding = Array.from({ length: 3 }, () => workers.run('hold', shared, hostile))
   await expect(workers.run('hold', shared, hostile)).rejects.toMatchObject({ status: 429 })
   await expect.poll(() => Atomics.load(begun, 1)).toBe(1)
-  expect(await workers.run('add', [1, 2], workOf('victim'))).toBe(3)
+  let spent = 0
+  const victim = { ...workOf('victim'), spend: (ms: number) => (spent += ms) }
+  expect([await workers.run('add', [1, 2], victim), spent > 0]).toEqual([3, true])
   leave.abort(new Error('gone'))
   expect(await Promise.allSettled(holding)).toEqual(
     Array(3).fill({ status: 'rejected', reason: new Error('gone') }),
@@ -48,8 +50,11 @@ test('ends a task that takes too long', async () => {
     taskMs: 50,
     ...workerErrors('Too many tasks.', 'Too slow.'),
   })
-  await expect(workers.run('hold', new SharedArrayBuffer(8), OWN_WORK)).rejects.toMatchObject({
+  let spent = 0
+  const work = { ...OWN_WORK, spend: (ms: number) => (spent += ms) }
+  await expect(workers.run('hold', new SharedArrayBuffer(8), work)).rejects.toMatchObject({
     name: 'UnavailableError',
   })
+  expect(spent).toBeGreaterThan(0)
   await workers.close()
 })

@@ -27,7 +27,7 @@ export function workerErrors(busy: string, slow: string): Pick<WorkerLimits, 'bu
   }
 }
 
-/** Threads that take tasks from a queue. They start with the first task, and end when they are idle. */
+/** Threads that run tasks from a queue. They start with the first task, and end when they are idle. */
 export class Workers {
   private pool?: Piscina
   private readonly slots: Semaphore
