@@ -11,7 +11,7 @@ import { RequestCounter } from './http/limits'
 import { Nonces } from './http/nonces'
 import { registerRedis, SharedRedis, type SharedCount, type SharedMarks } from './http/redis'
 
-/** Request from a copy to the primary process. */
+/** Request from an API process to the primary process, which stores what they share. */
 interface Question {
   id: number
   ask: keyof SharedMarks | 'figures'
@@ -27,23 +27,28 @@ interface Answer {
 /** Messages of other libraries, such as prom-client, have no `ask`. */
 type Message = Question | { ask?: undefined } | 'listening'
 
-/** Pause before a copy that ended is restarted. It doubles until a copy has run steadily. */
+/**
+ * Pause in milliseconds before an API process that ended is restarted. It doubles until a process has run
+ * steadily.
+ */
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
-/** How long a copy may take to stop: longer than its own limit for requests under way. */
+/**
+ * Maximum milliseconds that an API process takes to stop: longer than its own limit for requests under way.
+ */
 const STOP_MS = 8_000
 /**
  * Time limit for answers of the primary, in milliseconds. After it, the primary counts as unreachable. For
- * figures it is 6 s because the primary waits 5 s for those of a busy copy.
+ * metrics it is 6 s, because the primary waits 5 s for those of a busy process.
  */
 const ANSWER_MS = { count: 1_000, reserve: 1_000, claim: 1_000, figures: 6_000 }
 
 /**
- * Runs several copies of the API as processes that listen on one port (node:cluster). This process starts,
- * restarts and stops them. Each copy runs on its own core. They share only rate limits and used nonces, which
- * this process stores, in Redis if it is configured. If a copy cannot start, this process exits with the
- * copy's exit code.
+ * Runs the API in several processes that listen on one port (node:cluster). This process, the primary,
+ * starts, restarts and stops them. Each runs on its own core. They share only rate limits and used nonces,
+ * which the primary stores, in Redis if it is configured. If an API process cannot start, the primary exits
+ * with its exit code.
  */
 export async function runCopies(settings: Settings): Promise<void> {
   const logger = openLog(settings.logLevel)
@@ -64,7 +69,7 @@ export async function runCopies(settings: Settings): Promise<void> {
     new Promise<void>((listens) => {
       void restarts(number, { logger, listens, end, isStopping: () => isStopping })
     })
-  // Starts one copy first, so that an error at the start is reported once.
+  // One process starts first, so that an error at the start is reported once.
   await keepRunning(1)
   await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => keepRunning(i + 2)))
   logger.info(
@@ -74,7 +79,7 @@ export async function runCopies(settings: Settings): Promise<void> {
   process.send?.('listening')
 }
 
-/** Answers the questions of the copies, by the rate limits, used nonces and figures of this process. */
+/** Responds to the requests of the API processes from this process's rate limits, used nonces and metrics. */
 function answerCopies(redis: SharedRedis | undefined): void {
   const counter = new RequestCounter(MONOTONIC.now, redis)
   const nonces = new Nonces(MONOTONIC.now, redis)
@@ -82,7 +87,7 @@ function answerCopies(redis: SharedRedis | undefined): void {
   const own = new Registry()
   if (redis) registerRedis(own, redis)
   const allFigures = async () => `${await figures.clusterMetrics()}\n${await own.metrics()}`
-  /** Units that each copy has reserved, by key. They are released when the copy ends. */
+  /** Units that each API process has reserved, by key. They are released when it ends. */
   const reserved = new Map<number, Map<string, number>>()
   const reserve = async (copy: number, key: string, units: number) => {
     const own = reserved.get(copy) ?? new Map<string, number>()
@@ -100,7 +105,7 @@ function answerCopies(redis: SharedRedis | undefined): void {
   const answer = async (copy: number, { ask, key, ms, by }: Question): Promise<Answer['answer']> => {
     if (ask === 'count') return counter.countApart(key, ms, by)
     if (ask === 'reserve') return reserve(copy, key, by)
-    // undefined means that Redis is unreachable. A copy refuses a nonce that it cannot check.
+    // undefined means that Redis is unreachable. An API process refuses a nonce that it cannot check.
     return (ask === 'claim' ? nonces.claim(key, ms) : allFigures()).catch(() => undefined)
   }
   cluster.on('message', (copy, message: Message) => {
@@ -112,7 +117,7 @@ function answerCopies(redis: SharedRedis | undefined): void {
   })
 }
 
-/** Starts a copy, and starts it again when it ends, until the service stops. */
+/** Starts an API process, and starts it again when it ends, until the service stops. */
 async function restarts(
   number: number,
   {
@@ -122,7 +127,7 @@ async function restarts(
     isStopping,
   }: {
     logger: Logger
-    /** called when the copy listens */
+    /** called when the process listens */
     listens: () => void
     /** ends the service with this exit code */
     end: (code: number) => void
@@ -141,7 +146,7 @@ async function restarts(
     })
     const code = await endOf(copy)
     if (isStopping()) return
-    // Invalid settings stay invalid, so a restart would not help. A copy that fails before it ever listens
+    // Invalid settings stay invalid, so a restart would not help. A process that fails before it ever listens
     // ends the service, so that the operator sees the error.
     if (code === 2 || !hasListened) return end(code)
     if (performance.now() - started > STEADY_MS) rest = RESTART_MS
@@ -150,12 +155,12 @@ async function restarts(
   }
 }
 
-/** Redis connection that the copies of one or several machines share; undefined without REDIS_URL. */
+/** Redis connection that the API processes of one or several machines share; undefined without REDIS_URL. */
 export function redisOf({ redisUrl }: Settings, logger: Logger): SharedRedis | undefined {
   return redisUrl === undefined ? undefined : new SharedRedis(redisUrl, logger)
 }
 
-/** Client of the primary process, in a copy: shared rate limits, used nonces and figures. */
+/** Client of the primary process, in an API process: shared rate limits, used nonces and metrics. */
 export class PrimaryProcess implements SharedMarks {
   private readonly waiting = new Map<number, (answer: Answer['answer']) => void>()
   private asked = 0
@@ -176,7 +181,7 @@ export class PrimaryProcess implements SharedMarks {
     return (await this.ask('claim', key, ms)) as boolean | undefined
   }
 
-  /** Returns the summed figures of all copies, in Prometheus's text format. */
+  /** Returns the summed metrics of all API processes, in Prometheus's text format. */
   async figures(): Promise<string | undefined> {
     return (await this.ask('figures', '', 0)) as string | undefined
   }
@@ -186,7 +191,8 @@ export class PrimaryProcess implements SharedMarks {
   private ask(ask: Question['ask'], key: string, ms: number, by = 1): Promise<Answer['answer']> {
     const id = this.asked++
     return new Promise<Answer['answer']>((resolve) => {
-      // An answer may have arrived while this process was busy. It is read before setImmediate runs.
+      // The primary's response may have arrived while this process was busy. It is read before setImmediate
+      // runs.
       const timer = setTimeout(() => setImmediate(resolve, undefined), ANSWER_MS[ask])
       const settle = (answer: Answer['answer']) => {
         clearTimeout(timer)
@@ -205,15 +211,15 @@ function copiesNow(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter((copy) => copy !== undefined)
 }
 
-/** Resolves to the exit code of the copy; 1 if it was killed. */
+/** Resolves to the exit code of the API process; 1 if it was killed. */
 function endOf(copy: Worker): Promise<number> {
   return new Promise((resolve) => copy.once('exit', (code: number | null) => resolve(code ?? 1)))
 }
 
 /**
- * Closes the connection that was being passed to a copy when the copy ended, so that its client learns of it
- * at once. Node would leave it open indefinitely. At most one connection is in transit, and one that the copy
- * accepted is already closed here.
+ * Closes the connection that was being passed to an API process when that process ended, so that its client
+ * learns of it at once. Node would leave it open indefinitely. At most one connection is in transit, and one
+ * that the process accepted is already closed here.
  */
 function closeWhatIsNotTaken(copy: Worker): void {
   const { process } = copy

@@ -20,6 +20,7 @@ import { PrimaryProcess, redisOf } from './copies'
 import { listenUntilStopped, runProcess } from './process'
 import { Nonces } from './http/nonces'
 import { loadIpfs, SafeFetcher, SafeSender } from './outgoing'
+import { readKeyOfLog, readPolicyFile, SignatureLog } from './log'
 import { ColumnarFiles } from './formats'
 import { RecordSearch } from './query'
 import { recordGroupsQuery } from './records'
@@ -62,9 +63,10 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
   leaveOutExplorers(Object.keys(localNodes).map(Number))
 
   const closing = new AbortController()
-  const attesters = await connectAttesters(settings, logger, clock)
   const onLoss = warnOfLoss(logger, 'a database connection was lost')
   const store = new Store(settings.databaseUrl, onLoss, {}, settings.databaseReadUrls)
+  const log = await logOf(settings, store, logger, clock)
+  const attesters = await connectAttesters(settings, logger, clock, log)
   const records = new RecordSearch(store)
   const columnarFiles = new ColumnarFiles(settings.exportDiskBytes)
   const views = new PublishedViews(
@@ -91,7 +93,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
   const app = await buildServer({
     ...serverSettings(settings),
     ...{ store, records, columnarFiles, measurer, attesters, resolver, counter, graphql, walletTier, redis },
-    ...{ clock, logger },
+    ...{ clock, logger, log },
     limits: {
       ...{ indexMaxAgeSeconds, maxLagSeconds },
       // Without an RPC endpoint it is unknown whether the chain is local.
@@ -100,7 +102,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
     webhooks: webhooks.deliverer,
     webhookAdmin: webhooks.admin,
     figuresOfCopies: primary && (() => primary.figures()),
-    pages: Pages.in(path.join(__dirname, '../web'), localNodes),
+    pages: Pages.in(path.join(__dirname, '../web'), localNodes, settings.basemap),
     manual: readManual(path.join(__dirname, '../../docs')),
   })
 
@@ -111,10 +113,11 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
       void graphql.start()
       void noteAttesters(store.servers, attesters.values(), logger, closing.signal)
       void webhooks.start()
+      log?.start()
     },
     close: async () => {
       closing.abort()
-      await webhooks.deliverer?.stop()
+      await Promise.all([webhooks.deliverer?.stop(), log?.stop()])
       await Promise.all([measurer.close(), records.close(), columnarFiles.close()])
       shared?.close()
       await graphql.close()
@@ -200,13 +203,41 @@ function localNodesOf({ localNodes, chains }: Settings): Record<number, string> 
   return Object.fromEntries(localNodes ? reached : [])
 }
 
+/**
+ * Creates the transparency log; undefined if it is off. Throws a SettingsError for an incorrect key or
+ * policy.
+ */
+async function logOf(
+  { log, readLogKey, publicBaseUrl }: Settings,
+  store: Store,
+  logger: Logger,
+  clock: () => number,
+): Promise<SignatureLog | undefined> {
+  if (log === false) return undefined
+  const policy = log === true ? undefined : readPolicyFile(log)
+  const hosts = [...(policy?.witnesses.values() ?? [])].map(({ url }) => new URL(url!).host)
+  return new SignatureLog({
+    ...{ servers: store.servers, publicBaseUrl, policy, clock, logger },
+    key: readLogKey && (await readKeyOfLog(readLogKey)),
+    sender: new SafeSender(new Set(hosts)),
+  })
+}
+
 /** Connects the signer of each chain, by chain id, and logs which chains the API can sign for. */
-async function connectAttesters(settings: Settings, logger: Logger, clock: () => number) {
+async function connectAttesters(
+  settings: Settings,
+  logger: Logger,
+  clock: () => number,
+  log: SignatureLog | undefined,
+) {
   const identity = await loadIdentity(settings, logger)
   const attesters = new Map(
     settings.chains.map((connected) => {
       const reader = new ChainReader(connected, clock, rpcLimits(connected.chain).batchSize)
-      return [connected.chain.id, { attester: new Attester(identity, connected, reader), reader }] as const
+      return [
+        connected.chain.id,
+        { attester: new Attester(identity, connected, reader, log), reader },
+      ] as const
     }),
   )
   for (const { attester, reader } of attesters.values()) {

@@ -26,24 +26,24 @@ async function main(): Promise<void> {
   if (settings.signer!.kind === 'remote')
     throw new SettingsError(
       'SIGNER_URL signs typed data only, but this command needs a signed transaction. Send the ' +
-        'transaction from the signer (docs/operations/proxy.md)',
+        'transaction from the signer (docs/operations/proxy.md).',
     )
   const identity = await loadIdentity(settings)
 
   console.log(`Chain      ${chain.slug} (${chain.id})`)
-  const attester = new Attester(identity, connected, new ChainReader(connected, clock))
+  const attester = new Attester(identity, connected, new ChainReader(connected, clock), undefined)
   const refusal = await attester.direct.refusal()
   if (refusal) throw new SettingsError(`${chain.slug} cannot be signed for: ${refusal}`)
   console.log(`EAS        ${attester.direct.address}`)
   console.log(`Signer     ${attester.address}: sends the transaction and will own the proxy`)
   if (await attester.proxy?.unreachable())
     throw new SettingsError(
-      `${setting} names a proxy that could not be read from the RPC endpoint. Try again`,
+      `${setting} names a proxy that could not be read from the RPC endpoint. Try again.`,
     )
   if (attester.proxy && !(await attester.proxy.refusal()))
     throw new SettingsError(
       `${setting} already names a working proxy, ${attester.proxy.address}. Remove the setting to ` +
-        'deploy another one',
+        'deploy another one.',
     )
 
   const provider = new JsonRpcProvider(rpcUrls[0], chain.id, { staticNetwork: true })
@@ -81,7 +81,12 @@ async function main(): Promise<void> {
     if (receipt.status !== 1) throw new Error(`The transaction reverted in block ${receipt.blockNumber}`)
     const proxy = receipt.contractAddress!
     const again = { ...connected, proxy: proxy.toLowerCase() }
-    const reason = await new Attester(identity, again, new ChainReader(again, clock)).proxy!.refusal()
+    const reason = await new Attester(
+      identity,
+      again,
+      new ChainReader(again, clock),
+      undefined,
+    ).proxy!.refusal()
     if (reason) throw new Error(`The proxy at ${proxy} was deployed, but does not work: ${reason}`)
     console.log(`Deployed   ${proxy}, in block ${receipt.blockNumber}, for ${receipt.gasUsed} gas`)
     console.log(`\nNow set this for every API instance, and restart it:\n\n${setting}=${proxy}`)

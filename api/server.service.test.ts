@@ -13,7 +13,7 @@ import { Measurer } from './compute/measure'
 import { ComputeError } from './http/problems'
 import { sentence, testSentences } from '../test/sentences'
 
-/** The server in this process, on a real chain and database that fail on demand. */
+/** Tests a server in this process, with a real chain and a real database that fail on demand. */
 let chain: LocalChain
 let database: TestDatabase
 beforeAll(async () => {
@@ -65,10 +65,11 @@ async function serve(
           payload: { chainId: LOCAL_CHAIN.id, ...body },
         })
       ).json(),
-    distance: (from: unknown = POINT) =>
+    distance: (from: unknown = POINT, remoteAddress = '127.0.0.1') =>
       app.inject({
         method: 'POST',
         url: '/compute/v0/distance',
+        remoteAddress,
         payload: { chainId: LOCAL_CHAIN.id, from, to: POINT },
       }),
   }
@@ -188,29 +189,31 @@ describe('the check before signing', () => {
       await post('batch', { operations: [{ operation: 'distance', from: POINT, to: uid }] }),
     ).toMatchObject({ status: 400, detail: expect.stringContaining('input 2') })
   })
-  test('reads the nonce despite queued calls for attestations', async () => {
+  test('reads the nonce, and attestations for other clients, despite queued calls of a client', async () => {
     let slow = false
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
+    const isBody = ({ method, params }: RpcCall) =>
+      method === 'eth_call' && params[0].data.startsWith('0xa3112a64')
     const { distance, proxy } = await serve({
       fault: (call) =>
-        slow && call.method === 'eth_call' && call.params[0].data.startsWith('0xa3112a64')
+        slow && isBody(call)
           ? { ask: async (ask) => (await held, ask(call.method, call.params)) }
           : undefined,
     })
     expect((await distance()).statusCode).toBe(200)
     slow = true
     const unknown: ReturnType<typeof distance>[] = []
-    // One by one: those that come at the same time are one call.
-    for (let i = 0; i < 64; i++) {
-      const { length } = proxy.calls
-      unknown.push(distance(`0x${String(i).padStart(64, '1')}`))
-      await vi.waitUntil(() => proxy.calls.slice(length).some(({ method }) => method === 'eth_call'), 10_000)
-    }
-    expect((await distance(`0x${'2'.repeat(64)}`)).json()).toMatchObject({ status: 500, detail: sentence() })
+    const reads = () => proxy.calls.filter(isBody).length
+    for (let i = 0; i < 20; i++) unknown.push(distance(`0x${String(i).padStart(64, '1')}`))
+    await expect.poll(reads).toBe(16)
+    unknown.push(distance(`0x${'2'.repeat(64)}`, '192.0.2.1'))
+    await expect.poll(reads).toBe(17)
     expect((await distance()).statusCode).toBe(200)
+    expect(reads()).toBe(17)
     release()
-    for (const answer of await Promise.all(unknown)) expect(answer.statusCode).toBeGreaterThanOrEqual(400)
+    for (const answer of await Promise.all(unknown)) expect(answer.statusCode).toBe(404)
+    expect(reads()).toBe(21)
   })
   test('rejects a schema that does not match its UID, and a response to another call', async () => {
     const word = (value: string) => value.padStart(64, '0')
@@ -261,7 +264,7 @@ class Remote extends ChainReader {
   }
 }
 
-test('reads concurrent attestations in one request, and those that it refuses separately', async () => {
+test('reads concurrent attestations in one request, and refused ones separately', async () => {
   const uids = await Promise.all(
     [1, 2, 3].map((at) => attest(chain, locationRequest({ type: 'Point', coordinates: [at, at] }))),
   )
@@ -447,7 +450,7 @@ describe('resign and verify', () => {
       expect(await post('resign', forged)).toMatchObject({ status: 401 })
     }
   })
-  test('refuse an answer in another form with the expected form', async () => {
+  test('refuse an answer of another form, and state the expected form', async () => {
     const { post, distance } = await serve()
     const { attestation, delegatedAttestation } = (await distance()).json()
     const answers = (change: object) => post('verify', { attestation, delegatedAttestation, ...change })
@@ -564,6 +567,29 @@ describe('chains that are not signed for', () => {
     exchanged = false
     now += 61_000
     expect((await distance()).statusCode).toBe(200)
+  })
+  test.each<[string, Fault]>([
+    ['is on another chain', ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined)],
+    ['finds no contract', ({ method }) => (method === 'eth_call' ? { result: '0x' } : undefined)],
+    ['returns another layout', lyingAbout('0x12b11a17', word(2))],
+    ['is lost', () => ({ status: 500 })],
+  ])('are signed for again soon after an RPC endpoint that %s has recovered', async (_, fault) => {
+    let now = 1_700_000_000_000
+    for (const wasReady of [true, false]) {
+      let broken = !wasReady
+      const { distance } = await serve({
+        elapsed: () => now,
+        fault: (call) => (broken ? fault(call) : undefined),
+      })
+      if (wasReady) expect((await distance()).statusCode).toBe(200)
+      broken = true
+      now += 61_000
+      expect((await distance()).statusCode).not.toBe(200)
+      broken = false
+      now += 6_000
+      // A chain id is read again one second after another one.
+      await expect.poll(async () => (await distance()).statusCode).toBe(200)
+    }
   })
   test("are refused at the start for a key that is not the published attester's", async () => {
     const load = (attesterAddress: string) =>

@@ -13,13 +13,16 @@ import { answersRoutes } from './answers'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import type { WalletTier } from './contracts'
 import { CACHES } from './http/cache'
+import { compressTexts } from './http/compression'
 import { openToAllOrigins } from './http/cors'
 import { clientErrorHandler, guardRequests, isOfCompute } from './http/guard'
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
 import { limitRequests, type RequestCounter } from './http/limits'
 import { mcpRoutes } from './mcp'
 import { LIVE, type LiveOptions, LiveRecords, streamRoutes } from './stream'
+import { logRoutes } from './log'
 import { ogcRoutes } from './ogc'
+import { placesRoutes } from './places'
 import { hasQuorum, quorumRoutes } from './quorum'
 import {
   ComputeError,
@@ -87,6 +90,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   )
   logRequests(app)
   await openToAllOrigins(app)
+  compressTexts(app)
 
   // Registered before the routes, so that it applies to all of them.
   await describeRoutes(app, parts, parts.webhookAdmin !== undefined)
@@ -109,12 +113,21 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const fileExports = new Exports(parts.columnarFiles, parts.elapsed ?? MONOTONIC.now)
   await app.register(
     publicRecordsScope(app, parts, async (scope) => {
-      await scope.register(recordsRoutes({ ...parts, freshness, fileExports }), { prefix: '/v0' })
+      const hasPlaces = parts.pages !== undefined
+      await scope.register(recordsRoutes({ ...parts, freshness, fileExports, hasPlaces }), { prefix: '/v0' })
       await scope.register(answersRoutes({ ...parts, freshness, fileExports }), { prefix: '/v0' })
       await scope.register(streamRoutes({ live }), { prefix: '/v0' })
     }),
     { prefix: '/api' },
   )
+  const { log } = parts
+  if (log)
+    await app.register(
+      publicRecordsScope(app, parts, async (scope) => {
+        await scope.register((inner) => logRoutes(inner, { ...parts, log }), { prefix: '/v0' })
+      }),
+      { prefix: '/log' },
+    )
   await app.register(
     publicRecordsScope(app, parts, (scope) => ogcRoutes(scope, { ...parts, freshness })),
     { prefix: '/ogc' },
@@ -145,7 +158,15 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
         prefix: '/admin/v0',
       },
     )
-  await parts.pages?.register(app)
+  const { pages } = parts
+  if (pages) {
+    const places = placesRoutes({ ...parts, pages, readers: parts.attesters })
+    await app.register(
+      publicRecordsScope(app, parts, async (scope) => void (await scope.register(places))),
+      { prefix: '/r' },
+    )
+    await pages.register(app)
+  }
   await aboutRoutes(app, parts)
   return app
 }
@@ -217,7 +238,7 @@ function computeScope(parts: ServerParts, routes: (scope: FastifyInstance) => Pr
       throw new UnknownRouteError(
         allowed
           ? `Unsupported method ${method}. Use ${allowed}.`
-          : `Endpoint not found: ${method} ${pathOf(url)}. Endpoints: ${known.join(', ')}`,
+          : `Endpoint not found: ${method} ${pathOf(url)}. Endpoints: ${known.join(', ')}.`,
         allowed,
       )
     })
@@ -257,9 +278,9 @@ function unknownRecordsRoute(app: FastifyInstance) {
     const path = pathOf(request.url)
     const allowed = otherMethods(app, method, path)
     if (allowed.length === 0)
-      throw new RecordsError('not-found', `Nothing found at ${path}. GET / lists the endpoints`)
+      throw new RecordsError('not-found', `Nothing found at ${path}. GET / lists the endpoints.`)
     reply.header('allow', allowed.join(', '))
-    throw new RecordsError('method-not-allowed', `Unsupported method ${method}. Use ${allowed.join(' or ')}`)
+    throw new RecordsError('method-not-allowed', `Unsupported method ${method}. Use ${allowed.join(' or ')}.`)
   }
 }
 

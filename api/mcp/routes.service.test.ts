@@ -9,7 +9,10 @@ import { startRpcProxy } from '../../test/rpc-proxy'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** /mcp as HTTP: what is refused and how, whom requests count for. packages/mcp tests the tools. */
+/**
+ * Tests the HTTP behaviour of /mcp: rejected requests, and the client that requests count for. packages/mcp
+ * tests the tools.
+ */
 let chain: LocalChain
 let database: TestDatabase
 let api: TestApi
@@ -60,7 +63,7 @@ async function post(body: unknown, headers: Record<string, string> = {}, url = a
 }
 
 describe('the endpoint', () => {
-  test('answers JSON to any client, of any revision, and stores nothing', async () => {
+  test('returns JSON to clients of any revision, and stores nothing', async () => {
     const clients: Record<string, string>[] = [
       {},
       { accept: 'application/json' },
@@ -70,19 +73,19 @@ describe('the endpoint', () => {
     for (const headers of clients) {
       const { status, headers: got, body } = await post(LIST, headers)
       expect([status, got.get('content-type'), body!.result.tools.length]).toEqual([
-        ...[200, 'application/json; charset=utf-8', 11],
+        ...[200, 'application/json; charset=utf-8', 13],
       ])
       expect([got.get('cache-control'), got.get('mcp-session-id')]).toEqual(['no-store', null])
     }
     const current = await post(message('tools/list', META), { ...MODERN, 'mcp-method': 'tools/list' })
-    expect([current.status, current.body!.result.tools.length]).toEqual([200, 11])
+    expect([current.status, current.body!.result.tools.length]).toEqual([200, 13])
     expect(await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({
       status: 202,
       body: undefined,
     })
     expect((await post(AREA)).body!.result.structuredContent.result).toBe(6154854786.7214)
   })
-  test("answers pages of the service's own origin, such as /docs", async () => {
+  test("serves pages of the service's own origin, such as /docs", async () => {
     expect((await post(LIST, { origin: 'https://x.example' })).status).toBe(200)
   })
   test('opens no stream', async () => {
@@ -176,7 +179,7 @@ describe('an invalid message', () => {
         const socket = connect(Number(port), hostname)
         return new Promise<void>((resolve) => {
           socket.on('error', () => {}).on('close', () => resolve())
-          // Some leave while their message is on its way, some while it is answered.
+          // Some clients disconnect while their message is under way, others while it is processed.
           socket.on('connect', () =>
             socket.write(i % 2 ? whole.slice(0, -20) : whole, () => setTimeout(() => socket.destroy(), i)),
           )
@@ -213,7 +216,7 @@ test('ends pending requests of a disconnected client silently', async () => {
   const lines = () => logged.map((line) => JSON.parse(line))
   const ended = () =>
     lines().flatMap(({ route, status }) => (route === undefined ? [] : [`${route} ${status}`]))
-  // The endpoint gives up on its node by itself.
+  // The endpoint's call of its node times out.
   await expect.poll(ended).toContainEqual('/compute/v0/area 500')
   expect(lines().filter(({ level }) => level > 40)).toEqual([])
 })

@@ -16,5 +16,5 @@ export {
   shortened,
   shortHex,
 } from './attested-pages'
-export { drawMap } from './map'
+export { drawMap, type Geometry } from './map'
 export { type Feature, featureBody, headline, listPage, recordPage, titleOf } from './pages'

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { FAMILIES } from '../../test/hostile'
 import { drawMap, type Drawable, type Geometry } from './map'
 import type { Bbox } from '../store/model'
 
@@ -148,6 +149,47 @@ describe('the picture shows the requested box', () => {
   test('shows a box without records, and a box that is a point', () => {
     expect(outline(drawMap([], [5, 45, 6, 46]).svg)[0]).toBeGreaterThan(0)
     expect(drawMap([point(5, 45)], [5, 45, 5, 45]).svg).toContain('<circle class="point" cx="480"')
+  })
+})
+describe('a feature with more positions than are drawn', () => {
+  const [MOST, COPIES] = [500, 3]
+  const drawn = (geometry: Geometry, most = MOST) =>
+    marks(drawMap([{ title: 'x', href: 'https://x.example/', geometry }], undefined, { most }).svg)
+  const countIn = (mark: string) => (mark.startsWith('<circle') ? 1 : xsOf(mark).length)
+  const extentOf = (some: readonly string[]) =>
+    [some.flatMap(xsOf), some.flatMap(ysOf)].flatMap((each) => [Math.min(...each), Math.max(...each)])
+
+  test.each(Object.keys(FAMILIES))('is coarser, or a box: %s', (name) => {
+    const some = drawn(FAMILIES[name]!(9_000) as Geometry)
+    expect(some.length).toBeGreaterThan(0)
+    // A shape across the edge of the picture is drawn at both edges.
+    expect(some.reduce((sum, mark) => sum + countIn(mark), 0)).toBeLessThanOrEqual(COPIES * MOST)
+  })
+  test('keeps its extent to a few pixels, and its large parts', () => {
+    const wave = (n: number, south: number) =>
+      Array.from({ length: n }, (_, i) => [(20 * i) / n, south + Math.sin(i / 300) / 2])
+    const island = (lng: number) => [[lng, 2], [lng + 0.001, 2], [lng, 2.001], [lng, 2]] // prettier-ignore
+    const coast = [...wave(9_000, 0), [20, 8], [0, 8], [0, 0]]
+    const geometry = {
+      type: 'MultiPolygon',
+      coordinates: [[coast], ...[30, 31, 32].map((lng) => [island(lng)])],
+    }
+    const [full, coarse] = [drawn(geometry, Infinity), drawn(geometry)]
+    expect([full.length, coarse.length, coarse.every((mark) => mark.includes('"area"'))]).toEqual([
+      4,
+      1,
+      true,
+    ])
+    const land = extentOf(full.slice(0, 1))
+    for (const [i, edge] of extentOf(coarse).entries()) expect(Math.abs(edge - land[i]!)).toBeLessThan(4)
+    expect(countIn(coarse[0]!)).toBeGreaterThan(100)
+  })
+  test('is a box if its edges are long, and is complete below the limit', () => {
+    const star = FAMILIES['a star whose edges all cross']!
+    const [full, box] = [drawn(star(9_000) as Geometry, Infinity), drawn(star(9_000) as Geometry)]
+    expect(box.map(countIn)).toEqual([5])
+    expect(extentOf(box)).toEqual(extentOf(full))
+    expect(drawn(star(MOST - 1) as Geometry)).toEqual(drawn(star(MOST - 1) as Geometry, Infinity))
   })
 })
 test('omits and counts features beyond the limit of positions, and bounds time and size', () => {

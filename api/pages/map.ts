@@ -44,6 +44,9 @@ const WIDTH = 960
 const MAX_POSITIONS = 50_000
 /** Minimum distance in pixels between two neighbours of a line: of features, and of land. */
 const [DETAIL, LAND_DETAIL] = [0.1, 0.8]
+const POINT_RADIUS = 5
+/** Minimum distances in pixels between neighbours of a feature with too many positions, finest first. */
+const COARSER_DETAILS = [1, 2, 4, 8, 16]
 /** Degrees between the lines of the grid. */
 const STEPS = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
 /** Margins around the features and around a requested box, as shares of their size. */
@@ -55,17 +58,21 @@ const ORDER = ['area', 'line', 'point'] as const
  * there is no box.
  * @param box requested box that the picture shows: minLng, minLat, maxLng, maxLat; minLng > maxLng crosses
  *   the antimeridian
+ * @param pointRadius pixels of a picture that is 960 pixels wide
+ * @param most maximum number of positions drawn for a feature's areas, lines or points: beyond it they are
+ *   coarser, or their box
  */
-export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: string; left: number } {
+export function drawMap(
+  features: readonly Drawable[],
+  box?: Bbox,
+  { pointRadius = POINT_RADIUS, most = Infinity } = {},
+): { svg: string; left: number } {
   let budget = MAX_POSITIONS
   let left = 0
   const drawn = features.flatMap((feature) => {
     if (!feature.geometry) return []
     const shapes = shapesOf(feature.geometry)
-    const size = shapes.reduce(
-      (sum, { lines }) => sum + lines.reduce((positions, line) => positions + line.length, 0),
-      0,
-    )
+    const size = countOf(shapes)
     if (size > budget) {
       left++
       return []
@@ -91,13 +98,13 @@ export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: strin
     .sort((a, b) => a.order - b.order || b.size - a.size)
     .map(
       ({ title, href, shapes }) =>
-        html`<a href="${href}"><title>${title}</title>${shapes.map((shape) => trusted(mark(shape, view, scale)))}</a>`,
+        html`<a href="${href}"><title>${title}</title>${coarsened(shapes, most, scale).map((shape) => trusted(mark(shape, view, scale, pointRadius)))}</a>`,
     )
   const outline = box ? `\n${outlineOf(frame, view, scale)}` : ''
   const height = round(view.height * scale)
   return {
     svg:
-      `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Map of the records ` +
+      `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="group" aria-label="Map of the records ` +
       `on this page">${land(view, scale)}${grid(view, scale)}${marks.join('\n')}${outline}</svg>`,
     left,
   }
@@ -261,7 +268,7 @@ function grid({ west, south, width, height }: View, scale: number): string {
   return `<g class="grid">${meridians.join('')}${parallels.join('')}</g>\n`
 }
 
-function mark({ kind, lines }: Shape, view: View, scale: number): string {
+function mark({ kind, lines }: Shape, view: View, scale: number, pointRadius: number): string {
   const { west, south, height } = view
   const at = ([lng, lat]: Position, turn: number): Position => [
     round((lng + turn - west) * scale),
@@ -271,7 +278,7 @@ function mark({ kind, lines }: Shape, view: View, scale: number): string {
     .map((turn) => {
       if (kind === 'point') {
         const [x, y] = at(lines[0]![0]!, turn)
-        return `<circle class="point" cx="${x}" cy="${y}" r="5"/>`
+        return `<circle class="point" cx="${x}" cy="${y}" r="${pointRadius}"/>`
       }
       return `<path class="${kind}" d="${lines
         .map((line) =>
@@ -287,14 +294,56 @@ function mark({ kind, lines }: Shape, view: View, scale: number): string {
 
 /** Builds an SVG path. Omits positions closer than `detail` pixels to the previous one. */
 function pathOf(line: readonly Position[], closed: boolean, detail = DETAIL): string {
-  let last: Position | undefined
-  const seen = line.filter((position, i) => {
-    const drawn =
-      !last || i === line.length - 1 || Math.hypot(position[0] - last[0], position[1] - last[1]) >= detail
-    if (drawn) last = position
-    return drawn
-  })
+  const seen = thinned(line, detail)
   return `M${seen.map(([x, y]) => `${x} ${y}`).join('L')}${closed ? 'Z' : ''}`
+}
+
+/** Omits positions closer than `least` to the previous one, except the last position. */
+function thinned(line: readonly Position[], least: number): Position[] {
+  let last: Position | undefined
+  return line.filter((position, i) => {
+    const isKept =
+      !last || i === line.length - 1 || Math.hypot(position[0] - last[0], position[1] - last[1]) >= least
+    if (isKept) last = position
+    return isKept
+  })
+}
+
+/** Number of positions. */
+function countOf(shapes: readonly Shape[]): number {
+  return shapes.reduce((sum, { lines }) => sum + lines.reduce((count, line) => count + line.length, 0), 0)
+}
+
+/**
+ * Returns shapes of one kind with at most `most` positions: in less detail, without parts that are smaller
+ * than that, or their box if that is not enough. The time to render a path grows with the square of its
+ * positions if its edges cross.
+ */
+function coarsened(shapes: readonly Shape[], most: number, scale: number): readonly Shape[] {
+  if (countOf(shapes) <= most) return shapes
+  for (const detail of COARSER_DETAILS) {
+    const coarser = inDetail(shapes, detail / scale)
+    if (coarser.length > 0 && countOf(coarser) <= most) return coarser
+  }
+  const { west, south, east, north } = smallestExtent(shapes.map(({ lines }) => boxOf(lines.flat())))
+  const ring: Position[] = [[west, south], [east, south], [east, north], [west, north], [west, south]] // prettier-ignore
+  return [{ kind: 'area', lines: [ring] }]
+}
+
+/** Returns shapes whose positions are at least this many degrees apart, without parts that are smaller. */
+function inDetail(shapes: readonly Shape[], degrees: number): Shape[] {
+  const cells = new Set<string>()
+  return shapes.flatMap(({ kind, lines }) => {
+    const seen = lines
+      .map((line) => thinned(line, degrees))
+      .filter((line) => {
+        const [[lng, lat], last] = [line[0]!, line.at(-1)!]
+        if (kind !== 'point') return line.length > 2 || Math.hypot(last[0] - lng, last[1] - lat) >= degrees
+        const { size } = cells
+        return cells.add(`${Math.round(lng / degrees)} ${Math.round(lat / degrees)}`).size > size
+      })
+    return seen.length > 0 ? [{ kind, lines: seen }] : []
+  })
 }
 
 /** Area of the shape's bounding box, in square degrees. */

@@ -1,7 +1,6 @@
 import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { TSchema } from '@sinclair/typebox'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 import { version } from '../../package.json'
 import { checksumAddress } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
@@ -20,9 +19,10 @@ import { TILES_COMPONENTS } from '../tiles'
 import { llmsText } from './llms'
 import { manualRoutes, type ManualPage } from './manual'
 import { manualPageRoutes } from './manual-pages'
+import { referencePageRoutes, type Reference } from './reference-pages'
 import { withExamples, type Document } from './openapi-examples'
-import { html } from '../http/html'
-import { header, HEADER_STYLE, sendPage } from '../http/pages'
+import { LOG_COMPONENTS, type SignatureLog } from '../log'
+import { sendPage } from '../http/pages'
 import { RecordsError } from '../http/problems'
 import { documented } from '../http/validation'
 
@@ -33,6 +33,8 @@ export interface AboutParts extends ComputeParts {
   mcp: boolean
   /** Pages for browsers; undefined if they were not built. */
   pages?: Pages
+  /** Transparency log; undefined if it is off. */
+  log?: SignatureLog | undefined
   /** Pages of the documentation, shown at /manual. */
   manual?: readonly ManualPage[]
 }
@@ -46,10 +48,10 @@ const DESCRIPTION = 'Location attestations of several chains, and signed answers
  */
 export async function describeRoutes(
   app: FastifyInstance,
-  parts: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp' | 'attesters'>,
+  parts: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp' | 'attesters' | 'log'>,
   isAdministered: boolean,
 ): Promise<void> {
-  const { publicBaseUrl, deploymentName, mcp } = parts
+  const { publicBaseUrl, deploymentName, mcp, log } = parts
   const quorum = hasQuorum(parts)
   // Rooms that check requests by their schemas set their own validator. JSON.stringify writes responses.
   app.setValidatorCompiler(() => () => true)
@@ -81,6 +83,7 @@ export async function describeRoutes(
         ...(quorum
           ? [{ name: 'Quorum', description: 'Signatures of this operator for answers that k of n sign.' }]
           : []),
+        ...(log ? [{ name: 'Log', description: 'Transparency log of signatures.' }] : []),
         {
           name: 'Records',
           description: 'Attested locations, and answers that have landed.',
@@ -107,6 +110,7 @@ export async function describeRoutes(
           ...SHARED_COMPONENTS,
           ...COMPUTE_COMPONENTS,
           ...(quorum && QUORUM_COMPONENTS),
+          ...(log && LOG_COMPONENTS),
           ...RECORDS_COMPONENTS,
           ...ANSWERS_COMPONENTS,
           ...TILES_COMPONENTS,
@@ -118,13 +122,22 @@ export async function describeRoutes(
     },
     convertConstToEnum: false,
     transform: ({ schema, url }) => ({
-      schema: schema?.body ? { ...schema, body: documented(schema.body as TSchema) } : schema,
-      url,
+      schema: schema?.body ? { ...schema, body: documented(schema.body as TSchema) } : withNamedRest(schema),
+      url: url.replace(/\*$/, `:${REST}`),
     }),
     stripBasePath: false,
     transformObject: (made) =>
       withExamples((made as { openapiObject: Document }).openapiObject, publicBaseUrl),
   })
+}
+
+/** Name of the rest of a path that a route reads as `*`, for which OpenAPI has no notation. */
+const REST = 'path'
+
+function withNamedRest<S extends FastifySchema | undefined>(schema: S): S {
+  const params = schema?.params as { properties?: Record<string, unknown> } | undefined
+  const { '*': rest, ...others } = params?.properties ?? {}
+  return rest ? { ...schema, params: { ...params, properties: { ...others, [REST]: rest } } } : schema
 }
 
 /** GET /, the pages that errors link to, and the documentation of the deployment. Not rate limited. */
@@ -161,12 +174,12 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     },
   )
   descriptionRoutes(app, parts)
-  await documentationPages(app, parts)
+  referencePageRoutes(app, () => app.swagger() as unknown as Reference)
 }
 
 /** Returns the body of GET /. */
 async function informationOf(app: FastifyInstance, parts: AboutParts) {
-  const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission } = parts
+  const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission, log } = parts
   return {
     name: NAME,
     version,
@@ -175,6 +188,7 @@ async function informationOf(app: FastifyInstance, parts: AboutParts) {
     endpoints: {
       compute: endpoints(app, 'Compute', publicBaseUrl),
       ...(hasQuorum(parts) && { quorum: endpoints(app, 'Quorum', publicBaseUrl) }),
+      ...(log && { log: endpoints(app, 'Log', publicBaseUrl) }),
       records: endpoints(app, 'Records', publicBaseUrl),
       ogc: `GET ${publicBaseUrl}/ogc`,
       graphql: endpoints(app, 'GraphQL', publicBaseUrl),
@@ -208,12 +222,13 @@ async function informationOf(app: FastifyInstance, parts: AboutParts) {
 
 /** Serves the OpenAPI document and llms.txt, once all routes are registered. */
 function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
-  let document = ''
-  let llms = ''
+  // Buffers, so that each is compressed once (http/compression.ts).
+  let document = Buffer.alloc(0)
+  let llms = Buffer.alloc(0)
   app.addHook('onReady', async () => {
     const described = app.swagger() as unknown as Document
-    document = JSON.stringify(described)
-    llms = llmsText(described, { ...parts, name: NAME, description: DESCRIPTION })
+    document = Buffer.from(JSON.stringify(described))
+    llms = Buffer.from(llmsText(described, { ...parts, name: NAME, description: DESCRIPTION }))
   })
   app.get('/openapi.json', { schema: SERVICE_ROUTES.openapi }, async (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(document),
@@ -221,38 +236,6 @@ function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
   app.get('/llms.txt', { schema: SERVICE_ROUTES.llms }, async (_request, reply) =>
     reply.type('text/plain; charset=utf-8').send(llms),
   )
-}
-
-/** Serves the OpenAPI document as pages, in which requests can be tried. */
-async function documentationPages(
-  app: FastifyInstance,
-  { publicBaseUrl, deploymentName }: AboutParts,
-): Promise<void> {
-  const { origin, pathname } = new URL(publicBaseUrl)
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    indexPrefix: pathname,
-    // Loads nothing from other hosts. Requests that a reader tries go to the deployment's public address.
-    staticCSP: `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self' ${origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-    // The other layout has a top bar whose logo uses inline styles, which this policy forbids.
-    uiConfig: {
-      layout: 'BaseLayout',
-      docExpansion: 'list',
-      defaultModelsExpandDepth: 0,
-      displayRequestDuration: true,
-    },
-    theme: {
-      title: String(html`${NAME} (${deploymentName})`),
-      css: [{ filename: 'header.css', content: HEADER_STYLE }],
-      js: [
-        {
-          filename: 'header.js',
-          // Relative to the service's root, behind any path prefix of a reverse proxy.
-          content: `document.body.insertAdjacentHTML('afterbegin', ${JSON.stringify(String(header('ROOT')))}.replaceAll('ROOT', location.pathname.replace(/docs\\/?[^/]*$/, '')))`,
-        },
-      ],
-    },
-  })
 }
 
 /** Describes a contract: if answers can be signed for it, why not, and what a client needs to submit them. */

@@ -8,6 +8,8 @@ interface Section {
   /** Anchor of the heading; empty for the start of the page. */
   readonly anchor: string
   readonly text: string
+  /** Title of the page, heading and text in lower case. */
+  readonly lower: Readonly<Record<'title' | 'heading' | 'text', string>>
 }
 
 /** A section that contains all words of a search. */
@@ -68,10 +70,10 @@ export function manualSearch(pages: readonly ManualPage[]): (text: string) => Fo
       .filter(({ score }) => score > 0)
       .sort((a, b) => b.score - a.score)
       .slice(0, MOST_FOUND)
-      .map(({ section: { page, heading, anchor, text: whole } }) => ({
-        ...{ page, heading, anchor },
-        excerpt: excerptOf(whole, stems),
-      }))
+      .map(({ section }) => {
+        const { page, heading, anchor } = section
+        return { page, heading, anchor, excerpt: excerptOf(section, stems) }
+      })
   }
 }
 
@@ -86,44 +88,50 @@ function sectionsOf(page: ManualPage): Section[] {
       const heading = plainOf(token.text)
       sections.push({ heading, anchor: anchorFor(heading), parts: [] })
     }
-  return sections.map(({ heading, anchor, parts }) => ({
-    ...{ page, heading, anchor },
-    text: parts.join(' ').replace(/[\s|]+|-{3,}/g, ' '),
-  }))
+  return sections.map(({ heading, anchor, parts }) => {
+    const text = parts.join(' ').replace(/[\s|]+|-{3,}/g, ' ')
+    const lower = {
+      title: page.title.toLowerCase(),
+      heading: heading.toLowerCase(),
+      text: text.toLowerCase(),
+    }
+    return { page, heading, anchor, text, lower }
+  })
 }
 
 const isHeading = (token: Token): token is Tokens.Heading => token.type === 'heading'
 
 /** Returns 0 if a word is missing. */
-function scoreOf({ page, heading, text }: Section, stems: readonly string[]): number {
+function scoreOf({ lower: { title, heading, text } }: Section, stems: readonly string[]): number {
   let score = 0
   for (const stem of stems) {
     const ofWord =
-      IN_HEADING * Math.min(1, hitsIn(heading, stem).length) +
-      IN_TITLE * Math.min(1, hitsIn(page.title, stem).length) +
-      Math.min(MOST_HITS, hitsIn(text, stem).length)
+      IN_HEADING * hitsIn(heading, stem, 1).length +
+      IN_TITLE * hitsIn(title, stem, 1).length +
+      hitsIn(text, stem).length
     if (ofWord === 0) return 0
     score += ofWord
   }
   return score
 }
 
-/** Returns the positions at which a word of the text begins with the stem. */
-function hitsIn(text: string, stem: string): number[] {
-  const lower = text.toLowerCase()
+/** Returns the first positions at which a word of a text in lower case begins with the stem. */
+function hitsIn(lower: string, stem: string, most = MOST_HITS): number[] {
   const hits: number[] = []
-  for (let at = lower.indexOf(stem); at >= 0; at = lower.indexOf(stem, at + 1))
+  for (let at = lower.indexOf(stem); at >= 0 && hits.length < most; at = lower.indexOf(stem, at + 1))
     if (at === 0 || !/[\p{L}\p{N}]/u.test(lower[at - 1]!)) hits.push(at)
   return hits
 }
 
-function excerptOf(text: string, stems: readonly string[]): Found['excerpt'] {
-  const [first = 0] = stems.flatMap((stem) => hitsIn(text, stem).slice(0, 1)).sort((a, b) => a - b)
+function excerptOf({ text, lower }: Section, stems: readonly string[]): Found['excerpt'] {
+  const [first = 0] = stems.flatMap((stem) => hitsIn(lower.text, stem, 1)).sort((a, b) => a - b)
   const start = first <= BEFORE ? 0 : text.indexOf(' ', first - BEFORE) + 1
   const shown = text.slice(start, first + AFTER)
   const parts: { text: string; hit: boolean }[] = []
   let end = 0
-  const hits = stems.flatMap((stem) => hitsIn(shown, stem).map((at) => ({ at, length: stem.length })))
+  const hits = stems.flatMap((stem) =>
+    hitsIn(shown.toLowerCase(), stem, AFTER).map((at) => ({ at, length: stem.length })),
+  )
   for (const { at, length } of hits.sort((a, b) => a.at - b.at)) {
     if (at < end) continue
     parts.push({ text: shown.slice(end, at), hit: false }, { text: shown.slice(at, at + length), hit: true })

@@ -129,10 +129,10 @@ export interface ProcessParts {
   listeners: () => number
 }
 
-/** Registers the metrics of this process, which are summed over the copies. */
+/** Registers the metrics of this process, which are summed over all API processes of the machine. */
 export function metricsOfProcess(registry: Registry, parts: ProcessParts) {
   collectDefaultMetrics({ register: registry })
-  // Takes the maximum, because an average would hide the one copy that is blocked.
+  // Uses the maximum, because an average would hide the one process that is blocked.
   Object.assign(registry.getSingleMetric('nodejs_eventloop_lag_p99_seconds')!, { aggregator: 'max' })
   const registers = [registry]
   const { attesters } = parts

@@ -4,6 +4,7 @@ import { AggregatorRegistry, Registry } from 'prom-client'
 import type { ConnectedChain } from '../../src/config'
 import type { ComputeParts } from '../compute'
 import { UnavailableError } from '../http/problems'
+import type { SignatureLog } from '../log'
 import { registerRedis, type SharedRedis } from '../http/redis'
 import { metricsOfDatabase, metricsOfProcess } from './metrics'
 import { SERVICE_ROUTES } from './schemas'
@@ -18,6 +19,8 @@ export interface MonitoringParts {
   /** Number of open streams of records. */
   listeners: () => number
   measurer: ComputeParts['measurer']
+  /** Transparency log; undefined if it is off. */
+  log?: SignatureLog | undefined
   /** Deliverer of webhooks; undefined if webhooks are off. */
   webhooks?: { register(registry: Registry): void } | undefined
   /**
@@ -25,16 +28,16 @@ export interface MonitoringParts {
    * connection.
    */
   redis?: SharedRedis | undefined
-  /** Returns the summed metrics of all copies; undefined if this copy is the only one. */
+  /** Returns the summed metrics of all API processes; undefined if this is the only one. */
   figuresOfCopies?: (() => Promise<string | undefined>) | undefined
 }
 
 /**
  * GET /health: checks that the database answers. GET /ready: 200 if every chain is followed closely enough,
- * otherwise 503, with the reason for each chain. It also reports a signer that does not sign and a proxy that
- * accepts no signatures, but records do not need them. GET /metrics: the same metrics, those of the audit and
- * of the process, for Prometheus. None of them waits for an RPC endpoint: the indexers write their state into
- * the database; proxies and the signer are reported as last seen.
+ * and the transparency log accepts entries, otherwise 503, with the reasons. It also reports a signer that
+ * does not sign and a proxy that accepts no signatures, but records do not need them. GET /metrics: the same
+ * metrics, those of the audit and of the process, for Prometheus. None of them waits for an RPC endpoint: the
+ * indexers write their state into the database; proxies and the signer are reported as last seen.
  */
 export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
   const { store } = parts
@@ -56,7 +59,7 @@ type Statuses = () => Promise<Map<string, ChainStatusRow>>
 
 function readinessRoute(
   app: FastifyInstance,
-  { chains, attesters, limits }: MonitoringParts,
+  { chains, attesters, limits, log }: MonitoringParts,
   statuses: Statuses,
 ): void {
   app.get('/ready', { schema: SERVICE_ROUTES.ready }, async (_request, reply) => {
@@ -76,12 +79,15 @@ function readinessRoute(
           },
         ] as const,
     )
-    const ready = readiness.every(([, { status }]) => status === 'ready')
+    const ofLog = log && (await logState(log))
+    const ready =
+      readiness.every(([, { status }]) => status === 'ready') && (!ofLog || ofLog.status === 'ready')
     if (!ready) void reply.status(503).header('retry-after', '5')
     return reply.send({
       status: ready ? 'ready' : 'not ready',
       database: 'connected',
       signer: signerState(attesters),
+      ...(ofLog && { log: ofLog }),
       chains: Object.fromEntries(readiness),
     })
   })
@@ -94,8 +100,10 @@ function metricsRoute(app: FastifyInstance, parts: MonitoringParts, statuses: St
   const metrics = metricsOfProcess(ofProcess, parts)
   if (redis) registerRedis(ofProcess, redis)
   parts.webhooks?.register(ofProcess)
+  parts.log?.register(ofProcess)
+  const setLog = parts.log?.registerState(ofDatabase)
   if (figuresOfCopies) {
-    // Answers the primary process, which collects the metrics of all copies.
+    // Answers the primary process, which collects the metrics of all API processes.
     AggregatorRegistry.setRegistries(ofProcess)
     new AggregatorRegistry()
   }
@@ -111,8 +119,9 @@ function metricsRoute(app: FastifyInstance, parts: MonitoringParts, statuses: St
       const proxy = proxyState(attesters, connected.chain.id)
       figures.setChain(slug, { is: readinessOf(connected.chain, row, limits), row, proxy, known: rows })
     }
+    await setLog?.()
     const ofCopies = await (figuresOfCopies?.() ?? ofProcess.metrics())
-    // The metrics of one copy alone would look like counters that decreased.
+    // The metrics of one process alone would look like counters that decreased.
     if (ofCopies === undefined) throw new UnavailableError('Not every API process returned its metrics.')
     return reply.type(ofDatabase.contentType).send(`${await ofDatabase.metrics()}\n${ofCopies}`)
   })
@@ -137,6 +146,13 @@ function proxyState(attesters: Attesters, chainId: number) {
   if (!proxy) return undefined
   const { address, lastRefusal: reason } = proxy
   return { address, status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) }
+}
+
+/** Returns the state of the log: not ready while it accepts no entries, so that nothing is signed. */
+async function logState(log: SignatureLog) {
+  const state = await log.state().catch((error: Error) => error)
+  const reason = state instanceof Error ? state.message : log.notReady(state)
+  return { status: reason === undefined ? 'ready' : 'not ready', ...(reason !== undefined && { reason }) }
 }
 
 /** Returns the state of the signer; undefined if there is no chain to sign for. */

@@ -35,20 +35,22 @@ import { buildTestServer } from '../../test/api'
 import { readManual } from './manual'
 import { RECORDED_BASE_URL, type Example } from './openapi-examples'
 import { OPERATIONS } from '../../src/operations'
+import { signerKey } from '../../src/tlog'
 import { COMPUTE_ERRORS } from '../../src/errors'
 import { PublishedViews } from '../graphql/sql'
 import { SafeSender } from '../outgoing'
+import type { LogClaim } from '../log'
 import { Store } from '../store'
 import { WebhookStore, type WebhookAdminParts } from '../webhooks'
 
 /**
- * The OpenAPI document against the service: in this process, on a real chain, indexer and database, at a
- * fixed time, so that the examples are the same in each run. After an intended change of answers,
- * `npx vitest run api/service/openapi.service.test.ts -u` records them again.
+ * Compares the OpenAPI document with the service. The service runs in this process, with a real chain,
+ * indexer and database, at a fixed time, so that the examples are the same in each run. After an intended
+ * change of responses, `npx vitest run api/service/openapi.service.test.ts -u` records them again.
  */
 
 /**
- * 2026-01-01T00:00:00Z, in seconds: when the requests are made. The places were attested in the days before.
+ * Time of the requests in Unix seconds: 2026-01-01T00:00:00Z. The places were attested in the days before.
  */
 const NOW = 1_767_225_600
 const DAY = 86_400
@@ -81,7 +83,9 @@ const STREET = {
   ],
 }
 
-/** An offchain attestation of a place in Berlin (made by eas-sdk 2.10.0), with the given changes. */
+/**
+ * Returns an offchain attestation of a place in Berlin (created with eas-sdk 2.10.0), with the given changes.
+ */
 function offchainAttestation(change: object = {}) {
   const { vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8'))
   const { sig, signer } = vectors.find(
@@ -125,7 +129,7 @@ beforeAll(async () => {
     ...[LOCAL_CHAIN.slug, testAccount(9).address.toLowerCase()],
   ])
   await index()
-  // The time when rows were written is the only one that the test's clock does not set.
+  // The times at which rows were written are the only ones that the test's clock does not set.
   await rows(
     database.url,
     `UPDATE location_record SET created_at = timestamp + interval '2 seconds', updated_at = timestamp + interval '2 seconds'`,
@@ -137,7 +141,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Has the indexer read all that the chain has. */
+/** Runs the indexer until it has read the whole chain. */
 async function index(): Promise<void> {
   const folder = temporaryFolder()
   const environment = {
@@ -184,12 +188,13 @@ async function serve({
     warn: () => {},
   })
   if (!graphql) await raw.start()
+  const logKey = await signerKey('geo.example/log/v0', 'ed25519', new Uint8Array(32).fill(1))
   const { app, close } = await buildTestServer({
-    ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw },
+    ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw, logKey },
     ...{ clock: () => NOW * 1000, elapsed: () => 0, publicBaseUrl, deploymentName: 'staging' },
     manual: readManual('docs'),
     ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
-    // The indexer has ended: the machine may be slow.
+    // The indexer has stopped, and the machine may be slow, so the limit is high.
     limits: { indexMaxAgeSeconds: 3_600, maxLagSeconds: 3_600, isLocal: () => true },
     resignMaxAgeSeconds: 86_400,
     ...more,
@@ -204,7 +209,7 @@ async function serve({
 }
 
 const ADMIN_KEY = 'an-admin-key-of-32-characters-or-more'
-/** Whose subscriptions are made by an admin key. */
+/** Starts a service with an admin key for subscriptions. */
 function administered(databaseUrl = database.url): Promise<FastifyInstance> {
   const store = new Store(databaseUrl, () => {})
   const sender = new SafeSender(new Set())
@@ -216,7 +221,7 @@ function administered(databaseUrl = database.url): Promise<FastifyInstance> {
   return serve({ databaseUrl, webhookAdmin })
 }
 
-/** JSON with as many members on a line as fit, so that a person can read all examples. */
+/** Formats JSON with as many members per line as fit, so that a person can review all examples. */
 function packed(value: unknown, indent = ''): string {
   const line = JSON.stringify(value)
   if (typeof value !== 'object' || value === null || indent.length + line.length <= 140) return line
@@ -240,7 +245,7 @@ function packed(value: unknown, indent = ''): string {
   return `${open}\n${text}\n${indent}${close}`
 }
 
-/** Sends requests and records the answers. */
+/** Sends requests and records the responses. */
 class Recorder {
   readonly examples: Example[] = []
 
@@ -260,7 +265,7 @@ class Recorder {
       of,
       name,
       summary,
-      // The document shows only requests that were answered (withExamples).
+      // The document shows only requests that got a response (withExamples).
       ...(request.payload !== undefined && answer.statusCode < 300 && { request: request.payload }),
       status: answer.statusCode,
       type,
@@ -278,7 +283,7 @@ const post = (path: string, payload: object): InjectOptions => ({
 })
 const get = (url: string): InjectOptions => ({ method: 'GET', url })
 
-/** The first events of the stream. Their ids are replaced, as they name the database. */
+/** Returns the first events of the stream. Their ids are replaced, because they identify the database. */
 async function streamed(app: FastifyInstance, events: number): Promise<string> {
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const { body } = await fetch(
@@ -318,6 +323,26 @@ async function land({
   await mined(chain, sent.hash)
 }
 
+/** Records examples of the log's routes, after one answer was signed. */
+async function recordLog(recorder: Recorder, app: FastifyInstance, leaf: string): Promise<void> {
+  while ((await app.inject(get(`/log/v0/proof/${leaf}`))).statusCode === 503)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  const asked = (of: string, name: string, summary: string, path: string) =>
+    recorder.send(app, of, name, summary, get(`/log/v0${path}`))
+  await asked('getLog', 'log', 'The log of this deployment', '')
+  await asked('getCheckpoint', 'one', 'A tree of one entry', '/checkpoint')
+  await asked('getLogProof', 'answer', 'The entry of an answer', `/proof/${leaf}`)
+  await asked('getLogProof', 'unknown', 'No such entry', `/proof/${'00'.repeat(32)}`)
+  await asked('getLogProof', 'hash', 'Not a hash', `/proof/0x${leaf}`)
+  await recorder.send(
+    ...([app, 'getTileOfLog', 'tile', 'A tile of one hash: binary'] as const),
+    get('/log/v0/tile/0/000.p/1'),
+    () => '...',
+  )
+  await asked('getTileOfLog', 'none', 'A tile that the tree does not have', '/tile/0/001')
+  await asked('getTileOfLog', 'path', 'Not a path of a tile', '/tile/0/1')
+}
+
 async function record(): Promise<Example[]> {
   const recorder = new Recorder()
   const app = await serve()
@@ -329,6 +354,7 @@ async function record(): Promise<Example[]> {
     'Between two points',
     post('distance', { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }),
   )
+  await recordLog(recorder, app, first.json<{ log: LogClaim }>().log.leaf)
   await asked(
     'contains',
     'park',
@@ -644,6 +670,8 @@ async function record(): Promise<Example[]> {
   await recorder.send(busy, of, 'limit', 'One message too many', send({}))
   await recorder.send(busy, 'Compute', 'limit', 'One request too many', post('area', { geometry: PARK }))
   await recorder.send(busy, 'Records', 'limit', 'One request too many', get('/api/v0/config'))
+  const checkpoint = get('/log/v0/checkpoint')
+  await recorder.send(busy, 'Log', 'limit', 'One request too many', checkpoint)
   await recorder.send(
     busy,
     'queryGraphql',
@@ -678,6 +706,7 @@ async function record(): Promise<Example[]> {
     'The database does not respond',
     get('/api/v0/location-records'),
   )
+  await recorder.send(noDatabase, 'Log', 'database', 'The database does not respond', checkpoint)
   await recorder.send(
     noDatabase,
     'queryGraphql',
@@ -706,10 +735,15 @@ async function record(): Promise<Example[]> {
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
   await recorder.send(app, 'Records', 'fault', 'The service has a fault', get('/api/v0/location-records'))
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
+  await rows(database.url, 'ALTER TABLE log_state RENAME COLUMN published TO publish')
+  await recorder.send(app, 'Log', 'fault', 'The service has a fault', checkpoint)
+  await rows(database.url, 'ALTER TABLE log_state RENAME COLUMN publish TO published')
   return recorder.examples
 }
 
-/** The admin API of webhooks; ids, secrets and times that differ in each run are replaced. */
+/**
+ * Records examples of the admin API of webhooks. Ids, secrets and times that differ in each run are replaced.
+ */
 async function recordAdmin(recorder: Recorder): Promise<void> {
   const admin = await administered()
   const headers = { authorization: `Bearer ${ADMIN_KEY}` }
@@ -765,7 +799,7 @@ let examples: Example[]
 let app: FastifyInstance
 let checker: OpenApiChecker
 beforeAll(async () => {
-  // An age by the clock of the database, which no test sets.
+  // Removes ages, which depend on the clock of the database.
   const ageless = (key: string, value: unknown) => (key === 'lag_seconds' && value !== null ? 0 : value)
   examples = JSON.parse(JSON.stringify(await record(), ageless)) as Example[]
   app = await administered()
@@ -782,7 +816,7 @@ test('returns the recorded examples', async () => {
   // An internal error must not be recorded as an example.
   expect(
     examples.filter(
-      ({ of, status }) => status === 500 && !['Compute', 'Records', 'queryGraphql'].includes(of),
+      ({ of, status }) => status === 500 && !['Compute', 'Records', 'Log', 'queryGraphql'].includes(of),
     ),
   ).toEqual([])
   await expect(`${packed(examples)}\n`).toMatchFileSnapshot('openapi-examples.json')
@@ -790,7 +824,7 @@ test('returns the recorded examples', async () => {
 
 describe('the document', () => {
   test('has the types of packages/client', async () => {
-    // The document of a deployment without an admin key: the client has no use for /admin.
+    // The client has no use for /admin, so this is the document of a deployment without an admin key.
     const plain = await serve()
     const types = astToString(await openapiTS((await plain.inject(get('/openapi.json'))).json()))
     const built = readFileSync('packages/client/src/openapi.ts', 'utf8')
@@ -893,12 +927,12 @@ describe('the document', () => {
     const documented = operations().map(
       ({ path, method }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
     )
-    // `GET /*` is how the tree shows that of /assets.
+    // The tree shows the route of /assets as `GET /*`.
     expect(
       routesOf(app)
         .filter(
           (route) =>
-            !/ \/(docs|manual|ogc|\*|playground|attest|local-nodes)|^OPTIONS | \/graphql\/graphiql\//.test(
+            !/ \/(docs|manual|ogc|r\/|\*|playground|attest|log$|local-nodes)|^OPTIONS | \/graphql\/graphiql\//.test(
               route,
             ),
         )
@@ -917,7 +951,7 @@ describe('examples', () => {
           `request of ${path}`,
         ).not.toEqual([])
       for (const [status, { content = {} }] of Object.entries<{ content?: object }>(operation.responses))
-        // HTML pages need none: no program reads them.
+        // HTML pages need no example, because no program reads them.
         for (const [type, media] of Object.entries(content).filter(([type]) => type !== 'text/html'))
           expect(Object.keys(media.examples ?? {}), `${method} ${path} ${status} ${type}`).not.toEqual([])
     }
@@ -950,17 +984,16 @@ describe('examples', () => {
     for (const { of, name, summary, response } of examples)
       expect(shown.includes(JSON.stringify({ summary, value: response })), `${of}: ${name}`).toBe(true)
   })
-  test("carry the deployment's own address, which may have a path", async () => {
+  test("contain the deployment's own address, which may have a path", async () => {
     const other = await serve({ publicBaseUrl: 'https://other.example:8443/geo' })
     const { body } = await other.inject(get('/openapi.json'))
     expect(JSON.parse(body).servers[0].url).toBe('https://other.example:8443/geo')
     expect(body).toContain('https://other.example:8443/geo/errors/invalid-input')
     expect(body).not.toContain(RECORDED_BASE_URL)
     const page = await other.inject(get('/docs'))
-    expect(page.body).toContain('src="/geo/docs/static/swagger-ui-bundle.js"')
-    expect(page.headers['content-security-policy']).toContain(
-      "connect-src 'self' https://other.example:8443;",
-    )
+    expect(page.body).toContain('<a href="docs/distance">POST /compute/v0/distance</a>')
+    const { body: operation } = await other.inject(get('/docs/distance'))
+    expect(operation).toContain('https://other.example:8443/geo/compute/v0/distance')
   })
 })
 
@@ -1016,7 +1049,7 @@ describe('pages', () => {
       expect([html.statusCode, html.headers['content-type'], html.headers.vary]).toEqual([
         200,
         'text/html; charset=utf-8',
-        'accept',
+        'accept, accept-encoding',
       ])
       expect(html.headers['content-security-policy']).toMatch(
         /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'/,
@@ -1051,32 +1084,33 @@ describe('pages', () => {
       ])
     },
   )
-  test("load from the service's origin only at /docs, enforced by its CSP, without counting for the rate limit", async () => {
-    for (const url of ['/docs', '/docs/']) {
-      const index = await page(url, 'text/html')
-      expect(index.statusCode).toBe(200)
-      const policy = String(index.headers['content-security-policy'])
-      expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/)
-      expect(policy).not.toMatch(/unsafe|\*|https:(?!\/\/geo\.example)/)
-      const loaded = [...index.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(
-        ([, to]) => new URL(to!, `http://here${url}`),
-      )
-      expect(loaded.length).toBeGreaterThan(5)
-      for (const { host, pathname } of loaded) {
-        const asset = await page(pathname)
-        expect([host, asset.statusCode, asset.headers['ratelimit-limit']]).toEqual(['here', 200, undefined])
+  test('describe every operation at /docs, without scripts and without counting for the rate limit', async () => {
+    const list = await page('/docs')
+    for (const { operation } of operations()) {
+      const shown = await page(`/docs/${operation.operationId}`)
+      expect(list.body).toContain(`href="docs/${operation.operationId}"`)
+      for (const each of [list, shown]) {
+        expect([each.statusCode, each.headers['ratelimit-limit']]).toEqual([200, undefined])
+        expect(each.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/)
+        expect(each.body).not.toMatch(/<script|undefined|\[object/)
       }
+      for (const name of Object.keys(
+        operation.requestBody?.content['application/json']?.schema.properties ?? {},
+      ))
+        expect(shown.body, `${operation.operationId} ${name}`).toContain(`<code>${name}</code>`)
     }
-    const initializer = (await page('/docs/static/swagger-initializer.js')).body
-    expect(initializer).toMatch(/validatorUrl: null/)
-    expect(initializer).toContain('"layout":"BaseLayout"')
   })
-  test.each([
-    '/docs/nothing',
-    '/docs/static/nothing.js',
-    '/docs/static/../../package.json',
-    '/docs/static/%2e%2e/package.json',
-  ])('do not exist at %s: 404 in the form of the Records API', async (url) => {
+  test('find operations at /docs by all words of a search', async () => {
+    const found = async (query: string) =>
+      [...(await page(`/docs?q=${encodeURIComponent(query)}`)).body.matchAll(/href="docs\/(\w+)"/g)].map(
+        ([, id]) => id,
+      )
+    expect(await found('RADIUS geometr')).toContain('within')
+    expect(await found('RADIUS geometr')).not.toContain('area')
+    expect(await found('no such words')).toEqual([])
+    expect((await page('/docs?q=%3Cscript%3E')).body).not.toContain('<script')
+  })
+  test.each(['/docs/nothing'])('do not exist at %s: 404 in the form of the Records API', async (url) => {
     const answer = await page(url)
     expect(answer.statusCode).toBe(404)
     expect(answer.json()).toMatchObject({ status: 'error', message: 'Not found' })
@@ -1084,7 +1118,7 @@ describe('pages', () => {
   test('exist for each link of /llms.txt', async () => {
     const { headers, body } = await page('/llms.txt')
     expect(headers['content-type']).toBe('text/plain; charset=utf-8')
-    // A title, a summary, what must be known, lists of links (llmstxt.org).
+    // The page has a title, a summary, important facts and lists of links (llmstxt.org).
     expect(body).toMatch(/^# .+\n\n> .+\n\n- [^]+\n\n## /)
     expect(body).toContain('Chains: base-sepolia (84532).')
     const links = [...body.matchAll(/^- \[.+?\]\((.+?)\): .{10}/gm)].map((match) => match[1]!)
@@ -1143,7 +1177,7 @@ describe('pages', () => {
 })
 
 /**
- * Method and path of every route, HEAD of GET and preflights left out, read off the tree that Fastify prints.
+ * Reads the method and path of every route from the tree that Fastify prints, without HEAD and preflights.
  */
 function routesOf(app: FastifyInstance): string[] {
   const branch: string[] = []
@@ -1157,8 +1191,11 @@ function routesOf(app: FastifyInstance): string[] {
       )!
       const depth = indent!.length / 4
       branch.splice(depth, Infinity, part!.startsWith('(') ? '' : part!)
-      return (methods?.split(', ') ?? [])
-        .filter((method) => method !== 'HEAD' && method !== 'OPTIONS')
-        .map((method) => `${method} ${branch.join('')}`)
+      return (
+        (methods?.split(', ') ?? [])
+          .filter((method) => method !== 'HEAD' && method !== 'OPTIONS')
+          // The tree shows the wildcard of tiles below its parent.
+          .map((method) => `${method} ${branch.join('').replace(/^\/log\/v0\*$/, '/log/v0/tile/:path')}`)
+      )
     })
 }

@@ -34,6 +34,7 @@ const Information = named(
       endpoints: Type.Object(
         {
           compute: texts(ADDRESS, 'The Compute API.'),
+          log: Type.Optional(texts(ADDRESS, 'The transparency log; absent if it is off.')),
           records: texts(ADDRESS, 'The Records API.'),
           ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
           graphql: texts(ADDRESS, 'Raw GraphQL; a browser gets GraphiQL.'),
@@ -146,23 +147,27 @@ const ChainState = Type.Object(
   },
   { description: 'Index state of this chain, and state of its proxy.' },
 )
+const partState = (description: string) =>
+  Type.Optional(
+    Type.Object(
+      {
+        status: oneOfTexts(['ready', 'not ready'], 'State of this part.'),
+        reason: Type.Optional(text('Reason if not.')),
+      },
+      { description },
+    ),
+  )
 const Readiness = named(
   'Readiness',
   Type.Object(
     {
-      status: oneOfTexts(['ready', 'not ready'], 'State of the indexes of all chains.'),
+      status: oneOfTexts(['ready', 'not ready'], 'State of the indexes of all chains, and of the log.'),
       database: DATABASE,
-      signer: Type.Optional(
-        Type.Object(
-          {
-            status: oneOfTexts(['ready', 'not ready'], 'True if it signs.'),
-            reason: Type.Optional(text('Reason if not.')),
-          },
-          {
-            description:
-              'State of the signer at the last check. Records do not need it, so it does not affect `ready`.',
-          },
-        ),
+      signer: partState(
+        'State of the signer at the last check. Records do not need it, so it does not affect `ready`.',
+      ),
+      log: partState(
+        'State of the transparency log; absent if it is off. While it accepts no entries, nothing is signed.',
       ),
       chains: Type.Unsafe<Record<string, unknown>>({
         type: 'object',
@@ -235,13 +240,17 @@ export const SERVICE_ROUTES = {
   ready: route(
     'getReadiness',
     'Reports the index state of each chain',
-    'Returns 200 if the index of every chain is recent enough, with the figures of each.',
+    'Returns 200 if the index of every chain is recent enough and the transparency log accepts entries, with the figures of each chain.',
     {
       response: {
         200: answer(ref(Readiness), 'Ready.'),
-        503: answer(ref(Readiness), 'A chain lags, or the database does not respond.', {
-          headers: RETRY_AFTER,
-        }),
+        503: answer(
+          ref(Readiness),
+          'A chain lags, the transparency log is stopped, or the database does not respond.',
+          {
+            headers: RETRY_AFTER,
+          },
+        ),
       },
     },
   ),
@@ -254,7 +263,7 @@ export const SERVICE_ROUTES = {
   error: route(
     'getErrorPage',
     'Explains an error',
-    'Where the `type` of every error of the Compute API leads. HTML for a browser (`Accept: text/html`), else JSON.',
+    'Page to which the `type` of each error of the Compute API links. HTML for a browser (`Accept: text/html`), else JSON.',
     {
       params: Type.Object({
         slug: oneOfTexts(

@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Html } from '../http/html'
 
 /** Pages with their own address; the explorer is at /. */
-const PAGES = ['/playground', '/attest']
+const PAGES = ['/playground', '/attest', '/log']
 /** Cache lifetime of assets in seconds; their names change with their content. */
 const ASSET_SECONDS = 31_536_000
 /**
@@ -26,18 +27,30 @@ const POLICY = [
 /** The built pages in a folder. */
 export class Pages {
   /** Opens the pages in a folder; undefined if they were not built: the service works without them. */
-  static in(folder: string, localNodes: Readonly<Record<number, string>>): Pages | undefined {
-    return existsSync(path.join(folder, 'index.html')) ? new Pages(folder, localNodes) : undefined
+  static in(
+    folder: string,
+    localNodes: Readonly<Record<number, string>>,
+    basemap?: string,
+  ): Pages | undefined {
+    return existsSync(path.join(folder, 'index.html')) ? new Pages(folder, localNodes, basemap) : undefined
   }
 
   /**
    * @param localNodes URLs of local RPC endpoints that the pages may call too, by chain id (setting
    * LOCAL_NODES)
+   * @param basemap path of a PMTiles file with streets (setting BASEMAP)
+   * @throws Error if that file cannot be read
    */
   private constructor(
     private readonly folder: string,
     private readonly localNodes: Readonly<Record<number, string>>,
-  ) {}
+    private readonly basemap: string | undefined,
+  ) {
+    // The pages ask for the file by its version, so that browsers cache its parts.
+    if (basemap !== undefined) this.basemapVersion = Math.round(statSync(basemap).mtimeMs).toString(36)
+  }
+
+  private readonly basemapVersion: string | undefined
 
   private get policy(): string {
     const nodes = Object.values(this.localNodes).map((url) => new URL(url).origin)
@@ -54,18 +67,50 @@ export class Pages {
       maxAge: ASSET_SECONDS * 1000,
       setHeaders: (reply) => void reply.header('x-content-type-options', 'nosniff'),
     })
+    const { basemap } = this
+    if (basemap !== undefined)
+      // Sends byte ranges of the file (RFC 9110, 14), as readers of PMTiles request them.
+      app.get('/basemap.pmtiles', { schema: { hide: true } }, (_request, reply) =>
+        reply
+          .type('application/vnd.pmtiles')
+          .sendFile(path.basename(basemap), path.dirname(path.resolve(basemap)), {
+            ...{ immutable: true, maxAge: ASSET_SECONDS * 1000, preCompressed: false },
+          }),
+      )
     app.get('/local-nodes', { schema: { hide: true } }, () => this.localNodes)
     for (const page of PAGES) app.get(page, { schema: { hide: true } }, (_request, reply) => this.send(reply))
   }
 
   /** Sends the document that all pages share. */
   send(reply: FastifyReply): FastifyReply {
-    return reply
-      .headers({
-        'content-security-policy': this.policy,
-        'referrer-policy': 'no-referrer',
-        'x-content-type-options': 'nosniff',
-      })
-      .sendFile('index.html', this.folder, { maxAge: 0, immutable: false })
+    if (this.basemap !== undefined) return this.sendWith(reply, './')
+    return this.withPolicy(reply).sendFile('index.html', this.folder, { maxAge: 0, immutable: false })
+  }
+
+  /**
+   * Sends the document with parts of a page of its own: its title and what belongs to it, and content for
+   * browsers without scripts.
+   * @param root address of the service's root, relative to the page, with a trailing slash
+   */
+  sendWith(reply: FastifyReply, root: string, parts?: { head: Html; noscript: Html }): FastifyReply {
+    let document = readFileSync(path.join(this.folder, 'index.html'), 'utf8').replaceAll('"./', `"${root}`)
+    if (this.basemapVersion !== undefined)
+      document = document.replace('<html ', `<html data-basemap="${this.basemapVersion}" `)
+    if (parts)
+      document = document
+        .replace(/<title>[^<]*<\/title>/, () => String(parts.head))
+        .replace(/<noscript>[^]*<\/noscript>/, () => `<noscript>${String(parts.noscript)}</noscript>`)
+    return this.withPolicy(reply)
+      .header('cache-control', 'no-cache')
+      .type('text/html; charset=utf-8')
+      .send(document)
+  }
+
+  private withPolicy(reply: FastifyReply): FastifyReply {
+    return reply.headers({
+      'content-security-policy': this.policy,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    })
   }
 }

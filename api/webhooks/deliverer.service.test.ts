@@ -19,7 +19,7 @@ import { Store } from '../store'
 import { Deliverer, WebhookStore, type DelivererOptions, type GivenSubscription } from '.'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** Deliverers in this process, on a real database, to real receivers. */
+/** Tests deliverers in this process, with a real database and real receivers. */
 const SECRETS = ['a', 'b'].map((each) => `whsec_${Buffer.from(each.repeat(32)).toString('base64')}`)
 let database: TestDatabase
 let client: Client
@@ -62,7 +62,7 @@ const subscription = (url: string, more: Partial<GivenSubscription> = {}): Given
 const QUICK: Partial<DelivererOptions> = {
   ...{ pollMs: 10, leaseMs: 1_500, renewMs: 50, syncMs: 50, timeoutMs: 60_000, firstPauseMs: 20 },
 }
-/** A lease that does not lapse on a busy machine, where what was sent would come again. */
+/** Lease that does not lapse on a busy machine. If it lapsed, messages would be sent again. */
 const KEPT = { leaseMs: 30_000 }
 async function deliver(
   given: readonly GivenSubscription[] | undefined,
@@ -78,7 +78,7 @@ async function deliver(
     await deliverer.stop()
     await store.close()
   })
-  // It begins where the changes are.
+  // The subscription begins at the end of the changes.
   if (given) while ((await state('position IS NULL')).length) await pause(10)
   return deliverer
 }
@@ -107,10 +107,10 @@ test('sends messages of Standard Webhooks in the order of the changes, signed by
   await client.query('UPDATE location_record SET revoked = true WHERE uid = $1', [uidOf(1)])
   await client.query('DELETE FROM location_record WHERE uid = $1', [uidOf(2)])
   await target.until(() => told(target.received).at(-1) === 'record.corrected 2')
-  // On a busy machine an answer may come too late: the message comes again, with its id.
+  // On a busy machine a response may arrive too late. The message is then sent again, with the same id.
   const once = target.received.filter(({ id }, i, all) => all.findIndex((each) => each.id === id) === i)
   expect(told(once).filter((each) => !each.endsWith(' 2'))).toEqual(['record.new 1', 'record.revoked 1'])
-  // An id has one body, and a body one id.
+  // Ids and bodies correspond one to one.
   for (const key of ['id', 'body'] as const)
     expect(new Set(target.received.map((each) => each[key])).size).toBe(once.length)
   for (const { body, headers, path } of target.received) {
@@ -169,7 +169,7 @@ hunt(
     await target.until(() => distinct(target.received).length === cases)
     expect(told(distinct(target.received))).toEqual(wanted)
     expect(told(distinct(other.received))).toEqual(wanted)
-    // A repeat is of the message that was last tried, never of an older one.
+    // Only the message that was tried last may be repeated, never an older one.
     let last = -1
     const order = distinct(target.received).map(({ id }) => id)
     for (const { id } of target.received) {
@@ -194,7 +194,7 @@ test('leaves the subscription of an invalid file entry unchanged, and deletes th
   await store.close()
 })
 
-/** A deliverer that loses its database at some moment, but not its receivers. */
+/** Runs a deliverer that loses its database at some moment, but not its receivers. */
 async function deliverUntilCut(
   given: readonly GivenSubscription[],
   options: Partial<DelivererOptions> = {},
@@ -204,7 +204,7 @@ async function deliverUntilCut(
   const webhooks = new WebhookStore(store.servers)
   await webhooks.setFile(given)
   let isCut = false
-  // The state that reached the database.
+  // Reads the state from the database.
   const called: string[] = []
   const partitioned = new Proxy(webhooks, {
     get: (of, name) => {
@@ -222,7 +222,7 @@ async function deliverUntilCut(
   while ((await state('position IS NULL')).length) await pause(10)
   return { deliverer, called, cut: () => (isCut = true), mend: () => (isCut = false) }
 }
-/** A dead letter that its operator wants to be sent once more. */
+/** Requests a retry of a dead letter, like its operator. */
 const wantLetter = () =>
   client.query(
     `INSERT INTO webhook_dead_letter (subscription, message, body, attempts, error, wanted_at)
@@ -233,7 +233,7 @@ test('delivers a subscription by one of two deliverers; the other resumes when t
   const target = await receiver()
   const { cut } = await deliverUntilCut(
     range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })),
-    // The subscriptions of the first deliverer belong to the other after this.
+    // After this time, the second deliverer takes over the subscriptions of the first one.
     { leaseMs: 10_000 },
   )
   await deliver(undefined, { leaseMs: 10_000 })
@@ -272,7 +272,7 @@ test('ends the lease when its timer fires early, so that no request starts that 
   const target = await receiver(() => {
     if (target.received.length > 1) return answers.ok
     cut()
-    // The clock stands still, so it never reaches the end of the lease; timers go on.
+    // The clock stands still, so it never reaches the end of the lease; timers still run.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
     closing.push(() => clock.mockRestore())
     return answers.hang
@@ -292,7 +292,7 @@ test('does not count a request aborted by the end of a lease as a failure, even 
       if (sent === 2) cut()
       await once(signal, 'abort')
       mend()
-      // A renewal begins once the one before it is known.
+      // A renewal begins after the result of the previous one has arrived.
       const renewals = () => called.filter((name) => name === 'renew').length
       const before = renewals()
       while (renewals() < before + 2) await pause(5)
@@ -353,9 +353,9 @@ test('assigns no subscription twice when many deliverers take at once', async ()
     for (const count of await Promise.all(holders.map((holder) => webhooks.take(holder)))) taken += count
   const versions = await Promise.all(holders.map((holder) => webhooks.versions(holder)))
   expect([taken, new Set(versions.flatMap((each) => [...each.keys()])).size]).toEqual([500, 500])
-  // Each had its share at every time.
+  // Each deliverer had its share at all times.
   expect(Math.min(...versions.map(({ size }) => size))).toBeGreaterThan(50)
-  // A deliverer's subscriptions are free once its lease is over, and not before.
+  // A deliverer's subscriptions become free when its lease ends, and not earlier.
   expect(await webhooks.take('b')).toBe(0)
   await client.query(`UPDATE webhook_holder SET held_until = now() - interval '1 s' WHERE holder = 'a'`)
   expect(await webhooks.take('b')).toBe(0)
@@ -368,11 +368,11 @@ test('assigns no subscription twice when many deliverers take at once', async ()
   ])
 })
 
-test('is understood by the receiver of docs/guide/streaming.md, which accepts each signed message once', async () => {
+test('delivers to the receiver of docs/guide/streaming.md, which accepts each signed message once', async () => {
   const [, program] = /## With webhooks[^]*?```js\n([^]*?)```/.exec(
     readFileSync('docs/guide/streaming.md', 'utf8'),
   )!
-  // Beside the packages that it imports.
+  // The file is in this folder so that it finds the packages that it imports.
   const file = `api/webhooks/receiver-${process.pid}.mjs`
   writeFileSync(file, program!)
   closing.push(() => rmSync(file))
@@ -385,7 +385,7 @@ test('is understood by the receiver of docs/guide/streaming.md, which accepts ea
   const url = `http://127.0.0.1:${port}`
   const signed = (headers: Record<string, string>) =>
     Object.fromEntries(Object.entries(headers).filter(([name]) => /^(webhook-|content-type)/.test(name)))
-  // Between them and the receiver one that loses the first answer of each.
+  // A proxy between the deliverers and the receiver loses the first response to each message.
   const seen = new Set<string>()
   const statuses: number[] = []
   const target = await receiver(({ id, body, headers }) => async (_, response) => {
@@ -419,7 +419,7 @@ describe('failures', () => {
     await target.until(() => target.received.length >= 1)
     await client.query('BEGIN')
     await insert(2)
-    // It waits behind the first one, and is read once that is ended.
+    // This read waits behind the first one, and runs when the first one is ended.
     await client.query(`UPDATE record_change SET changed_at = now() - interval '4 days' WHERE uid = $1`, [
       uidOf(2),
     ])
@@ -428,7 +428,7 @@ describe('failures', () => {
       while ((await state(`failures = ${times}`)).length === 0) await pause(10)
     }
     await failed(1)
-    // Tries go on, ever more seldom.
+    // Tries continue at growing intervals.
     for (let i = 0; i < 5; i++) {
       now += 6 * 3_600_000 * 1.3
       await failed(i + 2)
@@ -437,7 +437,7 @@ describe('failures', () => {
     now += 3 * 86_400_000
     while ((await letters()).length < 2) await pause(10)
     target.answer = () => answers.ok
-    // The deliverer knows the time of the database again once its lease is renewed.
+    // The deliverer learns the time of the database again when it renews its lease.
     const leased = async () =>
       (await client.query('SELECT held_until FROM webhook_holder')).rows[0]!.held_until
     const before = await leased()
@@ -450,7 +450,7 @@ describe('failures', () => {
     expect([...new Set(told(distinct(target.received)))].sort()).toEqual(
       expect.arrayContaining(['record.new 1', 'record.new 3']),
     )
-    // A dead letter that is asked for is sent once more, the same.
+    // A requested dead letter is sent once more, unchanged.
     await client.query('UPDATE webhook_dead_letter SET wanted_at = now() WHERE message = $1', [
       dead[0]!.message,
     ])
@@ -472,7 +472,7 @@ describe('failures', () => {
     await failed(2)
     vi.setSystemTime(start - 10 * 86_400_000)
     await failed(3)
-    // Another process takes over what this one wrote.
+    // Another process resumes from the progress that this one wrote.
     await deliverer.stop()
     expect(await state(`failing_since > now() OR next_try > now() + interval '1 hour'`)).toEqual([])
     vi.setSystemTime(start + 10 * 86_400_000)
@@ -491,7 +491,7 @@ describe('failures', () => {
     await insert(1)
     while ((await state('failures >= 2')).length === 0) await pause(10)
     await deliverer.stop()
-    // It was ahead by ten days when this was written.
+    // The database's clock was ahead by ten days when this row was written.
     await client.query(
       `UPDATE webhook_subscription SET failing_since = failing_since + interval '10 days', next_try = next_try + interval '10 days'`,
     )
@@ -550,7 +550,7 @@ describe('failures', () => {
     await insert(1, 2)
     await target.until(() => target.received.length === 2)
     expect(performance.now() - began).toBeLessThan(4_000)
-    // As many as one host may have.
+    // The number of requests is the limit for one host.
     expect(hanging.received.length).toBeLessThanOrEqual(32)
   })
 })

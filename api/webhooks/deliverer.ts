@@ -17,10 +17,13 @@ import type { DeadLetter, WebhookStore } from './store'
 export interface DelivererOptions extends PostOptions {
   /** Interval between reads of changes and checks for due messages, in milliseconds. */
   pollMs: number
-  /** Time that a silent process keeps its subscriptions, and interval of its renewals, in milliseconds. */
+  /**
+   * Time for which a process keeps its subscriptions without a renewal of its lease, and interval of its
+   * renewals, in milliseconds.
+   */
   leaseMs: number
   renewMs: number
-  /** Interval at which changes that others made to its subscriptions are read, in milliseconds. */
+  /** Interval in milliseconds at which this process reads changes that others made to its subscriptions. */
   syncMs: number
   /**
    * Pause after the first failure, in milliseconds. It triples after each further failure, up to six hours.
@@ -234,7 +237,7 @@ export class Deliverer {
     } else if (
       held.state.position !== position ||
       held.state.trouble !== trouble ||
-      // A reset leaves the position as it is.
+      // A reset does not change the position.
       held.state.items.length < items.length
     )
       this.keeper.note(held)

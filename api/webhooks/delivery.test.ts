@@ -89,7 +89,7 @@ describe('any order of events', () => {
         } catch {
           continue
         }
-        // A request begins only while none is on its way, and no other event but its end ends it.
+        // A request begins only if no other is under way, and only its own end ends it.
         if (type === 'begun') expect(sending).toBe(false)
         if (['taken', 'failed', 'refused', 'interrupted'].includes(type)) expect(sending).toBe(true)
         sending = type === 'begun' || (sending && type === 'dropped')

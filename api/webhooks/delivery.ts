@@ -7,8 +7,8 @@ import type { Message } from './message'
  * reading --read, lost--> waiting --begun--> sending --taken---------> waiting or reading ^  |
  * | \----refused (410)-> disabled |  +--expired      | |  (dead letter)   | +---failed, interrupted
  *
- * A subscription that somebody changed, or whose lease has ended, is `dropped` in any phase. A `sending` one
- * is `leaving` until its request ends, so that nobody sends its next message in the meantime.
+ * A subscription that was changed, or whose lease has ended, is `dropped` in any phase. A `sending` one is
+ * `leaving` until its request ends, so that no process sends its next message in the meantime.
  */
 export type Phase = 'reading' | 'waiting' | 'sending' | 'leaving' | 'disabled' | 'dropped'
 

@@ -53,7 +53,7 @@ export function registerFigures(registry: Registry, figures: Figures): Histogram
     })
   return new Histogram({
     name: 'geospatial_webhook_delay_seconds',
-    help: 'From the log of changes to the answer of a receiver, of messages that were taken at the first try and logged since this process delivers for their subscription',
+    help: 'Time from a change to its acceptance by a receiver, for messages that were accepted at the first try and whose change was logged after this process began to deliver for their subscription',
     buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
     registers,
   })

@@ -24,7 +24,9 @@ export function messageId(subscription: string, ...parts: readonly (string | num
   return `msg_${hash.digest('base64url').slice(0, 27)}`
 }
 
-/** Returns the headers of a try. @param secrets each of them signs, so that a receiver may know either */
+/**
+ * Returns the headers of a try. @param secrets each of them signs, so that a receiver needs only one of them
+ */
 export function headersOf(
   { id, body }: Message,
   secrets: readonly string[],

@@ -28,7 +28,7 @@ const ERROR_CHARACTERS = 300
 
 /** Sends requests to receivers, limited in all and per host. */
 export class Posts {
-  /** Number of tries that receivers accepted and did not accept. */
+  /** Numbers of tries: those that receivers accepted, and those that failed. */
   readonly figures = { delivered: 0, failed: 0 }
   private readonly working: Semaphore
   private readonly failing: Semaphore
@@ -115,7 +115,7 @@ function failureOf({ code, message }: NodeJS.ErrnoException): string {
   // Format of OpenSSL's message: an address, "error", a number, "SSL routines", a function, the reason, a
   // file.
   const [, reason] = /:error:[^:]*:SSL routines:[^:]*:([^:]+)/.exec(message) ?? []
-  if (reason === 'wrong version number') return 'the port does not speak TLS. Check if it is an http port'
+  if (reason === 'wrong version number') return 'the port does not speak TLS. Check if it is an http port.'
   if (reason) return `the TLS handshake failed: ${reason}`
   if (message === 'no address') return 'its host name has no address'
   return message.slice(0, ERROR_CHARACTERS) || code || 'no response'

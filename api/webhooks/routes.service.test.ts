@@ -14,7 +14,7 @@ import { currentPosition, positionText } from '../stream'
 import { Deliverer, WebhookStore } from '.'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** The admin API of webhooks, on a real database, with a deliverer and a receiver. */
+/** Tests the admin API of webhooks, with a real database, a deliverer and a receiver. */
 const KEY = 'k'.repeat(40)
 let database: TestDatabase
 let store: Store
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await rows(database.url, 'DELETE FROM webhook_subscription')
-  // One of its own: what is still on its way to the one before does not count.
+  // Each test has its own receiver, so that messages under way to the previous one do not count.
   receiver = await startReceiver()
 })
 afterEach(() => receiver?.close())
@@ -66,14 +66,14 @@ const ask = async (method: string, path: string, body?: unknown, key = KEY) => {
 let n = 0
 const insert = () =>
   insertRecords(database.url, [{ chain: 'celo', uid: uidOf(++n), columns: { log_index: n } }])
-/** How many messages the metric of delays has counted. */
+/** Returns the number of messages that the metric of delays has counted. */
 const delays = async () => {
   const { values } = await registry.getSingleMetric('geospatial_webhook_delay_seconds')!.get()
   return (values as { metricName?: string; value: number }[]).find(({ metricName }) =>
     metricName?.endsWith('_count'),
   )!.value
 }
-/** Resolves once the deliverer has taken it in. */
+/** Resolves when the deliverer has acquired the subscription. */
 const begun = async (id: string) => {
   while ((await ask('GET', `/${id}`)).body.position === null) await pause(10)
 }
@@ -116,7 +116,7 @@ test('adds, lists and deletes a subscription, and shows it without its secret', 
 
 test('signs with a new secret in addition to the old one', async () => {
   const { id, secret } = await added()
-  // A message may come twice, where its first answer was late.
+  // A message may arrive twice if the response to its first try was late.
   const messages = () => new Set(receiver.received.map((each) => each.id)).size
   const { body } = await ask('POST', `/${id}/rotate-secret`)
   expect(body.secret).not.toBe(secret)
@@ -148,7 +148,7 @@ test('repeats the same messages in a replay from a position or a time, and does 
     const ofEach = (list: Receiver['received']) => list.map((each) => [each.id, each.body])
     expect(ofEach(receiver.received.slice(-2))).toEqual(ofEach(receiver.received.slice(0, 2)))
   }
-  // The two that were sent when they came.
+  // Only the two messages that were sent when their changes were logged count.
   expect(await delays()).toBe(counted + 2)
 })
 
@@ -208,7 +208,7 @@ test.each([
   expect([status, body.detail]).toEqual([400, sentence()])
 })
 
-test('refuses a body on a route without one: its secret would not become the new one', async () => {
+test('refuses a body on a route without one, because a secret in it would be ignored', async () => {
   const { id } = await added()
   const secret = `whsec_${Buffer.alloc(32).toString('base64')}`
   const refused = await ask('POST', `/${id}/rotate-secret`, { secret })
@@ -256,7 +256,7 @@ describe('the admin API', () => {
     expect((await ask('POST', `/${id}/replay`, { since: '2020-01-01' })).body.detail).toMatch(
       /7 days. Expected 2/,
     )
-    // Undelivered messages are not lost by an unknown position.
+    // A request with an unknown position must not lose undelivered messages.
     await insert()
     for (const [finality, other] of [
       ['latest', 'final'],

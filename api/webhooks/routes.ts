@@ -187,7 +187,7 @@ function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts)
       if (!row)
         throw new RecordsError(
           'invalid-request',
-          `The maximum of ${MOST_SUBSCRIPTIONS} subscriptions exists. Delete one first`,
+          `The maximum of ${MOST_SUBSCRIPTIONS} subscriptions exists. Delete one first.`,
           409,
         )
       return reply.status(201).send({ ...row, secret })
@@ -268,7 +268,7 @@ function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts)
       if (since !== undefined && time < earliest)
         throw new RecordsError(
           'invalid-request',
-          `since: changes are stored for ${CHANGES_KEPT_DAYS} days. Expected ${earliest.toISOString()} or later`,
+          `since: changes are stored for ${CHANGES_KEPT_DAYS} days. Expected ${earliest.toISOString()} or later.`,
         )
       if (time.getTime() > clock())
         throw new RecordsError('invalid-request', 'since: expected a time in the past')

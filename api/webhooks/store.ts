@@ -144,9 +144,9 @@ export class WebhookStore {
 
   /** Assigns to the holder its share of the subscriptions without a leased holder. Returns their number. */
   async take(holder: string): Promise<number> {
-    // An assignment changes the version of the row, so that rows which others took since this statement began
-    // are skipped. Each holder has its own order, so that concurrent holders seldom compete for the same
-    // rows.
+    // An assignment changes the version of the row, so that rows that others acquired after this statement
+    // had begun are skipped. Each holder has its own order, so that concurrent holders seldom compete for the
+    // same rows.
     const rows = await this.query<{ id: string }>(
       `WITH free AS MATERIALIZED (
          SELECT id, version FROM webhook_subscription AS row WHERE disabled IS NULL

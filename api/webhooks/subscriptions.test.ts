@@ -6,7 +6,7 @@ import { SafeSender } from '../outgoing'
 import { readWebhooksFile } from './subscriptions'
 import { sentence, testSentences } from '../../test/sentences'
 
-/** WEBHOOKS_FILE: what it says, or what would be right. */
+/** Tests the reader of WEBHOOKS_FILE: the subscriptions, or the error with its remedy. */
 const ROW = { id: 'maps', url: 'https://maps.example/hook', secret: `whsec_${'A'.repeat(32)}` }
 const sender = new SafeSender(new Set(['hooks.internal:8080']))
 let folder: string

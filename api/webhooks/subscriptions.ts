@@ -14,7 +14,7 @@ const SECRET = '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$'
 
 /** Fields of a subscription, in the settings file and in the admin API. */
 export const SUBSCRIPTION_FIELDS = {
-  url: withRules(Type.String({ maxLength: 2_048, description: 'Where messages are posted.' }), {
+  url: withRules(Type.String({ maxLength: 2_048, description: 'URL to which messages are posted.' }), {
     type: 'expected an http(s) URL of at most 2048 characters',
   }),
   finality: Type.Optional(
@@ -88,7 +88,7 @@ export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile
   for (const [i, row] of (value as unknown[]).entries()) {
     const isRow = Value.Check(ROW, row)
     const problem = !isRow
-      ? schemaProblems(ROW, row)
+      ? schemaProblems(ROW, row, 'the entry')
       : subscriptions.has(row.id)
         ? `an earlier subscription has the id ${row.id}`
         : problemOf(row, sender)

@@ -1,0 +1,172 @@
+import type { FastifyInstance } from 'fastify'
+import { Marked } from 'marked'
+import { html, joined, trusted, type Html } from '../http/html'
+import { anchor, page, sendPage, type Page } from '../http/pages'
+import { RecordsError } from '../http/problems'
+import { fieldsOf, typeText, type Schema } from './schema-text'
+
+/** The OpenAPI document as pages: the list of operations with a search, and a page for each operation. */
+
+interface Parameter {
+  name: string
+  in: string
+  required?: boolean
+  description?: string
+  schema: Schema
+  example?: unknown
+}
+type Content = Record<
+  string,
+  { schema?: Schema; examples?: Record<string, { summary?: string; value: unknown }> }
+>
+interface Operation {
+  operationId: string
+  summary?: string
+  description?: string
+  tags?: readonly string[]
+  parameters?: readonly Parameter[]
+  requestBody?: { description?: string; content: Content }
+  responses: Record<string, { description?: string; content?: Content }>
+}
+export interface Reference {
+  info: { description?: string }
+  servers: readonly { url: string }[]
+  tags: readonly { name: string; description?: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}
+interface Entry extends Operation {
+  method: string
+  path: string
+  /** Texts of the operation in lower case, for the search. */
+  text: string
+}
+
+const MOST_CHARACTERS = 200
+const CACHE = 'public, max-age=3600'
+const marked = new Marked()
+const markdown = (text = ''): Html => trusted(marked.parse(text, { async: false }))
+
+/**
+ * Serves `GET /docs?q=` and `GET /docs/<operationId>`. `read` returns the document when all routes are
+ * registered.
+ */
+export function referencePageRoutes(app: FastifyInstance, read: () => Reference): void {
+  let made: { document: Reference; entries: readonly Entry[] } | undefined
+  const reference = () => (made ??= { document: read(), entries: entriesOf(read()) })
+  const pages = new Map<string, Page>()
+  app.get<{ Querystring: { q?: unknown } }>('/docs', { schema: { hide: true } }, ({ query }, reply) => {
+    const { document, entries } = reference()
+    const text = typeof query.q === 'string' ? query.q.slice(0, MOST_CHARACTERS) : ''
+    return sendPage(reply.header('cache-control', CACHE), listPage(document, entries, text), { form: true })
+  })
+  app.get<{ Params: { operation: string } }>(
+    '/docs/:operation',
+    { schema: { hide: true } },
+    ({ params: { operation: id } }, reply) => {
+      const { document, entries } = reference()
+      const entry = entries.find(({ operationId }) => operationId === id)
+      if (!entry)
+        throw new RecordsError('not-found', `Operation not found: '${id.slice(0, 40)}'. GET /docs lists them`)
+      const shown = pages.get(id) ?? operationPage(document, entry)
+      pages.set(id, shown)
+      return sendPage(reply.header('cache-control', CACHE), shown, { form: true })
+    },
+  )
+}
+
+function entriesOf({ paths }: Reference): Entry[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => {
+      const { summary, description, parameters = [], operationId } = operation
+      const texts = [path, method, operationId, summary, description, ...parameters.map(({ name }) => name)]
+      return { ...operation, path, method: method.toUpperCase(), text: texts.join(' ').toLowerCase() }
+    }),
+  )
+}
+
+function form(action: string, text: string): Html {
+  return html`<form role="search" action="${action}"><label>Search the API <input type="search" name="q" value="${text}" maxlength="${MOST_CHARACTERS}" accesskey="s"></label> <button>Search</button></form>`
+}
+
+function listPage({ info, tags }: Reference, entries: readonly Entry[], text: string): Page {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = entries.filter((entry) => words.every((word) => entry.text.includes(word)))
+  const groups = tags
+    .map(({ name, description }) => ({
+      name,
+      description,
+      items: found.filter((each) => each.tags?.includes(name)),
+    }))
+    .filter(({ items }) => items.length > 0)
+    .map(
+      ({ name, description, items }) =>
+        html`<section><h2>${name}</h2>${words.length === 0 && markdown(description)}<table><thead><tr><th>Request</th><th>Purpose</th></tr></thead><tbody>${items.map(row)}</tbody></table></section>`,
+    )
+  const count = html`<p role="status">${found.length} of ${entries.length} operations match “${text.trim()}”. ${anchor('docs', 'All operations')}</p>`
+  const start = html`${markdown(info.description)}<p>${joined([anchor('openapi.json', 'OpenAPI document'), anchor('manual', 'Manual'), anchor('graphql', 'GraphQL'), anchor('llms.txt', 'llms.txt')], ' · ')}</p>`
+  return page('API', [], html`${form('docs', text)}${words.length > 0 ? count : start}${groups}`)
+}
+
+function row({ operationId, method, path, summary }: Entry): Html {
+  return html`<tr><td>${anchor(`docs/${operationId}`, `${method} ${path}`)}</td><td>${summary}</td></tr>`
+}
+
+function operationPage(document: Reference, entry: Entry): Page {
+  const { method, path, summary, description, parameters = [], requestBody, responses } = entry
+  const url = document.servers[0]!.url + path
+  const body = html`${form('../docs', '')}<p><code class="request"><b>${method}</b> ${url}</code></p>${markdown(description)}
+${parameters.length > 0 && html`<h2>Parameters</h2>${table(parameters.map((each) => parameterRow(document, each)))}`}
+${requestBody && html`<h2>Request</h2>${markdown(requestBody.description)}${contentParts(document, requestBody.content)}`}
+<h2>Example</h2>${exampleRequest(url, entry)}
+<h2>Responses</h2>${Object.entries(responses).map(([status, { description: text, content }]) => html`<details${status === '200' && trusted(' open')}><summary><b>${status}</b> ${text}</summary>${contentParts(document, content ?? {})}</details>`)}`
+  return page(summary ?? `${method} ${path}`, [{ href: '../docs', title: 'API' }], body)
+}
+
+/** A command that sends the first recorded example, and a link to it if it is a GET. */
+function exampleRequest(url: string, { method, parameters = [], requestBody }: Entry): Html {
+  const [example] = Object.values(requestBody?.content['application/json']?.examples ?? {})
+  const filled = parameters.reduce(
+    (text, { name, in: where, example: value, schema }) =>
+      where === 'path' ? text.replace(`{${name}}`, textOf(value ?? firstOf(schema)) ?? `{${name}}`) : text,
+    url,
+  )
+  if (method === 'GET')
+    return html`<pre>curl '${filled}'</pre>${!filled.includes('{') && html`<p>${anchor(filled, 'Open')}</p>`}`
+  const data = example ? JSON.stringify(example.value).replaceAll("'", String.raw`'\''`) : '{}'
+  return html`<pre>curl '${filled}' -H 'content-type: application/json' -d '${data}'</pre>`
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : value === undefined ? undefined : JSON.stringify(value)
+const firstOf = ({ examples }: Schema): unknown => (Array.isArray(examples) ? examples[0] : undefined)
+
+function parameterRow(
+  document: Reference,
+  { name, in: where, required = false, description, schema }: Parameter,
+): Html {
+  const type = typeText(schema, document.components.schemas)
+  return fieldRow(name, `${type}, in the ${where}`, required, description)
+}
+
+function fieldRow(name: string, type: string, required: boolean, description = ''): Html {
+  return html`<tr><td><code>${name}</code>${required && html` <b class="note">required</b>`}</td><td class="note">${type}</td><td>${markdown(description)}</td></tr>`
+}
+
+function table(rows: readonly Html[]): Html {
+  return html`<table><thead><tr><th>Name</th><th>Type</th><th>Description</th></tr></thead><tbody>${rows}</tbody></table>`
+}
+
+/** Fields and examples of each media type. */
+function contentParts(document: Reference, content: Content): Html {
+  return html`${Object.entries(content).map(([type, { schema, examples = {} }]) => {
+    const rows = fieldsOf(schema ?? {}, document.components.schemas).map(
+      ({ name, type: of, required, description }) => fieldRow(name, of, required, description),
+    )
+    const shown = Object.values(examples).map(
+      ({ summary = 'Example', value }) =>
+        html`<details><summary>${summary}</summary><pre tabindex="0">${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre></details>`,
+    )
+    return html`<h3><code>${type}</code></h3>${rows.length > 0 && table(rows)}${shown}`
+  })}`
+}
