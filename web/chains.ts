@@ -23,8 +23,8 @@ export const chainName = (slug: string): string =>
 export const chainColour = (slug: string): string => known.get(slug)?.colour ?? OTHER
 
 /**
- * Explorer pages about a chain's data. Undefined for a chain that is not in the table, and for a local chain,
- * which no explorer knows.
+ * Explorer pages about a chain's data. Undefined for an unknown chain, and for a local one, which no explorer
+ * covers.
  */
 export function usePages(slug: string) {
   const chain = known.get(slug)
@@ -50,7 +50,7 @@ export const KINDS = [
   { name: 'H3', prefix: 'h3', colour: '#0b8f6a' },
   { name: 'Geohash', prefix: 'geohash', colour: '#0c8599' },
 ] as const
-export const OTHER_KIND = { name: 'Other', colour: OTHER }
+export const OTHER_KIND = { name: 'Other', colour: OTHER } as const
 
 export const kindOf = (locationType: string): { name: string; colour: string } =>
   KINDS.find(({ prefix }) => locationType.toLowerCase().startsWith(prefix)) ?? OTHER_KIND

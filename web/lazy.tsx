@@ -1,5 +1,6 @@
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { say } from './messages'
 
 /** A component whose code is loaded when it is first shown. A notice is shown until then. */
 export function lazy<Props extends object>(
@@ -21,10 +22,10 @@ export function lazy<Props extends object>(
     if (Loaded) return <Loaded {...props} />
     return state === 'failed' ? (
       <p class="waiting" role="alert">
-        This part of the page could not be loaded. Reload the page.
+        {say.site.notLoaded}
       </p>
     ) : (
-      <p class="waiting">Loading ...</p>
+      <p class="waiting">{say.site.loading}</p>
     )
   }
 }

@@ -1,8 +1,9 @@
 import { ApiError, RateLimitedError } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
+import { say } from './messages'
 
 export interface Loaded<T> {
-  /** last loaded data, even while other data is loading */
+  /** last loaded data, also while newer data is loading */
   data: T | undefined
   isLoading: boolean
   failure: Failure | undefined
@@ -10,13 +11,13 @@ export interface Loaded<T> {
   retry: () => void
 }
 export interface Failure {
-  /** the problem, and its remedy */
+  /** problem and its remedy */
   text: string
   /** seconds until the retry; undefined if a retry is useless */
   retryIn: number | undefined
 }
 
-/** Seconds between retries if the service states no time. */
+/** Seconds until each retry, the last value for all further ones, if the service states no time. */
 const RETRY_SECONDS = [2, 4, 8, 16, 30]
 
 /**
@@ -59,15 +60,15 @@ export function failureOf(error: unknown, tries: number): Failure {
   const backOff = RETRY_SECONDS[Math.min(tries, RETRY_SECONDS.length - 1)]!
   if (error instanceof RateLimitedError)
     return {
-      text: 'You have reached the request limit.',
+      text: say.failures.limit,
       retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
     }
   if (error instanceof ApiError)
     return error.status < 500
       ? { text: error.message, retryIn: undefined }
       : {
-          text: 'The service cannot respond at the moment.',
+          text: say.failures.unavailable,
           retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
         }
-  return { text: 'The service does not respond.', retryIn: backOff }
+  return { text: say.failures.noResponse, retryIn: backOff }
 }

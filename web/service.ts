@@ -1,12 +1,21 @@
 import { createGeo } from '@geospatial-attestation/client'
 
-/** Base URL of the service: the pages are one level below it, whatever path a deployment has. */
-export const BASE = new URL('.', location.href).href.replace(/\/$/, '')
+/** Path of the page of a place: chain and UID, below the path of the deployment. */
+export const PLACE_PATH = /\/r\/([a-z0-9-]+)\/(0x[0-9a-f]{64})\/?$/i
+
+/**
+ * Base URL of the service. All pages but those of places are one level below it, also if the deployment has a
+ * path.
+ */
+export const BASE = new URL('.', location.origin + location.pathname.replace(PLACE_PATH, '/')).href.replace(
+  /\/$/,
+  '',
+)
 
 /** Client of the service that served this page. */
 export const geo = createGeo(BASE)
 
-/** Client without retries, for pages that show the failure and the time of the retry (loading.ts). */
+/** Client without retries, for pages that show the failure and the time of the next try (loading.ts). */
 export const geoOnce = createGeo({ url: BASE, retries: 0 })
 
 /** URL of a resource of the service, such as `api/v0/location-records`. */

@@ -1,8 +1,11 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 import { basemap } from './build/basemap.mjs'
+import { firstView } from './build/first-view.mjs'
 import { compressed } from './build/compressed.mjs'
 import { mapLibrary } from './build/map-library.mjs'
+import { towns } from './build/towns.mjs'
+import { pageHeader } from './build/page-header.mjs'
 
 /** Builds the web pages into dist/web: index.html, and assets with hashes in their names. */
 export default defineConfig({
@@ -25,5 +28,5 @@ export default defineConfig({
     assumptions: { setPublicClassFields: true },
     typescript: { removeClassFieldsWithoutInitializer: true },
   },
-  plugins: [mapLibrary(), basemap(), compressed()],
+  plugins: [firstView(), pageHeader(), mapLibrary(), basemap(), towns(), compressed()],
 })

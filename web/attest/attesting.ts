@@ -1,10 +1,11 @@
 import type { Attested, Chain, LocationRecord, Signer } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { live } from '../map/live'
+import { say } from '../messages'
 import { geo } from '../service'
 import { FormError, placeOf, problemOf, type useForm } from './form'
 
-/** Attests the form's place, with its steps, until the service returns the record. */
+/** Attests the place of the form, and reports each step until the service returns the record. */
 export function useAttesting(
   { fields, setProblem }: Pick<ReturnType<typeof useForm>, 'fields' | 'setProblem'>,
   onIndexed: () => void,
@@ -21,7 +22,7 @@ export function useAttesting(
     setSteps([])
   }
   const step = (sentence: string) => setSteps((before) => [...before, sentence])
-  /** Runs a step of attesting. Its problem with a field is shown at the field. */
+  /** Runs a step of attesting. A problem that names a field is shown at that field. */
   const atField = async <T>(run: () => T | Promise<T>): Promise<T> => {
     try {
       return await run()
@@ -35,23 +36,23 @@ export function useAttesting(
   }
   const attest = async (signer: Signer, chain: Chain) => {
     const { signal } = leaving.current
-    step('Checking the place ...')
+    step(say.attest.steps.checking)
     const done = await atField(() =>
       geo.attest(placeOf(fields), signer, {
         ...{ chain: chain.id, signal },
         onStep: (taken) => {
-          if (taken.step === 'checked') step('The place is valid. Confirm in your wallet ...')
-          if (taken.step === 'sent') step(`Sent as ${taken.transactionHash}. Waiting for its block ...`)
+          if (taken.step === 'checked') step(say.attest.steps.valid)
+          if (taken.step === 'sent') step(say.attest.steps.sent(taken.transactionHash))
         },
       }),
     )
     setAttested(done)
-    step(`Confirmed in block ${done.blockNumber}. Waiting for the map ...`)
+    step(say.attest.steps.confirmed(done.blockNumber))
     void done.indexed({ signal }).then(
       (found) => {
         setRecord(found)
-        step('Indexed.')
-        // A live map gets the event itself.
+        step(say.attest.steps.indexed)
+        // A live map receives the event from the stream.
         if (live.value !== 'live') onIndexed()
       },
       (error: Error) => signal.aborted || step(error.message),

@@ -1,18 +1,19 @@
 import { GeoError, InvalidInputError, type Place, type PlaceDetails } from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
 import { here, setParameters } from '../location'
+import { say } from '../messages'
 import { parseInput } from '../panel/input'
 import { isShareable } from '../panel/shareable'
 import type { Medium } from './media-fields'
 
-/** Maximum number of characters of a parameter. Servers in between refuse much longer addresses. */
+/** Maximum number of characters of an address parameter. Proxies reject much longer addresses. */
 const LONGEST_PARAMETER = 6_000
 
 /** Contents of the form's fields. The chain is only in the address. */
 export interface Fields {
   place: string
   memo: string
-  /** of the user's clock, as an input of type datetime-local has it */
+  /** time by the user's clock, in the format of an input of type datetime-local */
   time: string
   media: readonly Medium[]
   recipient: string
@@ -22,14 +23,14 @@ export interface Problem {
   field: Field
   sentence: string
 }
-/** Problem of a form field: shown at the field, and nothing is sent. */
+/** Problem of a form field. It is shown at the field, and nothing is sent. */
 export class FormError extends GeoError {
   constructor(readonly problem: Problem) {
-    super('Nothing was sent. Correct the marked field and try again.')
+    super(say.attest.problems.nothingSent)
   }
 }
 
-/** Fields of the form, which the address fills in, and the problem of one of them. */
+/** Fields of the form, initially filled from the address, and the problem of one of them. */
 export function useForm() {
   const { parameters } = here.value
   const [fields, setFields] = useState<Fields>({
@@ -37,7 +38,7 @@ export function useForm() {
     memo: parameters.get('memo') ?? '',
     ...{ time: '', media: [], recipient: '' },
   })
-  /** Values that the address filled in when the page was opened: the author of the link wrote them. */
+  /** Values from the address when the page was opened, which the author of the link wrote. */
   const [linked] = useState(fields)
   const isLinked = (['place', 'memo'] as const).some(
     (name) => linked[name] !== '' && fields[name] === linked[name],
@@ -57,16 +58,14 @@ export function useForm() {
 export function placeOf({ place, memo, time, media, recipient }: Fields): Place {
   const wrong = (field: Field, sentence: string) => new FormError({ field, sentence })
   const parsed = parseInput(place)
-  if (parsed.kind === 'nothing') throw wrong('place', 'Enter a place: draw it on the map, or paste it.')
+  if (parsed.kind === 'nothing') throw wrong('place', say.attest.problems.noPlace)
   if (parsed.kind === 'wrong') throw wrong('place', parsed.problem)
-  if (parsed.kind === 'uid')
-    throw wrong('place', 'This is the UID of an attestation. Enter a position or GeoJSON.')
-  if (parsed.isPrivate)
-    throw wrong('place', 'An attestation is public, so a private place (with a salt) cannot be attested.')
+  if (parsed.kind === 'uid') throw wrong('place', say.attest.problems.uid)
+  if (parsed.isPrivate) throw wrong('place', say.attest.problems.private)
   const at = time === '' ? undefined : new Date(time)
-  if (at && Number.isNaN(at.getTime())) throw wrong('time', 'Enter a date and a time.')
+  if (at && Number.isNaN(at.getTime())) throw wrong('time', say.attest.problems.time)
   const lacks = media.findIndex(({ type, data }) => !type.trim() || !data.trim())
-  if (lacks >= 0) throw wrong('media', `File ${lacks + 1} needs a link and a type, such as image/jpeg.`)
+  if (lacks >= 0) throw wrong('media', say.attest.problems.medium(lacks + 1))
   return {
     location: parsed.input as PlaceDetails['location'],
     ...(memo && { memo }),
@@ -78,7 +77,7 @@ export function placeOf({ place, memo, time, media, recipient }: Fields): Place 
   }
 }
 
-/** Writes a text into the address for sharing, if it fits. */
+/** Writes a text into the address, so that it can be shared, if it is short enough. */
 function inAddress(name: 'place' | 'memo', text: string): void {
   setParameters({ [name]: text.length <= LONGEST_PARAMETER ? text || undefined : undefined })
 }
@@ -88,7 +87,7 @@ export function problemOf(error: unknown): Problem | undefined {
   if (!(error instanceof InvalidInputError)) return undefined
   const [, name] = /^place\.(\w+)/.exec(error.detail) ?? []
   const field = (['memo', 'time', 'media', 'recipient'] as const).find((each) => each === name) ?? 'place'
-  // A position in the geometry stays: "the edge that starts here" means nothing without it.
+  // The path of a position in the geometry stays: "the edge that starts here" is meaningless without it.
   const sentence = error.detail
     .replace(/^place(?!\.location\.)[.\w[\]]*: /, '')
     .replaceAll('place.location.', '')

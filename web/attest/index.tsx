@@ -3,9 +3,11 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
 import type { Map } from '../map/library'
+import { say } from '../messages'
 import { MapWithPanel, type PanelMap } from '../panel'
 import { ChainField, useChains } from '../panel/chain-field'
 import { TextField } from '../panel/field'
+import { textOf } from '../panel/files'
 import { GeometryField } from '../panel/geometry-field'
 import { useGiven } from '../panel/given'
 import { parseInput } from '../panel/input'
@@ -23,12 +25,15 @@ export default function Attest() {
   const attesting = useAttesting(form, () => made?.records.refresh())
   const { fields } = form
   const { chains, chain } = useChains((error) =>
-    form.setProblem({ field: 'chain', sentence: `${error.message} Reload the page.` }),
+    form.setProblem({ field: 'chain', sentence: say.attest.reload(error.message) }),
   )
   const parsed = parseInput(fields.place)
   useGiven(made?.map, [parsed.kind === 'geometry' ? parsed.geometry : undefined])
 
-  /** Another place, or the same one in another notation, is a second attestation. */
+  /**
+   * Resets the state of attesting: another place, or the same one in another notation, is a second
+   * attestation.
+   */
   const forget = () => {
     form.setProblem(undefined)
     attesting.forget()
@@ -39,7 +44,7 @@ export default function Attest() {
   }
   const { attested } = attesting
   return (
-    <MapWithPanel isLive onMap={setMade} withoutMap="Paste a place instead.">
+    <MapWithPanel isLive onMap={setMade} withoutMap={say.attest.withoutMap}>
       <PlaceForm
         form={form}
         map={made?.map}
@@ -52,7 +57,7 @@ export default function Attest() {
       {chain && !attested && (
         <WithSigner
           chain={chain}
-          verb="Attest place"
+          verb={say.attest.action}
           prepare={async () => {
             forget()
             await attesting.check()
@@ -81,62 +86,64 @@ function PlaceForm({
   chainField: ComponentChildren
 }) {
   const { fields } = form
+  const parsed = parseInput(fields.place)
   const textField = (name: 'memo' | 'time' | 'recipient') => ({
     ...{ name, value: fields[name], problem: form.problemAt(name) },
     onText: (text: string) => change({ [name]: text }),
   })
   return (
     <form noValidate onSubmit={(event) => event.preventDefault()}>
-      <h1>Attest a place</h1>
-      <p class="soft">
-        A signed, public statement about a place on a chain. You can revoke it later, but never remove it.
-      </p>
+      <h1>{say.attest.title}</h1>
+      <p class="soft">{say.attest.meaning}</p>
       {form.isLinked && (
         <p class="from-link" role="note">
-          A link filled in this form. Its author chose the place and the memo: read both before you sign.
+          {say.attest.fromLink}
         </p>
       )}
       <GeometryField
         index={0}
-        label="Place"
+        label={say.attest.place}
         text={fields.place}
         state={{}}
         problem={form.problemAt('place')}
         map={map}
-        placeholder="2.2945, 48.8584, or GeoJSON"
+        placeholder={say.attest.placeExample}
         onText={(place) => change({ place })}
       />
-      <TextField {...textField('memo')} label="Memo" rows={3} />
-      <TextField
-        {...textField('time')}
-        label="Time"
-        isTime
-        help="When this was true, in your local time. Leave blank to use the current time."
-      />
+      {parsed.kind === 'geometry' && parsed.isPrivate && (
+        <div class="from-link" role="note">
+          <p>{say.publish.warning}</p>
+          <button type="button" onClick={() => change({ place: textOf(parsed.geometry) })}>
+            {say.publish.confirm}
+          </button>
+        </div>
+      )}
+      <TextField {...textField('memo')} label={say.attest.memo} rows={3} />
+      <TextField {...textField('time')} label={say.attest.time} isTime help={say.attest.timeHelp} />
       <MediaFields
         media={fields.media}
         problem={form.problemAt('media')}
         onMedia={(media) => change({ media })}
+        onPosition={(place) => change({ place })}
+        onTime={(time) => change({ time })}
       />
       <TextField
         {...textField('recipient')}
-        label="Recipient"
-        placeholder="0x..."
+        label={say.attest.recipient}
+        placeholder={say.attest.recipientExample}
         spellcheck={false}
-        help="The account that this is about (optional)."
+        help={say.attest.recipientHelp}
       />
       {chainField}
     </form>
   )
 }
 
-/** Memo without hidden characters, so that its signer sees what everyone will read. */
+/** Memo with its hidden characters made visible, so that the signer sees what every reader will see. */
 function WholeMemo({ memo }: { memo: string }) {
   return (
-    <section class="whole-memo" aria-label="What everyone will read">
-      <p class="soft">
-        Full memo, as everyone will read it ({[...memo].length.toLocaleString('en')} characters):
-      </p>
+    <section class="whole-memo" aria-label={say.attest.wholeMemo}>
+      <p class="soft">{say.attest.wholeMemoOf([...memo].length)}</p>
       <bdi data-memo>{visibleText(memo)}</bdi>
     </section>
   )
@@ -171,22 +178,22 @@ function AttestedPlace({
   onMore: () => void
 }) {
   return (
-    <section class="attested-place" aria-label="Attestation" data-indexed={record !== undefined}>
+    <section class="attested-place" aria-label={say.attest.attestation} data-indexed={record !== undefined}>
       <p>
-        Attested as <code data-uid>{uid}</code> <CopyButton text={uid} what="UID" />
+        {say.attest.attestedAs} <code data-uid>{uid}</code> <CopyButton text={uid} what={say.copy.uid} />
       </p>
       {record && (
         <p class="good">
-          It is on the map: <a href={explorerAddress(record)}>open it in the explorer</a>.
+          {say.attest.onMap} <a href={explorerAddress(record)}>{say.attest.openIt}</a>.
         </p>
       )}
       <p>
         <a href={`${addressOf('playground')}?${new URLSearchParams({ a: uid, chain: chain.slug })}`}>
-          Ask about this place
+          {say.attest.ask}
         </a>
       </p>
       <button type="button" onClick={onMore}>
-        Attest another place
+        {say.attest.another}
       </button>
     </section>
   )
@@ -202,7 +209,7 @@ function visibleText(text: string): string {
       /(?![\n\t ])[\p{C}\p{Z}\p{Variation_Selector}]/gu,
       (character) => `[U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
     )
-    .replace(/\n{4,}/g, (breaks) => `\n[${breaks.length} line breaks]\n`)
+    .replace(/\n{4,}/g, (breaks) => `\n${say.attest.lineBreaks(breaks.length)}\n`)
 }
 
 /** Address of the explorer with the record open. */

@@ -1,17 +1,19 @@
 import { useState } from 'preact/hooks'
+import { locale, say } from '../messages'
 import { FieldProblem } from '../panel/field'
+import type { PhotoPreview } from './photo'
 
 /** A medium of a place: a URI, or base64, and its media type. */
 export interface Medium {
   type: string
   data: string
-  /** name of a file, whose data is not shown */
+  /** name of a file, which is shown instead of its data */
   name?: string
 }
 
 /**
- * Maximum number of bytes of a file. On chain each costs some 720 gas, and a block of Ethereum has 36 million
- * and more.
+ * Maximum number of bytes of a file. Each byte costs about 720 gas on chain, and a block of Ethereum has a
+ * limit of 36 million gas or more.
  */
 const MOST_BYTES = 12_000
 
@@ -20,75 +22,160 @@ export function MediaFields({
   media,
   problem,
   onMedia,
+  onPosition,
+  onTime,
 }: {
   media: readonly Medium[]
   problem: string | undefined
   onMedia: (media: readonly Medium[]) => void
+  /** uses the position of a photo, as `longitude, latitude` */
+  onPosition: (text: string) => void
+  /** uses the time of a photo, in the format of an input of type datetime-local */
+  onTime: (text: string) => void
 }) {
   const [refused, setRefused] = useState<string>()
+  const [photo, setPhoto] = useState<PhotoPreview | 'reducing'>()
   const set = (index: number, change: Partial<Medium>) =>
     onMedia(media.map((each, i) => (i === index ? { ...each, ...change } : each)))
   const add = async (input: HTMLInputElement) => {
     const file = input.files?.[0]
     input.value = ''
     if (!file) return
-    if (file.size > MOST_BYTES)
-      return setRefused(
-        `'${file.name}' has ${file.size.toLocaleString('en')} bytes, but on-chain storage is expensive. Store files of more than ${MOST_BYTES.toLocaleString('en')} bytes elsewhere, such as on IPFS, and add a link.`,
-      )
+    if (file.size > MOST_BYTES) return setRefused(say.media.tooLarge(file.name, file.size, MOST_BYTES))
     setRefused(undefined)
-    const bytes = new Uint8Array(await file.arrayBuffer())
-    const data = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+    const data = base64Of(new Uint8Array(await file.arrayBuffer()))
     onMedia([...media, { type: file.type || 'application/octet-stream', data, name: file.name }])
+  }
+  const addPhoto = async (input: HTMLInputElement) => {
+    const file = input.files?.[0]
+    input.value = ''
+    if (!file) return
+    setRefused(undefined)
+    setPhoto('reducing')
+    try {
+      const { previewOf } = await import('./photo')
+      const preview = await previewOf(file, MOST_BYTES)
+      setPhoto(preview)
+      onMedia([...media, { type: preview.type, data: base64Of(preview.bytes), name: file.name }])
+    } catch (error) {
+      setPhoto(undefined)
+      setRefused((error as Error).message)
+    }
   }
   return (
     <fieldset class="field media-fields" aria-describedby="problem-media">
-      <legend>Media</legend>
-      {media.map(({ type, data, name }, i) => (
-        <div key={i} class="medium">
-          {name === undefined ? (
-            <input
-              aria-label={`Link to file ${i + 1}`}
-              placeholder="ipfs://... or https://..."
-              value={data}
-              onInput={({ currentTarget }) => set(i, { data: currentTarget.value })}
-            />
-          ) : (
-            <bdi>{name}</bdi>
-          )}
-          <input
-            aria-label={`Type of file ${i + 1}`}
-            placeholder="image/jpeg"
-            list="media-types"
-            value={type}
-            onInput={({ currentTarget }) => set(i, { type: currentTarget.value })}
-          />
-          <button
-            type="button"
-            aria-label={`Remove file ${i + 1}`}
-            onClick={() => onMedia(media.filter((_, other) => other !== i))}
-          >
-            Remove
-          </button>
-        </div>
+      <legend>{say.media.title}</legend>
+      {media.map((medium, i) => (
+        <MediumRow
+          key={i}
+          medium={medium}
+          number={i + 1}
+          onChange={(change) => set(i, change)}
+          onRemove={() => onMedia(media.filter((_, other) => other !== i))}
+        />
       ))}
-      <datalist id="media-types">
-        {['image/jpeg', 'image/png', 'image/webp', 'video/mp4', 'text/plain', 'application/pdf'].map(
-          (type) => (
-            <option key={type} value={type} />
-          ),
-        )}
-      </datalist>
+      <MediaTypes />
       <div class="shapes">
         <button type="button" onClick={() => onMedia([...media, { type: '', data: '' }])}>
-          Add a link
+          {say.media.link}
         </button>
         <label class="file">
-          Add a small file
+          {say.photo.add}
+          <input
+            type="file"
+            accept="image/*"
+            onChange={({ currentTarget }) => void addPhoto(currentTarget)}
+          />
+        </label>
+        <label class="file">
+          {say.media.file}
           <input type="file" onChange={({ currentTarget }) => void add(currentTarget)} />
         </label>
       </div>
+      {photo && <AboutPhoto photo={photo} onPosition={onPosition} onTime={onTime} />}
       <FieldProblem id="problem-media" sentence={problem ?? refused} />
     </fieldset>
+  )
+}
+
+/** Suggested media types. */
+function MediaTypes() {
+  return (
+    <datalist id="media-types">
+      {['image/jpeg', 'image/png', 'image/webp', 'video/mp4', 'text/plain', 'application/pdf'].map((type) => (
+        <option key={type} value={type} />
+      ))}
+    </datalist>
+  )
+}
+
+/** One medium: its link or its file, and its type. */
+function MediumRow({
+  medium: { type, data, name },
+  number,
+  onChange,
+  onRemove,
+}: {
+  medium: Medium
+  number: number
+  onChange: (change: Partial<Medium>) => void
+  onRemove: () => void
+}) {
+  return (
+    <div class="medium">
+      {name === undefined ? (
+        <input
+          aria-label={say.media.linkOf(number)}
+          placeholder={say.media.linkExample}
+          value={data}
+          onInput={({ currentTarget }) => onChange({ data: currentTarget.value })}
+        />
+      ) : (
+        <bdi>{name}</bdi>
+      )}
+      <input
+        aria-label={say.media.typeOf(number)}
+        placeholder={say.media.typeExample}
+        list="media-types"
+        value={type}
+        onInput={({ currentTarget }) => onChange({ type: currentTarget.value })}
+      />
+      <button type="button" aria-label={say.media.removeOf(number)} onClick={onRemove}>
+        {say.media.remove}
+      </button>
+    </div>
+  )
+}
+
+const base64Of = (bytes: Uint8Array) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+
+/** Size of a photo's preview, and its position and time, which are used only if the user chooses to. */
+function AboutPhoto({
+  photo,
+  onPosition,
+  onTime,
+}: {
+  photo: PhotoPreview | 'reducing'
+  onPosition: (text: string) => void
+  onTime: (text: string) => void
+}) {
+  if (photo === 'reducing') return <p role="status">{say.photo.reducing}</p>
+  const { type, bytes, width, height, position, time } = photo
+  return (
+    <div class="photo" role="status">
+      <img src={`data:${type};base64,${base64Of(bytes)}`} alt="" width={width / 2} height={height / 2} />
+      <p class="soft">{say.photo.reduced(width, height, bytes.length.toLocaleString(locale))}</p>
+      {(position || time) && <p class="soft">{say.photo.offers}</p>}
+      {position && (
+        <button type="button" onClick={() => onPosition(position.join(', '))}>
+          {say.photo.position(position.join(', '))}
+        </button>
+      )}
+      {time && (
+        <button type="button" onClick={() => onTime(time)}>
+          {say.photo.time(time.replace('T', ' '))}
+        </button>
+      )}
+    </div>
   )
 }

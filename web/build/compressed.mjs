@@ -2,7 +2,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
-const COMPRESSIBLE = /\.(js|css|html|json|svg)$/
+const COMPRESSIBLE = /\.(js|css|html|json|svg|txt)$/
 /** Size in bytes below which compression saves nothing. */
 const SMALL = 1_024
 
@@ -22,7 +22,7 @@ export function compressed() {
         if (bytes.length < SMALL) continue
         writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }))
         const params = {
-          [constants.BROTLI_PARAM_QUALITY]: 10,
+          [constants.BROTLI_PARAM_QUALITY]: 11,
           [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
         }
         writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params }))

@@ -2,30 +2,15 @@ import type { Readiness } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
 import { chainName } from '../chains'
 import { useLoaded } from '../loading'
+import { locale, say } from '../messages'
 import { geoOnce } from '../service'
 import { live } from '../map/live'
-import { countText, timeText } from './words'
+import { timeText } from './words'
 
 const REFRESH_MS = 15_000
 type ChainState = Readiness['chains'][string]
 
-const STATES: Record<ChainState['status'], string> = {
-  ready: 'up to date',
-  'not started': 'not indexed yet',
-  'reading history': 'catching up: older places will appear',
-  lagging: 'behind: the newest places will appear',
-  'node behind': 'paused: its RPC endpoint is behind the chain',
-  'indexer silent': 'not updated for a while: new places may be missing',
-  'in doubt': 'paused: its data is being checked',
-}
-const LIVE = {
-  connecting: 'Connecting',
-  live: 'Live',
-  reconnecting: 'Reconnecting',
-  refused: 'Not live',
-}
-
-/** Indexed height of each chain, and the state of the live connection. */
+/** Indexed height of each chain, and the state of the connection to the stream. */
 export function ChainStates() {
   const [round, setRound] = useState(0)
   useEffect(() => {
@@ -36,40 +21,44 @@ export function ChainStates() {
   const chains = Object.entries(data?.chains ?? {})
   const late = chains.filter(([, { status }]) => status !== 'ready')
   const text = failure
-    ? 'Cannot reach the service'
+    ? say.chains.unreachable
     : !data
-      ? 'Checking ...'
+      ? say.chains.checking
       : data.database !== 'connected'
-        ? 'Database unavailable'
+        ? say.chains.noDatabase
         : late.length === 0
-          ? `${countText(chains.length, 'chain')} up to date`
-          : `${countText(late.length, 'chain')} behind`
+          ? say.chains.upToDate(chains.length)
+          : say.chains.behind(late.length)
   const isWell = !failure && late.length === 0 && live.value === 'live'
   return (
     <details class="chains floating">
       <summary>
         <span class={`lamp ${isWell ? 'good' : 'bad'}`} aria-hidden="true" />
         <span role="status" class="live" data-live={live.value}>
-          {LIVE[live.value]}
+          {say.chains.live[live.value]}
         </span>
         {' · '}
         {text}
       </summary>
-      {failure && <p>{failure.text} Retrying automatically.</p>}
-      {live.value === 'refused' && <p>Live updates were refused. Reload the page to try again.</p>}
+      {failure && (
+        <p>
+          {failure.text} {say.chains.retrying}
+        </p>
+      )}
+      {live.value === 'refused' && <p>{say.chains.refused}</p>}
       <dl>
         {chains.map(([slug, state]) => (
           <div key={slug}>
             <dt>{chainName(slug)}</dt>
             <dd>
-              {STATES[state.status]}
+              {say.chains.states[state.status]}
               {state.doubt && ` (${state.doubt})`}
               <br />
               <span class="soft">{blocksOf(state)}</span>
               {state.withheld_attestations > 0 && (
                 <span class="soft">
                   <br />
-                  {countText(state.withheld_attestations, 'attestation')} could not be stored
+                  {say.chains.withheld(state.withheld_attestations)}
                 </span>
               )}
             </dd>
@@ -86,7 +75,7 @@ function blocksOf({
   lag_blocks: lag,
   head_time: time,
 }: ChainState) {
-  if (head === null) return 'Newest block unknown.'
-  const behind = lag ? `, ${countText(lag, 'block')} behind` : ''
-  return `Block ${(indexed ?? 0).toLocaleString('en')} of ${head.toLocaleString('en')}${behind}${time ? ` (${timeText(time)})` : ''}`
+  if (head === null) return say.chains.noBlock
+  const [at, of] = [indexed ?? 0, head].map((block) => block.toLocaleString(locale)) as [string, string]
+  return say.chains.block(at, of, lag ?? 0, time ? timeText(time) : '')
 }

@@ -1,20 +1,26 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
+import type { Geometry } from 'geojson'
 import { effect } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { say } from '../messages'
 import './explorer.css'
 import { lazy } from '../lazy'
+import { here } from '../location'
 import { failureOf, useLoaded, type Failure } from '../loading'
 import { dragArea, showArea, viewBox, type Box } from '../map/area'
 import type { Map } from '../map/library'
 import { addRecords, type RecordsOnMap, type Shown } from '../map/records'
+import { frame } from '../map/layers'
 import { WorldMap } from '../map/world-map'
+import { placeWatch, type Watched } from '../watch/place-watch'
 import { ChainStates } from './chain-states'
+import { Chips, filtersText } from './chips'
 import { filterCount, Filters } from './filters'
 import { Legend } from './legend'
 import { RecordList, seenQuery, useList } from './list'
 import { followChanges } from '../map/live'
 import { FailureNotice } from './notice'
-import { loadRecord, middleOf } from './record'
+import { loadRecord, middleOf } from '../sheet/record'
 import {
   area,
   boxText,
@@ -28,33 +34,29 @@ import {
   selected,
   setFilters,
 } from './state'
-import { countText } from './words'
+import { TimeFilter } from './time-filter'
 
-const Card = lazy(async () => (await import('./card')).Card)
+const Sheet = lazy(async () => (await import('../sheet')).Sheet)
+const Watch = lazy(async () => (await import('../watch')).Watch)
 const Fallback = lazy(async () => (await import('./fallback')).Fallback)
 
-/** Zoom at which one place is shown. */
+/** Minimum zoom at which a single place is shown. */
 const NEAR_ZOOM = 9
+/** Page width in pixels below which the sheet is at the bottom of the page (sheet.css). */
+const NARROW = 704
 
-/** Map of attested places, with a list, filters, and a card for each record. */
+/** Map of attested places, with a list, filters, and a sheet for each record. */
 export default function Explorer() {
   const [isPlain, setPlain] = useState(false)
   const [version, setVersion] = useState(0)
+  const [watched, setWatched] = useState<Watched>()
   const map = useRef<Made | undefined>(undefined)
   const { isDrawing, draw, stop } = useAreaDrawing(map)
   const { view, shown, failure: mapFailure, retry: retryMap, onReady } = useRecordsMap(map, stop)
 
   const query = view || isPlain ? seenQuery(view?.box) : undefined
   const list = useList(query, version)
-  const chosen = selected.value
-  const record = useLoaded(chosen && `${chosen.chain} ${chosen.uid} ${version}`, (signal) =>
-    loadRecord(chosen!, signal),
-  )
-  const middle = chosen && middleOf(record.data?.details?.geometry)
-  useEffect(
-    () => map.current?.records.select(chosen?.uid, middle),
-    [chosen?.uid, middle?.[0], middle?.[1], map.current],
-  )
+  const { chosen, record } = useChosen(map, version)
   const next = () => setVersion((before) => before + 1)
   useChanges(
     (events) => {
@@ -66,45 +68,110 @@ export default function Explorer() {
       next()
     },
   )
-  const zoomTo = (center: [number, number]) =>
-    map.current?.map.easeTo({ center, zoom: Math.max(NEAR_ZOOM, map.current.map.getZoom()) })
 
   return (
     <div class="explorer">
       <div class="stage">
-        <WorldMap
-          view={useMemo(firstView, [])}
-          onReady={onReady}
-          onView={keepView}
-          fallback={() => <Fallback version={version} onUsed={() => setPlain(true)} />}
-        />
-        <ChainStates />
-        <Legend />
-        {mapFailure && (
-          <div class="map-failure">
-            <FailureNotice failure={mapFailure} retry={retryMap} />
-          </div>
-        )}
-        {shown && (
-          <p class="unseen" role="status" data-places={shown.places} data-revoked={shown.revoked}>
-            The map shows {countText(shown.places, 'place')}, {shown.revoked} of them revoked.
-          </p>
-        )}
-        {chosen && <Card chosen={chosen} loaded={record} onShow={isPlain ? undefined : zoomTo} />}
+        <div class="map-stage">
+          <WorldMap
+            view={useMemo(firstView, [])}
+            onReady={onReady}
+            onView={keepView}
+            fallback={() => <Fallback version={version} onUsed={() => setPlain(true)} />}
+          />
+          <ChainStates />
+          <Legend />
+          {mapFailure && (
+            <div class="map-failure">
+              <FailureNotice failure={mapFailure} retry={retryMap} />
+            </div>
+          )}
+          {shown && (
+            <p class="unseen" role="status" data-places={shown.places} data-revoked={shown.revoked}>
+              {say.map.shows(shown.places, shown.revoked)}
+            </p>
+          )}
+          {chosen && (
+            <Sheet
+              chosen={chosen}
+              loaded={record}
+              onShow={isPlain ? undefined : (center) => map.current && zoomTo(map.current.map, center)}
+              onClose={() => {
+                select(undefined)
+                document.querySelector<HTMLElement>(`[data-record="${chosen.chain}-${chosen.uid}"]`)?.focus()
+              }}
+              onSelect={select}
+              onAttester={(prover) => setFilters({ prover })}
+              onWatch={(place) => setWatched(placeWatch(place, record.data?.details?.geometry))}
+              onChanged={next}
+            />
+          )}
+          {watched && <Watch {...watched} onClose={() => setWatched(undefined)} onSelect={select} />}
+        </div>
+        <TimeFilter />
       </div>
       <div class="side">
         <details class="filter-box" open={innerWidth > 700}>
-          <summary>Filters{filterCount() > 0 && ` (${filterCount()})`}</summary>
+          <summary>{say.filters.titleOf(filterCount())}</summary>
           <Filters
             isDrawing={isDrawing}
             onDraw={isPlain ? undefined : draw}
             onView={view?.box && (() => setFilters({ bbox: boxText(view.box!) }))}
           />
         </details>
+        <Chips onWatch={() => setWatched(filtersWatch())} />
         <RecordList list={list} query={query ?? ''} />
       </div>
     </div>
   )
+}
+
+/** Watch of the active filters. */
+const filtersWatch = (): Watched => ({
+  filters: Object.fromEntries(new URLSearchParams(filterQuery.value)),
+  text: filtersText(),
+})
+
+/**
+ * Selected record, whose sheet is open. The map marks it, and moves to it if the address contains no view.
+ */
+function useChosen(map: { readonly current: Made | undefined }, version: number) {
+  const chosen = selected.value
+  const record = useLoaded(chosen && `${chosen.chain} ${chosen.uid} ${version}`, (signal) =>
+    loadRecord(chosen!, signal),
+  )
+  const geometry = record.data?.details?.geometry
+  const middle = chosen && middleOf(geometry)
+  useEffect(
+    () => map.current?.records.select(chosen?.uid, middle),
+    [chosen?.uid, middle?.[0], middle?.[1], map.current],
+  )
+  useFirstPlace(map, geometry, middle)
+  return { chosen, record }
+}
+
+/**
+ * Moves the map so that a position is in the centre of the part that the sheet does not cover: on a phone,
+ * the sheet is at the bottom of the screen.
+ */
+function zoomTo(map: Map, center: [number, number], isAnimated = true): void {
+  const offset: [number, number] = [0, innerWidth > NARROW ? 0 : -map.getContainer().clientHeight / 4]
+  map.easeTo({ center, zoom: Math.max(NEAR_ZOOM, map.getZoom()), offset, animate: isAnimated })
+}
+
+/** Moves the map to the place in the address, if the address contains no view of the map. */
+function useFirstPlace(
+  map: { readonly current: Made | undefined },
+  geometry: Geometry | null | undefined,
+  middle: [number, number] | undefined,
+): void {
+  const isShown = useRef(!selected.value || here.value.parameters.has('at'))
+  useEffect(() => {
+    if (isShown.current || !middle || !map.current) return
+    isShown.current = true
+    if (geometry?.type === 'Point') zoomTo(map.current.map, middle, false)
+    else frame(map.current.map, [{ type: 'Feature', properties: {}, geometry: geometry! }])
+  }, [middle?.[0], middle?.[1], map.current])
 }
 
 interface Made {
@@ -112,12 +179,12 @@ interface Made {
   records: RecordsOnMap
 }
 
-/** Map of the records that pass the filters: its view, its content, and the failure of its last tiles. */
+/** Map of the records that match the filters: its view, its content, and the failure of its last tiles. */
 function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void) {
   const [view, setView] = useState<{ box: Box | undefined }>()
   const [failure, setFailure] = useState<Failure>()
   const [shown, setShown] = useState<Shown>()
-  /** Number of failures of the map in a row; its tiles fail together. */
+  /** Number of consecutive failures of the map's tiles. Tiles that fail together count as one failure. */
   const failedTries = useRef(0)
   const retry = () => {
     setFailure(undefined)
@@ -171,7 +238,7 @@ function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void)
   return { view, shown, failure, retry, onReady }
 }
 
-/** Lets the user drag the area of the filter on the map. */
+/** Lets the user draw the area of the filter on the map, by dragging. */
 function useAreaDrawing(map: { readonly current: Made | undefined }) {
   const [isDrawing, setDrawing] = useState(false)
   const stopDrag = useRef<(() => void) | undefined>(undefined)
@@ -190,7 +257,7 @@ function useAreaDrawing(map: { readonly current: Made | undefined }) {
   return { isDrawing, draw, stop }
 }
 
-/** Follows changes of records that pass the filters that the stream supports. */
+/** Subscribes to changes of records that match those filters that the stream supports. */
 function useChanges(onChanges: (events: readonly RecordEvent[]) => void, onReset: () => void): void {
   const handlers = useRef({ onChanges, onReset })
   handlers.current = { onChanges, onReset }
@@ -208,7 +275,7 @@ function useChanges(onChanges: (events: readonly RecordEvent[]) => void, onReset
   )
 }
 
-/** Retries at the time that the failure states. */
+/** Calls `retry` after the time that the failure states. */
 function useRetry(failure: Failure | undefined, retry: () => void): void {
   useEffect(() => {
     if (failure?.retryIn === undefined) return
@@ -217,15 +284,15 @@ function useRetry(failure: Failure | undefined, retry: () => void): void {
   }, [failure])
 }
 
-/** Failure of a tile. The notice of the list shows the reason. */
+/** Failure of a tile. The message in the list shows its reason. */
 function mapFailureOf(status: number | undefined, tries: number): Failure {
   const { retryIn } = failureOf(undefined, tries)
   if (status === 429)
     return {
-      text: 'Part of the map is missing: you have reached the request limit.',
+      text: say.failures.mapLimit,
       retryIn,
     }
   if (status !== undefined && status >= 400 && status < 500)
-    return { text: 'The map shows no places: the service refuses these filters.', retryIn: undefined }
-  return { text: 'Part of the map is missing: the service does not respond.', retryIn }
+    return { text: say.failures.mapRefused, retryIn: undefined }
+  return { text: say.failures.mapUnavailable, retryIn }
 }

@@ -1,14 +1,19 @@
 import { chainColour, chainName, KINDS, OTHER_KIND, SLUGS } from '../chains'
+import { say } from '../messages'
 import { Dot } from './list'
 import { colouring, hidden, setLook, type Colouring } from './state'
 
-/** Legend of the colours; each can be hidden and shown. */
+/** Legend of the colours. Each colour can be hidden and shown. */
 export function Legend() {
   const by = colouring.value
   const groups =
     by === 'chain'
       ? SLUGS.map((slug) => ({ key: slug, name: chainName(slug), colour: chainColour(slug) }))
-      : [...KINDS, OTHER_KIND].map(({ name, colour }) => ({ key: name, name, colour }))
+      : [...KINDS, OTHER_KIND].map(({ name, colour }) => ({
+          key: name,
+          name: say.legend.kinds[name],
+          colour,
+        }))
   const toggle = (key: string) =>
     setLook(
       by,
@@ -16,12 +21,12 @@ export function Legend() {
     )
   return (
     <details class="legend floating" open={innerWidth > 700}>
-      <summary>Legend</summary>
+      <summary>{say.legend.title}</summary>
       <label>
-        Colour by{' '}
+        {say.legend.colourBy}{' '}
         <select value={by} onChange={({ currentTarget }) => setLook(currentTarget.value as Colouring, [])}>
-          <option value="chain">chain</option>
-          <option value="type">location format</option>
+          <option value="chain">{say.legend.chain}</option>
+          <option value="type">{say.legend.type}</option>
         </select>
       </label>
       <ul>
@@ -33,10 +38,7 @@ export function Legend() {
           </li>
         ))}
       </ul>
-      <p class="soft">
-        Faded: revoked. A circle with a number groups that many places
-        {by === 'type' && ', of all formats'}.
-      </p>
+      <p class="soft">{by === 'type' ? say.legend.meaningByType : say.legend.meaning}</p>
     </details>
   )
 }

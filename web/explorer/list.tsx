@@ -4,30 +4,26 @@ import { lacksGeometry } from '../../src/location/event-time'
 import { chainColour, chainName, kindOf } from '../chains'
 import { useLoaded, type Loaded } from '../loading'
 import type { Box } from '../map/area'
+import { say } from '../messages'
 import { addressOf, geoOnce } from '../service'
+import { placeKey } from '../sheet/twins'
 import { FailureNotice } from './notice'
 import { area, boxText, clearFilters, colouring, filterQuery, hidden, select, selected } from './state'
-import { countText, timeText, titleText } from './words'
+import { timeText, titleText } from './words'
 
 /** Number of records on a page of the list. */
 const PAGE = 50
-/** Formats of files with the shown records. */
-const EXPORTS = [
-  { format: 'geojson', name: 'GeoJSON' },
-  { format: 'csv', name: 'CSV' },
-  { format: 'ndjson', name: 'NDJSON' },
-  { format: 'geoparquet', name: 'GeoParquet' },
-  { format: 'flatgeobuf', name: 'FlatGeobuf' },
-]
+/** File formats for downloads of the shown records. */
+const EXPORTS = ['geojson', 'csv', 'ndjson', 'geoparquet', 'flatgeobuf'] as const
 
-/** Query of the shown records: the filters, within the drawn area or, without one, within the view. */
+/** Query of the shown records: the filters, within the area filter or, without one, within the view. */
 export function seenQuery(view: Box | undefined): string {
   const query = new URLSearchParams(filterQuery.value)
   if (view && !area.value && !query.has('near') && !query.has('intersects')) query.set('bbox', boxText(view))
   return query.toString()
 }
 
-/** Records of a query, newest first, in the number of requested pages. */
+/** Records of a query, newest first, on as many pages as the user has requested. */
 export function useList(query: string | undefined, version: number) {
   const [pages, setPages] = useState({ query, count: 1 })
   const count = pages.query === query ? pages.count : 1
@@ -49,7 +45,7 @@ async function loadPages(query: string, count: number, signal: AbortSignal): Pro
   return { ...last, data, total: first.total, total_exact: first.total_exact }
 }
 
-/** Records in view, so that every record is reachable without the map. */
+/** List of the records in view, so that every record is reachable without the map. */
 export function RecordList({
   list: { data, isLoading, failure, retry, more },
   query,
@@ -62,35 +58,35 @@ export function RecordList({
   const shown = data?.data.filter((record) => !isHidden(record)) ?? []
   const left = (data?.data.length ?? 0) - shown.length
   return (
-    <section class="list" aria-label="Places in view" aria-busy={isLoading}>
+    <section class="list" aria-label={say.list.name} aria-busy={isLoading}>
       <h2>
-        <span role="status">{data ? titleOf(data) : isLoading ? 'Loading places ...' : 'No response'}</span>
+        <span role="status">{data ? titleOf(data) : isLoading ? say.list.loading : say.list.noResponse}</span>
       </h2>
       {failure && <FailureNotice failure={failure} retry={retry} />}
       {data?.data.length === 0 && <Nothing />}
-      {left > 0 && <p class="soft">{countText(left, 'place')} hidden by the legend.</p>}
+      {left > 0 && <p class="soft">{say.list.hidden(left)}</p>}
       <ol class="places">
-        {shown.map((record) => (
-          <Item key={`${record.chain}-${record.uid}`} record={record} />
+        {grouped(shown).map((records) => (
+          <Item key={`${records[0].chain}-${records[0].uid}`} records={records} />
         ))}
       </ol>
       {data?.next_cursor && (
         <button type="button" disabled={isLoading} onClick={more}>
-          Show more
+          {say.list.more}
         </button>
       )}
       <p class="exports">
-        Download these results:{' '}
-        {EXPORTS.map(({ format, name }) => (
+        {say.list.download}{' '}
+        {EXPORTS.map((format) => (
           <a
             key={format}
             href={addressOf(`api/v0/location-records?${new URLSearchParams({ ...parsed(query), format })}`)}
             download
           >
-            {name}
+            {say.list.formats[format]}
           </a>
         ))}
-        <a href={addressOf(`api/v0/location-records${query && `?${query}`}`)}>API</a>
+        <a href={addressOf(`api/v0/location-records${query && `?${query}`}`)}>{say.list.api}</a>
       </p>
     </section>
   )
@@ -99,30 +95,47 @@ export function RecordList({
 const parsed = (query: string) => Object.fromEntries(new URLSearchParams(query))
 
 function titleOf({ total = 0, total_exact: isExact }: ListPage): string {
-  const where = area.value ? 'in the box' : 'in view'
-  return `${isExact === false ? 'More than ' : ''}${countText(total, 'place')} ${where}`
+  return say.list.title(total, isExact !== false, area.value !== undefined)
 }
 
 function Nothing() {
   return filterQuery.value ? (
     <p class="notice">
-      No places match these filters in this view. Move the map, or{' '}
+      {say.list.noMatch}{' '}
       <button type="button" onClick={clearFilters}>
-        clear the filters
+        {say.list.clear}
       </button>
     </p>
   ) : (
     <p class="notice">
-      No places are attested here yet. Zoom out to find places, or{' '}
-      <a href={addressOf('attest')}>attest one</a>.
+      {say.list.nothing} <a href={addressOf('attest')}>{say.list.attest}</a>.
     </p>
   )
 }
 
-function Item({ record }: { record: LocationRecord }) {
+/** Entries of the list: records of the same place by the same attester on several chains are one entry. */
+function grouped(records: readonly LocationRecord[]): (readonly [LocationRecord, ...LocationRecord[]])[] {
+  const entries = new Map<string, [LocationRecord, ...LocationRecord[]]>()
+  for (const record of records) {
+    const key = `${record.revoked} ${placeKey(record)}`
+    const entry = entries.get(key)
+    if (!entry) entries.set(key, [record])
+    // Several attestations on one chain count as several places.
+    else if (entry.some(({ chain }) => chain === record.chain))
+      entries.set(`${record.chain} ${record.uid}`, [record])
+    else entry.push(record)
+  }
+  return [...entries.values()]
+}
+
+/** One entry of the list. It opens the newest of its records. */
+function Item({ records }: { records: readonly [LocationRecord, ...LocationRecord[]] }) {
+  const [record] = records
   const { chain, uid, timestamp, revoked, problem, location_type: type } = record
   const colour = colouring.value === 'chain' ? chainColour(chain) : kindOf(type).colour
-  const isSelected = selected.value?.uid === uid && selected.value.chain === chain
+  const isSelected = records.some(
+    (each) => selected.value?.uid === each.uid && selected.value.chain === each.chain,
+  )
   return (
     <li>
       <button
@@ -133,20 +146,22 @@ function Item({ record }: { record: LocationRecord }) {
         onClick={() => select(record)}
       >
         <Dot colour={colour} />
-        <span class="place-name">
-          <bdi>{titleText(record)}</bdi>
+        <span class="place-name" dir="auto">
+          {titleText(record)}
         </span>
         <span class="soft">
-          {chainName(chain)} · {timeText(timestamp)}
-          {revoked && <b class="tag"> Revoked</b>}
-          {lacksGeometry(problem) && <b class="tag"> Not on the map</b>}
+          {records.map((each) => chainName(each.chain)).join(', ')} · {timeText(timestamp)}
+          {revoked && <b class="tag"> {say.list.revoked}</b>}
+          {lacksGeometry(problem) && <b class="tag"> {say.list.notOnMap}</b>}
         </span>
       </button>
     </li>
   )
 }
 
-/** A dot of this colour. The policy of these pages allows no inline styles, and an SVG needs none. */
+/**
+ * Dot in this colour, as an SVG, because the content security policy of these pages forbids inline styles.
+ */
 export function Dot({ colour }: { colour: string }) {
   return (
     <svg class="dot" viewBox="0 0 10 10" aria-hidden="true">

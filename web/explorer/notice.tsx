@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Failure } from '../loading'
+import { say } from '../messages'
 
-/** Message of a failure, with the time of the retry. */
+/** Message about a failure, with the time of the retry. */
 export function FailureNotice({ failure, retry }: { failure: Failure; retry: () => void }) {
   const [left, setLeft] = useState(failure.retryIn)
   useEffect(() => {
@@ -16,9 +17,9 @@ export function FailureNotice({ failure, retry }: { failure: Failure; retry: () 
         <bdi>{failure.text}</bdi>
       </p>
       <p>
-        {left !== undefined && <span aria-hidden="true">Retrying in {left} s. </span>}
+        {left !== undefined && <span aria-hidden="true">{say.failures.retryingIn(left)} </span>}
         <button type="button" onClick={retry}>
-          Retry now
+          {say.failures.retry}
         </button>
       </p>
     </div>

@@ -1,11 +1,11 @@
 import { computed } from '@preact/signals'
 import { here, setParameters } from '../location'
 import type { Box } from '../map/area'
-import type { View } from '../map/world-map'
+import { viewOr, type View } from '../map/world-map'
 
 /**
- * The explorer's state is in its address, for sharing. Filters have the names and meanings of the Records
- * API's (docs/reference/records.md), so that both accept the same query.
+ * State of the explorer, stored in the page's address so that it can be shared. Filters have the names and
+ * meanings of those of the Records API (docs/reference/records.md), so that both accept the same query.
  */
 
 export const FILTERS = [
@@ -43,12 +43,12 @@ export const setFilters = (changes: Partial<Record<FilterName, string | undefine
 export const clearFilters = (): void =>
   setParameters(Object.fromEntries(FILTERS.map((name) => [name, undefined])))
 
-/** Drawn area. */
+/** Area filter, as drawn by the user. */
 export const area = computed((): Box | undefined => {
   const numbers = filterValue('bbox')?.split(',').map(Number)
   return numbers?.length === 4 && numbers.every(Number.isFinite) ? (numbers as unknown as Box) : undefined
 })
-/** The box in the API's form, widened to whole hundred-thousandths of a degree (a metre). */
+/** Text of a box for the API, widened to whole hundred-thousandths of a degree (about a metre). */
 export function boxText([west, south, east, north]: Box): string {
   const down = (degrees: number) => Math.floor(degrees * 1e5) / 1e5
   const up = (degrees: number) => Math.ceil(degrees * 1e5) / 1e5
@@ -59,7 +59,7 @@ export function boxText([west, south, east, north]: Box): string {
 }
 
 const selectedText = parameter('record')
-/** Record whose card is open. */
+/** Record whose sheet is open. */
 export const selected = computed(() => {
   const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(selectedText.value ?? '') ?? []
   return chain !== undefined && uid !== undefined ? { chain, uid } : undefined
@@ -70,17 +70,17 @@ export const select = (record: { chain: string; uid: string } | undefined): void
 const byText = parameter('by')
 export const colouring = computed((): Colouring => (byText.value === 'type' ? 'type' : 'chain'))
 const hideText = parameter('hide')
-/** Names of the legend that are hidden on the map. */
+/** Names of legend entries that are hidden on the map. */
 export const hidden = computed(() => (hideText.value ? hideText.value.split(',') : []))
 export const setLook = (by: Colouring, hide: readonly string[]): void =>
   setParameters({ by: by === 'type' ? by : undefined, hide: hide.join(',') || undefined })
 
-/** Initial view of the map: that of the address, otherwise the world. */
+/** Initial view of the map: that of the address if it contains one, otherwise the whole world. */
 export function firstView(): View {
   const [longitude, latitude, zoom] = (here.value.parameters.get('at') ?? '').split(',').map(Number)
   return [longitude, latitude, zoom].every((each) => Number.isFinite(each)) && Math.abs(latitude!) <= 90
     ? { longitude: longitude!, latitude: latitude!, zoom: zoom! }
-    : FIRST_VIEW
+    : viewOr(FIRST_VIEW)
 }
 export const keepView = ({ longitude, latitude, zoom }: View): void =>
   setParameters({ at: `${longitude.toFixed(5)},${latitude.toFixed(5)},${zoom.toFixed(2)}` })

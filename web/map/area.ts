@@ -21,7 +21,10 @@ export function showArea(map: Map, area: ReadonlySignal<Box | undefined>): () =>
   return effect(() => void map.getSource<GeoJSONSource>(SOURCE)?.setData(shapeOf(area.value)))
 }
 
-/** Lets the user drag a box, by mouse or finger. `onDone` gets undefined if the user cancels (Escape). */
+/**
+ * Lets the user drag a box, by mouse or finger. `onDone` receives undefined if the user cancels (Escape).
+ * Returns a function that ends the drag.
+ */
 export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () => void {
   const leaving = new AbortController()
   const { signal } = leaving

@@ -1,73 +1,77 @@
-import type { MultiPolygon, Position } from 'geojson'
-import type { StyleSpecification } from 'maplibre-gl'
-import { feature, mesh } from 'topojson-client'
-import type { GeometryCollection, Topology } from 'topojson-specification'
-import cities from 'virtual:basemap/cities'
-import coarse from 'virtual:basemap/countries-110m'
-import fine from 'virtual:basemap/countries-10m'
-import medium from 'virtual:basemap/countries-50m'
-import lakes from 'virtual:basemap/lakes'
-import type { GeoJSONSource, Map } from './library'
+import type { LayerSpecification, StyleSpecification } from 'maplibre-gl'
+import { FetchSource, Protocol, PMTiles, type RangeResponse, type Source } from 'pmtiles'
+import world from 'virtual:basemap/world'
+import { BASE } from '../service'
+import { addProtocol, type Map } from './library'
 
-/** Colours of the basemap, for a light and a dark page. */
+/** The basemap: the world of Natural Earth, and streets if the deployment has them (setting BASEMAP). */
+
+/** Colours of the world, for a light and a dark page. */
 const PALETTES = {
   light: { water: '#cfe3ee', land: '#f6f4ee', border: '#b9b4a6', label: '#4b4a45', halo: '#f6f4ee' },
   dark: { water: '#131c26', land: '#26303a', border: '#4d5965', label: '#b9c2cb', halo: '#1b242d' },
 }
-
-/** Borders and land, by the zoom at which they are detailed enough. */
-const DETAILS = [
-  { zoom: 0, url: coarse },
-  { zoom: 3, url: medium },
-  { zoom: 6, url: fine },
-]
-/** Layers that are loaded and drawn at a minimum zoom. */
-const ADDED = [
-  { source: 'lakes', zoom: 2, url: lakes },
-  { source: 'cities', zoom: 2.5, url: cities },
-] as const
-const EMPTY = { type: 'FeatureCollection' as const, features: [] }
-type World = Topology<{ countries: GeometryCollection; land: GeometryCollection }>
+/** System fonts, so that labels in any script need no glyphs from a server. */
+const FONTS = ['system-ui', 'sans-serif']
+const STREETS = 'streets'
+/** Minimum zoom at which a map without streets shows a note. */
+export const STREET_ZOOM = 8
 
 /**
- * Style of the basemap: land, borders, lakes and cities, all from the service itself. Without `glyphs`, the
- * fonts of the system draw the text.
+ * Number of bytes at the start of the world's file that are read by one request: its directory and the tiles
+ * of the first view, about 30 kB (web/build/basemap.mjs).
  */
+const START_BYTES = 32_768
+
+const protocol = new Protocol()
+addProtocol('pmtiles', protocol.tile)
+const worldUrl = new URL(world, location.href).href
+protocol.add(new PMTiles(startAtOnce(worldUrl)))
+
+/**
+ * URL of the deployment's PMTiles file; undefined if there is none. The HTML document contains its version.
+ */
+const { basemap } = document.documentElement.dataset
+const streetsUrl = basemap === undefined ? undefined : `${BASE}/basemap.pmtiles?${basemap}`
+const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches
+
+/** Style of the world map. All of its resources come from this service. */
 export function basemapStyle(): StyleSpecification {
-  const palette = matchMedia('(prefers-color-scheme: dark)').matches ? PALETTES.dark : PALETTES.light
-  const { water, land, border, label, halo } = palette
+  const { water, land, border, label, halo } = isDark() ? PALETTES.dark : PALETTES.light
+  const line = (id: string, width: [number, number], dashes?: number[]): LayerSpecification => ({
+    ...{ id, type: 'line', source: 'world', 'source-layer': id },
+    paint: {
+      'line-color': id === 'rivers' ? water : border,
+      'line-width': ['interpolate', ['linear'], ['zoom'], 1, width[0], 8, width[1]],
+      ...(dashes && { 'line-dasharray': dashes }),
+    },
+  })
+  const fill = (id: string, colour: string): LayerSpecification => ({
+    ...{ id, type: 'fill', source: 'world', 'source-layer': id },
+    paint: { 'fill-color': colour, 'fill-antialias': false },
+  })
   return {
     version: 8,
     sources: {
-      land: { type: 'geojson', data: EMPTY, attribution: 'Natural Earth' },
-      borders: { type: 'geojson', data: EMPTY },
-      lakes: { type: 'geojson', data: EMPTY },
-      cities: { type: 'geojson', data: EMPTY, attribution: 'GeoNames (CC BY 4.0)' },
+      world: {
+        ...{ type: 'vector', url: `pmtiles://${worldUrl}` },
+        attribution: 'Natural Earth | GeoNames (CC BY 4.0)',
+      },
     },
     layers: [
       { id: 'water', type: 'background', paint: { 'background-color': water } },
-      { id: 'land', type: 'fill', source: 'land', paint: { 'fill-color': land, 'fill-antialias': false } },
-      { id: 'lakes', type: 'fill', source: 'lakes', paint: { 'fill-color': water } },
+      fill('land', land),
+      line('rivers', [0.4, 1.6]),
+      fill('lakes', water),
+      line('states', [0.3, 0.8], [3, 2]),
+      line('borders', [0.4, 1.4]),
       {
-        id: 'borders',
-        type: 'line',
-        source: 'borders',
-        paint: { 'line-color': border, 'line-width': ['interpolate', ['linear'], ['zoom'], 1, 0.4, 6, 1.2] },
-      },
-      {
-        id: 'cities',
-        type: 'symbol',
-        source: 'cities',
-        // Larger cities first: a city has a name at the zoom at which its population is distinguishable.
-        filter: [
-          '>=',
-          ['get', 'population'],
-          ['interpolate', ['exponential', 0.5], ['zoom'], 2.5, 6e6, 4, 2e6, 6, 5e5, 8, 1e5],
-        ],
+        ...{ id: 'towns', type: 'symbol', source: 'world', 'source-layer': 'towns', minzoom: 2.5 },
         layout: {
           'text-field': ['get', 'name'],
-          'text-font': ['system-ui', 'sans-serif'],
+          'text-font': FONTS,
           'text-size': ['interpolate', ['linear'], ['zoom'], 3, 10, 8, 13],
+          // Larger towns come first, so that their names are placed before those of smaller towns.
           'symbol-sort-key': ['-', ['get', 'population']],
         },
         paint: { 'text-color': label, 'text-halo-color': halo, 'text-halo-width': 1.2 },
@@ -76,76 +80,73 @@ export function basemapStyle(): StyleSpecification {
   }
 }
 
-/** Land as GeoJSON at the coarsest detail, for a map without WebGL. */
-export async function coarseLand() {
-  return landOf(await loaded(coarse))
-}
-
-/** Updates the detail of the basemap to the map's zoom. Resolves when the first land is loaded. */
-export async function followDetail(map: Map): Promise<void> {
-  let shown = -1
-  const waiting = new Set(ADDED)
-  const follow = async () => {
-    for (const added of waiting)
-      if (map.getZoom() >= added.zoom) {
-        waiting.delete(added)
-        void map.getSource<GeoJSONSource>(added.source)?.setData(added.url)
-      }
-    const wanted = DETAILS.findLastIndex(({ zoom }) => map.getZoom() >= zoom)
-    if (wanted <= shown) return
-    const before = shown
-    shown = wanted
-    try {
-      const world = await loaded(DETAILS[wanted]!.url)
-      const borders = mesh(world, world.objects.countries, (a, b) => a !== b)
-      await Promise.all([
-        map.getSource<GeoJSONSource>('land')?.setData(landOf(world)),
-        map.getSource<GeoJSONSource>('borders')?.setData(borders),
-      ])
-    } catch {
-      // The coarser land stays. The next move retries.
-      shown = before
-    }
+/** Source of a PMTiles file, whose first START_BYTES are read by one request. */
+function startAtOnce(url: string): Source {
+  const file = new FetchSource(url)
+  let start: Promise<RangeResponse> | undefined
+  return {
+    getKey: () => url,
+    getBytes: async (offset, length, signal, etag) => {
+      if (offset + length > START_BYTES) return file.getBytes(offset, length, signal, etag)
+      // A failed request is repeated at the next read.
+      start ??= file.getBytes(0, START_BYTES).catch((error: unknown) => {
+        start = undefined
+        throw error
+      })
+      const { data, ...rest } = await start
+      return { ...rest, data: data.slice(offset, offset + length) }
+    },
   }
-  map.on('moveend', () => void follow())
-  await follow()
 }
 
-/** Land for a flat map: rings of the topology cross the antimeridian and run around the south pole. */
-function landOf(world: World): MultiPolygon {
-  const { features } = feature(world, world.objects.land)
-  const polygons = features.flatMap(({ geometry }) =>
-    geometry.type === 'MultiPolygon'
-      ? geometry.coordinates
-      : geometry.type === 'Polygon'
-        ? [geometry.coordinates]
-        : [],
-  )
-  return { type: 'MultiPolygon', coordinates: polygons.map((rings) => rings.map(unrolled)) }
-}
+/** Box of a map's streets in degrees: west, south, east, north. */
+export type Streets = readonly [number, number, number, number]
 
 /**
- * The ring without jumps of its longitudes, which may pass 180. A ring around a pole is closed over the pole.
+ * Adds the streets of the deployment below the records. Returns their box; undefined if the deployment has
+ * none, or its file cannot be read.
  */
-function unrolled(ring: Position[]): Position[] {
-  let turns = 0
-  const positions = ring.map(([longitude = 0, latitude = 0], i) => {
-    const step = longitude - (ring[i - 1]?.[0] ?? longitude)
-    if (Math.abs(step) > 180) turns -= Math.sign(step)
-    return [longitude + 360 * turns, latitude]
-  })
-  const [first, last] = [positions[0]!, positions.at(-1)!]
-  if (turns !== 0) {
-    const pole = 90 * Math.sign(first[1]!)
-    return [...positions, [last[0]!, pole], [first[0]!, pole], first]
+export async function addStreets(map: Map, before: string | undefined): Promise<Streets | undefined> {
+  if (streetsUrl === undefined) return undefined
+  const archive = new PMTiles(streetsUrl)
+  protocol.add(archive)
+  try {
+    const [{ layers, namedFlavor }, { minLon, minLat, maxLon, maxLat }] = await Promise.all([
+      import('@protomaps/basemaps'),
+      archive.getHeader(),
+    ])
+    if (!map.style) return undefined
+    map.addSource(STREETS, {
+      ...{ type: 'vector', url: `pmtiles://${streetsUrl}` },
+      attribution: '© OpenStreetMap',
+    })
+    const made = layers(STREETS, namedFlavor(isDark() ? 'dark' : 'light'), { lang: 'en' })
+    for (const layer of made) if (layer.type !== 'background') map.addLayer(plain(layer), before)
+    // Within their box, the labels of the street map replace those of the world.
+    const ring = [
+      [minLon, minLat],
+      [maxLon, minLat],
+      [maxLon, maxLat],
+      [minLon, maxLat],
+      [minLon, minLat],
+    ]
+    map.setFilter('towns', ['!', ['within', { type: 'Polygon', coordinates: [ring] }]])
+    return [minLon, minLat, maxLon, maxLat]
+  } catch {
+    return undefined
   }
-  const longitudes = positions.map(([longitude]) => longitude!)
-  const shift = 360 * Math.round((Math.min(...longitudes) + Math.max(...longitudes)) / 720)
-  return positions.map(([longitude, latitude]) => [longitude! - shift, latitude!])
 }
 
-async function loaded(url: string): Promise<World> {
-  const answer = await fetch(url)
-  if (!answer.ok) throw new Error(`${url}: ${answer.status}`)
-  return (await answer.json()) as World
+/** Layer with system fonts and without icons, because labels show the same information. */
+function plain(layer: LayerSpecification): LayerSpecification {
+  if (layer.type !== 'symbol') return layer
+  const { 'icon-image': image, 'icon-size': size, ...layout } = layer.layout ?? {}
+  return { ...layer, layout: { ...layout, ...(layout['text-field'] && { 'text-font': FONTS }) } }
 }
+
+/** True if a position lies in the box of the streets. */
+export const hasStreets = (
+  streets: Streets | undefined,
+  { lng, lat }: { lng: number; lat: number },
+): boolean =>
+  streets !== undefined && lng >= streets[0] && lat >= streets[1] && lng <= streets[2] && lat <= streets[3]

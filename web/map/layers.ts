@@ -11,7 +11,7 @@ const COLOURS = {
   buffer: '#8a4fd3',
   overlap: '#c2255c',
 }
-/** Degrees of latitude at which a flat map ends. */
+/** Latitude in degrees at which a flat map ends. */
 const FLAT_MAP_ENDS = 85
 const EMPTY = { type: 'FeatureCollection' as const, features: [] }
 
@@ -58,10 +58,7 @@ export function show(map: Map, source: 'given' | 'measured', features: Feature[]
   void map.getSource<GeoJSONSource>(source)?.setData({ type: 'FeatureCollection', features })
 }
 
-/**
- * Brings the features into view. Those of the second geometry are drawn on the copy of the world that is near
- * the first.
- */
+/** Brings the features into view, each on the copy of the world that is nearest to the first feature. */
 export function frame(map: Map, features: readonly Feature[]): void {
   const positions = features.flatMap(({ geometry }) => positionsOf(geometry))
   if (positions.length === 0) return

@@ -4,6 +4,7 @@ import workerUrl from 'virtual:map-worker-url'
 setWorkerUrl(workerUrl)
 
 export {
+  addProtocol,
   AttributionControl,
   GlobeControl,
   LngLatBounds,

@@ -5,15 +5,15 @@ import { geoOnce } from '../service'
 /** State of the live connection. */
 export const live = signal<'connecting' | 'live' | 'reconnecting' | 'refused'>('connecting')
 
-/** Milliseconds that tiles may be older than the stream: events wait for them. */
+/** Milliseconds that tiles may be behind the stream. Events are delayed by as much. */
 const TILES_LATE_MS = 300
-/** Milliseconds between updates of the page during many changes. */
+/** Minimum milliseconds between two updates of the page. */
 const PACE_MS = 2_000
 
 /**
- * Follows the changes of records. They arrive in batches, and wait while the page is not visible.
+ * Follows the changes of records. They are delivered in batches, and only while the page is visible.
  * @param onReset called if changes may have been missed
- * @returns a function that ends it
+ * @returns a function that stops following
  */
 export function followChanges(
   filters: Pick<StreamOptions, 'chain' | 'prover' | 'subject' | 'schema' | 'location_type'>,
@@ -46,7 +46,7 @@ export function followChanges(
       signal: left,
       onOpen: () => {
         live.value = 'live'
-        // Data that failed in the meantime is available again.
+        // The server responds again, so that data that failed to load can be loaded.
         if (drops > 0) onReset()
         drops = 0
       },

@@ -1,7 +1,9 @@
 import type { Geometry, MultiPolygon, Position } from 'geojson'
 import { useMemo } from 'preact/hooks'
 import { useLoaded } from '../loading'
-import { coarseLand } from './basemap'
+import landUrl from 'virtual:basemap/land'
+import { say } from '../messages'
+import './plain-map.css'
 
 /** A record on the plain map: its title, position and colour. */
 export interface PlainPlace {
@@ -13,8 +15,8 @@ export interface PlainPlace {
 }
 
 /**
- * The world as a plain drawing of longitude and latitude, for browsers without WebGL. Lines and areas are
- * drawn by their vertices.
+ * The world as a plain drawing of longitude and latitude, for browsers without WebGL. Straight lines connect
+ * the vertices of lines and areas.
  */
 export function PlainMap({
   places,
@@ -25,10 +27,13 @@ export function PlainMap({
   selected: string | undefined
   onSelect: (key: string) => void
 }) {
-  const land = useLoaded('land', coarseLand)
+  const land = useLoaded(
+    'land',
+    async (signal) => (await (await fetch(landUrl, { signal })).json()) as MultiPolygon,
+  )
   const path = useMemo(() => land.data && areaPath(land.data), [land.data])
   return (
-    <svg class="plain-map" viewBox="-180 -90 360 180" role="img" aria-label="Map of the places in the list">
+    <svg class="plain-map" viewBox="-180 -90 360 180" role="img" aria-label={say.map.plainName}>
       {path && <path class="plain-land" d={path} />}
       {places.map(({ key, name, colour, faded, geometry }) => (
         <g

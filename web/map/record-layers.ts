@@ -11,10 +11,11 @@ export interface RecordsLook {
 /** A layer in plain types: with those of MapLibre, the linter compares thousands of kinds of expressions. */
 export interface RecordLayer {
   id: string
-  type: 'fill' | 'line' | 'circle' | 'symbol'
+  type: 'fill' | 'line' | 'circle' | 'symbol' | 'heatmap'
   source: string
   'source-layer': string
   filter: FilterSpecification
+  maxzoom?: number
   layout?: Readonly<Record<string, unknown>>
   paint: Readonly<Record<string, unknown>>
 }
@@ -42,7 +43,7 @@ function colourOf(look: RecordsLook): ExpressionSpecification {
   return ['match', groupOf(look), ...colours.flat(), OTHER_KIND.colour] as unknown as ExpressionSpecification
 }
 
-/** Number of a cluster's records that are shown: those of hidden chains do not count. */
+/** Number of the shown records of a cluster, without those of hidden chains. */
 function countOf({ by, hidden }: RecordsLook): ExpressionSpecification {
   if (by === 'type' || hidden.length === 0) return ['get', 'point_count']
   const shown = SLUGS.filter((slug) => !hidden.includes(slug)).map((slug) => ['coalesce', ['get', slug], 0])
@@ -55,7 +56,7 @@ export const countText = (look: RecordsLook): ExpressionSpecification =>
     ...[1_000_000, ['concat', ['to-string', ['floor', ['/', countOf(look), 1_000_000]]], 'M']],
   ] as unknown as ExpressionSpecification
 
-/** A cluster of one chain has its colour. */
+/** Colour of a cluster: that of its chain if all shown records are on one chain. */
 function clusterColour(look: RecordsLook): ExpressionSpecification | string {
   if (look.by === 'type') return COUNTED_COLOUR
   const shown = SLUGS.filter((slug) => !look.hidden.includes(slug))
@@ -66,12 +67,16 @@ function clusterColour(look: RecordsLook): ExpressionSpecification | string {
   ] as unknown as ExpressionSpecification
 }
 
-/** 1 for a revoked record, between 0 and 1 during the transition. */
+/** Degree of fading: 1 for a revoked record, between 0 and 1 during the transition, otherwise 0. */
 const FADED: ExpressionSpecification = [
   'coalesce',
   ['feature-state', 'faded'],
   ['case', ['==', ['get', 'revoked'], true], 1, 0],
 ]
+/** 0 for an area that is only outlined, because its fill would hide the points in it; otherwise 1. */
+const FILLED: ExpressionSpecification = ['case', ['boolean', ['feature-state', 'outlined'], false], 0, 1]
+/** Zoom below which the density of records is drawn as a heat map. */
+const HEAT_ENDS = 4
 const opacity = (plain: number, faded: number): ExpressionSpecification => [
   '-',
   plain,
@@ -83,6 +88,27 @@ const whenSelected = (yes: number, no: number): ExpressionSpecification => [
   yes,
   no,
 ]
+
+/** Heat map of the density of records, below HEAT_ENDS. */
+function heatLayer(look: RecordsLook): RecordLayer {
+  return {
+    id: 'records-heat',
+    type: 'heatmap',
+    source: SOURCE,
+    'source-layer': 'clusters',
+    filter: ['>', countOf(look), 0] as unknown as FilterSpecification,
+    maxzoom: HEAT_ENDS,
+    paint: {
+      'heatmap-weight': ['interpolate', ['linear'], ['log10', countOf(look)], 0, 0.1, 5, 1],
+      'heatmap-radius': ['interpolate', ['linear'], ['zoom'], 0, 18, HEAT_ENDS, 48],
+      'heatmap-opacity': ['interpolate', ['linear'], ['zoom'], HEAT_ENDS - 1.5, 0.6, HEAT_ENDS, 0],
+      'heatmap-color': [
+        ...['interpolate', ['linear'], ['heatmap-density']],
+        ...[0, 'rgba(47,111,222,0)', 0.2, '#7ab8ff', 0.5, '#f2c14e', 0.8, '#e8590c', 1, '#b3261e'],
+      ],
+    },
+  }
+}
 
 export function recordLayers(look: RecordsLook): RecordLayer[] {
   const isShown = ['!', ['in', groupOf(look), ['literal', look.hidden]]]
@@ -103,7 +129,7 @@ export function recordLayers(look: RecordsLook): RecordLayer[] {
       type: 'fill',
       ...records,
       filter: filter('Polygon'),
-      paint: { 'fill-color': colour, 'fill-opacity': opacity(0.28, 0.08) },
+      paint: { 'fill-color': colour, 'fill-opacity': ['*', opacity(0.28, 0.08), FILLED] },
     },
     { id: 'records-area-edges', type: 'line', ...records, filter: filter('Polygon'), paint: line },
     { id: 'records-lines', type: 'line', ...records, filter: filter('LineString'), paint: line },
@@ -121,6 +147,7 @@ export function recordLayers(look: RecordsLook): RecordLayer[] {
         'circle-stroke-opacity': opacity(OPACITY.plain, OPACITY.faded),
       },
     },
+    heatLayer(look),
     {
       id: 'records-clusters',
       type: 'circle',

@@ -1,8 +1,11 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
 import type { AddLayerObject, ExpressionSpecification } from 'maplibre-gl'
 import { lacksGeometry } from '../../src/location/event-time'
+import { say } from '../messages'
+import { chainName } from '../chains'
 import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
+import { positionsOf } from './layers'
 import { countText, recordLayers, SOURCE, type RecordsLook } from './record-layers'
 import './records.css'
 
@@ -22,10 +25,10 @@ export interface Shown {
 type PaintName = Parameters<Map['setPaintProperty']>[1]
 const LAYERS = ['areas', 'area-edges', 'lines', 'points', 'clusters'].map((name) => `records-${name}`)
 const FADE_MS = 900
-/** Maximum number of changes of a batch that are highlighted. */
+/** Maximum number of highlighted changes per batch. */
 const MOST_PULSES = 30
 const PULSE_MS = 2_400
-/** Pixels around the pointer in which a feature is hit. */
+/** Pixels around the pointer within which a feature is hit. */
 const REACH = 5
 const MAX_ZOOM = 22
 
@@ -59,10 +62,17 @@ export function addRecords(
   let selectedUid: string | undefined
   const removePointer = followPointer(map, () => selectedUid, onSelect)
   const { load, refresh, later, idle } = reloads(map)
+  let looking: ReturnType<typeof setTimeout> | undefined
   const subscriptions = [
     map.on('idle', () => {
-      onShown(shownOn(map))
       idle()
+      // Queried after the frame of this event is painted.
+      clearTimeout(looking)
+      looking = setTimeout(() => {
+        const features = map.queryRenderedFeatures({ layers: LAYERS })
+        onShown(shownIn(features))
+        outline(map, features)
+      })
     }),
     map.on('error', (event) => {
       const { sourceId, error } = event as unknown as { sourceId?: string; error?: { status?: number } }
@@ -84,14 +94,14 @@ export function addRecords(
     },
     /** reloads all tiles; responses for unchanged ones have no content */
     refresh: () => refresh(),
-    /** shows changes: tiles that they touch are reloaded */
+    /** shows changes, and reloads the tiles that contain them */
     change: (events: readonly RecordEvent[]) => {
       pulse(map, events)
       fade(map, events)
       const touched = touchedTiles(events)
       if (touched?.length !== 0) refresh(touched)
     },
-    /** marks a record; `at` is its position, if it has one */
+    /** marks the selected record; `at` is its position; undefined removes the mark */
     select: (uid: string | undefined, at: readonly [number, number] | undefined) => {
       if (selectedUid !== undefined) setState(map, selectedUid, { selected: false })
       selectedUid = uid
@@ -101,6 +111,7 @@ export function addRecords(
     },
     remove: () => {
       for (const subscription of subscriptions) subscription.unsubscribe()
+      clearTimeout(looking)
       removePointer()
       marker.remove()
     },
@@ -109,7 +120,8 @@ export function addRecords(
 export type RecordsOnMap = ReturnType<typeof addRecords>
 
 /**
- * Shows what is under the pointer, and selects the record that is clicked. Returns a function that ends this.
+ * Shows a popup for the record under the pointer, and selects a record that is clicked. Returns a function
+ * that ends this.
  */
 function followPointer(
   map: Map,
@@ -125,7 +137,10 @@ function followPointer(
     return map.queryRenderedFeatures(box, { layers: LAYERS })
   }
   const move = (event: MapMouseEvent) => {
-    const [top] = layerAt(event)
+    // The map moves below the pointer while it is dragged.
+    if (event.originalEvent.buttons > 0) return
+    const found = layerAt(event)
+    const [top] = found
     map.getCanvas().style.cursor = top ? 'pointer' : ''
     if (!top) return void popup.remove()
     const {
@@ -135,12 +150,18 @@ function followPointer(
     } = top.properties as { memo?: string; location_type?: string; point_count?: number }
     popup
       .setLngLat(event.lngLat)
-      .setText(count ? `${count.toLocaleString()} places: click to zoom in` : memo || type || '')
+      .setText(count ? say.map.cluster(count) : say.map.onChains(memo || type || '', twinChains(found)))
       .addTo(map)
   }
+  // A click that began during a drawing belongs to that drawing: the click that ends a drawing is reported
+  // after the drawing's end.
+  let isOfDrawing = false
+  const isDrawing = () => map.getContainer().hasAttribute('data-drawing')
+  const press = () => (isOfDrawing = isDrawing())
+  const canvas = map.getCanvasContainer()
+  canvas.addEventListener('pointerdown', press, { capture: true })
   const click = (event: MapMouseEvent) => {
-    // While the user draws, a click selects nothing.
-    if (map.getContainer().hasAttribute('data-drawing')) return
+    if (isOfDrawing || isDrawing()) return
     const found = layerAt(event)
     if (found[0]?.layer.id === 'records-clusters') {
       const { geometry } = found[0]
@@ -165,13 +186,27 @@ function followPointer(
   ]
   return () => {
     for (const subscription of subscriptions) subscription.unsubscribe()
+    canvas.removeEventListener('pointerdown', press, { capture: true })
     popup.remove()
   }
 }
 
 /**
- * Loads all tiles, or these. MapLibre 6.17 does not repeat a pending request, but uses its response, and it
- * sends none while a layer's change waits for a frame. So tiles are reloaded when the map is idle.
+ * Names of the chains on which one attester has attested the same place as the first feature; empty if there
+ * is only one.
+ */
+function twinChains(found: readonly { properties: Record<string, unknown> }[]): string[] {
+  const keyOf = ({ prover, location_type: type, memo }: Record<string, unknown>) =>
+    JSON.stringify([prover, type, memo])
+  const twins = found.filter(({ properties }) => keyOf(properties) === keyOf(found[0]!.properties))
+  const chains = new Set(twins.map(({ properties }) => chainName(String(properties.chain))))
+  return chains.size > 1 ? [...chains] : []
+}
+
+/**
+ * Loads all tiles, or only the given ones. MapLibre 6.17 does not repeat a pending request, whose response
+ * may be outdated, and sends no request while a layer's change waits for a frame. Such tiles are therefore
+ * requested again when the map is idle.
  */
 function reloads(map: Map) {
   let again: 'all' | Tiles | undefined
@@ -181,16 +216,16 @@ function reloads(map: Map) {
   const load = (start: () => void, tiles?: Tiles) => {
     if (!map.loaded()) later(tiles)
     start()
-    // A refresh does not report its begin, nor an unmodified tile its arrival (world-map.tsx).
+    // MapLibre reports neither the start of a refresh nor the arrival of an unmodified tile (world-map.tsx).
     map.fire('dataloading', { dataType: 'source', sourceId: SOURCE })
   }
   const refresh = (tiles?: Tiles) => load(() => map.refreshTiles(SOURCE, tiles), tiles)
   return {
     load,
     refresh,
-    /** loads all tiles again when the map is idle */
+    /** adds tiles to be requested again when the map is idle */
     later,
-    /** loads what was to be loaded again */
+    /** requests the tiles that `later` has collected */
     idle: () => {
       if (!again) return
       const tiles = again === 'all' ? undefined : again
@@ -203,10 +238,12 @@ function reloads(map: Map) {
 const tilesOf = (query: string) =>
   `${addressOf('tiles/location-records/{z}/{x}/{y}.mvt')}${query && `?${query.replaceAll('{', '%7B')}`}`
 
-function shownOn(map: Map): Shown {
+type Features = ReturnType<Map['queryRenderedFeatures']>
+
+function shownIn(features: Features): Shown {
   const seen = new Set<unknown>()
   const shown: Shown = { places: 0, revoked: 0 }
-  for (const { properties } of map.queryRenderedFeatures({ layers: LAYERS })) {
+  for (const { properties } of features) {
     const { uid, revoked, point_count: count, revoked_count: revokedCount } = properties
     const key: unknown = uid ?? properties
     if (seen.has(key)) continue
@@ -215,6 +252,41 @@ function shownOn(map: Map): Shown {
     shown.revoked += uid === undefined ? (revokedCount as number) : revoked ? 1 : 0
   }
   return shown
+}
+
+/** Minimum number of points within an area on the screen for which the area is only outlined. */
+const MANY_POINTS = 3
+
+/** Outlines, without a fill, the areas whose fill would hide many points. */
+function outline(map: Map, features: Features): void {
+  const areas = features.filter(({ layer }) => layer.id === 'records-areas')
+  if (areas.length === 0) return
+  const points = features
+    .filter(({ layer }) => layer.id === 'records-points' || layer.id === 'records-clusters')
+    .flatMap(({ geometry }) =>
+      geometry.type === 'Point' ? [map.project(geometry.coordinates as [number, number])] : [],
+    )
+  const boxes = new globalThis.Map<string, [number, number, number, number]>()
+  for (const { properties, geometry } of areas) {
+    const uid = properties.uid as string
+    const box = boxes.get(uid) ?? [Infinity, Infinity, -Infinity, -Infinity]
+    for (const position of positionsOf(geometry)) {
+      const { x, y } = map.project(position as [number, number])
+      box[0] = Math.min(box[0], x)
+      box[1] = Math.min(box[1], y)
+      box[2] = Math.max(box[2], x)
+      box[3] = Math.max(box[3], y)
+    }
+    boxes.set(uid, box)
+  }
+  for (const [uid, [left, top, right, bottom]] of boxes) {
+    const inside = points.filter(({ x, y }) => x >= left && x <= right && y >= top && y <= bottom).length
+    const outlined = inside >= MANY_POINTS
+    const before = map.getFeatureState({ source: SOURCE, sourceLayer: 'records', id: uid }) as {
+      outlined?: boolean
+    }
+    if ((before.outlined ?? false) !== outlined) setState(map, uid, { outlined })
+  }
 }
 
 function setState(map: Map, uid: string, state: object): void {
@@ -235,7 +307,7 @@ function fade(map: Map, events: readonly RecordEvent[]): void {
   step()
 }
 
-/** Highlights changes. */
+/** Highlights the positions of the newest changes for a moment. */
 function pulse(map: Map, events: readonly RecordEvent[]): void {
   for (const event of events.slice(-MOST_PULSES)) {
     const { longitude, latitude } = 'record' in event ? event.record : {}
@@ -258,7 +330,7 @@ function touchedTiles(events: readonly RecordEvent[]): { x: number; y: number; z
     const [x, y] = [longitude / 360 + 0.5, 0.5 - Math.asinh(Math.tan(radians)) / (2 * Math.PI)]
     for (let z = 0; z <= MAX_ZOOM; z++) {
       const tiles = 2 ** z
-      // Both tiles of a point on their border.
+      // A point on a border belongs to both tiles.
       for (const dx of [-1e-9, 1e-9])
         for (const dy of [-1e-9, 1e-9]) {
           const [column, row] = [Math.floor((x + dx) * tiles), Math.floor((y + dy) * tiles)]

@@ -11,21 +11,24 @@ import { rowOf, type OperationName } from '../../src/operations/table'
 import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } from 'geojson'
 
 /**
- * Drawings of a request and its answer: positions of the kernel, with its edges as true geodesics. Longitudes
- * continue past 180 rather than jump, and rings around a pole are closed over it, as a flat map requires.
+ * Drawings of a request and its answer: vertices as the kernel reads them, and edges as geodesics. Longitudes
+ * continue past 180 instead of jumping to -180, and rings around a pole are closed over it, as a flat map
+ * requires.
  */
 
 /** Role of a feature: a geometry, or a measurement. */
 export type Role = 'a' | 'b' | 'measured' | 'end' | 'buffer' | 'overlap'
 export interface Drawing {
   features: Feature[]
-  /** notes for the user about differences between drawing and measurement */
+  /** notes for the user about differences between the drawing and the measurement */
   notes: string[]
 }
 
 /** Metres between drawn positions of a geodesic: a straight line between them is off by a pixel at most. */
 const STEP = 25_000
-/** Maximum number of positions that the kernel tests for one picture; it tests tens of thousands a second. */
+/**
+ * Maximum number of positions that the kernel tests for one drawing. It tests tens of thousands per second.
+ */
 const MOST_PLACES = 4_000
 const NORTH = measurable({ type: 'Point', coordinates: [0, 90] })
 const point = (coordinates: Position) => measurable({ type: 'Point', coordinates })
@@ -40,9 +43,7 @@ export function drawGeometry(geometry: Geometry, role: Role): Feature[] {
   return flat(geometry).map((each) => feature(role, each))
 }
 
-/**
- * Draws the measured parts of an answer about one or two geometries; `radius` is a number of the question.
- */
+/** Draws the measured parts of an answer about one or two geometries. `radius` is in metres, for `within`. */
 export function drawMeasured(
   operation: OperationName,
   [a, b]: readonly Geometry[],
@@ -68,7 +69,7 @@ const feature = (role: Role, geometry: Geometry): Feature => ({
   geometry,
 })
 
-/** Shortest geodesic between the two, and its ends. */
+/** Shortest geodesic between two geometries, and its ends. */
 function drawDistance(a: Measurable, b: Measurable): Drawing {
   const ends = a.nearest(b)
   if (!ends)
@@ -84,8 +85,9 @@ function drawDistance(a: Measurable, b: Measurable): Drawing {
 }
 
 /**
- * Positions at the radius from a geometry. For a point, the geodesic circle; for others, those positions near
- * each edge and around each vertex that, by the kernel, are not nearer to any other part.
+ * Positions at distance `radius` from a geometry, in metres. For a point, they form a geodesic circle. For
+ * other geometries, they are those positions near each edge and around each vertex that are not nearer to
+ * another part, as computed by the kernel.
  */
 function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Drawing {
   if (radius <= 0) return { features: [], notes: [] }
@@ -149,8 +151,8 @@ function circle(centre: Position, radius: number, step: number): Position[] {
 }
 
 /**
- * Common part of two geometries: the overlap of areas, the parts of lines in the other geometry, and one
- * position.
+ * Common part of two geometries: the overlap of areas, the parts of lines within the other geometry, and one
+ * common position.
  */
 function drawOverlap(a: Geometry, b: Geometry, first: Measurable, second: Measurable): Drawing {
   const notes: string[] = []
@@ -177,7 +179,7 @@ function drawOverlap(a: Geometry, b: Geometry, first: Measurable, second: Measur
 
 const isArea = (geometry: Geometry): geometry is Polygon => geometry.type === 'Polygon'
 
-/** Overlap on the flat map. The second polygon is moved to the copy of the world of the first. */
+/** Overlap on the flat map. The second polygon is moved to the first one's copy of the world. */
 function overlapOf(a: Polygon, b: Polygon): Polygon | MultiPolygon | undefined {
   const middle = ({ coordinates: [shell] }: Polygon) => {
     const longitudes = shell!.map(([longitude]) => longitude!)
@@ -192,7 +194,7 @@ function overlapOf(a: Polygon, b: Polygon): Polygon | MultiPolygon | undefined {
   )?.geometry
 }
 
-/** Parts of the edges of a geometry, and its points, that lie in another one. */
+/** Points and parts of the edges of a geometry that lie in another one. */
 function inOther(geometry: Geometry, other: Measurable): Geometry[] {
   const chains = chainsOf(geometry)
   const total = chains.reduce((sum, chain) => sum + chain.length, 0)
@@ -224,14 +226,14 @@ function finer(from: Position, to: Position, count: number): Position[] {
   return geodesicPath(from, to, Math.max(0.01, length / count)).slice(0, -1)
 }
 
-/** Approximate metres between two positions, only to choose a step. */
+/** Approximate distance of two positions in metres, precise enough to choose a step. */
 function lengthOf([lonA = 0, latA = 0]: Position, [lonB = 0, latB = 0]: Position): number {
   const turn = Math.abs(lonB - lonA)
   const east = Math.min(turn, 360 - turn) * Math.cos(((latA + latB) / 2) * (Math.PI / 180))
   return 111_195 * Math.hypot(east, latB - latA)
 }
 
-/** Stretches of a line whose positions pass, each of two positions or more. */
+/** Parts of a line whose positions all pass `kept`, each of at least two positions. */
 function runsOf(places: readonly Position[], kept: (place: Position) => boolean): Position[][] {
   const runs: Position[][] = [[]]
   for (const place of places)
@@ -278,10 +280,10 @@ function flat(geometry: Geometry): Geometry[] {
   }
 }
 
-/** The area, and its rings as lines: the line that closes it over a pole is not an edge. */
+/** Area and, as lines, its rings: the line that closes a ring over a pole is not an edge. */
 function flatPolygon(rings: readonly Position[][]): (Polygon | LineString)[] {
   const start = rings[0]?.[0]?.[0] ?? 0
-  // Holes are drawn on the same copy of the world as their shell.
+  // Holes are drawn on the same copy of the world as their exterior ring.
   const edges = rings.map((ring) => {
     const positions = dense(ring)
     const shift = 360 * Math.round((start - positions[0]![0]!) / 360)
@@ -308,7 +310,7 @@ function dense(positions: readonly Position[]): Position[] {
   )
 }
 
-/** Positions without jumps of their longitudes, which may pass 180. */
+/** Positions whose longitudes continue past 180 instead of jumping to -180. */
 function unrolled(positions: readonly Position[]): Position[] {
   let before = positions[0]?.[0] ?? 0
   return positions.map(([longitude = 0, latitude = 0]) => {

@@ -1,11 +1,15 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import 'maplibre-gl/dist/maplibre-gl.css'
-import { basemapStyle, followDetail } from './basemap'
+import { say } from '../messages'
+import { addStreets, basemapStyle, hasStreets, STREET_ZOOM, type Streets } from './basemap'
+import { followFlights } from './flight'
+import { frame } from './layers'
+import { StreetNote } from './street-note'
 import { AttributionControl, GlobeControl, Map, NavigationControl, ScaleControl } from './library'
 
 /**
- * Milliseconds between two checks that a busy map is idle. MapLibre checks when it draws, and draws nothing
- * for an unmodified tile: after one that comes last it would stay busy.
+ * Milliseconds between two checks whether a busy map is idle. MapLibre checks only when it draws, and does
+ * not draw for an unmodified tile: if such a tile comes last, the map would stay busy.
  */
 const LOOK_MS = 100
 
@@ -15,10 +19,14 @@ export interface View {
   zoom: number
 }
 
+/** Last view of a map, with which the map of the next page starts. */
+let lastView: View | undefined
+export const viewOr = (first: View): View => lastView ?? first
+
 /**
- * Map of all pages: the basemap, controls, and everything that `onReady` adds. Scale and attribution are in a
- * separate strip below it. `fallback` replaces it if the browser has no WebGL. Its element has `data-state`
- * `idle` if everything is drawn.
+ * Map that all pages use: the basemap, controls, and all that `onReady` adds. Scale and attribution are in a
+ * separate strip below the map. `fallback` replaces it if the browser has no WebGL. The element has
+ * `data-state="idle"` once everything is drawn.
  */
 export function WorldMap({
   view,
@@ -35,6 +43,7 @@ export function WorldMap({
   const foot = useRef<HTMLDivElement>(null)
   const [failed, setFailed] = useState(false)
   const [state, setState] = useState<'busy' | 'idle'>('busy')
+  const [streetless, setStreetless] = useState<View>()
   useEffect(() => {
     if (failed || !element.current) return
     if (!hasWebGL()) {
@@ -49,7 +58,7 @@ export function WorldMap({
       attributionControl: false,
       fadeDuration: 0,
       maxZoom: 22,
-      // Tiles out of view may have changed when they return: the browser's own cache revalidates their ETag.
+      // No cache in memory, because tiles may have changed: the browser's own cache revalidates their ETag.
       maxTileCacheSize: 0,
     })
     performance.mark('map-made')
@@ -67,22 +76,42 @@ export function WorldMap({
       rest()
       setState('idle')
     })
-    map.addControl(new NavigationControl({ visualizePitch: true }), 'bottom-right')
-    map.addControl(new GlobeControl(), 'bottom-right')
-    // Not added as controls, which would be stacked on the map, above its buttons and over places.
+    const corner = document.dir === 'rtl' ? 'bottom-left' : 'bottom-right'
+    map.addControl(new NavigationControl({ visualizePitch: true }), corner)
+    map.addControl(new GlobeControl(), corner)
+    // Outside the map: added as controls, they would cover its buttons and places.
     const below = [new ScaleControl(), new AttributionControl({ compact: false })]
     foot.current?.append(...below.map((control) => control.onAdd(map)))
+    let streets: Streets | undefined
+    const moved = () => {
+      const center = map.getCenter().wrap()
+      const next = { longitude: center.lng, latitude: center.lat, zoom: map.getZoom() }
+      setStreetless(next.zoom >= STREET_ZOOM && !hasStreets(streets, center) ? next : undefined)
+      return next
+    }
     map.on('moveend', () => {
-      const { lng, lat } = map.getCenter().wrap()
-      onView?.({ longitude: lng, latitude: lat, zoom: map.getZoom() })
+      lastView = moved()
+      onView?.(lastView)
     })
     let leave: void | (() => void)
+    let stopFlights = () => {}
     map.once('style.load', () => {
-      void followDetail(map).then(() => map.once('render', () => performance.mark('map-land')))
+      const landed = map.on('sourcedata', ({ sourceId, isSourceLoaded }) => {
+        if (sourceId !== 'world' || !isSourceLoaded) return
+        landed.unsubscribe()
+        map.once('render', () => performance.mark('map-land'))
+      })
       map.once('idle', () => performance.mark('map-idle'))
       leave = onReady(map)
+      const first = map.getStyle().layers.find((layer) => 'source' in layer && layer.source !== 'world')
+      void addStreets(map, first?.id).then((added) => {
+        streets = added
+        moved()
+      })
+      stopFlights = followFlights((features) => frame(map, features))
     })
     return () => {
+      stopFlights()
       leave?.()
       rest()
       for (const control of below) control.onRemove()
@@ -91,8 +120,9 @@ export function WorldMap({
   }, [failed])
   return (
     <>
-      <div class="map" role="region" aria-label="Map" data-state={failed ? 'idle' : state}>
+      <div class="map" role="region" aria-label={say.map.name} data-state={failed ? 'idle' : state}>
         {failed ? fallback() : <div ref={element} />}
+        {streetless && <StreetNote {...streetless} />}
       </div>
       {!failed && <div ref={foot} class="map-foot" />}
     </>

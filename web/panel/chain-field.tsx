@@ -1,10 +1,11 @@
 import type { Chain } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
 import { here, setParameters } from '../location'
+import { say } from '../messages'
 import { geo } from '../service'
 import { FieldProblem } from './field'
 
-/** Chains of the service, and the one that the address names, by slug or id, otherwise the first. */
+/** Chains of the service, and the chain that the address names by slug or id, otherwise the first one. */
 export function useChains(onFailure: (error: Error) => void): {
   chains: readonly Chain[]
   chain: Chain | undefined
@@ -31,7 +32,7 @@ export function ChainField({
 }) {
   return (
     <label class="field">
-      Chain
+      {say.place.chain}
       <select
         value={chain?.slug}
         aria-describedby="problem-chain"

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** Problem of a field, with its remedy. The field names it in aria-describedby. */
+/** Problem of a field, with its remedy. The field refers to it by aria-describedby. */
 export function FieldProblem({ id, sentence }: { id: string; sentence: string | undefined }) {
   return (
     <span id={id} class="problem" role={sentence === undefined ? undefined : 'alert'}>
@@ -9,7 +9,7 @@ export function FieldProblem({ id, sentence }: { id: string; sentence: string | 
   )
 }
 
-/** Text field of a form with its label, help and problem. It is a text area if it has several rows. */
+/** Text field of a form with its label, help and problem; a text area if it has several rows. */
 export function TextField({
   name,
   label,
@@ -27,7 +27,7 @@ export function TextField({
   problem: string | undefined
   onText: (text: string) => void
   rows?: number
-  /** true for a date and a time of the user's clock */
+  /** true for a date and time by the user's clock */
   isTime?: boolean
   inputMode?: 'decimal'
   placeholder?: string

@@ -1,31 +1,25 @@
 import type { Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Map } from '../map/library'
-import type { Shape } from './drawing'
+import { say } from '../messages'
+import type { Drawing, Shape } from './drawing'
 import { CopyButton } from '../copy-button'
 import { FieldProblem } from './field'
-import { privateText, type Found, type Parsed } from './input'
+import { textOf } from './files'
+import { parseInput, privateText, type Found, type Parsed } from './input'
+import { PlaceSources } from './place-sources'
 
-/** Known content of a field. */
+/** Geometry, record or note that the text of a field stands for, as far as known. */
 export interface FieldState {
   geometry?: Geometry
   record?: Found
   note?: string
 }
 
-const SHAPES: readonly { shape: Shape; name: string; how: string }[] = [
-  { shape: 'point', name: 'point', how: 'Click the map.' },
-  {
-    shape: 'linestring',
-    name: 'line',
-    how: 'Click to add points. Click the last one again, or press Enter, to finish.',
-  },
-  {
-    shape: 'polygon',
-    name: 'polygon',
-    how: 'Click to add corners. Click the first or last one again, or press Enter, to finish.',
-  },
-]
+const SHAPES: readonly Shape[] = ['point', 'linestring', 'polygon']
+
+/** Types of geometries whose vertices can be edited on the map. */
+const EDITABLE = /^(Point|LineString|Polygon)$/
 
 interface Props {
   index: number
@@ -35,17 +29,19 @@ interface Props {
   /** chain of the request */
   chain?: string | undefined
   problem: string | undefined
-  /** undefined if nothing can be drawn */
+  /** undefined if the browser cannot show a map to draw on */
   map: Map | undefined
   placeholder: string
-  /** meaning of the text, if a place may be private */
+  /** parsed text, if the field accepts private places */
   mayBePrivate?: Parsed
   onText: (text: string) => void
-  /** called when the field becomes the target of a record picked on the map */
+  /** called when the field is focused: a record picked on the map is then written into it */
   onActive?: () => void
 }
 
-/** One geometry: typed, pasted, drawn, or a record that is picked on the map (for the request's chain). */
+/**
+ * Field of one geometry: typed, pasted, drawn, or a record of the request's chain that is picked on the map.
+ */
 export function GeometryField({
   index,
   label,
@@ -76,7 +72,14 @@ export function GeometryField({
         aria-describedby={`${id}-problem`}
         onInput={({ currentTarget }) => onText(currentTarget.value)}
       />
-      {map && <DrawButtons map={map} label={label} onActive={onActive} onText={onText} />}
+      {map && <DrawButtons map={map} label={label} text={text} onActive={onActive} onText={onText} />}
+      <PlaceSources
+        label={label}
+        onText={(found) => {
+          onActive()
+          onText(found)
+        }}
+      />
       {mayBePrivate?.kind === 'geometry' && (
         <Privacy label={label} text={text} place={mayBePrivate} onText={onText} />
       )}
@@ -87,54 +90,108 @@ export function GeometryField({
   )
 }
 
-/** Buttons that let the user draw the geometry on the map. */
-function DrawButtons({
-  map,
-  label,
-  onActive,
-  onText,
-}: Pick<Required<Props>, 'label' | 'onActive' | 'onText'> & { map: Map }) {
-  const [drawing, setDrawing] = useState<Shape>()
-  const stop = useRef<(() => void) | undefined>(undefined)
+/** Drawing of one geometry on the map, or editing of its vertices. `onText` receives the result as text. */
+function useDrawing(map: Map, onActive: () => void, onText: (text: string) => void) {
+  const [drawing, setDrawing] = useState<Shape | 'edit'>()
+  const [problem, setProblem] = useState('')
+  const running = useRef<Drawing | undefined>(undefined)
   const end = () => {
-    stop.current?.()
-    stop.current = undefined
+    running.current?.stop()
+    running.current = undefined
     map.getContainer().removeAttribute('data-drawing')
     setDrawing(undefined)
   }
   useEffect(() => end, [map])
-  const start = async (shape: Shape) => {
+  const start = async (begin: (library: typeof import('./drawing')) => Drawing, kind: Shape | 'edit') => {
     end()
+    setProblem('')
     onActive()
-    const { draw } = await import('./drawing')
+    // Set before the library is loaded, so that a click in the meantime selects no record.
     map.getContainer().setAttribute('data-drawing', '')
-    stop.current = draw(map, shape, (geometry) => {
-      end()
-      onText(textOf(geometry))
-    })
-    setDrawing(shape)
+    try {
+      running.current = begin(await import('./drawing'))
+      setDrawing(kind)
+    } catch (error) {
+      map.getContainer().removeAttribute('data-drawing')
+      setProblem((error as Error).message)
+    }
   }
+  const draw = (shape: Shape) =>
+    start(
+      (library) =>
+        library.draw(map, shape, (geometry) => {
+          end()
+          onText(textOf(geometry))
+        }),
+      shape,
+    )
+  return {
+    drawing,
+    problem,
+    draw,
+    edit: (edited: Geometry) =>
+      start((library) => library.edit(map, edited, (geometry) => onText(textOf(geometry))), 'edit'),
+    undo: () => void running.current?.undo(),
+    end,
+  }
+}
+
+/** Buttons that let the user draw the geometry on the map, or edit its vertices. */
+function DrawButtons({
+  map,
+  label,
+  text,
+  onActive,
+  onText,
+}: Pick<Required<Props>, 'label' | 'text' | 'onActive' | 'onText'> & { map: Map }) {
+  const { drawing, problem, draw, edit, undo, end } = useDrawing(map, onActive, onText)
+  const parsed = parseInput(text)
+  const editable = parsed.kind === 'geometry' && !parsed.isPrivate && EDITABLE.test(parsed.geometry.type)
   return (
     <>
       <div class="shapes">
-        {SHAPES.map(({ shape, name }) => (
+        {SHAPES.map((shape) => (
           <button
             key={shape}
             type="button"
             aria-pressed={drawing === shape}
-            aria-label={`Draw a ${name} as ${label}`}
-            onClick={() => (drawing === shape ? end() : void start(shape))}
+            aria-label={say.place.shapeAs(say.place.shapes[shape], label)}
+            onClick={() => (drawing === shape ? end() : void draw(shape))}
           >
-            Draw a {name}
+            {say.place.shapes[shape]}
           </button>
         ))}
+        {editable && !drawing && (
+          <button
+            type="button"
+            aria-label={say.drawing.editAs(label)}
+            onClick={() => void edit(parsed.geometry)}
+          >
+            {say.drawing.edit}
+          </button>
+        )}
+        {drawing && drawing !== 'point' && (
+          <button type="button" onClick={undo}>
+            {say.drawing.undo}
+          </button>
+        )}
+        {drawing === 'edit' && (
+          <button type="button" onClick={end}>
+            {say.drawing.done}
+          </button>
+        )}
       </div>
-      {drawing && <p role="status">{SHAPES.find(({ shape }) => shape === drawing)!.how}</p>}
+      {drawing && <p role="status">{drawing === 'edit' ? say.drawing.editing : say.place.how[drawing]}</p>}
+      {problem && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
     </>
   )
 }
 
-/** Button that makes the place private, and the ways to save a place that is. */
+/** Button that makes the place private, or the actions that save a place that is private already. */
 function Privacy({
   label,
   text,
@@ -146,46 +203,36 @@ function Privacy({
       <button
         type="button"
         class="private"
-        aria-label={`Make private: ${label}`}
-        title="Signs only a salted hash, which reveals nothing about the place"
+        aria-label={say.place.makePrivateOf(label)}
+        title={say.place.privateMeaning}
         onClick={() => onText(privateText(place))}
       >
-        Make private
+        {say.place.makePrivate}
       </button>
     )
   return (
     <p class="soft private" role="status">
-      Only a salted hash of this place is signed. Save the text: without it nobody can prove what the answer
-      is about. Links never contain it, but the browser history may contain what you typed before.{' '}
-      <CopyButton text={text} what={`the private ${label}`} />{' '}
+      {say.place.isPrivate} <CopyButton text={text} what={say.place.privateOf(label)} />{' '}
       <a
         download="private-place.json"
         href={`data:application/json,${encodeURIComponent(text)}`}
-        aria-label={`Save the private ${label}`}
+        aria-label={say.place.saveOf(label)}
       >
-        Save
+        {say.place.save}
       </a>
     </p>
   )
 }
 
-/** Record that a field names, and why it cannot be used, if it cannot. */
+/** Record that a field names, and the reason why it cannot be used, if there is one. */
 function RecordNote({ record, chain }: Pick<Props, 'chain'> & { record: Found }) {
   return (
     <p class="soft record">
-      Record on {record.chain}: <bdi>{record.memo.slice(0, 200) || 'no memo'}</bdi>
-      {record.revoked && <strong> It is revoked, so it cannot be used.</strong>}
+      {say.place.recordOn(record.chain)} <bdi>{record.memo.slice(0, 200) || say.place.noMemo}</bdi>
+      {record.revoked && <strong> {say.place.revoked}</strong>}
       {chain !== undefined && record.chain !== chain && (
-        <strong>
-          {' '}
-          The question is for {chain}: select {record.chain} as chain.
-        </strong>
+        <strong> {say.place.otherChain(chain, record.chain)}</strong>
       )}
     </p>
   )
-}
-
-/** Geometry in the form that a person would type. */
-function textOf(geometry: Geometry): string {
-  return geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
 }

@@ -6,7 +6,7 @@ import type { Map } from '../map/library'
 /** Address parameters of the geometries of a form, which are also the roles of their drawings. */
 export const FIELDS = ['a', 'b'] as const
 
-/** Draws the geometries of a form when they change, and brings them into view unless `isFramed` is false. */
+/** Draws the geometries of a form when they change, and brings them into view if `isFramed` is true. */
 export function useGiven(
   map: Map | undefined,
   geometries: readonly (Geometry | undefined)[],
@@ -22,12 +22,13 @@ export function useGiven(
         try {
           return geometry ? drawGeometry(geometry, FIELDS[i]!) : []
         } catch {
-          // The service rejects the geometry with a reason, which is shown at the field.
+          // Not drawn: the service rejects the geometry, and its reason is shown at the field.
           return []
         }
       })
       show(map, 'given', features)
-      if (isFramed) frame(map, features)
+      // The map does not move while the user edits vertices on it.
+      if (isFramed && !map.getContainer().hasAttribute('data-drawing')) frame(map, features)
     })
     return () => void (left = true)
   }, [map, shown])

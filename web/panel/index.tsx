@@ -1,11 +1,15 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { lazy } from '../lazy'
 import { addLayers } from '../map/layers'
 import type { Map } from '../map/library'
 import { followChanges, live } from '../map/live'
 import { addRecords, type RecordKey, type RecordsOnMap, type Shown } from '../map/records'
-import { WorldMap } from '../map/world-map'
+import { viewOr, WorldMap } from '../map/world-map'
+import { say } from '../messages'
 import './panel.css'
+
+const PlainRecords = lazy(async () => (await import('../map/plain-records')).PlainRecords)
 
 export interface PanelMap {
   map: Map
@@ -26,18 +30,18 @@ export function MapWithPanel({
   onMap: (made: PanelMap | undefined) => void
   /** called with the clicked record, unless the user is drawing */
   onPick?: (record: RecordKey) => void
-  /** slug of the chain whose records are shown; all without it */
+  /** slug of the chain whose records are shown; records of all chains if it is undefined */
   chain?: string | undefined
   /** true if changes of records are shown live */
   isLive?: boolean
-  /** what the user can do if the browser has no WebGL */
+  /** help for users whose browser has no WebGL */
   withoutMap: string
   children: ComponentChildren
 }) {
   const [shown, setShown] = useState<Shown>()
   const shownRecords = useRef<RecordsOnMap>(undefined)
   const query = `revoked=false${chain === undefined ? '' : `&chain=${chain}`}`
-  // The map is created later, and once.
+  // A ref, because the map is created once, after the query may have changed.
   const latestQuery = useRef(query)
   latestQuery.current = query
   useEffect(() => void shownRecords.current?.setQuery(query), [query])
@@ -45,14 +49,14 @@ export function MapWithPanel({
     <div class="with-panel">
       <div class="panel-map" data-places={shown?.places} data-live={isLive ? live.value : undefined}>
         <WorldMap
-          view={{ longitude: 10, latitude: 30, zoom: 1.5 }}
+          view={viewOr({ longitude: 10, latitude: 30, zoom: 1.5 })}
           onReady={(map) => {
             const records = addRecords(
               map,
               { query: latestQuery.current, look: { by: 'chain', hidden: [] } },
               {
                 onSelect: (record) => onPick(record),
-                // The records are optional: the form works without them.
+                // Ignored: the form works without the records.
                 onFailure: () => {},
                 onShown: setShown,
               },
@@ -70,7 +74,14 @@ export function MapWithPanel({
               onMap(undefined)
             }
           }}
-          fallback={() => <p class="waiting">This browser cannot show the map (no WebGL 2). {withoutMap}</p>}
+          fallback={() => (
+            <>
+              <p class="waiting">
+                {say.map.noWebGL} {withoutMap}
+              </p>
+              <PlainRecords query={query} onSelect={onPick} />
+            </>
+          )}
         />
       </div>
       <div class="panel">{children}</div>

@@ -1,9 +1,10 @@
 import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
 import { inRange, longitudeProblem } from '../../src/geodesy/degrees'
+import { say } from '../messages'
 import { addressOf } from '../service'
 
-/** Meaning of a text in a field. */
+/** Parsed text of a field. */
 export type Parsed =
   | { kind: 'nothing' }
   | { kind: 'uid'; uid: string; input: Input }
@@ -11,28 +12,30 @@ export type Parsed =
   | { kind: 'wrong'; problem: string }
 
 const TYPES = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon']
-const EXPECTED =
-  'Expected a position as longitude, latitude (2.2945, 48.8584), GeoJSON, or the UID of a record (0x and 64 hex digits).'
 
-/** Reads a field: a position, GeoJSON, or a UID. The service and its kernel check the geometry itself. */
+/**
+ * Parses the text of a field: a position, GeoJSON, or a UID. The service and its kernel validate the
+ * geometry.
+ */
 export function parseInput(text: string): Parsed {
   const trimmed = text.trim()
   if (trimmed === '') return { kind: 'nothing' }
   if (/^0x[0-9a-f]*$/i.test(trimmed))
     return /^0x[0-9a-f]{64}$/i.test(trimmed)
       ? { kind: 'uid', uid: trimmed.toLowerCase(), input: trimmed.toLowerCase() }
-      : { kind: 'wrong', problem: `A UID is 0x and 64 hex digits; this text has ${trimmed.length - 2}.` }
+      : { kind: 'wrong', problem: say.place.uidDigits(trimmed.length - 2) }
   if (trimmed.startsWith('{')) return parseGeoJson(trimmed)
   const numbers = /^(-?\d+(?:\.\d*)?)\s*[,;\s]\s*(-?\d+(?:\.\d*)?)$/.exec(trimmed)
-  return numbers ? position(Number(numbers[1]), Number(numbers[2])) : { kind: 'wrong', problem: EXPECTED }
+  return numbers
+    ? position(Number(numbers[1]), Number(numbers[2]))
+    : { kind: 'wrong', problem: say.place.expected }
 }
 
 function position(lng: number, lat: number): Parsed {
   const [longitude, latitude] = [inRange(lng, 180), inRange(lat, 90)]
   const wrong = (problem: string): Parsed => ({ kind: 'wrong', problem })
-  if (Math.abs(latitude) > 90)
-    return wrong(`Longitude comes first: the second number, ${latitude}, is not a latitude from -90 to 90.`)
-  if (Math.abs(longitude) > 180) return wrong(`The ${longitudeProblem(longitude)}.`)
+  if (Math.abs(latitude) > 90) return wrong(say.place.longitudeFirst(latitude))
+  if (Math.abs(longitude) > 180) return wrong(say.place.refused(longitudeProblem(longitude)))
   const geometry: Geometry = { type: 'Point', coordinates: [longitude, latitude] }
   return { kind: 'geometry', geometry, input: geometry, isPrivate: false }
 }
@@ -42,13 +45,13 @@ function parseGeoJson(text: string): Parsed {
   try {
     json = JSON.parse(text)
   } catch (error) {
-    return { kind: 'wrong', problem: `Expected valid JSON: ${(error as Error).message}.` }
+    return { kind: 'wrong', problem: say.place.notJson((error as Error).message) }
   }
   const isPrivate = (json as Partial<PrivatePlace>).salt !== undefined
   const geometry = geometryIn(isPrivate ? (json as PrivatePlace).geometry : json)
   return geometry
     ? { kind: 'geometry', geometry, input: json as Input, isPrivate }
-    : { kind: 'wrong', problem: `Expected GeoJSON: a geometry, a Feature or a FeatureCollection.` }
+    : { kind: 'wrong', problem: say.place.notGeoJson }
 }
 
 function geometryIn(json: unknown): Geometry | undefined {
@@ -87,7 +90,7 @@ export interface Found {
 export async function recordOf(uid: string): Promise<Found | undefined> {
   const response = await fetch(addressOf(`api/v0/location-records/${uid}?format=geojson`))
   if (response.status === 404) return undefined
-  if (!response.ok) throw new Error(`The service returned ${response.status}.`)
+  if (!response.ok) throw new Error(say.failures.http(response.status))
   const { geometry, properties } = (await response.json()) as {
     geometry: Geometry | null
     properties: Omit<Found, 'geometry'>

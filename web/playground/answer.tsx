@@ -2,27 +2,35 @@ import type { Answer, Chain } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
 import type { Drawing } from '../map/shapes'
+import { say } from '../messages'
 import { Landing } from './landing'
 import type { Question } from './question'
 import { curlOf, solidityOf, typescriptOf } from './snippets'
+import { UnitsField } from '../units-field'
 import { checkResult, checkSignature, type Check } from './verify'
 import { sentenceOf } from './words'
 
 /**
- * Shows an answer as a sentence, its verification in this page, its signed fields, programs that ask the
- * same, and its landing.
+ * Shows an answer as a sentence, its verification in this page, its signed fields, programs that ask the same
+ * question, and the steps that land it on chain.
  */
 export function AnswerView({
   question,
   answer,
   chain,
   drawing,
+  names,
+  apart,
 }: {
   question: Question
   answer: Answer
   chain: Chain
-  /** what is drawn on the map; undefined before it is */
+  /** drawing of the measured parts on the map; undefined until it is shown */
   drawing: Drawing | undefined
+  /** names of the places in the answer */
+  names: readonly string[]
+  /** distance of the two places in metres, for the operation `within` */
+  apart: number | undefined
 }) {
   const checks = useChecks(question, answer)
   const section = useRef<HTMLElement>(null)
@@ -30,36 +38,42 @@ export function AnswerView({
   const solidity = solidityOf(question, answer, chain.eas)
   const refused = checks.some((check) => check?.good === false)
   return (
-    <section ref={section} class="answer" aria-label="Answer" data-drawn={drawing && rolesOf(drawing)}>
+    <section
+      ref={section}
+      class="answer"
+      aria-label={say.answer.title}
+      data-drawn={drawing && rolesOf(drawing)}
+    >
       <p class={refused ? 'result refused' : 'result'} role="status">
-        {refused && <strong>Do not use this answer. </strong>}
-        {sentenceOf(question, answer)}
+        {refused && <strong>{say.answer.doNotUse} </strong>}
+        <bdi>{sentenceOf(question, answer, names, apart)}</bdi>
       </p>
+      <UnitsField />
       {drawing?.notes.map((note) => (
         <p key={note} class="soft">
           {note}
         </p>
       ))}
-      <h2>Checked in your browser</h2>
+      <h2>{say.answer.checked}</h2>
       <ul class="checks">
         {checks.map((check, i) => (
           <li key={i} data-check={check ? (check.good ? 'good' : 'bad') : 'waiting'}>
-            {check ? check.sentence : ['Recovering the signature ...', 'Recomputing the result ...'][i]}
+            {check ? check.sentence : say.answer.checking[i]}
           </li>
         ))}
       </ul>
       {!refused && <Landing key={answer.attestation.signature} answer={answer} chain={chain} />}
-      <h2>The signed attestation</h2>
+      <h2>{say.answer.attestation}</h2>
       <Fields answer={answer} />
-      <h2>Do this in code</h2>
-      <Snippet name="curl" text={curlOf(question)} />
-      <Snippet name="TypeScript" text={typescriptOf(question)} />
-      {solidity !== undefined && <Snippet name="Solidity" text={solidity} />}
+      <h2>{say.answer.code}</h2>
+      <Snippet name={say.answer.snippets.curl} text={curlOf(question)} />
+      <Snippet name={say.answer.snippets.typescript} text={typescriptOf(question)} />
+      {solidity !== undefined && <Snippet name={say.answer.snippets.solidity} text={solidity} />}
     </section>
   )
 }
 
-/** Roles of the drawn features, for tests, which cannot see the map. */
+/** Roles of the drawn features, for tests, which cannot inspect the map. */
 const rolesOf = ({ features }: Drawing) =>
   [...new Set(features.map(({ properties }) => String(properties!.role)))].join(' ')
 
@@ -74,7 +88,7 @@ function useChecks(question: Question, answer: Answer): readonly (Check | undefi
       void check
         .catch((error: Error): Check => ({
           good: false,
-          sentence: `The check failed: ${error.message}`,
+          sentence: say.answer.checkFailed(error.message),
         }))
         .then((found) => left || setChecks((before) => before.map((each, j) => (i === j ? found : each))))
     return () => void (left = true)
@@ -84,38 +98,39 @@ function useChecks(question: Question, answer: Answer): readonly (Check | undefi
 
 function Fields({ answer }: { answer: Answer }) {
   const { attestation, delegatedAttestation: delegation } = answer
+  const meanings = say.answer.fields
   const seconds = (value: number) =>
     `${new Date(value * 1000).toISOString().replace('.000Z', 'Z')} (${value})`
   const rows: [name: string, value: string, meaning: string][] = [
-    ['operation', answer.operation, 'operation; for within, with the radius in centimetres'],
-    ['result', String(answer.result), 'units' in answer ? `in ${answer.units.replace('_', ' ')}` : 'result'],
+    ['operation', answer.operation, meanings.operation],
+    [
+      'result',
+      String(answer.result),
+      'units' in answer ? meanings.resultIn(answer.units.replace('_', ' ')) : meanings.result,
+    ],
     ...answer.inputRefs.map((ref, i): [string, string, string] => [
       `inputRefs[${i}]`,
       ref,
-      'per input: hash of the geometry, or UID of its attestation',
+      meanings.inputRef,
     ]),
-    ['timestamp', seconds(answer.timestamp), 'time of the computation'],
-    ['schema', attestation.schema, 'data layout'],
-    ['attester', attestation.attester, 'signer'],
-    ['recipient', attestation.recipient, 'recipient (zero: none)'],
-    ['refUID', attestation.refUID, 'referenced attestation (zero: none)'],
-    ['revocable', String(attestation.revocable), 'true if the attester can revoke it'],
+    ['timestamp', seconds(answer.timestamp), meanings.timestamp],
+    ['schema', attestation.schema, meanings.schema],
+    ['attester', attestation.attester, meanings.attester],
+    ['recipient', attestation.recipient, meanings.recipient],
+    ['refUID', attestation.refUID, meanings.refUID],
+    ['revocable', String(attestation.revocable), meanings.revocable],
     [
       'expirationTime',
       attestation.expirationTime === 0 ? '0' : seconds(attestation.expirationTime),
-      'expiration (0: never)',
+      meanings.expirationTime,
     ],
-    [
-      'submission',
-      delegation.submission,
-      'how to submit it: directly to EAS at a nonce, or through the proxy',
-    ],
+    ['submission', delegation.submission, meanings.submission],
     ...(delegation.nonce === undefined
       ? []
-      : [['nonce', String(delegation.nonce), 'nonce of the attester in EAS'] as [string, string, string]]),
-    ['deadline', seconds(delegation.deadline), 'submit before'],
-    ['data', attestation.data, 'the fields above, ABI-encoded'],
-    ['signature', attestation.signature, 'EIP-712 signature over all of these'],
+      : [['nonce', String(delegation.nonce), meanings.nonce] as [string, string, string]]),
+    ['deadline', seconds(delegation.deadline), meanings.deadline],
+    ['data', attestation.data, meanings.data],
+    ['signature', attestation.signature, meanings.signature],
   ]
   return (
     <dl class="fields">
@@ -137,7 +152,7 @@ function Snippet({ name, text }: { name: string; text: string }) {
   return (
     <details class="snippet" data-snippet={name}>
       <summary>{name}</summary>
-      <CopyButton text={text} what={`the ${name} snippet`} />
+      <CopyButton text={text} what={say.answer.snippetOf(name)} />
       <pre tabIndex={0}>{text}</pre>
     </details>
   )

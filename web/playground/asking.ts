@@ -4,11 +4,10 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { frame, positionsOf, show } from '../map/layers'
 import type { Map } from '../map/library'
 import type { Drawing } from '../map/shapes'
+import { say } from '../messages'
 import { ask, type Question } from './question'
 
-const POLAR = 'Lines and points within 5 degrees of a pole are drawn at 85 degrees, where the map ends.'
-
-/** Asks questions, one at a time, and draws what each answer measured. */
+/** Asks questions, one at a time, and draws the measured parts of each answer. */
 export function useAsking(
   map: Map | undefined,
   geometries: readonly (Geometry | undefined)[],
@@ -17,6 +16,7 @@ export function useAsking(
   const [isBusy, setBusy] = useState(false)
   const [answered, setAnswered] = useState<{ question: Question; answer: Answer }>()
   const [drawing, setDrawing] = useState<Drawing>()
+  const [apart, setApart] = useState<number>()
   const asking = useRef<AbortController>(undefined)
   useEffect(() => () => asking.current?.abort(), [])
   useEffect(() => {
@@ -25,11 +25,12 @@ export function useAsking(
   }, [map, drawing])
 
   return {
-    ...{ isBusy, answered, drawing },
+    ...{ isBusy, answered, drawing, apart },
     forget: () => {
       asking.current?.abort()
       setAnswered(undefined)
       setDrawing(undefined)
+      setApart(undefined)
     },
     ask: async (question: Question) => {
       const controller = new AbortController()
@@ -38,6 +39,8 @@ export function useAsking(
       try {
         const answer = await ask(question, controller.signal)
         setAnswered({ question, answer })
+        if (question.operation === 'within')
+          void apartOf(geometries).then((meters) => controller.signal.aborted || setApart(meters))
         void measured(question, answer, geometries).then((drawn) => drawn && setDrawing(drawn))
       } catch (error) {
         if (!controller.signal.aborted) onFailure(error)
@@ -48,7 +51,18 @@ export function useAsking(
   }
 }
 
-/** Drawing of what an answer measured; undefined if a geometry is unknown. */
+/** Distance of two geometries in metres; undefined if one of them is unknown or cannot be measured. */
+async function apartOf([a, b]: readonly (Geometry | undefined)[]): Promise<number | undefined> {
+  if (!a || !b) return undefined
+  try {
+    const { measurable } = await import('@geospatial-attestation/client/kernel')
+    return measurable(a).distance(measurable(b))
+  } catch {
+    return undefined
+  }
+}
+
+/** Drawing of the measured parts of an answer; undefined if a geometry is unknown. */
 async function measured(
   { operation, numbers }: Question,
   { result }: Answer,
@@ -61,8 +75,8 @@ async function measured(
     const isPolar = drawn.features.some(({ geometry }) =>
       positionsOf(geometry).some(([, latitude]) => Math.abs(latitude!) > 85),
     )
-    return isPolar ? { ...drawn, notes: [...drawn.notes, POLAR] } : drawn
+    return isPolar ? { ...drawn, notes: [...drawn.notes, say.playground.polar] } : drawn
   } catch (error) {
-    return { features: [], notes: [`Could not draw the answer: ${(error as Error).message}`] }
+    return { features: [], notes: [say.playground.notDrawn((error as Error).message)] }
   }
 }

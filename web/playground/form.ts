@@ -3,15 +3,19 @@ import { useEffect, useState } from 'preact/hooks'
 import { readMeters } from '../../src/geodesy/centimeters'
 import { isOperation, OPERATION_ROWS, rowOf, type OperationName } from '../../src/operations/table'
 import { here, setParameters } from '../location'
+import { say } from '../messages'
 import { FIELDS } from '../panel/given'
 import { parseInput, type Parsed } from '../panel/input'
 import { isShareable } from '../panel/shareable'
 import type { Question } from './question'
 import type { Problem } from './words'
 
-/** Characters of the geometries in the page's address. Some servers reject much longer addresses. */
+/**
+ * Maximum number of encoded characters of the geometries in the page's address. Some servers reject much
+ * longer addresses.
+ */
 const LONGEST_PARAMETERS = 6_000
-/** Value of a number that the page's address does not contain. */
+/** Default value of a number that the page's address does not contain. */
 const USUAL_NUMBER = '1000'
 
 /** Address parameters that remove the numbers of all operations. */
@@ -20,7 +24,7 @@ const withoutNumbers = () =>
     OPERATION_ROWS.flatMap(([, row]) => (row.parameters ?? []).map(({ name }) => [name, undefined])),
   )
 
-/** Contents of the form, which the page's address has as far as it may. */
+/** Contents of the form. The page's address contains them too, except private places and long geometries. */
 export function useForm() {
   const { parameters } = here.value
   const named = parameters.get('op') ?? ''
@@ -31,7 +35,7 @@ export function useForm() {
   const [isShared, setShared] = useState(true)
   const numberText = (name: string) => written[name] ?? parameters.get(name) ?? USUAL_NUMBER
 
-  // The address changes by a step back in the history or a link to this page.
+  // The address changes by navigation in the history, or by a link to this page.
   useEffect(() => {
     const named = FIELDS.map((name) => here.value.parameters.get(name))
     if (isShared && named.some((text, i) => text !== null && text !== texts[i]))
@@ -57,7 +61,7 @@ export function useForm() {
       share(next)
     },
     setNumber: (name: string, text: string) => setWritten((before) => ({ ...before, [name]: text })),
-    /** writes all of a question that is asked into the address */
+    /** writes all fields of an asked question into the address */
     shareAll: (chain: Chain) => {
       share(texts)
       const values = numbers.map(({ name }) => [name, numberText(name)] as const)
@@ -66,7 +70,7 @@ export function useForm() {
   }
 }
 
-/** Question in the form, or the first problem of a field. */
+/** Question of the form, or the problem of the first field that has one. */
 export function questionOf(
   { operation, parsed, numbers, numberText }: ReturnType<typeof useForm>,
   chain: Chain | undefined,
@@ -76,9 +80,9 @@ export function questionOf(
   for (const { name, label, unit } of numbers)
     if (numberText(name).trim() === '' || !(Number(numberText(name)) >= 0))
       return {
-        problem: { field: name, sentence: `Expected a ${label.toLowerCase()} in ${unit}, at least 0.` },
+        problem: { field: name, sentence: say.playground.expectedNumber(label.toLowerCase(), unit) },
       }
-  if (!chain) return { problem: { field: 'chain', sentence: 'The list of chains is not loaded yet.' } }
+  if (!chain) return { problem: { field: 'chain', sentence: say.playground.noChains } }
   const question = {
     ...{ operation, chainId: chain.id },
     inputs: parsed.flatMap((each) => ('input' in each ? [each.input] : [])),
@@ -87,7 +91,4 @@ export function questionOf(
   return { question, chain }
 }
 
-const sentenceOf = (reading: Parsed) =>
-  reading.kind === 'wrong'
-    ? reading.problem
-    : 'Choose a place: draw it, pick one on the map, or paste coordinates.'
+const sentenceOf = (reading: Parsed) => (reading.kind === 'wrong' ? reading.problem : say.playground.noPlace)

@@ -3,6 +3,7 @@ import { OPERATION_ROWS, TEXTS, type OperationName } from '../../src/operations/
 import { here, setParameters } from '../location'
 import type { Map } from '../map/library'
 import type { RecordKey } from '../map/records'
+import { say } from '../messages'
 import { MapWithPanel } from '../panel'
 import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem, TextField } from '../panel/field'
@@ -12,10 +13,11 @@ import { recordOf, type Parsed } from '../panel/input'
 import { AnswerView } from './answer'
 import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
+import { namesOf } from './names'
 import { problemOf, type Problem } from './words'
 import './playground.css'
 
-/** Page that asks a question about geometries, and draws what the answer measured. */
+/** Page that asks a question about geometries, and draws the measured parts of the answer. */
 export default function Playground() {
   const form = useForm()
   const { operation, parsed } = form
@@ -56,7 +58,7 @@ export default function Playground() {
       onMap={(made) => setMap(made?.map)}
       onPick={(record) => pick.current(record)}
       chain={chain?.slug}
-      withoutMap="You can still ask questions: paste geometries."
+      withoutMap={say.playground.withoutMap}
     >
       <form
         noValidate
@@ -65,7 +67,7 @@ export default function Playground() {
           void submit()
         }}
       >
-        <h1>Ask about places</h1>
+        <h1>{say.playground.title}</h1>
         <QuestionFields
           {...{ form, fields, map, problemAt, forget }}
           chain={chain?.slug}
@@ -74,14 +76,20 @@ export default function Playground() {
         />
         <ChainField chains={chains} chain={chain} problem={problemAt('chain')} onChange={forget} />
         <button class="primary" disabled={isBusy}>
-          {isBusy ? 'Asking ...' : 'Ask'}
+          {isBusy ? say.playground.asking : say.playground.action}
         </button>
         <FieldProblem id="problem-general" sentence={problemAt('general')} />
-        {!form.isShared && (
-          <p class="soft">These geometries are too long for a link, so the URL does not contain them.</p>
-        )}
+        {!form.isShared && <p class="soft">{say.playground.tooLong}</p>}
       </form>
-      {answered && chain && <AnswerView {...answered} chain={chain} drawing={drawing} />}
+      {answered && chain && (
+        <AnswerView
+          {...answered}
+          chain={chain}
+          drawing={drawing}
+          names={namesOf(parsed, fields)}
+          apart={asking.apart}
+        />
+      )}
     </MapWithPanel>
   )
 }
@@ -127,7 +135,7 @@ function QuestionFields({
           chain={chain}
           problem={problemAt(i)}
           mayBePrivate={form.parsed[i]}
-          placeholder="2.2945, 48.8584, GeoJSON, or the UID of a record"
+          placeholder={say.playground.example}
           onText={(text) => onText(i, text)}
           onActive={() => onActive(i)}
         />
@@ -136,7 +144,7 @@ function QuestionFields({
         <TextField
           key={name}
           name={name}
-          label={`${label}, ${unit}`}
+          label={say.playground.number(label, unit)}
           inputMode="decimal"
           value={form.numberText(name)}
           problem={problemAt(name)}
@@ -159,7 +167,7 @@ function OperationField({
 }) {
   return (
     <label class="field">
-      Operation
+      {say.playground.operation}
       <select value={operation} onChange={({ currentTarget }) => onOperation(currentTarget.value)}>
         {OPERATION_ROWS.map(([name]) => (
           <option key={name} value={name}>
@@ -172,7 +180,7 @@ function OperationField({
   )
 }
 
-/** Selects the chain of the record that a field names, unless the address names another one. */
+/** Selects the chain of the record that a field names, unless the address names a chain. */
 function useChainOfRecord(fields: readonly FieldState[]): void {
   const chain = fields.find(({ record }) => record)?.record?.chain
   useEffect(() => {
@@ -191,13 +199,13 @@ function useRecords(parsed: readonly Parsed[]): readonly FieldState[] {
           .then((record): FieldState =>
             record
               ? { record, ...(record.geometry && { geometry: record.geometry }) }
-              : { note: 'The record is not indexed yet. The service will look for it on the chain.' },
+              : { note: say.playground.notIndexed },
           )
-          .catch((): FieldState => ({ note: 'Could not load the record: the service does not respond.' }))
+          .catch((): FieldState => ({ note: say.playground.notLoaded }))
           .then((state) => setFound((before) => ({ ...before, [uid]: state })))
   }, [wanted.join()])
   return parsed.map((each) => {
-    if (each.kind === 'uid') return found[each.uid] ?? { note: 'Loading the record ...' }
+    if (each.kind === 'uid') return found[each.uid] ?? { note: say.playground.loading }
     return each.kind === 'geometry' ? { geometry: each.geometry } : {}
   })
 }

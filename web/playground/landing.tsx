@@ -2,6 +2,7 @@ import type { Answer, Chain, Checked, Landed, Provider, Signer } from '@geospati
 import { useState } from 'preact/hooks'
 import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
+import { say } from '../messages'
 import { geo } from '../service'
 import { WithSigner } from '../wallet'
 
@@ -14,33 +15,31 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
   const pages = usePages(chain.slug)
   const page = landed && pages?.attestation(landed.uid)
   const land = async (signer: Signer) => {
-    setSteps(['Confirm in your wallet ...'])
+    setSteps([say.landing.confirm])
     const done = await geo.land(answer, signer, {
       onStep: (step) =>
         setSteps((before) => [
           ...before,
           step.step === 'sent'
-            ? `Sent as ${step.transactionHash}. Waiting for its block ...`
-            : `Signed again because ${step.reason}.`,
+            ? say.landing.sent(step.transactionHash)
+            : say.landing.signedAgain(step.reason),
         ]),
     })
     setLanded(done)
     setSteps((before) => [
       ...before,
-      done.already ? 'Already on the chain; nothing was sent.' : `Confirmed in block ${done.blockNumber}.`,
+      done.already ? say.landing.already : say.landing.confirmed(done.blockNumber),
     ])
-    // The wallet's node reads the attestation, so that the check does not trust the service.
+    // Read through the wallet's RPC endpoint, so that the check does not trust the service.
     await geo
       .check(done.uid, { chain: chain.id, provider: signer as Provider })
-      .then(setChecked, (error: Error) =>
-        setUnread(`It landed, but could not be read from the chain: ${error.message}`),
-      )
+      .then(setChecked, (error: Error) => setUnread(say.landing.unread(error.message)))
   }
   return (
     <div class="landing">
-      <h2>Publish on {chain.slug}</h2>
+      <h2>{say.landing.title(chain.slug)}</h2>
       {!landed && chain.ready === false && <p class="problem">{chain.reason}</p>}
-      {!landed && <WithSigner chain={chain} verb="Publish" act={land} />}
+      {!landed && <WithSigner chain={chain} verb={say.landing.action} act={land} />}
       <ol class="steps" aria-live="polite">
         {steps.map((step) => (
           <li key={step}>{step}</li>
@@ -48,17 +47,18 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
       </ol>
       {landed && (
         <p>
-          Attested as <code data-uid>{landed.uid}</code> <CopyButton text={landed.uid} what="UID" />{' '}
+          {say.landing.attestedAs} <code data-uid>{landed.uid}</code>{' '}
+          <CopyButton text={landed.uid} what={say.copy.uid} />{' '}
           {page && (
             <a href={page} rel="noreferrer noopener" target="_blank">
-              Show it in EAS's explorer
+              {say.landing.explorer}
             </a>
           )}
         </p>
       )}
       {checked && (
         <p class={checked.valid ? 'good' : 'problem'} role="status" data-checked={checked.valid}>
-          {checked.valid ? 'Checked on the chain, and valid: ' : `Not valid: ${checked.problems.join(' ')} `}
+          {checked.valid ? say.landing.valid : say.landing.notValid(checked.problems.join(' '))}{' '}
           {checked.sentence}
         </p>
       )}

@@ -9,7 +9,7 @@ export function curlOf(question: Question): string {
   return `curl -s ${BASE}/compute/v0/${question.operation} -H 'content-type: application/json' -d '${body}'`
 }
 
-/** The question as a TypeScript program, whose reader defines `wallet`. */
+/** The question as a TypeScript program, in which the reader defines `wallet`. */
 export function typescriptOf({ operation, inputs, numbers, chainId }: Question): string {
   const { inputs: places, units } = rowOf(operation)
   const values = places.map(({ name }, i) => `const ${name}: Input = ${JSON.stringify(inputs[i])}`)
@@ -27,8 +27,8 @@ export function typescriptOf({ operation, inputs, numbers, chainId }: Question):
 }
 
 /**
- * A contract of the Solidity kit that accepts exactly this answer; undefined if the kit has no function for
- * it.
+ * A contract that accepts exactly this answer, by a function of the Solidity kit; undefined if the kit has no
+ * function for the operation.
  */
 export function solidityOf({ operation }: Question, answer: Answer, eas: string): string | undefined {
   const { attestation, inputRefs, result } = answer

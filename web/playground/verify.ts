@@ -5,9 +5,10 @@ import {
   type Input,
   type RecomputeInput,
 } from '@geospatial-attestation/client'
+import { say } from '../messages'
 import { geo, geoOnce } from '../service'
 
-/** Result of a check that the page itself makes. */
+/** Result of a check that the page itself performs. */
 export interface Check {
   good: boolean
   sentence: string
@@ -20,16 +21,14 @@ export async function checkSignature(answer: Answer): Promise<Check> {
   if (!contract?.domain)
     return {
       good: false,
-      sentence: `The service names no contract on ${chain.slug}, so the signature cannot be checked.`,
+      sentence: say.answer.noContract(chain.slug),
     }
   try {
     const attester = expectedAttester(chain, answer.attestation.attester)
     await checkSigned(answer, contract.domain, attester)
     return {
       good: true,
-      sentence:
-        `Signed by ${attester}, the attester of this service on ${chain.slug}: recovered from the ` +
-        'signature in your browser.',
+      sentence: say.answer.signed(attester, chain.slug),
     }
   } catch (error) {
     return { good: false, sentence: (error as Error).message }
@@ -46,7 +45,7 @@ export async function checkResult(answer: Answer, inputs: readonly Input[]): Pro
   const { verdict, sentence } = await geo.recompute(answer, contents)
   return {
     good: verdict === 'equal',
-    sentence: verdict === 'equal' ? `Recomputed in your browser: ${sentence}` : sentence,
+    sentence: verdict === 'equal' ? say.answer.recomputed(sentence) : sentence,
   }
 }
 
@@ -72,7 +71,7 @@ async function contentOf(input: Input): Promise<RecomputeInput> {
     uid: input,
   })
   const [event] = attestationEvents.nodes
-  if (!event) throw new Error('The attestation is not indexed, so the answer cannot be recomputed here.')
+  if (!event) throw new Error(say.answer.notIndexed)
   const { schemaUid, refUid, ...content } = event
   return { ...content, schema: schemaUid, refUID: refUid }
 }

@@ -1,38 +1,39 @@
 import { ApiError, ConnectionError, type Answer } from '@geospatial-attestation/client'
-import { claimOf, rowOf, UNITS, type OperationName, type UnitName } from '../../src/operations/table'
+import { claimOf, rowOf, type OperationName } from '../../src/operations/table'
+import { locale, say } from '../messages'
+import { areaText, lengthText, typedLengthText } from '../units'
 import type { Question } from './question'
 
-const number = (value: number, digits: number) =>
-  value.toLocaleString('en', { maximumFractionDigits: digits })
-
-/** Larger units, in which large numbers are also written. */
-const LARGER: Readonly<
-  Partial<Record<UnitName, { per: number; from: number; symbol: string; digits: number }>>
-> = {
-  meters: { per: 1000, from: 10_000, symbol: 'km', digits: 1 },
-  square_meters: { per: 1e6, from: 1e6, symbol: 'km²', digits: 2 },
-}
-
 /**
- * A result with its unit, exactly as signed. If it is large, it is first written in a larger, familiar unit.
+ * Formats the answer as a sentence that names the places.
+ * @param names names of the inputs
+ * @param apart distance of the two places in metres, as computed by the kernel in this page; undefined if
+ *   unknown
  */
-function measure(value: number, unit: UnitName): string {
-  const { perAnswerUnit, symbol } = UNITS[unit]
-  const exact = `${number(value, Math.log10(perAnswerUnit))} ${symbol.replace('2', '²')}`
-  const larger = LARGER[unit]
-  if (!larger || value < larger.from) return exact
-  const size = value / larger.per
-  return `${number(size, size >= 1000 ? 0 : larger.digits)} ${larger.symbol} (${exact})`
-}
-
-/** The answer as a sentence. */
-export function sentenceOf({ operation, inputs, numbers }: Question, { result }: Answer): string {
-  const named = inputs.length === 1 ? ['the geometry'] : ['the first geometry', 'the second geometry']
-  const claim = claimOf(operation, { result, inputs: named, numbers }, (value, unit) =>
-    unit ? measure(value, unit) : number(value, 2),
+export function sentenceOf(
+  { operation, inputs, numbers }: Question,
+  { result }: Answer,
+  names: readonly string[],
+  apart?: number,
+): string {
+  const [a = '', b = ''] = inputs.map((_, i) => names[i] ?? '')
+  const { ask } = say
+  const started = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+  if (operation === 'distance') return started(ask.apart(a, b, lengthText(Number(result))))
+  const verdict = typeof result === 'boolean' ? `${result ? ask.yes : ask.no}. ` : ''
+  if (operation === 'within' && apart !== undefined) {
+    const radius = typedLengthText(numbers[0]!)
+    const limit = result === true ? ask.within(radius) : ask.notWithin(radius)
+    return `${verdict}${started(`${ask.apart(a, b, lengthText(apart))}: ${limit}`)}`
+  }
+  const claim = claimOf(operation, { result, inputs: [a, b], numbers }, (value, unit) =>
+    unit === 'meters'
+      ? lengthText(value)
+      : unit
+        ? areaText(value)
+        : value.toLocaleString(locale, { maximumFractionDigits: 2 }),
   )
-  if (typeof result === 'boolean') return `${result ? 'Yes' : 'No'}: ${claim}.`
-  return `${claim[0]!.toUpperCase()}${claim.slice(1)}.`
+  return `${verdict}${started(claim)}`
 }
 
 /** An error, and the field at which it is shown. */
@@ -42,7 +43,7 @@ export interface Problem {
   sentence: string
 }
 
-/** The problem that an error of asking describes, at the field that the error names. */
+/** Problem of an error that occurred while asking, at the field that the error names. */
 export function problemOf(error: unknown, operation: OperationName): Problem {
   const sentence = wordsOf(error)
   if (error instanceof ApiError && error.status < 500 && error.status !== 429) {
@@ -57,18 +58,16 @@ export function problemOf(error: unknown, operation: OperationName): Problem {
 }
 
 function wordsOf(error: unknown): string {
-  if (error instanceof ConnectionError) return `${error.message} Nothing was sent. Try again.`
+  if (error instanceof ConnectionError) return say.ask.nothingSent(error.message)
   if (!(error instanceof ApiError)) return (error as Error)?.message ?? String(error)
-  if (error.status === 429) return `Too many questions from your IP address. ${again(error.retryAfter)}`
-  if (error.status >= 500)
-    return (
-      `The service cannot answer at the moment: ${error.detail || error.title}. Nothing was ` +
-      `signed. ${again(error.retryAfter)}`
-    )
+  if (error.status === 429) return say.ask.tooMany(again(error.retryAfter))
+  if (error.status >= 500) return say.ask.unavailable(error.detail || error.title, again(error.retryAfter))
   return error.detail || error.title
 }
 
 const again = (seconds: number | undefined) =>
   seconds === undefined
-    ? 'Try again.'
-    : `Try again in ${seconds >= 120 ? `${Math.ceil(seconds / 60)} minutes` : `${seconds} seconds`}.`
+    ? say.ask.again
+    : seconds >= 120
+      ? say.ask.againInMinutes(Math.ceil(seconds / 60))
+      : say.ask.againInSeconds(seconds)

@@ -1,9 +1,10 @@
 import { SignerError, type Chain, type Eip1193Provider } from '@geospatial-attestation/client'
+import { say } from '../messages'
 
-/** Code of a wallet for a chain that it does not know (EIP-3085). */
+/** Error code of a wallet for a chain that it does not know (EIP-3085). */
 const UNKNOWN_CHAIN = 4902
 
-/** Chain of a wallet, and its first account; without an account it is not connected yet. */
+/** Chain of a wallet, and its first account; `account` is undefined if the wallet is not connected yet. */
 export interface WalletState {
   chainId: number
   account: string | undefined
@@ -18,8 +19,9 @@ export async function stateOf(provider: Eip1193Provider): Promise<WalletState> {
 }
 
 /**
- * Connects a wallet, and requests a switch if it is on another chain. Adds the chain if the wallet does not
- * know it and a node of it is known. Throws the wallet's error, or a SignerError with a clear message.
+ * Connects a wallet, and requests a switch if it is on another chain. If the wallet does not know the chain,
+ * adds it with the RPC URL `node`, if there is one. Throws the wallet's error, or a SignerError with a
+ * message for the user.
  */
 export async function goToChain(
   provider: Eip1193Provider,
@@ -34,23 +36,17 @@ export async function goToChain(
     await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId }] })
   } catch (error) {
     if (codeOf(error) !== UNKNOWN_CHAIN) throw error
-    if (node === undefined)
-      throw new SignerError(
-        `Your wallet does not know ${slug} (chain ${id}). Add this network in the wallet and try again. Nothing was sent.`,
-      )
+    if (node === undefined) throw new SignerError(say.wallet.unknownChain(slug, id))
     const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 }
     await provider.request({
       method: 'wallet_addEthereumChain',
       params: [{ chainId, chainName: slug, rpcUrls: [node], nativeCurrency }],
     })
   }
-  if (!(await onChain()))
-    throw new SignerError(
-      `Your wallet is still on another chain. Select ${slug} (chain ${id}) in it and try again. Nothing was sent.`,
-    )
+  if (!(await onChain())) throw new SignerError(say.wallet.otherChain(slug, id))
 }
 
-/** Code of a wallet's error, wherever the wallet put it. */
+/** Returns the code of a wallet's error, which wallets place differently; undefined if there is none. */
 export function codeOf(error: unknown): number | undefined {
   const { code, data, cause } = (error ?? {}) as {
     code?: unknown

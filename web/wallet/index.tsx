@@ -1,5 +1,6 @@
 import { GeoError, type Chain, type Signer } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
+import { say } from '../messages'
 import { codeOf, goToChain, stateOf, type WalletState } from './chain'
 import { wallets, type InjectedWallet } from './injected'
 import { localNodes, testAccount } from './nodes'
@@ -7,8 +8,8 @@ import './wallet.css'
 
 /**
  * Buttons for an action with a signer on a chain: one for each wallet of the browser and, on a local
- * deployment, one for a test account. `act` gets the signer when the wallet is connected and on the chain.
- * Its errors, and refusals of the wallet, are shown.
+ * deployment, one for a test account. `act` receives the signer once the wallet is connected and on the
+ * chain. Errors of `act`, and refusals by the wallet, are shown.
  */
 export function WithSigner({
   chain,
@@ -19,7 +20,7 @@ export function WithSigner({
   chain: Pick<Chain, 'id' | 'slug'>
   /** label of the action, such as `Publish` */
   verb: string
-  /** throws a problem before a wallet receives any request */
+  /** throws a problem of the form before a wallet receives any request */
   prepare?: () => unknown
   act: (signer: Signer) => Promise<unknown>
 }) {
@@ -53,7 +54,7 @@ export function WithSigner({
           disabled={busy}
           onClick={() => void run(async () => testAccount(node))}
         >
-          {verb} with a test account
+          {say.wallet.testAccount(verb)}
         </button>
       )}
       {wallets.value.map((wallet) => (
@@ -70,13 +71,10 @@ export function WithSigner({
       ))}
       {wallets.value.length === 0 && (
         <p class="soft">
-          This browser has no wallet.{' '}
-          {node === undefined
-            ? 'Install a wallet extension (EIP-6963 or EIP-1193), then reload this page.'
-            : 'Use a test account of the local chain instead.'}
+          {say.wallet.none} {node === undefined ? say.wallet.install : say.wallet.useTestAccount}
         </p>
       )}
-      {busy && <p role="status">Waiting for the wallet and the chain ...</p>}
+      {busy && <p role="status">{say.wallet.waiting}</p>}
       {problem && (
         <p role="alert" class="problem">
           {problem}
@@ -121,14 +119,14 @@ function WalletButton({
   return (
     <div class="wallet">
       <button type="button" class="primary" disabled={busy} onClick={onClick}>
-        {verb} with <bdi>{name}</bdi>
+        {say.wallet.with(verb)} <bdi>{name}</bdi>
       </button>
       {state?.account !== undefined && (
         <p class="soft">
-          Account <code>{state.account}</code>
+          {say.wallet.account} <code>{state.account}</code>
           {state.chainId === chain.id
-            ? `, on ${chain.slug}.`
-            : `, on chain ${state.chainId}: the wallet will ask to switch to ${chain.slug} (chain ${chain.id}).`}
+            ? say.wallet.onChain(chain.slug)
+            : say.wallet.willSwitch(state.chainId, chain.slug, chain.id)}
         </p>
       )}
     </div>
@@ -142,15 +140,15 @@ function walletWords(error: unknown): string {
   )[0]
   switch (codeOf(error) ?? ((error as { code?: unknown })?.code === 'ACTION_REJECTED' ? 4001 : undefined)) {
     case 4001:
-      return 'You rejected the request in your wallet. Nothing was sent.'
+      return say.wallet.rejected
     case 4100:
-      return 'Your wallet does not allow this page to use the account. Connect it in the wallet and try again.'
+      return say.wallet.notAllowed
     case 4900:
     case 4901:
-      return 'Your wallet has no connection to the chain. Check its network and try again.'
+      return say.wallet.disconnected
     case -32002:
-      return 'Your wallet already shows a request of this page. Answer it there.'
+      return say.wallet.pending
   }
   if (error instanceof GeoError) return error.message
-  return `Your wallet reported an error: ${said || String(error)}.`.replace(/\.\.$/, '.')
+  return say.wallet.failed(said || String(error))
 }

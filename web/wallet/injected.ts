@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import type { Eip1193Provider } from '@geospatial-attestation/client'
+import { say } from '../messages'
 
 /** A wallet of the browser. */
 export interface InjectedWallet {
@@ -29,4 +30,4 @@ dispatchEvent(new Event('eip6963:requestProvider'))
 
 const legacy = (globalThis as { ethereum?: Eip1193Provider }).ethereum
 if (legacy && wallets.value.length === 0)
-  wallets.value = [{ id: LEGACY, name: 'your browser wallet', provider: legacy }]
+  wallets.value = [{ id: LEGACY, name: say.wallet.injected, provider: legacy }]

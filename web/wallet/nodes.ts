@@ -1,7 +1,9 @@
 import type { Eip1193Provider } from '@geospatial-attestation/client'
 import { addressOf } from '../service'
 
-/** Nodes on this machine by chain id, if the deployment is local; otherwise none. Requested once. */
+/**
+ * RPC URLs of nodes on this machine by chain id, if the deployment is local; otherwise none. Requested once.
+ */
 export const localNodes = (): Promise<Readonly<Record<number, string>>> => (asked ??= ask())
 let asked: Promise<Record<number, string>> | undefined
 
@@ -11,10 +13,10 @@ async function ask(): Promise<Record<number, string>> {
   return response?.ok ? ((await response.json()) as Record<number, string>) : {}
 }
 
-/** Milliseconds that a node on this machine may take; usually it responds at once. */
+/** Time limit for a response of a node on this machine, in milliseconds. Usually it responds immediately. */
 const TIMEOUT_MS = 30_000
 
-/** A local node as a wallet: its first unlocked test account signs. */
+/** Provider of a local node, used as a wallet: the node signs with its first unlocked test account. */
 export function testAccount(url: string): Eip1193Provider {
   let id = 0
   const request = async ({ method, params = [] }: { method: string; params?: unknown[] }) => {

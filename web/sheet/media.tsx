@@ -1,15 +1,16 @@
+import { say } from '../messages'
 import { CID, linkOf } from './media-link'
 
 /**
- * Media of a record. They are attested by anyone, so they are treated as hostile. Nothing is loaded from
- * other servers.
+ * Media of a record. Anyone can attest media, so they are treated as hostile: nothing is loaded from other
+ * servers.
  */
 
-/** Pictures that browsers show without running scripts. */
+/** Media types of pictures that browsers show without running scripts. */
 const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/i
 const DATA_URL = /^data:(image\/[a-z]+);base64,([A-Za-z0-9+/=\s]+)$/i
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}$/
-/** Maximum number of characters of a picture. Only the size of larger ones is shown. */
+/** Maximum number of characters of a shown picture. For a larger one, only the size is shown. */
 const MOST = 8_000_000
 const SHOWN = 300
 
@@ -31,7 +32,7 @@ function Medium({ type, data }: { type: string; data: string }) {
   return (
     <>
       {picture ? (
-        <img src={picture} alt={`Attested picture (${type})`} loading="lazy" />
+        <img src={picture} alt={say.media.picture(type)} loading="lazy" />
       ) : link ? (
         <a href={link} rel="noreferrer noopener nofollow" target="_blank">
           <bdi>{link.slice(0, SHOWN)}</bdi>
@@ -39,12 +40,12 @@ function Medium({ type, data }: { type: string; data: string }) {
       ) : (
         <bdi class="attested">
           {data.slice(0, SHOWN)}
-          {data.length > SHOWN && `… (${data.length.toLocaleString('en')} characters)`}
+          {data.length > SHOWN && say.media.characters(data.length)}
         </bdi>
       )}{' '}
       <span class="soft">
         <bdi>{type.slice(0, 100)}</bdi>
-        {link && ', external link, not checked by this service'}
+        {link && say.media.external}
       </span>
     </>
   )

@@ -10,6 +10,12 @@ export interface Event {
   attester: string
   data: string | null
   problem: string | null
+  schemaUid: string
+  recipient: string
+  time: string
+  expirationTime: string
+  revocable: boolean
+  refUid: string
 }
 export interface Details {
   geometry: Geometry | null
@@ -29,7 +35,10 @@ export interface Full {
 const DETAILS = `query Record($chain: String!, $uid: String!) {
   locationRecordByChainAndUid(chain: $chain, uid: $uid) {
     geometry schemaUid refUid revocable expirationTime revocationTime
-    events(first: 10) { nodes { kind blockNumber blockTimestamp transactionHash attester data problem } }
+    events(first: 10) { nodes {
+      kind blockNumber blockTimestamp transactionHash attester data problem
+      schemaUid recipient time expirationTime revocable refUid
+    } }
   }
 }`
 /** Loads a record; undefined if it does not exist. */
@@ -49,7 +58,7 @@ export async function loadRecord(
   }
 }
 
-/** Position of a geometry: its point, otherwise the middle of its vertices. */
+/** Position of a geometry: that of a point, otherwise the middle of the extent of the vertices. */
 export function middleOf(geometry: Geometry | null | undefined): [number, number] | undefined {
   const corners: [number, number][] = []
   const collect = (coordinates: unknown): void => {
@@ -62,7 +71,7 @@ export function middleOf(geometry: Geometry | null | undefined): [number, number
   if (geometry) walk(geometry)
   if (corners.length === 0) return undefined
   const [first] = corners
-  // Longitudes as near to the first as possible, because an edge may cross the antimeridian.
+  // Each longitude is moved to within 180 degrees of the first, because an edge may cross the antimeridian.
   const longitudes = corners.map(([x]) => x - 360 * Math.round((x - first![0]) / 360))
   const latitudes = corners.map(([, y]) => y)
   const middle = (values: number[]) =>

@@ -1,0 +1,67 @@
+import { chainName } from '../chains'
+import { say } from '../messages'
+import { FILTERS, filterValue, setFilters, type FilterName } from './state'
+import { dayText, shortHex } from './words'
+
+/** Maximum number of characters of a value on a chip. */
+const LONGEST = 40
+
+/** Chips of the active filters. A click removes one. */
+export function Chips({ onWatch }: { onWatch: () => void }) {
+  const set = FILTERS.filter(filterValue)
+  return (
+    <ul class="chips" aria-label={say.chips.name}>
+      {set.map((name) => {
+        const text = `${say.chips.labels[name]}: ${valueText(name, filterValue(name)!)}`
+        return (
+          <li key={name}>
+            <button
+              type="button"
+              data-chip={name}
+              aria-label={say.chips.remove(text)}
+              onClick={() => setFilters({ [name]: undefined })}
+            >
+              <bdi>{text}</bdi> <span aria-hidden="true">✕</span>
+            </button>
+          </li>
+        )
+      })}
+      <li>
+        <button type="button" class="watch" onClick={onWatch}>
+          {say.chips.watch}
+        </button>
+      </li>
+    </ul>
+  )
+}
+
+/** Filters as text: `Chain: Celo, Memo: tower`. */
+export const filtersText = (): string =>
+  FILTERS.filter(filterValue)
+    .map((name) => `${say.chips.labels[name]}: ${valueText(name, filterValue(name)!)}`)
+    .join(', ')
+
+function valueText(name: FilterName, value: string): string {
+  switch (name) {
+    case 'chain':
+      return value.split(',').map(chainName).join(', ')
+    case 'revoked':
+      return value === 'true' ? say.chips.revoked : say.chips.active
+    case 'bbox':
+      return say.chips.drawnBox
+    case 'prover':
+    case 'subject':
+    case 'schema':
+      return value.split(',').map(shortHex).join(', ')
+    case 'fromTimestamp':
+    case 'toTimestamp': {
+      const time = Date.parse(value)
+      // Bounds are exclusive: `fromTimestamp` is a millisecond before its day, `toTimestamp` the start of the
+      // next day.
+      const inside = name === 'fromTimestamp' ? time + 1 : time - 1
+      return Number.isNaN(time) ? value : dayText(inside)
+    }
+    default:
+      return value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value
+  }
+}

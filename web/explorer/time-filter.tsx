@@ -1,0 +1,263 @@
+import { useRef, useState } from 'preact/hooks'
+import { useLoaded } from '../loading'
+import { say } from '../messages'
+import { geoOnce } from '../service'
+import { filterQuery, filterValue, setFilters, type FilterName } from './state'
+import { dayText } from './words'
+import './time-filter.css'
+
+/** Filter by time of attestation: a histogram with a brush, sliders, days, and presets. */
+
+const DAY_MS = 86_400_000
+/** Maximum number of days that are counted by day, and by week. Longer spans are counted by month. */
+const [BY_DAY, BY_WEEK] = [92, 740]
+const PRESETS = [
+  ['day', 1],
+  ['week', 7],
+  ['month', 30],
+] as const
+/** Height of the histogram in units of its SVG. */
+const HEIGHT = 40
+
+/** Range of days since 1970-01-01. `to` is exclusive. */
+interface Range {
+  from: number
+  to: number
+}
+const dayOf = (milliseconds: number) => Math.floor(milliseconds / DAY_MS)
+
+export function TimeFilter() {
+  const first = useLoaded('first', async (signal) => {
+    const { data } = await geoOnce.records.page({ sort: 'timestamp', limit: 1, signal })
+    return data[0] ? Date.parse(data[0].timestamp) : Date.now()
+  })
+  const start = dayOf(first.data ?? Date.now())
+  const whole = { from: start, to: Math.max(dayOf(Date.now()), start) + 1 }
+  const range = useRange(whole)
+  const { from, to } = range.shown
+  const isSet = filterValue('fromTimestamp') !== undefined || filterValue('toTimestamp') !== undefined
+  const title = isSet ? say.time.between(dayText(from * DAY_MS), dayText((to - 1) * DAY_MS)) : say.time.all
+  return (
+    <details class="time" open={innerWidth > 700}>
+      <summary>
+        {say.time.title}: <span data-time>{title}</span>
+      </summary>
+      <fieldset class="times" disabled={first.data === undefined} aria-label={say.time.title}>
+        {first.data !== undefined && <Histogram whole={whole} range={range} />}
+        <Slider label={say.time.from} value={from} whole={whole} range={range} at="from" />
+        <Slider label={say.time.to} value={to} whole={whole} range={range} at="to" />
+        <div class="days">
+          <Day
+            label={say.time.firstDay}
+            day={from}
+            onDay={(day) => range.set({ from: day, to: Math.max(to, day + 1) })}
+          />
+          <Day
+            label={say.time.lastDay}
+            day={to - 1}
+            onDay={(day) => range.set({ from: Math.min(from, day), to: day + 1 })}
+          />
+          {PRESETS.map(([name, days]) => (
+            <button
+              key={name}
+              type="button"
+              onClick={() =>
+                setFilters({
+                  fromTimestamp: new Date(Date.now() - days * DAY_MS).toISOString(),
+                  toTimestamp: undefined,
+                })
+              }
+            >
+              {say.time.presets[name]}
+            </button>
+          ))}
+          <button
+            type="button"
+            disabled={!isSet}
+            onClick={() => setFilters({ fromTimestamp: undefined, toTimestamp: undefined })}
+          >
+            {say.time.clear}
+          </button>
+        </div>
+      </fieldset>
+    </details>
+  )
+}
+
+/**
+ * Range of the filter, and the range that the user is choosing, which `keep` writes into the filter. The
+ * API's bounds are exclusive.
+ */
+function useRange(whole: Range) {
+  const boundOf = (name: FilterName, otherwise: number) => {
+    const time = Date.parse(filterValue(name) ?? '')
+    return Number.isNaN(time) ? otherwise : Math.min(whole.to, Math.max(whole.from, Math.ceil(time / DAY_MS)))
+  }
+  const from = boundOf('fromTimestamp', whole.from)
+  const kept = { from, to: Math.max(boundOf('toTimestamp', whole.to), Math.min(from + 1, whole.to)) }
+  // A ref, because a key may be released before its change is rendered.
+  const moved = useRef<Range>(undefined)
+  const [, setMoved] = useState(moved.current)
+  const move = (range: Range | undefined) => {
+    moved.current = range
+    setMoved(range)
+  }
+  const set = ({ from, to }: Range) =>
+    setFilters({
+      fromTimestamp: from > whole.from ? new Date(from * DAY_MS - 1).toISOString() : undefined,
+      toTimestamp: to < whole.to ? new Date(to * DAY_MS).toISOString() : undefined,
+    })
+  return {
+    shown: moved.current ?? kept,
+    move,
+    set,
+    /** writes the chosen range into the filter */
+    keep: () => {
+      const range = moved.current
+      if (!range) return
+      move(undefined)
+      set(range)
+    },
+  }
+}
+type UsedRange = ReturnType<typeof useRange>
+
+function Slider({
+  label,
+  value,
+  whole,
+  range,
+  at,
+}: {
+  label: string
+  value: number
+  whole: Range
+  range: UsedRange
+  at: 'from' | 'to'
+}) {
+  const { from, to } = range.shown
+  const moved = (day: number) =>
+    at === 'from' ? { from: Math.min(day, to - 1), to } : { from, to: Math.max(day, from + 1) }
+  return (
+    <input
+      type="range"
+      aria-label={label}
+      min={whole.from}
+      max={whole.to}
+      value={value}
+      aria-valuetext={dayText((at === 'from' ? value : value - 1) * DAY_MS)}
+      onInput={({ currentTarget }) => range.move(moved(Number(currentTarget.value)))}
+      onPointerUp={range.keep}
+      onKeyUp={range.keep}
+      onBlur={range.keep}
+    />
+  )
+}
+
+function Day({ label, day, onDay }: { label: string; day: number; onDay: (day: number) => void }) {
+  return (
+    <label>
+      {label}{' '}
+      <input
+        type="date"
+        value={new Date(day * DAY_MS).toISOString().slice(0, 10)}
+        onChange={({ currentTarget }) => {
+          const time = Date.parse(currentTarget.value)
+          if (!Number.isNaN(time)) onDay(dayOf(time))
+        }}
+      />
+    </label>
+  )
+}
+
+type Unit = 'day' | 'week' | 'month'
+interface Bar {
+  /** days since 1970-01-01 */
+  day: number
+  days: number
+  records: number
+}
+
+/**
+ * Histogram of the places that match the other filters, by day, week or month. A drag over it chooses a
+ * range.
+ */
+function Histogram({ whole, range }: { whole: Range; range: UsedRange }) {
+  const span = whole.to - whole.from
+  const unit: Unit = span <= BY_DAY ? 'day' : span <= BY_WEEK ? 'week' : 'month'
+  const filters = Object.fromEntries(new URLSearchParams(filterQuery.value))
+  const { fromTimestamp: _from, toTimestamp: _to, ...others } = filters
+  const { data: bars = [] } = useLoaded(`histogram ${unit} ${JSON.stringify(others)}`, (signal) =>
+    barsOf(unit, others, signal),
+  )
+  const most = Math.max(1, ...bars.map(({ records }) => records))
+  const element = useRef<SVGSVGElement>(null)
+  const anchor = useRef<number>(undefined)
+  const dayAt = ({ clientX }: PointerEvent) => {
+    const { left, width } = element.current!.getBoundingClientRect()
+    return Math.min(
+      whole.to - 1,
+      Math.max(whole.from, whole.from + Math.floor(((clientX - left) / width) * span)),
+    )
+  }
+  const brush = (event: PointerEvent) => {
+    if (anchor.current === undefined) return
+    const day = dayAt(event)
+    range.move({ from: Math.min(day, anchor.current), to: Math.max(day, anchor.current) + 1 })
+  }
+  const { from, to } = range.shown
+  return (
+    <svg
+      ref={element}
+      class="histogram"
+      viewBox={`0 0 ${span} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={say.time.histogram}
+      data-bars={bars.length}
+      data-records={bars.reduce((sum, { records }) => sum + records, 0)}
+      onPointerDown={(event) => {
+        anchor.current = dayAt(event)
+        event.currentTarget.setPointerCapture(event.pointerId)
+        brush(event)
+      }}
+      onPointerMove={brush}
+      onPointerUp={() => {
+        anchor.current = undefined
+        range.keep()
+      }}
+      onPointerCancel={() => {
+        anchor.current = undefined
+        range.move(undefined)
+      }}
+    >
+      <rect class="chosen" x={from - whole.from} y="0" width={to - from} height={HEIGHT} />
+      {bars.map(({ day, days, records }) => {
+        // Square roots as heights, so that bars of few records remain visible next to bars of many.
+        const height = Math.max(2, (HEIGHT - 2) * Math.sqrt(records / most))
+        return (
+          <rect
+            key={day}
+            class={day < to && day + days > from ? 'bar' : 'bar out'}
+            x={day - whole.from}
+            y={HEIGHT - height}
+            width={days * 0.9}
+            height={height}
+          >
+            <title>{say.time.bar(dayText(day * DAY_MS), records)}</title>
+          </rect>
+        )
+      })}
+    </svg>
+  )
+}
+
+const DAYS: Readonly<Record<Unit, number>> = { day: 1, week: 7, month: 30 }
+
+async function barsOf(unit: Unit, filters: Record<string, string>, signal: AbortSignal): Promise<Bar[]> {
+  const { data } = await geoOnce.records.groupBy(unit, { ...filters, signal })
+  return data.map((group) => {
+    const { [unit]: start, records } = group as unknown as Record<Unit, string> & { records: number }
+    return { day: dayOf(Date.parse(unit === 'month' ? `${start}-01` : start)), days: DAYS[unit], records }
+  })
+}

@@ -1,0 +1,45 @@
+import type { RecordFeatureCollection } from '@geospatial-attestation/client'
+import { chainColour } from '../chains'
+import { useLoaded } from '../loading'
+import { geoOnce } from '../service'
+import { PlainMap } from './plain-map'
+import type { RecordKey } from './records'
+
+/** Maximum number of features of the plain map. */
+export const PLAIN_PLACES = 1_000
+
+/**
+ * Loads the newest records of a query (docs/reference/records.md) for a plain map, and loads them again when
+ * `version` changes.
+ */
+export function usePlainRecords(query: string, version = 0) {
+  return useLoaded(`plain ${query} ${version}`, async (signal) => {
+    const stream = await geoOnce.records.export({
+      ...Object.fromEntries(new URLSearchParams(query)),
+      ...{ format: 'geojson', limit: PLAIN_PLACES, signal },
+    })
+    return (await new Response(stream).json()) as RecordFeatureCollection
+  })
+}
+
+/** Plain map of the newest records of a query, for browsers without WebGL. */
+export function PlainRecords({ query, onSelect }: { query: string; onSelect: (record: RecordKey) => void }) {
+  const { data } = usePlainRecords(query)
+  const places = (data?.features ?? []).flatMap(({ geometry, properties }) =>
+    geometry === null
+      ? []
+      : [
+          {
+            ...{ key: `${properties.chain}-${properties.uid}`, geometry, faded: properties.revoked },
+            ...{ name: properties.memo || properties.location_type, colour: chainColour(properties.chain) },
+          },
+        ],
+  )
+  return <PlainMap places={places} selected={undefined} onSelect={(key) => onSelect(recordOfKey(key))} />
+}
+
+/** Record of a key of the plain map: its chain and UID, joined by a hyphen. */
+export function recordOfKey(key: string): RecordKey {
+  const at = key.lastIndexOf('-')
+  return { chain: key.slice(0, at), uid: key.slice(at + 1) }
+}

@@ -1,0 +1,100 @@
+import type { Feature, FeatureCollection, Geometry, Position } from 'geojson'
+import { locale, say } from '../messages'
+
+/** Places in files: GeoJSON, KML, GPX, zipped shapefiles, and private places that this page saved. */
+
+export interface FilePlace {
+  name: string
+  /** text for the field of a geometry */
+  text: string
+}
+
+/** Maximum size of a file in bytes. */
+const MOST_BYTES = 20_000_000
+/** Maximum number of characters of a place's name. */
+const LONGEST_NAME = 80
+/** File types that the file dialog offers. */
+export const ACCEPTED = '.geojson,.json,.kml,.gpx,.zip,.shp,application/geo+json,application/json'
+
+/** Reads the places of a file. Throws an Error with a message for the user. */
+export async function placesIn(file: File): Promise<FilePlace[]> {
+  if (file.size > MOST_BYTES) throw new Error(say.sources.tooLarge((MOST_BYTES / 1e6).toLocaleString(locale)))
+  const places = await read(file)
+  if (places.length === 0) throw new Error(say.sources.noGeometry(file.name))
+  return places
+}
+
+async function read(file: File): Promise<FilePlace[]> {
+  const name = file.name.toLowerCase()
+  if (/\.(zip|shp)$/.test(name)) return featuresOf(await shapefile(file, name.endsWith('.zip')))
+  const text = await file.text()
+  if (/\.(kml|gpx)$/.test(name) || text.trimStart().startsWith('<'))
+    return featuresOf(await xml(text, file.name))
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    throw new Error(say.sources.unknown(file.name))
+  }
+  const { salt, type, features } = json as { salt?: unknown; type?: unknown; features?: unknown }
+  // The text of a private place stays unchanged, because its salt belongs to exactly this geometry.
+  if (salt !== undefined) return [{ name: file.name, text: text.trim() }]
+  if (type === 'FeatureCollection' && Array.isArray(features)) return featuresOf([json as FeatureCollection])
+  if (type === 'Feature') return featuresOf([{ type: 'FeatureCollection', features: [json as Feature] }])
+  return [{ name: file.name, text: textOf(json as Geometry) }]
+}
+
+async function xml(text: string, name: string): Promise<FeatureCollection[]> {
+  const { gpx, kml } = await import('@tmcw/togeojson')
+  const document = new DOMParser().parseFromString(text, 'application/xml')
+  if (document.querySelector('parsererror')) throw new Error(say.sources.notXml(name))
+  const isGpx = document.documentElement.localName === 'gpx'
+  return [(isGpx ? gpx(document) : kml(document, { skipNullGeometry: true })) as FeatureCollection]
+}
+
+async function shapefile(file: File, isZip: boolean): Promise<FeatureCollection[]> {
+  const { default: shp, parseShp } = await import('shpjs')
+  const bytes = await file.arrayBuffer()
+  try {
+    if (isZip) {
+      const layers = await shp(bytes)
+      return Array.isArray(layers) ? layers : [layers]
+    }
+    // Read as degrees: without its .prj file, a shapefile does not state its coordinate system.
+    const geometries = parseShp(bytes)
+    return [
+      {
+        type: 'FeatureCollection',
+        features: geometries.map((geometry) => ({ type: 'Feature', properties: {}, geometry })),
+      },
+    ]
+  } catch (error) {
+    throw new Error(say.sources.notShapefile(file.name, (error as Error).message), { cause: error })
+  }
+}
+
+function featuresOf(collections: readonly FeatureCollection[]): FilePlace[] {
+  return collections
+    .flatMap(({ features }) => features)
+    .filter(({ geometry }) => (geometry as Geometry | null) !== null)
+    .map(({ geometry, properties }, i) => {
+      const { name, title, NAME, Name } = (properties ?? {}) as Record<string, unknown>
+      const own = [name, title, NAME, Name].find((each) => typeof each === 'string' && each.trim() !== '')
+      return {
+        name: ((own as string | undefined) ?? `${geometry.type} ${i + 1}`).slice(0, LONGEST_NAME),
+        text: textOf(geometry),
+      }
+    })
+}
+
+/** Geometry as text, without altitudes, which no measurement uses. */
+export function textOf(geometry: Geometry): string {
+  const flat = (coordinates: unknown): unknown =>
+    Array.isArray(coordinates) && typeof coordinates[0] === 'number'
+      ? (coordinates as Position).slice(0, 2)
+      : Array.isArray(coordinates)
+        ? coordinates.map(flat)
+        : coordinates
+  if (geometry.type === 'Point') return geometry.coordinates.slice(0, 2).join(', ')
+  return JSON.stringify(geometry, (key, value: unknown) => (key === 'coordinates' ? flat(value) : value))
+}

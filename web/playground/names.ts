@@ -1,0 +1,34 @@
+import type { FieldState } from '../panel/geometry-field'
+import type { Parsed } from '../panel/input'
+import { say } from '../messages'
+import { lineText, shortHex } from '../explorer/words'
+
+/** Maximum number of characters of a memo in the sentence of an answer. */
+const LONGEST_NAME = 60
+
+/** Names of the places of a question: the memo of a record, a position, or the kind of geometry. */
+export function namesOf(parsed: readonly Parsed[], fields: readonly FieldState[]): string[] {
+  const names = parsed.map((each, i) => nameOf(each, fields[i]!))
+  const { ordinals } = say.ask
+  return names.length === 2 && names[0] === names[1]
+    ? names.map((name, i) => (name.startsWith('the ') ? `the ${ordinals[i]} ${name.slice(4)}` : name))
+    : names
+}
+
+function nameOf(parsed: Parsed, { record }: FieldState): string {
+  const { ask } = say
+  if (parsed.kind === 'uid') {
+    const memo = record && lineText(record.memo)
+    return memo && memo.length <= LONGEST_NAME
+      ? memo
+      : memo
+        ? `${memo.slice(0, LONGEST_NAME - 1)}…`
+        : ask.record(shortHex(parsed.uid))
+  }
+  if (parsed.kind !== 'geometry') return ''
+  if (parsed.isPrivate) return ask.privatePlace
+  const { geometry } = parsed
+  return geometry.type === 'Point'
+    ? ask.position(geometry.coordinates.slice(0, 2).join(', '))
+    : ask.shapes[geometry.type]
+}

@@ -1,0 +1,159 @@
+/** Parser of positions in the notations that maps, GPS receivers and people use. */
+
+export interface FoundPosition {
+  longitude: number
+  latitude: number
+}
+interface Angle {
+  degrees: number
+  /** letter of the hemisphere */
+  letter: string | undefined
+  /** number of given parts, from 1 to 3: degrees, minutes, seconds */
+  parts: number
+}
+
+const NUMBER = String.raw`[+-]?\d+(?:\.\d+)?`
+const DECIMAL_COMMAS =
+  /^[^\d.]*[+-]?\d{1,3},\d+\s*°?\s*[NSEW]?\s*[;,/\s]\s*[NSEW]?\s*[+-]?\d{1,3},\d+\s*°?\s*[NSEW]?\s*$/
+/** Patterns of map URLs that contain a latitude, then a longitude. */
+const ADDRESSES = [
+  new RegExp(String.raw`^geo:(${NUMBER}),(${NUMBER})(?:[,;?].*)?$`, 'i'),
+  new RegExp(String.raw`#map=\d+(?:\.\d+)?/(${NUMBER})/(${NUMBER})`),
+  new RegExp(String.raw`/@(${NUMBER}),(${NUMBER})[,/]`),
+  new RegExp(String.raw`[?&]mlat=(${NUMBER})&mlon=(${NUMBER})`),
+  new RegExp(String.raw`[?&](?:q|ll|query|center|daddr)=(${NUMBER})(?:,|%2C)(${NUMBER})(?:&|$)`, 'i'),
+]
+const ISO_6709 =
+  /^([+-])(\d\d)(\d\d)?(\d\d)?(\.\d+)?([+-])(\d\d\d)(\d\d)?(\d\d)?(\.\d+)?(?:[+-]\d+(?:\.\d+)?)?(?:CRS\w+)?\/$/
+const PLUS_DIGITS = '23456789CFGHJMPQRVWX'
+
+/**
+ * Returns the positions that a text may mean: none if it is not a position, and two if the order of its
+ * numbers is ambiguous. The first one then has the latitude first, as people usually write it.
+ */
+export function positionsIn(text: string): FoundPosition[] {
+  const trimmed = text.trim()
+  for (const pattern of ADDRESSES) {
+    const [, latitude, longitude] = pattern.exec(trimmed) ?? []
+    if (longitude !== undefined) return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
+  }
+  return isoPosition(trimmed) ?? plusCode(trimmed) ?? pair(trimmed)
+}
+
+function valid(positions: FoundPosition[]): FoundPosition[] {
+  return positions.filter(({ longitude, latitude }) => Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180)
+}
+
+/** ISO 6709, annex H: `+48.8584+002.2945/`, with minutes or seconds as further digits. */
+function isoPosition(text: string): FoundPosition[] | undefined {
+  const match = ISO_6709.exec(text)
+  if (!match) return undefined
+  const angle = ([sign, degrees, minutes, seconds, fraction = '']: (string | undefined)[]) => {
+    const parts = [degrees, minutes, seconds].filter((each) => each !== undefined)
+    const numbers = parts.map((each, i) => Number(i === parts.length - 1 ? each + fraction : each))
+    return (sign === '-' ? -1 : 1) * sexagesimal(numbers)
+  }
+  return valid([{ latitude: angle(match.slice(1, 6)), longitude: angle(match.slice(6, 11)) }])
+}
+
+/** Centre of a full Open Location Code, such as `8FW4V75V+8Q`. */
+function plusCode(text: string): FoundPosition[] | undefined {
+  const code = text.toUpperCase()
+  if (
+    !/^[23456789C][23456789CFGHJMPQRV][23456789CFGHJMPQRVWX]{6}\+([23456789CFGHJMPQRVWX]{2,7})?$/.test(code)
+  )
+    return undefined
+  const digits = [...code.replace('+', '')].map((each) => PLUS_DIGITS.indexOf(each))
+  let [latitude, longitude, height, width] = [-90, -180, 400, 400]
+  for (let i = 0; i < Math.min(10, digits.length); i += 2) {
+    height /= 20
+    width /= 20
+    latitude += digits[i]! * height
+    longitude += digits[i + 1]! * width
+  }
+  for (const digit of digits.slice(10)) {
+    height /= 5
+    width /= 4
+    latitude += Math.floor(digit / 4) * height
+    longitude += (digit % 4) * width
+  }
+  return valid([{ latitude: latitude + height / 2, longitude: longitude + width / 2 }])
+}
+
+/**
+ * Two angles as decimal degrees, or as degrees, minutes and seconds, in either order if letters name them.
+ */
+function pair(text: string): FoundPosition[] {
+  const isArray = /^\[[^[\]]*\]$/.test(text)
+  const plain = normal(isArray ? text.slice(1, -1) : text)
+  const halves = halvesOf(DECIMAL_COMMAS.test(plain) ? plain.replace(/(\d),(?=\d)/g, '$1.') : plain)
+  const [first, second] = halves?.map(angleOf) ?? []
+  if (!first || !second) return []
+  const latitudeFirst = { latitude: first.degrees, longitude: second.degrees }
+  const longitudeFirst = { latitude: second.degrees, longitude: first.degrees }
+  const letters = `${first.letter ?? ''}${second.letter ?? ''}`
+  if (/^[NS][EW]$/.test(letters)) return valid([latitudeFirst])
+  if (/^[EW][NS]$/.test(letters)) return valid([longitudeFirst])
+  if (letters !== '') return []
+  if (first.parts > 1 || second.parts > 1) return valid([latitudeFirst])
+  const both = valid(isArray ? [longitudeFirst, latitudeFirst] : [latitudeFirst, longitudeFirst])
+  return first.degrees === second.degrees ? both.slice(0, 1) : both
+}
+
+/**
+ * Normalizes a text: one character for each kind of mark, capital letters, and letters instead of the words
+ * for directions.
+ */
+function normal(text: string): string {
+  return text
+    .toUpperCase()
+    .replace(/\bLAT(?:ITUDE)?\b\s*[:=]?\s*/g, 'N ')
+    .replace(/\bLO?NG?(?:ITUDE)?\b\s*[:=]?\s*/g, 'E ')
+    .replace(/(?:NORTH|SOUTH|EAST|WEST)\b/g, (word) => word[0]!)
+    .replace(/[−–]/g, '-')
+    .replace(/º|˚|DEG(?:REES?)?/g, '°')
+    .replace(/''|′′|’’|[″”“]/g, '"')
+    .replace(/[′’‘`´]/g, "'")
+    .trim()
+}
+
+/** Splits a text into its two angles; undefined if it has unsupported characters, or cannot be split. */
+function halvesOf(text: string): [string, string] | undefined {
+  if (!/^[-+\d.\s°'":,;/NSEW]+$/.test(text)) return undefined
+  const parts = text.split(/\s*[,;/]\s*/).filter(Boolean)
+  if (parts.length === 2) return [parts[0]!, parts[1]!]
+  if (parts.length !== 1) return undefined
+  const letters = [...text.matchAll(/[NSEW]/g)]
+  if (letters.length === 2) {
+    // The hemisphere letters either all precede their angles, or all follow them.
+    const at = letters[0]!.index === 0 ? letters[1]!.index : letters[0]!.index + 1
+    return [text.slice(0, at), text.slice(at)]
+  }
+  const numbers = [...text.matchAll(new RegExp(NUMBER, 'g'))]
+  if (letters.length > 0 || numbers.length % 2 !== 0 || numbers.length === 0) return undefined
+  const { index } = numbers[numbers.length / 2]!
+  return [text.slice(0, index), text.slice(index)]
+}
+
+function angleOf(text: string): Angle | undefined {
+  const [, before, sign = '', digits = '', after] =
+    /^\s*([NSEW])?\s*([+-])?\s*([\d.\s°'":]+?)\s*([NSEW])?\s*$/.exec(text) ?? []
+  const letter = before ?? after
+  if (before !== undefined && after !== undefined) return undefined
+  const match =
+    /^(\d+(?:\.\d+)?)(?:\s*°?)(?:[\s:]*(\d+(?:\.\d+)?)\s*'?(?:[\s:]*(\d+(?:\.\d+)?)\s*"?)?)?$/.exec(
+      digits.trim(),
+    )
+  const numbers = match?.slice(1).filter((each) => each !== undefined)
+  if (!numbers) return undefined
+  const [, ...minutesAndSeconds] = numbers.map(Number)
+  // Only the last part may have a fraction, and minutes and seconds are below 60.
+  if (numbers.slice(0, -1).some((each) => each.includes('.')) || minutesAndSeconds.some((each) => each >= 60))
+    return undefined
+  const size = sexagesimal(numbers.map(Number))
+  const isNegative = sign === '-' || letter === 'S' || letter === 'W'
+  if (sign === '-' && (letter === 'S' || letter === 'W')) return undefined
+  return { degrees: isNegative ? -size : size, letter, parts: numbers.length }
+}
+
+const sexagesimal = (numbers: readonly number[]) => numbers.reduce((sum, each, i) => sum + each / 60 ** i, 0)

@@ -1,0 +1,160 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { goTo, here, setParameters } from '../location'
+import { failureOf } from '../loading'
+import { flyTo } from '../map/flight'
+import { say } from '../messages'
+import type { Hit } from './find'
+import './search.css'
+
+/** Milliseconds without typing after which a search starts. */
+const PAUSE_MS = 200
+
+type State = { hits: readonly Hit[]; text: string; failure?: string }
+
+/**
+ * Search field of all pages, as a combobox (ARIA APG): `/` focuses it, arrow keys choose, Enter opens the
+ * hit, Escape closes the list.
+ */
+export function Search() {
+  const id = useId()
+  const input = useRef<HTMLInputElement>(null)
+  const [text, setText] = useState('')
+  const [isOpen, setOpen] = useState(false)
+  const [active, setActive] = useState(0)
+  const found = useFound(text)
+  const hits = isOpen && found ? found.hits : []
+
+  useShortcut(input)
+  const go = (hit: Hit | undefined) => {
+    if (!hit) return
+    setOpen(false)
+    input.current?.blur()
+    void show(hit)
+  }
+  const move = (step: number) =>
+    hits.length > 0 && setActive((before) => (before + step + hits.length) % hits.length)
+  return (
+    <form role="search" class="search" onSubmit={(event) => event.preventDefault()}>
+      <input
+        ref={input}
+        type="search"
+        role="combobox"
+        list={undefined}
+        aria-label={say.search.name}
+        aria-expanded={hits.length > 0}
+        aria-controls={`${id}-hits`}
+        aria-autocomplete="list"
+        aria-activedescendant={hits[active] && `${id}-${active}`}
+        placeholder={say.search.placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        enterkeyhint="search"
+        value={text}
+        onInput={({ currentTarget }) => {
+          setText(currentTarget.value)
+          setActive(0)
+          setOpen(true)
+        }}
+        onFocus={() => setOpen(true)}
+        onBlur={() => setOpen(false)}
+        onKeyDown={(event) => {
+          const { key } = event
+          if (key === 'ArrowDown') move(1)
+          else if (key === 'ArrowUp') move(-1)
+          else if (key === 'Enter') go(hits[active])
+          else if (key === 'Escape') {
+            event.stopPropagation()
+            if (!isOpen || text === '') input.current?.blur()
+            setOpen(false)
+            return
+          } else return
+          event.preventDefault()
+        }}
+      />
+      <ul
+        id={`${id}-hits`}
+        role="listbox"
+        aria-label={say.search.results}
+        class="hits"
+        hidden={hits.length === 0}
+      >
+        {hits.map((hit, i) => (
+          <li
+            key={hit.key}
+            id={`${id}-${i}`}
+            role="option"
+            aria-selected={i === active}
+            data-kind={hit.kind}
+            onPointerDown={(event) => event.preventDefault()}
+            onClick={() => go(hit)}
+          >
+            <bdi>{hit.title}</bdi>
+            <span class="soft">{hit.detail}</span>
+          </li>
+        ))}
+      </ul>
+      <p role="status" class={isOpen && found && hits.length === 0 ? 'hits none' : 'unseen'}>
+        {!isOpen || !found
+          ? ''
+          : (found.failure ??
+            (hits.length === 0 ? say.search.nothing(found.text) : say.search.found(hits.length)))}
+      </p>
+    </form>
+  )
+}
+
+/** Results for the text, after PAUSE_MS without a change; undefined before the first results. */
+function useFound(text: string): State | undefined {
+  const [state, setState] = useState<State>()
+  useEffect(() => {
+    if (text.trim() === '') return setState(undefined)
+    const leaving = new AbortController()
+    const search = async () => {
+      try {
+        const { find } = await import('./find')
+        const hits = await find(text, leaving.signal)
+        if (!leaving.signal.aborted) setState({ hits, text })
+      } catch (error) {
+        if (!leaving.signal.aborted) setState({ hits: [], text, failure: failureOf(error, 0).text })
+      }
+    }
+    const timer = setTimeout(() => void search(), PAUSE_MS)
+    return () => {
+      clearTimeout(timer)
+      leaving.abort()
+    }
+  }, [text])
+  return state
+}
+
+/** Focuses the field on `/` or Ctrl+K, unless the user types in another field. */
+function useShortcut(input: { readonly current: HTMLInputElement | null }): void {
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      const isTyping = (event.target as HTMLElement).closest('input, textarea, select, [contenteditable]')
+      const isShortcut = event.key === '/' ? !isTyping : event.key === 'k' && (event.ctrlKey || event.metaKey)
+      if (!isShortcut) return
+      event.preventDefault()
+      input.current?.focus()
+      input.current?.select()
+    }
+    addEventListener('keydown', listen)
+    return () => removeEventListener('keydown', listen)
+  }, [])
+}
+
+/**
+ * Shows a hit: a position or town on the map of this page, a place or an attester's places in the explorer.
+ */
+async function show({ record, attester, features }: Hit): Promise<void> {
+  const { page } = here.peek()
+  const changes = {
+    ...(record && { record: `${record.chain}-${record.uid}` }),
+    ...(attester !== undefined && { prover: attester }),
+  }
+  const isOfExplorer = record !== undefined || attester !== undefined
+  if (isOfExplorer && page !== 'explorer') goTo('explorer', new URLSearchParams(changes))
+  else setParameters(changes)
+  // The record is shown even if its geometry cannot be loaded.
+  flyTo(isOfExplorer ? 'explorer' : page, await features().catch(() => []))
+}

@@ -1,0 +1,130 @@
+import type { Chain } from '@geospatial-attestation/client'
+import { useEffect, useState } from 'preact/hooks'
+import { chainName } from '../chains'
+import { copyText } from '../copy-button'
+import { titleText } from '../explorer/words'
+import { say } from '../messages'
+import { addressOf, geo } from '../service'
+import { WithSigner } from '../wallet'
+import { stateOf } from '../wallet/chain'
+import { wallets } from '../wallet/injected'
+import { localNodes, testAccount } from '../wallet/nodes'
+import { middleOf, type Full } from './record'
+
+/** Maximum number of characters of a geometry in a link. Proxies reject much longer URLs. */
+const LONGEST_GEOMETRY = 4_000
+const COPIED_MS = 2_000
+
+/** Buttons and links for actions with a place. */
+export function Actions({
+  record,
+  details,
+  onWatch,
+  onChanged,
+}: Full & {
+  onWatch: () => void
+  /** called when the record was revoked */
+  onChanged: () => void
+}) {
+  const { chain, uid } = record
+  const { actions } = say
+  const ask = (parameters: Record<string, string>) =>
+    addressOf(`playground?${new URLSearchParams({ ...parameters, chain })}`)
+  const geometry = details?.geometry
+  return (
+    <section aria-label={actions.name} class="actions">
+      <p class="card-actions">
+        {!record.revoked && geometry && (
+          <>
+            <a class="button" href={ask({ op: 'distance', a: uid })}>
+              {actions.measure}
+            </a>
+            <a class="button plain" href={ask({ op: 'contains', b: uid })}>
+              {actions.inside}
+            </a>
+          </>
+        )}
+        {geometry && (
+          <a class="button plain" href={attestAddress(geometry, chain)}>
+            {actions.attest}
+          </a>
+        )}
+        <button type="button" onClick={onWatch}>
+          {actions.watch}
+        </button>
+        <Share record={record} />
+      </p>
+      {details?.revocable && !record.revoked && <Revoke record={record} onRevoked={onChanged} />}
+    </section>
+  )
+}
+
+/** URL of the form that attests a place, filled with this place. */
+function attestAddress(
+  geometry: NonNullable<NonNullable<Full['details']>['geometry']>,
+  chain: string,
+): string {
+  const text = geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
+  const place = text.length <= LONGEST_GEOMETRY ? text : (middleOf(geometry) ?? []).join(', ')
+  return addressOf(`attest?${new URLSearchParams({ place, chain })}`)
+}
+
+/**
+ * Button that shares the URL of the place through the device's dialog, or copies it if there is no dialog.
+ */
+function Share({ record }: Pick<Full, 'record'>) {
+  const [isCopied, setCopied] = useState(false)
+  const url = addressOf(`r/${record.chain}/${record.uid}`)
+  const share = async () => {
+    if (navigator.share && matchMedia('(pointer: coarse)').matches)
+      return navigator.share({ title: titleText(record), url }).catch(() => {})
+    setCopied(await copyText(url))
+    setTimeout(() => setCopied(false), COPIED_MS)
+  }
+  return (
+    <button type="button" data-share={url} onClick={() => void share()}>
+      <span aria-live="polite">{isCopied ? say.actions.copied : say.actions.share}</span>
+    </button>
+  )
+}
+
+/** Button that revokes the record, if a wallet of this browser has the attester's account. */
+function Revoke({ record, onRevoked }: Pick<Full, 'record'> & { onRevoked: () => void }) {
+  const [chain, setChain] = useState<Chain>()
+  const [isDone, setDone] = useState(false)
+  useEffect(() => {
+    let left = false
+    void ownChain(record.chain, record.prover).then((found) => left || setChain(found))
+    return () => void (left = true)
+  }, [record.chain, record.prover, wallets.value])
+  if (isDone) return <p role="status">{say.actions.revokedNow}</p>
+  if (!chain) return null
+  return (
+    <details class="revoke">
+      <summary>{say.actions.revoke}</summary>
+      <p class="soft">{say.actions.revoking}</p>
+      <WithSigner
+        chain={chain}
+        verb={`${say.actions.revoke} (${chainName(record.chain)})`}
+        act={async (signer) => {
+          await geo.revoke(record.uid, signer, { chain: chain.id })
+          setDone(true)
+          onRevoked()
+        }}
+      />
+    </details>
+  )
+}
+
+/** Chain of the record, if a wallet of this browser has the attester's account; otherwise undefined. */
+async function ownChain(slug: string, attester: string): Promise<Chain | undefined> {
+  const chain = await geo.chain(slug).catch(() => undefined)
+  if (!chain) return undefined
+  const node = (await localNodes())[chain.id]
+  const providers = [
+    ...wallets.value.map(({ provider }) => provider),
+    ...(node === undefined ? [] : [testAccount(node)]),
+  ]
+  const states = await Promise.all(providers.map((provider) => stateOf(provider).catch(() => undefined)))
+  return states.some((state) => state?.account?.toLowerCase() === attester.toLowerCase()) ? chain : undefined
+}

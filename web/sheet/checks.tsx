@@ -1,0 +1,56 @@
+import { useEffect, useState } from 'preact/hooks'
+import { say } from '../messages'
+import type { Full } from './record'
+import type { Check } from './verify'
+
+const NAMES = ['content', 'chain', 'standing'] as const
+type Name = (typeof NAMES)[number]
+
+/** Three checks that this page performs itself, so that the user need not trust the service. */
+export function Checks({ record, details }: Full) {
+  const [checks, setChecks] = useState<Partial<Record<Name, Check>>>({})
+  useEffect(() => {
+    let left = false
+    setChecks({})
+    const show = (name: Name, check: Check) => left || setChecks((before) => ({ ...before, [name]: check }))
+    void runChecks({ record, details }, show)
+    return () => void (left = true)
+  }, [record.chain, record.uid, record.revoked])
+  return (
+    <section aria-label={say.checks.title}>
+      <h3>{say.checks.title}</h3>
+      <ul class="checks">
+        {NAMES.map((name) => (
+          <li key={name} data-check={checks[name]?.state ?? 'waiting'} data-name={name}>
+            {checks[name]?.sentence ?? say.checks.waiting[name]}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+async function runChecks({ record, details }: Full, show: (name: Name, check: Check) => void): Promise<void> {
+  const failed = (error: unknown): Check => ({
+    ...{ state: 'unknown', sentence: say.checks.failed((error as Error).message) },
+  })
+  try {
+    const { checkChain, checkContent, checkStanding, readChain } = await import('./verify')
+    const event = details?.events.nodes.find(({ kind }) => kind === 'ATTESTED')
+    try {
+      show('content', checkContent(record, event))
+    } catch (error) {
+      show('content', failed(error))
+    }
+    try {
+      const reading = await readChain(record)
+      show('chain', checkChain(record.uid, reading))
+      show('standing', checkStanding(reading, Date.now()))
+    } catch (error) {
+      show('chain', { state: 'unknown', sentence: say.checks.unread((error as Error).message) })
+      show('standing', { state: 'unknown', sentence: say.checks.unknownStanding })
+    }
+  } catch (error) {
+    for (const name of NAMES) show(name, failed(error))
+  }
+}

@@ -1,0 +1,234 @@
+import type { LocationRecord } from '@geospatial-attestation/client'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { lacksGeometry } from '../../src/location/event-time'
+import { chainName } from '../chains'
+import { FailureNotice } from '../explorer/notice'
+import { timeText, titleText } from '../explorer/words'
+import { useLoaded, type Loaded } from '../loading'
+import { say } from '../messages'
+import { areaText, lengthText } from '../units'
+import { UnitsField } from '../units-field'
+import { Actions } from './actions'
+import { Attester } from './attester'
+import { Checks } from './checks'
+import { Media } from './media'
+import { RawData, SHOWN } from './raw'
+import { middleOf, type Full } from './record'
+import { twinsOf } from './twins'
+import './sheet.css'
+
+export interface SheetProps {
+  chosen: { chain: string; uid: string }
+  loaded: Loaded<Full | undefined>
+  /** moves the map to the record; undefined if there is no map */
+  onShow: ((at: [number, number]) => void) | undefined
+  onClose: () => void
+  onSelect: (record: { chain: string; uid: string }) => void
+  /** shows the places of an attester */
+  onAttester: (attester: string) => void
+  onWatch: (record: LocationRecord) => void
+  /** reloads the record */
+  onChanged: () => void
+}
+
+/** Sheet of a place: the attested content, its attester, the checks of this page, and actions. */
+export function Sheet(props: SheetProps) {
+  const { chosen, onShow, onClose } = props
+  const { data, isLoading, failure, retry } = props.loaded
+  const title = useRef<HTMLHeadingElement>(null)
+  // Before the first paint, so that a key that is pressed immediately applies to the sheet.
+  useLayoutEffect(() => title.current?.focus(), [chosen.uid, chosen.chain])
+  const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
+  const middle = middleOf(full?.details?.geometry)
+  const { sheet } = say
+  return (
+    <aside
+      class="card"
+      aria-label={sheet.name}
+      aria-busy={isLoading}
+      onKeyDown={({ key }) => key === 'Escape' && onClose()}
+    >
+      <div class="card-head">
+        <h2 ref={title} tabIndex={-1}>
+          {full ? (
+            <bdi>{full.record.memo ? titleText(full.record) : sheet.noMemo}</bdi>
+          ) : failure ? (
+            sheet.noResponse
+          ) : isLoading ? (
+            sheet.loading
+          ) : (
+            sheet.notFound
+          )}
+        </h2>
+        {onShow && middle && (
+          <button type="button" onClick={() => onShow(middle)}>
+            {sheet.zoom}
+          </button>
+        )}
+        <button type="button" aria-label={sheet.close} onClick={onClose}>
+          ✕
+        </button>
+      </div>
+      {failure && <FailureNotice failure={failure} retry={retry} />}
+      {full ? (
+        <SheetBody key={`${full.record.chain}-${full.record.uid}`} {...props} full={full} />
+      ) : (
+        !failure &&
+        !isLoading && (
+          <p class="notice">
+            {sheet.noRecord} <bdi class="hex">{chosen.uid}</bdi> {sheet.missing(chainName(chosen.chain))}
+          </p>
+        )
+      )}
+    </aside>
+  )
+}
+
+function SheetBody({ full, ...props }: SheetProps & { full: Full }) {
+  const { record, details } = full
+  const { memo, problem, media_data: media } = record
+  return (
+    <>
+      <Standing record={record} details={details} />
+      {problem !== null && <Problem problem={problem} />}
+      {memo && titleText(record) !== memo && (
+        <p class="attested memo" tabIndex={0} role="group" aria-label={say.sheet.memo}>
+          <bdi>{memo}</bdi>
+        </p>
+      )}
+      {media.length > 0 && <Media types={record.media_types} data={media} />}
+      <Facts full={full} onSelect={props.onSelect} />
+      <Actions
+        record={record}
+        details={details}
+        onWatch={() => props.onWatch(record)}
+        onChanged={props.onChanged}
+      />
+      <Checks record={record} details={details} />
+      <Attester record={record} onMore={() => props.onAttester(record.prover)} />
+      <RawData record={record} details={details} />
+    </>
+  )
+}
+
+function Problem({ problem }: { problem: string }) {
+  const reason = <bdi>{problem.slice(0, SHOWN)}</bdi>
+  return lacksGeometry(problem) ? (
+    <p class="notice">
+      <b>{say.sheet.notOnMap}</b> {say.sheet.ambiguous} {reason}. {say.sheet.ambiguousMeaning}
+    </p>
+  ) : (
+    <p class="notice">{reason}.</p>
+  )
+}
+
+/** Times, position, chains and size of a place. */
+function Facts({
+  full: { record, details },
+  onSelect,
+}: {
+  full: Full
+} & Pick<SheetProps, 'onSelect'>) {
+  const { sheet } = say
+  const { data: twins = [] } = useLoaded(`twins ${record.chain} ${record.uid}`, (signal) =>
+    twinsOf(record, signal),
+  )
+  const { longitude, latitude } = record
+  return (
+    <dl class="fields facts">
+      {isObserved(record) && <Fact name={sheet.observed}>{timeText(record.event_timestamp)}</Fact>}
+      <Fact name={sheet.attested}>{timeText(record.timestamp)}</Fact>
+      <Fact name={sheet.chain}>{chainName(record.chain)}</Fact>
+      {twins.length > 0 && (
+        <Fact name={sheet.alsoOn}>
+          {twins.map((twin) => (
+            <button
+              key={`${twin.chain}-${twin.uid}`}
+              type="button"
+              class="twin"
+              onClick={() => onSelect(twin)}
+            >
+              {chainName(twin.chain)}
+            </button>
+          ))}
+        </Fact>
+      )}
+      {longitude !== null && latitude !== null && (
+        <Fact name={sheet.position}>
+          {longitude}, {latitude}
+        </Fact>
+      )}
+      <Size details={details} />
+    </dl>
+  )
+}
+
+/** True if the attester stated a time of observation. Many attesters write 0. */
+const isObserved = ({ event_timestamp: observed, timestamp }: LocationRecord) =>
+  observed !== timestamp && Date.parse(observed) !== 0
+
+function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <bdi>{children}</bdi>
+      </dd>
+    </div>
+  )
+}
+
+/** Area or length as computed by the kernel, in the chosen units. */
+function Size({ details }: Pick<Full, 'details'>) {
+  const geometry = details?.geometry
+  const [size, setSize] = useState<{ operation: 'area' | 'length'; value: number } | 'none' | 'refused'>()
+  useEffect(() => {
+    let left = false
+    if (!geometry || !/LineString|Polygon/.test(geometry.type)) return setSize('none')
+    void import('./verify')
+      .then(({ sizeOf }) => sizeOf(geometry) ?? 'none')
+      .catch(() => 'refused' as const)
+      .then((found) => left || setSize(found))
+    return () => void (left = true)
+  }, [geometry && JSON.stringify(geometry)])
+  if (size === 'none' || size === 'refused') return null
+  const name = /Polygon/.test(geometry?.type ?? '') ? say.sheet.area : say.sheet.length
+  return (
+    <Fact name={name}>
+      {size === undefined ? (
+        say.sheet.measuring
+      ) : (
+        <span data-size={size.value}>
+          {size.operation === 'area' ? areaText(size.value) : lengthText(size.value)}
+        </span>
+      )}{' '}
+      <UnitsField />
+    </Fact>
+  )
+}
+
+/** Validity of the record, with an explanation. */
+function Standing({ record, details }: Full) {
+  const { sheet } = say
+  const expires = Number(details?.expirationTime ?? 0)
+  if (record.revoked)
+    return (
+      <p class="standing bad">
+        <b>{sheet.revoked(details?.revocationTime ? timeText(details.revocationTime) : undefined)}</b>{' '}
+        {sheet.revokedMeaning}
+      </p>
+    )
+  const expiry = expires > 0 && expires < 8.64e12 ? timeText(new Date(expires * 1000).toISOString()) : ''
+  if (expiry && expires * 1000 < Date.now())
+    return (
+      <p class="standing bad">
+        <b>{sheet.expired(expiry)}</b> {sheet.expiredMeaning}
+      </p>
+    )
+  return (
+    <p class="standing good">
+      <b>{sheet.notRevoked}</b> {sheet.claim}
+      {expiry && sheet.expires(expiry)}
+    </p>
+  )
+}

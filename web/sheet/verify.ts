@@ -1,0 +1,148 @@
+import { getAttestation, type ChainReader, type LocationRecord } from '@geospatial-attestation/client'
+import {
+  isContentOf,
+  locationTexts,
+  measurable,
+  type AttestationContent,
+  type LocationTexts,
+} from '@geospatial-attestation/client/kernel'
+import type { Geometry } from 'geojson'
+import { say } from '../messages'
+import { addressOf, geo } from '../service'
+import { stateOf } from '../wallet/chain'
+import { wallets } from '../wallet/injected'
+import { localNodes, testAccount } from '../wallet/nodes'
+import type { Event } from './record'
+import { timeText } from '../explorer/words'
+
+/**
+ * Checks of an attestation that this page performs itself, and the place's size as computed by the kernel.
+ */
+
+export interface Check {
+  /** `unknown` if the check could not be performed */
+  state: 'good' | 'bad' | 'unknown'
+  sentence: string
+}
+
+/** Content of an attestation in the current state of the chain. */
+interface Current extends AttestationContent {
+  /** Unix seconds; 0 means never */
+  revocationTime: bigint | number
+}
+/** Result of reading the chain. `attestation` is undefined if the chain has no such attestation. */
+export interface Reading {
+  by: string
+  attestation: Current | undefined
+}
+
+/**
+ * Checks that the content in the service's event log hashes to the UID, and that the record shows this
+ * content. To show other content, the service would have to find a second preimage of the hash.
+ */
+export function checkContent(record: LocationRecord, event: Event | undefined): Check {
+  if (!event?.data) return { state: 'unknown', sentence: say.checks.notIndexed }
+  const content = contentOf(event)
+  if (!isContentOf(content, record.uid)) return { state: 'bad', sentence: say.checks.notHashed }
+  const texts = locationTexts(content)
+  if (!texts) return { state: 'good', sentence: say.checks.contentOnly }
+  return shows(record, texts, event)
+    ? { state: 'good', sentence: say.checks.content }
+    : { state: 'bad', sentence: say.checks.contentDiffers }
+}
+
+/** True if the record has the same texts, attester and time as the payload. */
+function shows(
+  record: LocationRecord,
+  payload: LocationTexts,
+  { attester, recipient, time }: Event,
+): boolean {
+  const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
+  return (
+    record.memo === payload.memo &&
+    record.location === payload.location &&
+    record.location_type === payload.locationType &&
+    record.srs === payload.srs &&
+    record.media_data.join('\n') === payload.mediaData.join('\n') &&
+    same(record.prover, attester) &&
+    same(record.subject, recipient) &&
+    Date.parse(record.timestamp) === Number(time) * 1000
+  )
+}
+
+function contentOf({ schemaUid, refUid, data, ...rest }: Event): AttestationContent {
+  return { ...rest, schema: schemaUid, refUID: refUid, data: data! }
+}
+
+/**
+ * Reads the attestation from its chain: through a browser wallet that is on the chain, otherwise from a node
+ * on this machine, otherwise through the service's RPC endpoint.
+ */
+export async function readChain({ chain, uid }: { chain: string; uid: string }): Promise<Reading> {
+  const { readers } = say.checks
+  const known = await geo.chain(chain).catch(() => undefined)
+  if (known) {
+    const read = async (provider: Requests, by: string): Promise<Reading> => ({
+      ...{ by, attestation: await getAttestation(readerOf(provider), known.eas, uid) },
+    })
+    for (const { name, provider } of wallets.value) {
+      const state = await stateOf(provider).catch(() => undefined)
+      if (state?.chainId === known.id) return read(provider, readers.wallet(name))
+    }
+    const node = (await localNodes())[known.id]
+    if (node !== undefined) return read(testAccount(node), readers.local)
+  }
+  const response = await fetch(addressOf(`r/${chain}/${uid}/attestation`))
+  const body = (await response.json()) as { attestation?: Current | null; detail?: string; message?: string }
+  if (!response.ok) throw new Error(body.detail ?? body.message ?? String(response.status))
+  return { by: readers.service, attestation: body.attestation ?? undefined }
+}
+
+interface Requests {
+  request(request: { method: string; params: unknown[] }): Promise<unknown>
+}
+/** The part of a ChainReader that reads an attestation. */
+const readerOf = (provider: Requests) =>
+  ({
+    call: (call: object) => provider.request({ method: 'eth_call', params: [call, 'latest'] }),
+  }) as unknown as ChainReader
+
+/** Checks that the chain has the attestation with the content that this page shows. */
+export function checkChain(uid: string, { by, attestation }: Reading): Check {
+  if (!attestation) return { state: 'bad', sentence: say.checks.notOnChain(by) }
+  return isContentOf(attestation, uid)
+    ? { state: 'good', sentence: say.checks.onChain(by) }
+    : { state: 'bad', sentence: say.checks.chainDiffers(by) }
+}
+
+/**
+ * Checks that the attestation is not revoked on the chain, and has not expired by the clock of this device.
+ */
+export function checkStanding({ attestation }: Reading, now: number): Check {
+  if (!attestation) return { state: 'unknown', sentence: say.checks.unknownStanding }
+  const [revoked, expires] = [Number(attestation.revocationTime), Number(attestation.expirationTime)]
+  if (revoked > 0) return { state: 'bad', sentence: say.checks.revoked(secondsText(revoked)) }
+  if (expires > 0 && expires * 1000 <= now)
+    return { state: 'bad', sentence: say.checks.expired(secondsText(expires)) }
+  return {
+    state: 'good',
+    sentence: expires > 0 ? say.checks.until(secondsText(expires)) : say.checks.standing,
+  }
+}
+
+/**
+ * Formats a time in Unix seconds. A time beyond the range of JavaScript dates is formatted as that number.
+ */
+const secondsText = (seconds: number) =>
+  seconds < 8.64e12 ? timeText(new Date(seconds * 1000).toISOString()) : `${seconds} s`
+
+/** Area of polygons in square metres, or length of lines in metres; undefined for other geometries. */
+export function sizeOf(geometry: Geometry): { operation: 'area' | 'length'; value: number } | undefined {
+  const operation = /Polygon$/.test(geometry.type)
+    ? 'area'
+    : /LineString$/.test(geometry.type)
+      ? 'length'
+      : undefined
+  if (!operation) return undefined
+  return { operation, value: measurable(geometry)[operation]() }
+}

@@ -1,0 +1,21 @@
+import { say } from './messages'
+import { setUnits, UNIT_SYSTEMS, units, type UnitSystem } from './units'
+
+/** Choice of the units of lengths and areas, for all pages. */
+export function UnitsField() {
+  return (
+    <label class="units">
+      {say.units.label}{' '}
+      <select
+        value={units.value}
+        onChange={({ currentTarget }) => setUnits(currentTarget.value as UnitSystem)}
+      >
+        {UNIT_SYSTEMS.map((system) => (
+          <option key={system} value={system}>
+            {say.units.names[system]}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

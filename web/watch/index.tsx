@@ -1,0 +1,100 @@
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { CopyButton } from '../copy-button'
+import { say } from '../messages'
+import { BASE } from '../service'
+import { linesOf, noticed, stopWatching, watch, WATCHED, watching, type WatchFilters } from './watching'
+import '../sheet/sheet.css'
+import './watch.css'
+
+/**
+ * Panel that watches filters or an area: it shows notifications while the page is open, and lists commands
+ * that watch without the page.
+ */
+export function Watch({
+  filters,
+  text,
+  onClose,
+  onSelect,
+}: {
+  /** filters by name, with the names of the address parameters */
+  filters: Readonly<Record<string, string>>
+  /** description of the filters for the user; empty for all places */
+  text: string
+  onClose: () => void
+  onSelect: (record: { chain: string; uid: string }) => void
+}) {
+  const title = useRef<HTMLHeadingElement>(null)
+  useLayoutEffect(() => title.current?.focus(), [])
+  const known = Object.entries(filters).filter(([name]) => WATCHED.some((each) => each === name))
+  const ignored = Object.keys(filters).filter((name) => !WATCHED.some((each) => each === name))
+  const watched = Object.fromEntries(known) as WatchFilters
+  const lines = linesOf(watched, BASE)
+  const labels = say.chips.labels as Readonly<Record<string, string>>
+  const start = () => {
+    // Requested during the click, because browsers show the permission dialog at no other time.
+    if ('Notification' in globalThis && Notification.permission === 'default')
+      void Notification.requestPermission()
+    watch(watched, text || say.watch.everything)
+  }
+  return (
+    <aside
+      class="card watch-panel"
+      aria-label={say.watch.title}
+      onKeyDown={({ key }) => key === 'Escape' && onClose()}
+    >
+      <div class="card-head">
+        <h2 ref={title} tabIndex={-1}>
+          {say.watch.title}
+        </h2>
+        <button type="button" aria-label={say.watch.close} onClick={onClose}>
+          ✕
+        </button>
+      </div>
+      <p>
+        <bdi>{say.watch.meaning(text || say.watch.everything)}</bdi>
+      </p>
+      {ignored.length > 0 && (
+        <p class="notice">{say.watch.ignored(ignored.map((name) => labels[name] ?? name).join(', '))}</p>
+      )}
+      <p>
+        <button type="button" onClick={watching.value ? stopWatching : start}>
+          {watching.value ? say.watch.stop : say.watch.start}
+        </button>
+      </p>
+      <Changes onSelect={onSelect} />
+      <h3>{say.watch.elsewhere}</h3>
+      {(['cli', 'stream', 'webhook'] as const).map((name) => (
+        <details key={name} data-line={name}>
+          <summary>{say.watch[name]}</summary>
+          <CopyButton text={lines[name]} what={say.watch[name]} />
+          <pre tabIndex={0}>{lines[name]}</pre>
+        </details>
+      ))}
+    </aside>
+  )
+}
+
+/** State of the running watch, and the changes that it reported. */
+function Changes({ onSelect }: { onSelect: (record: { chain: string; uid: string }) => void }) {
+  const state = watching.value?.state
+  const isDenied = 'Notification' in globalThis && Notification.permission === 'denied'
+  return (
+    <div role="status" data-watching={typeof state === 'object' ? 'refused' : state}>
+      {state === 'live' && <p class="soft">{isDenied ? say.watch.denied : say.watch.watching}</p>}
+      {state === 'lost' && <p class="soft">{say.watch.lost}</p>}
+      {typeof state === 'object' && <p class="notice">{say.watch.refused(state.refused)}</p>}
+      <ol class="places">
+        {noticed.value.map(({ id, kind, title, record }) => (
+          <li key={`${id} ${record.uid}`}>
+            <button type="button" class="place" onClick={() => onSelect(record)}>
+              <b>{say.watch.kinds[kind]}</b>
+              <span class="place-name">
+                <bdi>{title}</bdi>
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </div>
+  )
+}

@@ -1,0 +1,81 @@
+import type { RecordEvent } from '@geospatial-attestation/client'
+import { signal } from '@preact/signals'
+import { titleText } from '../explorer/words'
+import { say } from '../messages'
+import { geo } from '../service'
+
+/** Filters that streams, webhooks and `geo watch` support. */
+export const WATCHED = ['chain', 'prover', 'subject', 'schema', 'location_type', 'bbox'] as const
+export type WatchFilters = Partial<Record<(typeof WATCHED)[number], string>>
+
+/** A change that a watch reported. */
+export interface Noticed {
+  id: string
+  kind: Exclude<RecordEvent['kind'], 'reset'>
+  title: string
+  record: { chain: string; uid: string }
+}
+/** Watch that runs in this page, while the page is open. */
+export interface Watching {
+  filters: WatchFilters
+  text: string
+  state: 'live' | 'lost' | { refused: string }
+}
+export const watching = signal<Watching | undefined>(undefined)
+/** Reported changes, the newest first. */
+export const noticed = signal<readonly Noticed[]>([])
+/** Maximum number of changes that are shown. */
+const MOST = 20
+let leaving: AbortController | undefined
+
+/** Starts a watch, and ends the one that is running. */
+export function watch(filters: WatchFilters, text: string): void {
+  stopWatching()
+  leaving = new AbortController()
+  const { signal: left } = leaving
+  const set = (state: Watching['state']) => {
+    if (!left.aborted) watching.value = { filters, text, state }
+  }
+  set('lost')
+  const follow = async () => {
+    const stream = geo.records.stream({
+      ...filters,
+      signal: left,
+      onOpen: () => set('live'),
+      onDrop: () => set('lost'),
+    })
+    for await (const event of stream) if (event.kind !== 'reset') notice(event)
+  }
+  follow().catch((error: Error) => set({ refused: error.message }))
+}
+
+export function stopWatching(): void {
+  leaving?.abort()
+  watching.value = undefined
+}
+
+function notice(event: Exclude<RecordEvent, { kind: 'reset' }>): void {
+  const record = 'record' in event ? event.record : event.gone
+  const title = 'record' in event ? titleText(event.record) : record.uid
+  noticed.value = [{ id: event.id, kind: event.kind, title, record }, ...noticed.value].slice(0, MOST)
+  if ('Notification' in globalThis && Notification.permission === 'granted')
+    new Notification(say.watch.kinds[event.kind], { body: title, tag: `${record.chain}-${record.uid}` })
+}
+
+const shellWord = (text: string) => (/^[\w.,:/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+
+/** Commands that watch the same filters: of the command-line tool, a stream and a webhook. */
+export function linesOf(
+  filters: WatchFilters,
+  base: string,
+): { cli: string; stream: string; webhook: string } {
+  const set = Object.entries(filters).filter(([, value]) => value)
+  const options = set.map(([name, value]) => ` --${name.replaceAll('_', '-')} ${shellWord(value)}`).join('')
+  const query = new URLSearchParams(set).toString()
+  const body = JSON.stringify({ url: 'https://example.org/hook', filter: Object.fromEntries(set) })
+  return {
+    cli: `geo watch${options} --url ${shellWord(base)}`,
+    stream: `curl -N ${shellWord(`${base}/api/v0/location-records/stream${query && `?${query}`}`)}`,
+    webhook: `curl ${shellWord(`${base}/admin/v0/webhooks`)} -H "authorization: Bearer $ADMIN_KEY" -H 'content-type: application/json' -d ${shellWord(body)}`,
+  }
+}
