@@ -4,9 +4,9 @@ import { Pool } from 'pg'
 import type { Statement } from '../api/store/model'
 
 /**
- * The minimum that a Node program does for a list of records: `node dist/bench/bare-records.js <port>
+ * Minimal Node server for lists of records, for comparison: `node dist/bench/bare-records.js <port>
  * <database> <file>` answers GET /<n> with the statements of page n in the file, and passes Postgres's text
- * through. It validates and completes nothing, and has no state, cursor, links, limits or log.
+ * through. It has no validation, state, cursors, links, limits or log.
  */
 async function main(): Promise<void> {
   const [port, connectionString, file] = process.argv.slice(2) as [string, string, string]

@@ -20,9 +20,9 @@ const TYPES = {
 }
 
 /**
- * A plain server to compare distance requests with: `node dist/bench/bare.js <port>` answers every POST /
+ * Plain server for comparison of distance requests: `node dist/bench/bare.js <port>` answers every POST /
  * with a signature of the same typed data by ethers' Wallet, and every POST /native with one by the service's
- * own signer. It computes, reads and checks nothing.
+ * own signer. It does not parse, compute or check anything.
  */
 async function main(): Promise<void> {
   if (id(TypedDataEncoder.from(TYPES).encodeType('Attest')) !== ATTEST_TYPE_HASHES.v1)

@@ -7,7 +7,7 @@ export interface Bench {
    * user applies.
    */
   readonly environment: NodeJS.ProcessEnv
-  /** Folder for the logs of the processes under test. It stays if the benchmark fails. */
+  /** Folder for the logs of the processes under test. It is not deleted if the benchmark fails. */
   readonly folder: string
   /** Creates an empty database, which is dropped at the end, and returns its URL. */
   createDatabase: () => Promise<string>
@@ -16,11 +16,11 @@ export interface Bench {
    */
   atEnd: (cleanup: () => Promise<void>) => void
   report: (line: string) => void
-  /** Called often during long steps. */
+  /** Reports progress; called often during long steps. */
   progress: (what: string, done: number, total: number) => void
 }
 
-/** Rows with the same columns, whose names include the unit. */
+/** Prints rows as a table. Their columns are equal, and column names include the unit. */
 export type Table = readonly Readonly<Record<string, string | number>>[]
 
 /** Memory of a process in MB, from Linux: VmRSS is the current value, VmHWM the peak. */
@@ -40,7 +40,7 @@ export function processorMs(pid: number): number | undefined {
   }
 }
 
-/** A field of /proc/<pid>/status; undefined if there is no such file or process. */
+/** Value of a field of /proc/<pid>/status; undefined if there is no such file or process. */
 export function processStatus(pid: number, field: string): string | undefined {
   try {
     return new RegExp(`^${field}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]

@@ -11,7 +11,10 @@ import type { Load, Measured } from './load'
 import { run } from './load-thread'
 import { processMegabytes, processStatus, processorMs, type Bench, type Table } from './bench'
 
-/** Loads to run, separated by semicolons, 32 requests at a time. Without it, everything runs. */
+/**
+ * Names of the loads to run, separated by semicolons; all loads if not set. Each sends 32 concurrent
+ * requests.
+ */
 const KINDS = process.env.BENCH_KINDS?.split(';')
 const isAsked = (load: string) => !KINDS || KINDS.includes(load)
 const CONCURRENCIES = KINDS ? [32] : [1, 8, 32]
@@ -19,7 +22,7 @@ const WARM_UP_SECONDS = 2
 const SECONDS = 8
 /** Number of points attested for the requests by UID. */
 const ATTESTED = 500
-/** Different requests of a kind, sent in turn, so that no response can come from a cache. */
+/** Number of different requests of a kind, sent in turn, so that no response can come from a cache. */
 const BODIES = 1_000
 
 /**
@@ -27,10 +30,13 @@ const BODIES = 1_000
  */
 const VERTICES = 10_000
 const POLYGONS = 100
-/** Digits of a vertex that the load replaces by the number of each request. */
+/** Placeholder digits of a vertex, which the load replaces by the number of each request. */
 const NUMBERED = '98765432'
 
-/** Speed of the whole service, compared with a route that only signs, and the cost of signing by library. */
+/**
+ * Measures the speed of the whole service, compared with a route that only signs, and the cost of signing by
+ * library.
+ */
 export async function compute(bench: Bench): Promise<Table[]> {
   const { world, environment } = await bringUp(bench)
   const random = seededRandom(SEED)
@@ -64,7 +70,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
 
   const url = `${world.settings.publicBaseUrl}/compute/v0/`
   const api = [...world.services.values()].find(({ name }) => name === 'api')!
-  /** Adds the API's processor time of a request, which other work on the machine changes little. */
+  /** Adds the API's processor time per request, which depends little on other work of the machine. */
   const charged = async (isOfApi: boolean, load: () => Promise<Measured>) => {
     const before = processorMs(api.pid)
     const measured = await load()
@@ -103,8 +109,8 @@ export async function compute(bench: Bench): Promise<Table[]> {
     rows.push(...measured.map((each) => ({ ...each, ofBareRate: ofBare(each) })))
   }
 
-  // One polygon for many points, like a client with one zone; an attested polygon; and a new polygon in each
-  // request.
+  // Three cases: one polygon for many points, like a client with one zone; an attested polygon; and a new
+  // polygon in each request.
   const zone = wobbly(random)
   const point = () => ({ type: 'Point', coordinates: [10 + random(), 50 + random()] })
   const polygons: Table[number][] = []
@@ -127,7 +133,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
   ] as const) {
     if (!isAsked(load)) continue
     bench.report(`contains, ${load} ...`)
-    // New ones for each run, as the numbers begin again.
+    // Each run needs new polygons, because each load numbers its requests from the start.
     const question = (bodies = bodiesOf()): Load => ({
       ...{ urls: [`${url}contains`], bodies, concurrency: 8, seconds: SECONDS },
       ...(bodies.length === POLYGONS && { numbered: NUMBERED }),
@@ -221,7 +227,7 @@ function microseconds(work: () => unknown): number {
  * Starts the service like `npm start`, on free ports and its own database, without samples and limits.
  * Returns it with the settings for another API instance.
  */
-async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJS.ProcessEnv }> {
+export async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJS.ProcessEnv }> {
   const [port, chainPort] = await Promise.all([freePort(), freePort()])
   const settings = {
     ...bench.environment,
@@ -251,7 +257,10 @@ async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJ
   }
 }
 
-/** Memory of the service's processes after the load. That of the Postgres server is shared with others. */
+/**
+ * Memory of the service's processes after the load. Memory of the Postgres server is not included, because
+ * other processes share it.
+ */
 function memory(world: World): Table {
   const processes = [...world.services.values()].map(({ name, pid }) => ({ process: name, pid }))
   const chain = localChainPid()

@@ -7,13 +7,13 @@ import { processMegabytes, type Bench, type Table } from './bench'
 import { fill, startApi } from './records'
 
 const COUNT = Number(process.env.BENCH_EXPORTS || 1_000_000)
-/** Migrated database that already has this number of records. It is not changed. */
+/** Name of a migrated database that already has this number of records. The benchmark does not change it. */
 const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 const FORMATS = ['ndjson', 'geojson', 'csv', 'geoparquet', 'flatgeobuf']
 
 /**
- * Exports all records in each format, each from its own API process: speed, memory, and the effect on other
- * requests.
+ * Measures the export of all records in each format, each from its own API process: speed, memory, and the
+ * effect on other requests.
  */
 export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
   const databaseUrl = FILLED || (await bench.createDatabase())
@@ -56,7 +56,7 @@ export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
   return [table]
 }
 
-/** Times of small requests, one after the other, which wait for the event loop only. Milliseconds. */
+/** Times of small sequential requests in milliseconds. They wait only for the event loop. */
 async function others(url: string, signal: AbortSignal): Promise<number[]> {
   const times: number[] = []
   while (!signal.aborted) {

@@ -21,7 +21,7 @@ import { seededRandom } from '../dev/random'
 import { SEED } from './points'
 
 const VERTICES = [4, 1_000, 10_000, 100_000]
-/** Number of rounds of each measurement, of which the median counts. */
+/** Number of rounds of each measurement. The result is their median. */
 const ROUNDS = (vertices: number) =>
   vertices >= 100_000 ? 7 : vertices >= 10_000 ? 15 : vertices >= 1_000 ? 51 : 501
 
@@ -44,7 +44,7 @@ export async function geodesy(bench: Bench): Promise<Table[]> {
   ]
 }
 
-/** A point and a polygon: from text to result (cold), and with prepared geometries (warm). */
+/** Point and polygon: from text to result (cold), and with prepared geometries (warm). */
 async function questions(bench: Bench, keccak: IHasher, postgis: Client): Promise<Table> {
   const rows: Table[number][] = []
   for (const vertices of VERTICES) {
@@ -161,8 +161,8 @@ async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise
 }
 
 /**
- * Expensive valid polygons: long edges side by side, and a smooth polygon of the same size for comparison.
- * From text to prepared geometry, with the hash.
+ * Expensive valid polygons: long edges side by side, and for comparison a smooth polygon of the same size.
+ * Each measurement is from text to prepared geometry, with the hash.
  */
 function hostile(bench: Bench, keccak: IHasher): Table {
   const size = 99_990
@@ -240,7 +240,7 @@ function memory(bench: Bench): Table {
   ]
 }
 
-/** Steps of a request: parse, read, hash, validate, index. */
+/** Times of the steps of a request: parse, read, hash, validate, index. */
 function fromText(keccak: IHasher, texts: readonly [string, string]): [PreparedGeometry, PreparedGeometry]
 function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[]
 function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[] {
@@ -272,8 +272,8 @@ function inOnePass(body: Buffer): Read {
 }
 
 /**
- * A point and polygons of 10,000 vertices, a new one each time, from bytes to `contains`: read by
- * readGeometry, and in one pass.
+ * Point and polygons of 10,000 vertices, a new polygon each time, from bytes to `contains`: once by
+ * readGeometry, and once in one pass.
  */
 function requests(bench: Bench, keccak: IHasher): Table {
   const random = seededRandom(SEED)

@@ -24,15 +24,21 @@ import { processMegabytes, type Bench, type Table } from './bench'
 import { attestPoints, ATTESTATIONS, GAS_LIMIT, PER_BLOCK, randomPoint, SEED } from './points'
 import { indexWithPonder } from './ponder'
 
-/** Blocks beyond finality, so that all attestations are history, which is read by filtered logs. */
+/**
+ * Number of blocks mined beyond finality, so that all attestations are final and the indexer reads them
+ * through filtered logs.
+ */
 const SPARE_BLOCKS = 10
 /** Milliseconds between two checks of the indexer's progress in the database: the precision of the times. */
 const POLL_MS = 50
-/** A range of history with an attestation in every hundredth block, and the latency of its provider. */
+/**
+ * Number of blocks of a sparse history with an attestation in every hundredth block, and the latency of its
+ * RPC endpoint in milliseconds.
+ */
 const SPARSE_BLOCKS = 5_000
 const SPARSE_EVERY = 100
 const LATENCY_MS = 100
-/** Number of times that both chains are indexed, with attributes and without. */
+/** Number of times that both chains, with and without attributes, are indexed. */
 const ATTRIBUTE_TURNS = 5
 
 /** Fields read from the indexer's log entry of a written batch. */
@@ -46,8 +52,8 @@ interface BatchLine {
 }
 
 /**
- * Speed at which the indexer reads history, compared with plain SQL that inserts the same rows, with Ponder,
- * and with a distant provider.
+ * Measures the speed at which the indexer reads history, compared with plain SQL that inserts the same rows,
+ * with Ponder, and with a distant RPC endpoint.
  */
 export async function ingest(bench: Bench): Promise<Table[]> {
   const missing = missingNodeBinary()
@@ -133,7 +139,7 @@ const FIELDS_MORE = `${LOCATION_SCHEMA.fields},string assetId,uint256 serial,boo
 
 /** Mines until the whole chain is final. */
 async function finalize(chain: LocalChain): Promise<void> {
-  // One by one, because a block may take seconds.
+  // Mined one by one, because a block may take seconds.
   for (let i = 0; i < LOCAL_CHAIN.finality + SPARE_BLOCKS; i++) await chain.provider.send('anvil_mine', [])
 }
 
@@ -173,7 +179,7 @@ async function withAttributes(bench: Bench, without: LocalChain): Promise<Table>
   ]
 }
 
-/** A range of mostly empty blocks, with latency in every response of the node. */
+/** Range of mostly empty blocks, with latency in every response of the node. */
 async function sparse(bench: Bench): Promise<Table> {
   const count = SPARSE_BLOCKS / SPARSE_EVERY
   bench.report(`Preparing ${SPARSE_BLOCKS} sparse blocks (not counted) ...`)
@@ -245,7 +251,7 @@ async function index(bench: Bench, rpcUrl: string, count: number) {
   return { started, ended, megabytes, peakMegabytes, client }
 }
 
-/** An endpoint that delays the node's responses by some milliseconds. */
+/** RPC endpoint that delays the node's responses by this number of milliseconds. */
 async function startLateEndpoint(nodeUrl: string, latencyMs: number) {
   let requests = 0
   const server = createServer((request, response) => {
@@ -298,7 +304,7 @@ async function recordsReached(
   }
 }
 
-/** Batches that the indexer wrote since a time, Unix milliseconds. */
+/** Batches that the indexer wrote after a time in Unix milliseconds. */
 function batchesSince(bench: Bench, since: number): BatchLine[] {
   const lines = readFileSync(path.join(bench.folder, 'indexer.log'), 'utf8')
     .split('\n')

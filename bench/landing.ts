@@ -6,7 +6,7 @@ import type { Bench, Table } from './bench'
 
 const ANSWERS = 1_000
 const SUBMITTERS = 8
-/** One chain for each version of EAS. */
+/** Chains to measure, one for each version of EAS. */
 const SLUGS = ['sepolia', 'base-sepolia', 'celo', 'base']
 const QUESTION = {
   from: { type: 'Point', coordinates: [2.2945, 48.8584] },
@@ -14,8 +14,9 @@ const QUESTION = {
 }
 
 /**
- * Share of answers that land, in both forms and for each version of EAS, if 8 submitters request and submit
- * without pauses and without repeating a request; and the gas of a landed answer. All send the same request.
+ * Measures the share of answers that land, in both forms and for each version of EAS, if 8 submitters request
+ * and submit without pauses and without repeating a request; and the gas of a landed answer. All send the
+ * same request.
  */
 export async function landing(bench: Bench): Promise<Table[]> {
   const rows: Table[number][] = []

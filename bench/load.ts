@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
  * this concurrency, for this duration.
  */
 export interface Load {
-  /** used in turn, as by a load balancer */
+  /** used in rotation, like a load balancer */
   readonly urls: readonly string[]
   readonly bodies: readonly string[]
   readonly concurrency: number
@@ -29,8 +29,8 @@ export interface Measured {
 }
 
 /**
- * One socket per lane and the minimum that reads an HTTP/1.1 response. Node's client would need ten times the
- * CPU, on the cores that it measures.
+ * Each lane has one socket and the minimum of code that reads an HTTP/1.1 response. Node's client would need
+ * ten times the CPU, on the cores that the benchmark measures.
  */
 async function send({ urls, bodies, concurrency, seconds, headers = {}, numbered }: Load): Promise<Measured> {
   const messages = messagesOf(urls, bodies, headers)
@@ -73,7 +73,7 @@ async function send({ urls, bodies, concurrency, seconds, headers = {}, numbered
   }
 }
 
-/** Messages that combine the URLs and the bodies alternately, as many as there are combinations. */
+/** Request messages: all combinations of the URLs and the bodies. */
 function messagesOf(
   urls: readonly string[],
   bodies: readonly string[],

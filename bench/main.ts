@@ -12,6 +12,8 @@ import { fairness } from './fairness'
 import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 import { landing } from './landing'
+import { log } from './log'
+import { quorum } from './quorum'
 import { records } from './records'
 import { scaling } from './scaling'
 import { statistics } from './statistics'
@@ -22,6 +24,8 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   ingest,
   compute,
   landing,
+  quorum,
+  log,
   geodesy,
   records,
   statistics,
@@ -31,7 +35,7 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   fairness,
   webhooks,
 }
-/** Interval of progress lines without a terminal. */
+/** Interval of progress lines without a terminal, in milliseconds. */
 const PROGRESS_MS = 5_000
 
 const cleanups: (() => Promise<void>)[] = []
@@ -152,7 +156,7 @@ function cleanUp(): Promise<void> {
   return cleaning
 }
 
-// The processes under test end with this one; databases do not.
+// The processes under test end with this process, but databases do not, so they are dropped here.
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     interrupted = true
@@ -160,7 +164,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 
 main().catch((error: Error) => {
-  // After an interruption benchmarks fail, because the clean-up removes what they use.
+  // After an interruption, benchmarks fail because the clean-up removes what they use; this failure is not
+  // reported.
   if (interrupted) return
   console.error(error instanceof PlainError ? error.message : error)
   process.exit(1)

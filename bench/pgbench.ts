@@ -8,7 +8,7 @@ import { Store } from '../api/store/store'
 import { PlainError } from '../dev/services'
 import type { Bench } from './bench'
 
-/** A requested page, and the minimum of database reads that its response needs. */
+/** A requested page, and the minimum of database reads that its response requires. */
 export interface Page {
   path: string
   read: (store: Store) => Promise<unknown>
@@ -18,14 +18,14 @@ export interface Page {
 export async function statementsOf(databaseUrl: string, pages: readonly Page[]): Promise<Statement[][]> {
   let sent: Statement[] = []
   class RecordingClient extends Client {
-    // pg's query has a dozen signatures; the pool of the API uses this one.
+    // `query` of pg has a dozen overloads; this is the one that the API's pool uses.
     override query = ((text: string, values: unknown[], done: never) => {
       sent.push({ text, values })
       return (super.query as (...given: unknown[]) => unknown)(text, values, done)
     }) as never
   }
   const store = new Store(databaseUrl, () => {}, { Client: RecordingClient, max: 1 })
-  // The store learns the number of records.
+  // This request makes the store read the number of records before the measurement.
   await store.listRecords({ bbox: [0, 0, 1, 1], limit: 1 })
   const statements: Statement[][] = []
   for (const page of pages) {
@@ -37,7 +37,10 @@ export async function statementsOf(databaseUrl: string, pages: readonly Page[]):
   return statements
 }
 
-/** Transactions per second of pgbench with these statements, with the parameters written into them. */
+/**
+ * Returns transactions per second of pgbench with these statements, whose parameters are written into the
+ * SQL.
+ */
 export async function runPgbench(
   bench: Bench,
   databaseUrl: string,

@@ -8,14 +8,14 @@ import type { Bench } from './bench'
 /** Number of attestations. BENCH_ATTESTATIONS changes it; 100000 take ten minutes to attest. */
 export const ATTESTATIONS = Number(process.env.BENCH_ATTESTATIONS) || 10_000
 /**
- * Attestations per transaction, which is alone in its block. The local node's time per block grows with the
- * size of the chain. Therefore, many attestations go into few blocks.
+ * Attestations per transaction; each transaction has a block of its own. The local node's time per block
+ * grows with the size of the chain. Therefore, many attestations go into few blocks.
  */
 export const PER_BLOCK = ATTESTATIONS > 20_000 ? 1_000 : 100
 /** Seed of the points. Its value does not matter. */
 export const SEED = 20_260_101
 /**
- * A fixed gas limit, so that nothing is estimated: 100 attestations cost about 70 million, and a block has
+ * Fixed gas limit, so that no gas estimate is needed: 100 attestations cost about 70 million, and a block has
  * room for 1,000 million.
  */
 export const GAS_LIMIT = 990_000_000
@@ -42,7 +42,7 @@ export async function attestPoints(
       { gasLimit: GAS_LIMIT },
     )
     const { logs } = await mined(chain, sent.hash)
-    // The data of Attested is the UID.
+    // The data of an Attested log is the UID.
     uids.push(...logs.map((log) => log.data))
     progress('attested', uids.length, count)
   }

@@ -29,9 +29,9 @@ export interface PonderFigures {
 }
 
 /**
- * Time that the indexing framework Ponder needs to read the same attestations into an empty database: the
- * same events, one getAttestation each, an event log and records. Throws a PlainError if Ponder's packages
- * cannot be installed.
+ * Measures the time that the indexing framework Ponder needs to read the same attestations into an empty
+ * database: the same events, one getAttestation each, an event log and records. Throws a PlainError if
+ * Ponder's packages cannot be installed.
  */
 export async function indexWithPonder(given: {
   rpcUrl: string
@@ -172,7 +172,7 @@ function startPonder({
     try {
       if (pid !== undefined) process.kill(process.platform === 'win32' ? pid : -pid, name)
     } catch {
-      // It has ended already.
+      // The process has already ended.
     }
   }
   const killWithUs = () => signal('SIGKILL')

@@ -24,23 +24,26 @@ import { SEED } from './points'
 import { run } from './load-thread'
 
 /**
- * Numbers of records. BENCH_RECORDS sets others, separated by commas. Each is measured in the same table,
- * which is filled up from the previous number.
+ * Numbers of records; BENCH_RECORDS sets others, separated by commas. All are measured in one table, which
+ * grows from one number to the next.
  */
 const SIZES = (process.env.BENCH_RECORDS || '1000000,10000000').split(',').map(Number)
-/** Migrated database that already has the one number of records of BENCH_RECORDS. It is not changed. */
+/**
+ * Name of a migrated database that already has the single number of records in BENCH_RECORDS. The benchmark
+ * does not change it.
+ */
 const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
-/** Kinds of lists to measure, separated by semicolons. Without it, everything runs. */
+/** Kinds of lists to measure, separated by semicolons; all kinds if not set. */
 const KINDS = process.env.BENCH_KINDS?.split(';')
 /** Records per generating statement. */
 const CHUNK = 100_000
 const CONCURRENCY = 32
-/** Concurrency for times without a queue. */
+/** Concurrency at which response times include no queueing. */
 const FEW = 8
 const SECONDS = 8
 const LOAD = { concurrency: CONCURRENCY, seconds: SECONDS }
 const WARM_UP_SECONDS = 2
-/** Different requests of a kind, sent in turn. pgbench accepts at most 128 scripts. */
+/** Number of different requests of a kind, sent in turn. pgbench accepts at most 128 scripts. */
 const VARIANTS = 100
 /** Rows of a page's query: one more than the page, to detect a next one. */
 const LIMIT = 100
@@ -54,8 +57,8 @@ interface City {
 }
 
 /**
- * Speed of lists of records with a million and ten million records, compared with pgbench with the same SQL,
- * and with the minimum that Node does for them.
+ * Measures the speed of lists of records with a million and ten million records, compared with pgbench with
+ * the same SQL, and with a minimal Node server.
  */
 export async function records(bench: Bench): Promise<Table[]> {
   const databaseUrl = FILLED || (await bench.createDatabase())
@@ -118,7 +121,10 @@ export async function records(bench: Bench): Promise<Table[]> {
  * Processor times of the API and of the Postgres processes that serve it, milliseconds. NaN for a Postgres on
  * another machine.
  */
-async function processorTimes(client: Client, apiPid: number): Promise<{ api: number; postgres: number }> {
+export async function processorTimes(
+  client: Client,
+  apiPid: number,
+): Promise<{ api: number; postgres: number }> {
   const { rows } = await client.query<{ pid: number }>(
     `SELECT pid FROM pg_stat_activity WHERE application_name = 'api' AND datname = current_database()`,
   )
@@ -133,8 +139,8 @@ function ratio(a: number, b: number): number {
 }
 
 /**
- * Fills the table up without its indexes and triggers, then derives the trigger's tables by the statements of
- * the migration.
+ * Fills the table without its indexes and triggers, and then derives the triggers' tables by the statements
+ * of the migration.
  */
 export async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
   const indexes = (
@@ -205,7 +211,7 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
       (degrees) => Math.round(degrees * 1e6) / 1e6,
     ) as unknown as readonly [number, number, number, number],
   })
-  // A city of medium size has 0.4 thousandths of all records, half of them within 0.1 degrees: this box has
+  // A city of medium size has 0.04 % of all records, half of them within 0.1 degrees, so this box contains
   // about a hundred.
   const neighbourhood = () => box(anyCity(), 0.05 * Math.sqrt(1_000_000 / size))
   const variants = <Made>(make: (random: Random) => Made) =>
@@ -246,8 +252,7 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
     'CQL2: a city or a prover': variants(() =>
       filterPage(`S_INTERSECTS(geometry, BBOX(${neighbourhood().bbox.join()})) OR prover = '${anyProver()}'`),
     ),
-    // Compared with the first records in the order on the plane, which are not the nearest: their geometries
-    // only.
+    // Compared with the geometries alone of the first records in planar order, which are not the nearest.
     'nearest, of the plane': variants(() =>
       nearestPage((store, at) => store.samplePlaces({}, [[...at, ...at]], LIMIT + 1)),
     ),
@@ -261,7 +266,7 @@ function listPage(filter: RecordFilter): Page {
   }
 }
 
-/** Features, and the number that match. */
+/** Features of the response, and the number of matching records. */
 function filterPage(filter: string): Page {
   const condition = conditionIn(filter) as RecordFilter['condition']
   return {
@@ -318,7 +323,10 @@ export async function startApi(
   return { url: `http://127.0.0.1:${port}`, service }
 }
 
-/** Repeated pages while no record changes: from one process, and from the default number of processes. */
+/**
+ * Repeated requests of pages while no record changes: from one process, and from the default number of
+ * processes.
+ */
 async function kept(
   bench: Bench,
   databaseUrl: string,
@@ -364,7 +372,7 @@ async function passedThrough(bench: Bench, databaseUrl: string, pages: Statement
   return requestsPerSecond
 }
 
-/** Statistics, and an export of a million records: time and memory. */
+/** Time and memory of statistics, and of an export of a million records. */
 async function others(
   bench: Bench,
   { url, service }: { url: string; service: Service },

@@ -4,7 +4,7 @@ import type { Bench, Table } from './bench'
 import { run } from './load-thread'
 import { fill, startApi } from './records'
 
-/** Number of records. Two of the three copies of the data must fit into memory with everything else. */
+/** Number of records. Memory must hold two of the three copies of the data in addition to everything else. */
 const SIZE = Number(process.env.BENCH_SCALING || 200_000)
 const CONCURRENCY = 32
 const WARM_UP_SECONDS = 2
@@ -16,8 +16,8 @@ const KINDS = {
 }
 
 /**
- * Lists per second of one API process on one, two and three database servers, directly and through PgBouncer,
- * without writes. At the end, bytes of a record.
+ * Measures lists per second of one API process with one, two and three database servers, directly and through
+ * PgBouncer, without writes; and finally the bytes per record.
  */
 export async function scaling(bench: Bench): Promise<Table[]> {
   if (MISSING_PACKAGES.length) throw new Error(`Missing Debian packages: ${MISSING_PACKAGES.join(', ')}`)

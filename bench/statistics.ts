@@ -5,13 +5,13 @@ import type { Bench, Table } from './bench'
 import { FIRST_TIME, SECONDS_BETWEEN } from './generated-records'
 import { fill, startApi } from './records'
 
-/** Statistics by group over HTTP, compared with plain SQL over the records in the same run. */
+/** Measures statistics by group over HTTP, compared with plain SQL over the records in the same run. */
 
 const SIZES = (process.env.BENCH_RECORDS || '1000000').split(',').map(Number)
-/** Requests per kind; the median is reported. */
+/** Number of requests per kind, of which the median is reported. */
 const REQUESTS = 21
 const PLAIN_REQUESTS = 3
-/** Records that the filter by time leaves. */
+/** Number of records that the filter by time selects. */
 const LEFT = 100_000
 
 export async function statistics(bench: Bench): Promise<Table[]> {

@@ -7,7 +7,7 @@ import { fill, startApi } from './records'
 
 const SIZE = Number(process.env.BENCH_TILES || 1_000_000)
 const ZOOMS = [0, 4, 8, 12]
-/** Number of different tiles of a zoom: those of records that are picked evenly. */
+/** Number of different tiles per zoom. They contain records that are picked at even intervals. */
 const VARIANTS = 100
 const SECONDS = 8
 const WARM_UP_SECONDS = 2
@@ -15,8 +15,8 @@ const CONCURRENCY = 8
 const HEADERS = { 'accept-encoding': 'gzip' }
 
 /**
- * Query of pg_tileserv (internal: data/layer_table.go), with its default limit: a tile with more features
- * leaves the others out.
+ * Query of pg_tileserv (internal/data/layer_table.go), with its default limit: features beyond the limit are
+ * left out of a tile.
  */
 const PLAIN = `SELECT ST_AsMVT(mvtgeom, 'records', 4096, 'geom') AS tile FROM (
   SELECT ST_AsMVTGeom(ST_Transform(ST_Force2D(t.geom), 3857), bounds.geom_clip, 4096, 256) AS geom,
@@ -26,7 +26,9 @@ const PLAIN = `SELECT ST_AsMVT(mvtgeom, 'records', 4096, 'geom') AS tile FROM (
 
 type Tile = readonly [z: number, x: number, y: number]
 
-/** Vector tiles of a million records, cold and warm, and the query that builds them in the database. */
+/**
+ * Measures vector tiles of a million records, cold and warm, and the query that builds them in the database.
+ */
 export async function tiles(bench: Bench): Promise<Table[]> {
   const databaseUrl = process.env.BENCH_RECORDS_DATABASE_URL || (await bench.createDatabase())
   const client = new Client({ connectionString: databaseUrl })
@@ -37,7 +39,7 @@ export async function tiles(bench: Bench): Promise<Table[]> {
   await client.connect()
   try {
     if (!process.env.BENCH_RECORDS_DATABASE_URL) await fill(bench, client, 0, SIZE)
-    // Settings of the API's own connections, with which the plain query is faster.
+    // Settings of the API's own connections, which make the plain query faster.
     await client.query('SET jit = off; SET max_parallel_workers_per_gather = 0; SET work_mem = "16MB"')
     const api = await startApi(bench, databaseUrl)
     const forgetful = await startApi(bench, databaseUrl, { CACHE_MB: '0' }, 'api-without-cache')
@@ -73,7 +75,10 @@ export async function tiles(bench: Bench): Promise<Table[]> {
   }
 }
 
-/** Tiles of a zoom that contain evenly picked records: denser areas are requested more often. */
+/**
+ * Tiles of a zoom that contain records picked at even intervals, so that dense areas are requested more
+ * often.
+ */
 async function tilesOf(client: Client, zoom: number): Promise<Tile[]> {
   const { rows } = await client.query<{ x: number; y: number }>(
     `SELECT DISTINCT (location_x(geom) >> $1)::int AS x, (location_y(geom) >> $1)::int AS y FROM location_record
@@ -83,7 +88,7 @@ async function tilesOf(client: Client, zoom: number): Promise<Tile[]> {
   return rows.map(({ x, y }) => [zoom, x, y] as const)
 }
 
-/** The plain query, one after the other on one connection. */
+/** The plain query, run sequentially on one connection. */
 async function plain(client: Client, some: readonly Tile[], seconds: number) {
   const times: number[] = []
   const started = performance.now()

@@ -11,12 +11,18 @@ import { insertRecordsSql } from './generated-records'
 import { startApi } from './records'
 
 const SUBSCRIPTIONS = Number(process.env.BENCH_WEBHOOKS || 1_000)
-/** Number of records of the burst, all at once. */
+/** Number of records of the burst, which are inserted at once. */
 const BURST = 20
-/** Number of records one after another, each after the previous one was delivered to all. */
+/**
+ * Number of records inserted one after another, each once the previous one was delivered to all
+ * subscriptions.
+ */
 const SINGLE = 20
 
-/** API processes, subscriptions without a filter, and one receiver in this process that responds at once. */
+/**
+ * Measures webhooks with several API processes, subscriptions without a filter, and one receiver in this
+ * process that responds at once.
+ */
 export async function webhooks(bench: Bench): Promise<Table[]> {
   const databaseUrl = await bench.createDatabase()
   await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
@@ -53,7 +59,7 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
         .rows[0]!.count
     while ((await count('position IS NOT NULL')) < SUBSCRIPTIONS) await pause(100)
     let next = 2
-    /** Milliseconds from the commit of these records to each arrival. */
+    /** Latencies in milliseconds from the commit of these records to each arrival. */
     const deliver = async (records: number): Promise<number[]> => {
       arrived.length = 0
       await client.query(insertRecordsSql(), [next, next + records - 1])
@@ -73,7 +79,7 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
       await pause(200)
     }
     const megabytes = processMegabytes(service.pid, 'VmHWM')
-    // A second API instance, while the first is killed.
+    // Latencies of a second API instance while the first is killed.
     await startApi(bench, databaseUrl, { WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: host }, 'api-2')
     await service.kill()
     const takenOver = await deliver(1)

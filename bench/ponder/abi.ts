@@ -1,6 +1,6 @@
 import { parseAbi } from 'viem'
 
-/** Parts of the EAS contract that are read. */
+/** Parts of the EAS contract's ABI that the comparison reads. */
 export const easAbi = parseAbi([
   'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
   'event Revoked(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',

@@ -2,8 +2,8 @@ import { createConfig } from 'ponder'
 import { easAbi } from './abi'
 
 // Ponder starts with 20 requests a second per endpoint and raises that by a twentieth now and then; no
-// setting changes it (src/rpc/index.ts in 0.16). An endpoint that is listed several times has as many
-// allowances, so that the local node, which has no limits, is queried as fast as Ponder can. RPC_COPIES=1
+// setting changes it (src/rpc/index.ts in 0.16). An endpoint that is listed several times gets this allowance
+// several times, so that the local node, which has no limits, is queried as fast as Ponder can. RPC_COPIES=1
 // shows the result for a user with one endpoint.
 const { RPC_URL, RPC_COPIES, EAS_ADDRESS, CHAIN_ID, START_BLOCK, END_BLOCK, SCHEMA_UIDS } =
   process.env as Record<string, string>

@@ -11,7 +11,7 @@ const FIELDS = parseAbiParameters(
 ponder.on('EAS:Attested', async ({ event, context }) => {
   const { uid, schemaUID, attester, recipient } = event.args
   // An attestation's payload never changes, so it is read at the latest block, which needs no old state.
-  // Ponder predicts such calls after some of them, sends many ahead, and caches the results.
+  // Ponder predicts such calls after some of them, sends many in advance, and caches the results.
   const body = await context.client.readContract({
     abi: context.contracts.EAS.abi,
     address: context.contracts.EAS.address,

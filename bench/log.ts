@@ -1,0 +1,237 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { ZeroAddress, ZeroHash } from 'ethers/constants'
+import Fastify from 'fastify'
+import { Client } from 'pg'
+import { SignatureLog } from '../api/log'
+import { SafeSender } from '../api/outgoing'
+import { Store } from '../api/store'
+import { LOCAL_CHAIN } from '../dev/chain'
+import { seededRandom } from '../dev/random'
+import type { Statement } from '../api/store/model'
+import { freePort, startService, type Service } from '../dev/services'
+import { encodeNumericResult } from '../src/eas'
+import { encodeEntry, fromHex } from '../src/tlog'
+import type { Bench, Table } from './bench'
+import { bringUp } from './compute'
+import { run } from './load-thread'
+import type { Measured } from './load'
+import { runPgbench } from './pgbench'
+import { SEED, randomPoint } from './points'
+import { processorTimes } from './records'
+
+/** Number of entries of the log that is measured alone. */
+const ENTRIES = Number(process.env.BENCH_LOG || 100_000)
+/** True to leave out the answers, which take a minute and a half. */
+const IS_ALONE = process.env.BENCH_KINDS === 'alone'
+/** Entries that wait for their commit at the same time, as in a busy service. */
+const AT_ONCE = 256
+const PROOFS = 1_000
+/** Number of rounds of each load, and their duration; the medians count. */
+const ROUNDS = 7
+const SECONDS = 1
+
+/** The transparency log: its cost in answers, and its rate, proofs and size. */
+export async function log(bench: Bench): Promise<Table[]> {
+  return [...(IS_ALONE ? [] : [await computeWithAndWithout(bench)]), await logAlone(bench)]
+}
+
+/**
+ * Distances of points by two API processes on one database, one of them with LOG=off, and inserts of rows
+ * like entries by pgbench, each in its own transaction: the limit of the disk and Postgres.
+ */
+async function computeWithAndWithout(bench: Bench): Promise<Table> {
+  const { world, environment } = await bringUp(bench)
+  const port = await freePort()
+  const settings = { ...environment, PORT: String(port), LOG: 'off' }
+  const without = startService('api-log-off', ['dist/api/main.js'], settings, bench.folder)
+  bench.atEnd(() => without.stop())
+  await without.ready
+  const random = seededRandom(SEED)
+  const bodies = Array.from({ length: 1_000 }, () =>
+    JSON.stringify({ chainId: LOCAL_CHAIN.id, from: randomPoint(random), to: randomPoint(random) }),
+  )
+  const on = [...world.services.values()].find(({ name }) => name === 'api')!
+  const client = new Client({ connectionString: environment.DATABASE_URL })
+  await client.connect()
+  bench.atEnd(() => client.end())
+  const insert = await insertOf(await bench.createDatabase())
+  const load = async (url: string, { pid }: Service, concurrency: number): Promise<Costs> => {
+    const before = await processorTimes(client, pid)
+    const urls = [`${url}/compute/v0/distance`]
+    const measured = await run({ urls, bodies, concurrency, seconds: SECONDS })
+    const after = await processorTimes(client, pid)
+    const perRequest = (ms: number) => (1_000 * ms) / (measured.requestsPerSecond * SECONDS)
+    return {
+      ...measured,
+      apiMicroseconds: perRequest(after.api - before.api),
+      postgresMicroseconds: perRequest(after.postgres - before.postgres),
+    }
+  }
+  const rows: Table[number][] = []
+  /** Seconds of an answer without log at concurrency 1. */
+  let alone = 0
+  for (const concurrency of [1, 8, 32]) {
+    const measured = { on: [] as Costs[], off: [] as Costs[], inserts: [] as number[] }
+    // The first round warms all up.
+    for (let round = 0; round <= ROUNDS; round++) {
+      bench.progress(`rounds, ${concurrency} at a time`, round, ROUNDS)
+      const each = {
+        on: await load(world.settings.publicBaseUrl, on, concurrency),
+        off: await load(`http://127.0.0.1:${port}`, without, concurrency),
+        inserts: await runPgbench(bench, insert.url, [[insert]], { concurrency, seconds: SECONDS }),
+      }
+      if (round === 0) continue
+      measured.on.push(each.on)
+      measured.off.push(each.off)
+      measured.inserts.push(each.inserts)
+    }
+    const costs = { on: medians(measured.on), off: medians(measured.off) }
+    const inserts = percentile(measured.inserts, 0.5)
+    alone ||= 1 / costs.off.requestsPerSecond
+    // An answer takes at least its own time and that of a commit, and no more answers than without a log.
+    const limit = Math.min(costs.off.requestsPerSecond, concurrency / (alone + concurrency / inserts))
+    for (const [log, each] of Object.entries(costs))
+      rows.push({
+        ...{ log, concurrency, ...each },
+        ofRateWithout: round2(each.requestsPerSecond / costs.off.requestsPerSecond),
+        p99MoreMs: round2(each.p99Ms - costs.off.p99Ms),
+        insertsPerSecond: Math.round(inserts),
+        ofLimit: round2(each.requestsPerSecond / limit),
+      })
+  }
+  await world.stop()
+  await without.stop()
+  return rows
+}
+
+interface Costs extends Measured {
+  /** Processor time per request of the API, and of Postgres for both API processes. */
+  apiMicroseconds: number
+  postgresMicroseconds: number
+}
+
+/** Statement that inserts a row of the size of an entry, on its own database. */
+async function insertOf(url: string): Promise<Statement & { url: string }> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query('CREATE TABLE entry (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, entry bytea)')
+  await client.end()
+  const { length } = encodeEntry({ ...randomEntry(), time: 0 })
+  return { url, text: 'INSERT INTO entry (entry) VALUES ($1::bytea)', values: [`\\x${'5a'.repeat(length)}`] }
+}
+
+function medians(measured: readonly Costs[]): Costs {
+  const of = (field: keyof Costs) =>
+    percentile(
+      measured.map((each) => each[field]),
+      0.5,
+    )
+  return {
+    ...{ requestsPerSecond: of('requestsPerSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms') },
+    errors: measured.reduce((sum, each) => sum + each.errors, 0),
+    apiMicroseconds: Math.round(of('apiMicroseconds')),
+    postgresMicroseconds: Math.round(of('postgresMicroseconds')),
+  }
+}
+
+/** Writer, sequencer and reader in this process, without HTTP, on an empty database. */
+async function logAlone(bench: Bench): Promise<Table> {
+  const databaseUrl = await bench.createDatabase()
+  await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
+    env: { ...bench.environment, DATABASE_URL: databaseUrl },
+  })
+  const store = new Store(databaseUrl, () => {})
+  const log = new SignatureLog({
+    ...{ servers: store.servers, publicBaseUrl: 'http://127.0.0.1', key: undefined, policy: undefined },
+    ...{ sender: new SafeSender(new Set()), clock: Date.now, logger: Fastify().log },
+  })
+  bench.atEnd(async () => {
+    await log.stop()
+    await store.close()
+  })
+  log.start()
+  while (!(await log.state().catch(() => undefined))?.open) await pause(10)
+
+  const entries = Array.from({ length: ENTRIES }, randomEntry)
+  const leaves: Uint8Array[] = []
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  bench.atEnd(() => client.end())
+  const before = await processorTimes(client, process.pid)
+  const began = performance.now()
+  let next = 0
+  const lane = async () => {
+    while (next < ENTRIES) {
+      leaves.push(fromHex('leaf', (await log.append(entries[next++]!)).leaf))
+      bench.progress('entries', leaves.length, ENTRIES)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, lane))
+  const committedSeconds = (performance.now() - began) / 1000
+  while ((await log.state()).publishedSize < ENTRIES) await pause(5)
+  const seconds = (performance.now() - began) / 1000
+  const after = await processorTimes(client, process.pid)
+
+  // No API process has these objects, whose garbage collection would take most of the p99.
+  const asked = Array.from({ length: PROOFS }, () => leaves[Math.floor(Math.random() * ENTRIES)]!)
+  entries.length = leaves.length = 0
+  globalThis.gc?.()
+  const reading = await processorTimes(client, process.pid)
+  const times: number[] = []
+  for (const leaf of asked) {
+    const started = performance.now()
+    await log.proof(leaf, log.store)
+    times.push(performance.now() - started)
+  }
+  const read = await processorTimes(client, process.pid)
+  const sizes = await sizesOf(client)
+  return [
+    {
+      entries: ENTRIES,
+      committedPerSecond: Math.round(ENTRIES / committedSeconds),
+      publishedPerSecond: Math.round(ENTRIES / seconds),
+      nodeMicroseconds: round2((1_000 * (after.api - before.api)) / ENTRIES),
+      postgresMicroseconds: round2((1_000 * (after.postgres - before.postgres)) / ENTRIES),
+      proofP50Ms: round2(percentile(times, 0.5)),
+      proofP99Ms: round2(percentile(times, 0.99)),
+      proofProcessorMs: round2((read.api + read.postgres - reading.api - reading.postgres) / PROOFS),
+      bytesPerEntry: round2((sizes.log_bundle! + sizes.log_tile!) / ENTRIES),
+      bundleBytes: round2(sizes.log_bundle! / ENTRIES),
+      tileBytes: round2(sizes.log_tile! / ENTRIES),
+      waitingMegabytes: round2(sizes.log_entry! / 1e6),
+    },
+  ]
+}
+
+/** Bytes of the log's tables, with their indexes and TOAST. */
+async function sizesOf(client: Client): Promise<Record<string, number>> {
+  const { rows } = await client.query<{ name: string; bytes: number }>(
+    `SELECT relname AS name, pg_total_relation_size(oid)::float8 AS bytes FROM pg_class
+     WHERE relkind = 'r' AND relname LIKE 'log\\_%'`,
+  )
+  return Object.fromEntries(rows.map(({ name, bytes }) => [name, bytes]))
+}
+
+const hex = (bytes: number) => `0x${randomBytes(bytes).toString('hex')}`
+const [ATTESTER, SCHEMA, SEPARATOR] = [hex(20), hex(32), hex(32)]
+let nonce = 0
+
+/** The entry of an answer about two inputs that no other entry has. */
+function randomEntry(): Parameters<SignatureLog['append']>[0] {
+  const data = encodeNumericResult(BigInt(hex(4)), 'centimeters', {
+    ...{ inputRefs: [hex(32), hex(32)], operation: 'distance' },
+    timestamp: Math.floor(Date.now() / 1000),
+  })
+  return {
+    ...{ kind: 'answer', chainId: LOCAL_CHAIN.id, attester: ATTESTER, layout: 'v1', separator: SEPARATOR },
+    ...{ schema: SCHEMA, recipient: ZeroAddress, expirationTime: 0, revocable: true, refUID: ZeroHash },
+    ...{ nonce: nonce++, deadline: Math.floor(Date.now() / 1000) + 3_600, signature: hex(65), data },
+  }
+}
+
+const percentile = (values: readonly number[], share: number) =>
+  values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))]!
+const round2 = (value: number) => Math.round(100 * value) / 100
