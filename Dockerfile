@@ -9,6 +9,7 @@ COPY packages/cli/package.json packages/cli/
 COPY packages/client/package.json packages/client/
 COPY packages/contracts/package.json packages/contracts/
 COPY packages/mcp/package.json packages/mcp/
+COPY packages/witness/package.json packages/witness/
 COPY dev/package.json dev/
 COPY web/package.json web/
 RUN npm ci --omit=dev --no-audit --no-fund
@@ -24,6 +25,7 @@ COPY packages/cli/package.json packages/cli/
 COPY packages/client/package.json packages/client/
 COPY packages/contracts/package.json packages/contracts/
 COPY packages/mcp/package.json packages/mcp/
+COPY packages/witness/package.json packages/witness/
 COPY ops/optional/package.json ops/optional/
 # Without dev and web, whose packages are only needed to build.
 RUN npm ci $OMIT --no-audit --no-fund && npm cache clean --force

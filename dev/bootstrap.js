@@ -19,7 +19,10 @@ if (!enough)
       'Node from nodejs.org and try again.',
   )
 
-/** What `npm start` needs. Tests, benchmarks and the linter need all packages, also those of ops/optional. */
+/**
+ * Packages that `npm start` needs. Tests, benchmarks and the linter need all packages, also those of
+ * ops/optional.
+ */
 var LOCAL = [
   '--omit=dev',
   '--include-workspace-root',
@@ -30,7 +33,7 @@ var LOCAL = [
 /** npm's list of what it has installed, which it writes last. */
 var LIST = 'node_modules/.package-lock.json'
 var hasAll = fs.existsSync(LIST) && fs.readFileSync(LIST, 'utf8').indexOf('"node_modules/vitest"') >= 0
-var local = !hasAll && /^pre(start|reset|dev)$/.test(process.env.npm_lifecycle_event || '')
+var local = !hasAll && /^pre(start|quorum|reset|dev)$/.test(process.env.npm_lifecycle_event || '')
 
 if (timeOf('package-lock.json') > timeOf(LIST) || (!hasAll && !local)) {
   say('Installing packages (half a minute or so the first time) ...')

@@ -9,6 +9,7 @@ const kernel = [
   'src/geodesy',
   'src/operations',
   'src/eas',
+  'src/tlog',
   'src/location',
   'src/chains.ts',
   'src/errors.ts',
@@ -25,7 +26,8 @@ const TYPED = existsSync('node_modules/rolldown-plugin-dts')
 /**
  * Parts, the longest first. `product` is a file that the program writes. Its time becomes the time at which
  * the build started, so that any later change of `sources` makes the part outdated. `kept` is another file
- * that must exist. A part starts after the parts of its `needs` have ended. `typed` parts make types only.
+ * that must exist. A part starts after the parts of its `needs` have ended. Parts with `typed` produce
+ * declarations only.
  */
 const PARTS = [
   {
@@ -56,7 +58,7 @@ const PARTS = [
     program: [
       ...['node_modules/vite/bin/vite.js', 'build', '--config', 'web/vite.config.mts', '--logLevel', 'warn'],
     ],
-    sources: ['web', 'src/chains.ts', 'src/operations/table.ts', CLIENT],
+    sources: ['web', 'src/page-header.ts', ...kernel, CLIENT],
     product: 'dist/web/index.html',
     needs: ['packages/client'],
   },
@@ -71,12 +73,19 @@ const PARTS = [
     name: 'packages/mcp and cli',
     program: ['packages/build.mjs', 'mcp', 'cli'],
     sources: [
-      ...['packages/mcp', 'packages/cli', 'packages/licenses.mjs', 'src/operations/table.ts', CLIENT],
+      ...['packages/mcp', 'packages/cli', 'packages/licenses.mjs', 'src/operations/table.ts'],
+      ...['src/tlog', CLIENT],
       ...library,
     ],
     product: 'packages/cli/dist/main.mjs',
     ...(TYPED && { kept: 'packages/mcp/dist/index.d.mts' }),
     needs: ['packages/client'],
+  },
+  {
+    name: 'packages/witness',
+    program: ['packages/build.mjs', 'witness'],
+    sources: ['packages/witness', 'packages/licenses.mjs', 'packages/build.mjs', 'src/tlog'],
+    product: 'packages/witness/dist/main.mjs',
   },
 ]
 

@@ -1,15 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
-import { gunzipSync, gzipSync } from 'node:zlib'
-import { PGlite, type Extension } from '@electric-sql/pglite'
-import { postgis } from '@electric-sql/pglite-postgis'
-import { MAKE, copyPrepared } from './prepared'
+import { PGlite } from '@electric-sql/pglite'
+import { postgisAlone, rememberLargeKeys } from './postgis'
+import { MAKE, copyPrepared, type DatabaseRequest } from './prepared'
 import { blankSettings } from './settings'
 
 /**
@@ -17,7 +15,8 @@ import { blankSettings } from './settings'
  * `node dist/dev/database.js [--small] <port> [folder]`; without a folder it is in memory. `--small` is for
  * little data: less memory and a quicker start, but slower long queries. It needs its own process, because a
  * query blocks its event loop. It notifies its parent when it accepts connections. All clients share one
- * session: no SET, no LISTEN, and an open transaction makes the others wait.
+ * session: no SET, no LISTEN, and an open transaction makes the others wait. Without a port, it opens and
+ * closes the databases that its parent requests.
  */
 async function main(): Promise<void> {
   const {
@@ -25,29 +24,55 @@ async function main(): Promise<void> {
     values: { small },
   } = parseArgs({ allowPositionals: true, options: { small: { type: 'boolean' } } })
   if (small) {
-    // 1.8 million by default. A start runs much of Postgres, and little of it often.
+    // The default is 1.8 million. A start runs many functions of Postgres, but few of them often.
     setFlagsFromString('--wasm-tiering-budget=180000000')
-    // 160 MB by default, in addition to the files' own place in memory or the system's cache of them.
+    // The default is 160 MB, in addition to the files themselves in memory or in the system's cache.
     startParameters.push('-c', 'shared_buffers=32MB')
   }
+  rememberLargeKeys()
   if (port === MAKE) return make(folder!)
-  const database = await open(folder)
-  const server = await listen(database, Number(port))
+  if (port === undefined) return openForParent()
+  const { close } = await start(Number(port), folder)
   process.send?.('ready')
 
   let stopping = false
   const stop = async () => {
     if (stopping) return
     stopping = true
-    server.close()
-    await database.close()
+    await close()
     process.exit(0)
   }
-  // Its parent stops it. A Ctrl-C in the terminal, or closing the terminal, reaches the whole process group,
-  // but the indexer must finish first.
+  // The parent process stops this one. A Ctrl-C in the terminal, or closing the terminal, reaches the whole
+  // process group, but the indexer must finish first.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   process.once('SIGTERM', () => void stop())
   process.once('disconnect', () => void stop())
+}
+
+/** Responds to each request with its port, and the message of an error. */
+function openForParent(): void {
+  const opened = new Map<number, Listening>()
+  const handle = async ({ port, folder, closes }: DatabaseRequest) => {
+    if (!closes) return void opened.set(port, await start(port, folder))
+    await opened.get(port)?.close()
+    opened.delete(port)
+  }
+  process.on('message', (request: DatabaseRequest) => {
+    const respond = (error?: Error) => process.send?.({ port: request.port, error: error?.message })
+    handle(request).then(() => respond(), respond)
+  })
+  process.once('disconnect', () => process.exit(0))
+}
+
+/** Opens a database and accepts connections at this port. */
+async function start(port: number, folder: string | undefined): Promise<Listening> {
+  const database = await open(folder)
+  const listening = await listen(database, port)
+  const close = async () => {
+    await listening.close()
+    await database.close()
+  }
+  return { ...listening, close }
 }
 
 /** initdb sets 5 and 64 segments: unused ones would be copied, and long writes would often reach 64. */
@@ -55,16 +80,13 @@ const WAL_SIZES = ['-c', 'min_wal_size=2MB', '-c', 'max_wal_size=1GB']
 const startParameters = [...PGlite.defaultStartParams, ...WAL_SIZES]
 
 async function open(folder: string | undefined): Promise<PGlite> {
-  if (!folder) {
-    // Its client creates the extension.
-    rememberLargeKeys()
-    return create()
-  }
+  // The client creates the extension.
+  if (!folder) return create()
   if (!existsSync(path.join(folder, 'PG_VERSION'))) await copyPrepared(folder)
   try {
     return await create(folder)
   } catch {
-    // It was killed during a write. All its data is on the chain and is read from there again.
+    // The database was killed during a write. All its data is on the chain, from which it is indexed again.
     console.log('rebuilding')
     rmSync(folder, { recursive: true, force: true })
     await copyPrepared(folder)
@@ -85,85 +107,49 @@ function create(dataDir?: string): Promise<PGlite> {
 /** Creates the folder of dev/prepared.ts: a new database with PostGIS and the migrations. */
 async function make(folder: string): Promise<void> {
   mkdirSync(path.dirname(folder), { recursive: true })
-  rememberLargeKeys()
   const database = await create(folder)
   await database.exec('CREATE EXTENSION postgis')
-  const server = await listen(database, 0)
-  const { port } = server.address() as AddressInfo
+  const { port, close } = await listen(database, 0)
   const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`
   // Loaded only here, because not every start needs it.
   const { processEnvironment } = await import('../src/config.js')
   const environment = { ...processEnvironment(), ...blankSettings(), DATABASE_URL }
   const migration = spawn(process.execPath, ['lib/migrate.js'], { env: environment, stdio: 'inherit' })
   const [code] = (await once(migration, 'exit')) as [number | null]
-  server.close()
-  // Two thirds of the files that each start copies. The embedded database has no use for templates.
+  await close()
+  // The templates are two thirds of the files that each start copies, and the embedded database does not use
+  // them.
   await database.exec('UPDATE pg_database SET datistemplate = false')
   for (const template of ['template0', 'template1']) await database.exec(`DROP DATABASE ${template}`)
   await database.close()
   if (code !== 0) process.exit(1)
 }
 
-/**
- * Caches the lists of keys: PGlite lists all 23,265 symbols of PostGIS (Object.keys) for each function that
- * CREATE EXTENSION looks up, which takes 4 of its 5 seconds. They do not change after they are loaded.
- */
-function rememberLargeKeys(): void {
-  const listed = new WeakMap<object, string[]>()
-  const { keys } = Object
-  Object.keys = (object: object) => {
-    const known = listed.get(object)
-    if (known) return known
-    const names = keys(object)
-    if (names.length > LARGE) listed.set(object, names)
-    return names
-  }
+interface Listening {
+  readonly port: number
+  /** ends all connections */
+  readonly close: () => Promise<void>
 }
-/** No other object of PGlite has more than some hundred keys. */
-const LARGE = 10_000
 
-function listen(database: PGlite, port: number): Promise<Server> {
+function listen(database: PGlite, port: number): Promise<Listening> {
   const session = new SharedSession(database)
-  const server = createServer((socket) => void serve(socket, session))
-  return new Promise((resolve, reject) =>
-    server.once('error', reject).listen(port, '127.0.0.1', () => resolve(server)),
-  )
-}
-
-/**
- * PostGIS as its package sets it up, without its unused files. Two thirds of their 95 MB, which each start
- * unpacks into memory, are rasters, topology and upgrades. They are removed once, for all later starts.
- */
-const postgisAlone: Extension = {
-  ...postgis,
-  setup: async (pglite, options) => {
-    const set = await postgis.setup(pglite, options)
-    const whole = set.bundlePath
-    const cut = path.join(__dirname, `postgis-${statSync(whole).size}.tar.gz`)
-    if (!existsSync(cut)) {
-      // Not compressed. Another process may do the same.
-      const temporary = `${cut}.${process.pid}`
-      writeFileSync(temporary, gzipSync(cutTar(gunzipSync(readFileSync(whole)), USED_FILES), { level: 0 }))
-      renameSync(temporary, cut)
-    }
-    return { ...set, bundlePath: pathToFileURL(cut) }
-  },
-}
-const USED_FILES =
-  /^(lib\/postgresql\/postgis-3\.so|share\/proj\/.*|share\/postgresql\/extension\/postgis(--\d+\.\d+\.\d+\.sql|\.control))$/
-const TAR_BLOCK = 512
-
-/** Files of a tar archive whose paths match. A header has its path first, and the size at 124, in octal. */
-function cutTar(archive: Buffer, wanted: RegExp): Buffer {
-  const kept: Buffer[] = []
-  for (let at = 0; archive[at];) {
-    const field = (from: number, to: number) =>
-      archive.toString('latin1', at + from, at + to).replace(/\0.*$/, '')
-    const end = at + TAR_BLOCK * (1 + Math.ceil(parseInt(field(124, 136), 8) / TAR_BLOCK))
-    if (wanted.test(field(0, 100))) kept.push(archive.subarray(at, end))
-    at = end
+  const clients = new Map<Socket, Promise<void>>()
+  const server = createServer((socket) => {
+    clients.set(
+      socket,
+      serve(socket, session).finally(() => clients.delete(socket)),
+    )
+  })
+  const close = async () => {
+    server.close()
+    for (const socket of clients.keys()) socket.destroy()
+    await Promise.all(clients.values())
   }
-  return Buffer.concat([...kept, Buffer.alloc(2 * TAR_BLOCK)])
+  return new Promise((resolve, reject) =>
+    server
+      .once('error', reject)
+      .listen(port, '127.0.0.1', () => resolve({ port: (server.address() as AddressInfo).port, close })),
+  )
 }
 
 /**
@@ -195,7 +181,7 @@ class SharedSession {
           i < messages.length - 1 &&
           answer.length >= READY_BYTES &&
           answer[answer.length - READY_BYTES] === READY
-        // The client received this response before PGlite had the query.
+        // The client received this response before PGlite received the query.
         const told = answer[0] === COPY_IN_RESPONSE[0] ? 1 + answer.readInt32BE(1) : 0
         if (socket.writable) socket.write(answer.subarray(told, early ? -READY_BYTES : undefined))
       }
@@ -251,7 +237,7 @@ const DATABASE = 'postgres'
 const CREATE_DATABASE = /^\s*CREATE\s+DATABASE\b/i
 /** By the extended protocol PGlite would wait for rows indefinitely, and end. */
 const SIMPLE_COPY = 'the embedded database supports COPY FROM STDIN only as a simple query'
-const ONE_DATABASE = `the embedded database has only the database ${DATABASE}. For another one, use Postgres with PostGIS`
+const ONE_DATABASE = `the embedded database has only the database ${DATABASE}. For another one, use Postgres with PostGIS.`
 
 /** Database that a client's first message requests: by default the one of its user's name. */
 function askedDatabase(startup: Buffer): string | undefined {
@@ -285,13 +271,13 @@ function statementIn(letter: string, message: Buffer): Statement | undefined {
   }
 }
 
-/** Reason for which a statement is refused; undefined for most. */
+/** Reason for which a statement is refused; undefined if it is not refused. */
 function refusalOf({ text, name }: Statement): string | undefined {
   if (CREATE_DATABASE.test(text)) return ONE_DATABASE
   return name !== undefined && COPY_IN.test(text) ? SIMPLE_COPY : undefined
 }
 
-/** A message that replaces a statement's and fails with this reason, in whatever transaction it comes. */
+/** Message that replaces a refused statement. It fails with this reason, in any state of the transaction. */
 function refused(reason: string, { name }: Statement): Buffer {
   const sql = `DO $$ BEGIN RAISE EXCEPTION '${reason}' USING ERRCODE = 'feature_not_supported'; END $$\0`
   const text = Buffer.from(name === undefined ? sql : `${name}\0${sql}\0\0`, 'latin1')
@@ -345,12 +331,12 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
       }
     }
   } catch (error) {
-    // The client has disconnected, or Postgres itself failed. In the latter case, waiting clients see their
-    // connection end.
-    console.error(error)
+    // The connection has ended, or Postgres itself failed. In the latter case, the connections of waiting
+    // clients end.
+    if (!socket.destroyed) console.error(error)
   } finally {
     await session.leave(socket)
-    // Not at once: the client may not have read the reason of a refusal yet.
+    // Closes after pending writes, because the client may not have read the reason of a refusal yet.
     socket.destroySoon()
   }
 }

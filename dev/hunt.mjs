@@ -77,7 +77,7 @@ function ended(moduleId, test, hunt, errors = []) {
   const { seed, effort } = run
   seeds.push({ file, test, seed, effort, commit: commit(), date: new Date().toISOString() })
   writeFileSync(SEEDS, `${JSON.stringify(seeds, undefined, 2)}\n`)
-  console.log(`  Added to ${SEEDS}: npm run test:all repeats it. Commit it, or take it back.`)
+  console.log(`  Added to ${SEEDS}: npm run test:all repeats it. Commit it, or remove it.`)
 }
 
 const patternOf = (name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll("'", '.')

@@ -48,7 +48,7 @@ const PHRASES = [
   ],
 ]
 const CHECKED = /\.(ts|tsx|mts|mjs|md|sql|sol|sh|ya?ml)$|^\.env\.example$/
-/** Files that are generated, frozen, or whose words others chose. */
+/** Files that are generated, frozen, or whose wording others chose. */
 const EXEMPT = [
   'dev/language.mjs',
   'docs/spec/interface.md', // the specification

@@ -2,7 +2,7 @@
 import { runParts } from './parts.mjs'
 
 const bin = (name, ...options) => [`node_modules/${name}`, ...options]
-const TYPES = ['.', 'packages/client', 'packages/cli', 'packages/mcp', 'web']
+const TYPES = ['.', 'packages/client', 'packages/cli', 'packages/mcp', 'packages/witness', 'web']
 
 runParts(
   [

@@ -7,7 +7,7 @@ import { PlainError } from './services'
 /** Folder of the local world that `npm start` stores, relative to the root of the clone. */
 export const LOCAL_FOLDER = '.local'
 
-/** Process that uses a folder, in its own description. */
+/** Text with which the process that uses a folder describes itself. */
 export interface Holder {
   readonly pid: number
   /** ISO 8601 */
@@ -40,7 +40,7 @@ export async function lockFolder(folder: string, ports: Holder['ports']): Promis
           `${described(other)}.\nUse that one, or stop it first (Ctrl-C where it runs, or kill ` +
           `${other.pid}). To run a second one, clone the repository again.`,
       )
-    // Its holder was killed.
+    // The holder of the lock was killed.
     rmSync(place, { force: true })
     if (!(await listening())) return lockFolder(folder, ports)
   }
@@ -55,13 +55,13 @@ export async function holderOf(folder: string): Promise<Holder | undefined> {
     return (await json(socket)) as Holder
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // There is no socket, or a killed process has left it.
+    // There is no socket, or it is left over from a killed process.
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined
     throw error
   }
 }
 
-/** `process 4711, since 2026-11-22T02:40:11Z, PORT 3000, LOCAL_DB_PORT 5433` */
+/** Describes a holder, such as `process 4711, since 2026-11-22T02:40:11Z, PORT 3000, LOCAL_DB_PORT 5433`. */
 export function described({ pid, since, ports }: Holder): string {
   return [
     `process ${pid}`,

@@ -57,7 +57,7 @@ function restartOnRequest({ services }: World): void {
   })
 }
 
-/** Addresses of everything, and a request that can be copied. */
+/** Lists the URLs of all parts, and a request that can be copied. */
 async function welcome(world: World): Promise<string> {
   const { settings, chain, chains } = world
   const { slug, id } = chain?.chain ?? LOCAL_CHAIN

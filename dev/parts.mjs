@@ -64,7 +64,7 @@ export function runParts(parts, { doing, keepGoing = false, start = () => {}, do
     startNext()
   }
 
-  // A terminal has one line for it.
+  // A terminal shows the running parts on one line.
   setInterval(() => {
     const line = `  ${doing} ${[...running.keys()].join(', ')} ... ${seconds()}`
     if (stdout.isTTY) print(line.slice(0, stdout.columns - 1), '')

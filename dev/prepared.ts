@@ -10,6 +10,13 @@ import { isRunning } from './services'
  * exits.
  */
 export const MAKE = 'make'
+/** Message to dist/dev/database.js without a port: opens a database at a port, or closes the one there. */
+export interface DatabaseRequest {
+  readonly port: number
+  /** without it, the database is in memory */
+  readonly folder?: string
+  readonly closes?: boolean
+}
 const FOLDER = 'dist/prepared'
 const MIGRATIONS = 'db/migrations'
 

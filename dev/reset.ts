@@ -4,8 +4,8 @@ import { LOCAL_FOLDER, described, holderOf } from './lock'
 import { PlainError } from './services'
 
 /**
- * `npm run reset` removes the local world of `npm start`, so that the next start begins from scratch. It
- * leaves everything that settings name.
+ * `npm run reset` removes the local world of `npm start`, so that the next start begins from scratch.
+ * Databases and nodes that settings name stay unchanged.
  */
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))

@@ -12,7 +12,8 @@ const ARROWS = {
   'api/query': ['api/cql2', 'api/store'],
   'api/pages': ['api/store', 'api/formats', 'api/query'],
   'api/records': ['api/store', 'api/formats', 'api/query', 'api/pages'],
-  'api/compute': ['api/contracts', 'api/store', 'src/rpc'],
+  'api/log': ['api/outgoing', 'api/store', 'src/tlog'],
+  'api/compute': ['api/contracts', 'api/log', 'api/store', 'src/rpc', 'src/tlog'],
   'api/quorum': ['api/compute', 'api/contracts'],
   'api/answers': ['api/compute', 'api/store', 'api/formats', 'api/query', 'api/pages'],
   'api/stream': ['api/store', 'api/formats', 'api/query'],
@@ -22,10 +23,12 @@ const ARROWS = {
   'api/graphql': ['api/store', 'api/query'],
   'api/mcp': [],
   'api/web': [],
+  'api/places': ['api/contracts', 'api/store', 'api/formats', 'api/pages', 'api/web'],
   'api/service': [
     'api/answers',
     'api/compute',
     'api/contracts',
+    'api/log',
     'api/store',
     'api/records',
     'api/quorum',
@@ -38,6 +41,7 @@ const ARROWS = {
   'src/geodesy': [],
   'src/operations': ['src/geodesy'],
   'src/eas': [],
+  'src/tlog': [],
   'src/location': ['src/geodesy', 'src/eas'],
   'src/answer': ['src/operations', 'src/eas', 'src/location'],
   'src/settings': ['src/location', 'src/eas'],
@@ -49,8 +53,8 @@ const ARROWS = {
   ],
 }
 /**
- * Rooms that every room of api/ may import. Each file of http is a door: a worker loads only the one that it
- * needs, and no web server.
+ * Rooms that every room of api/ may import. Every file of http may be imported directly, so that a worker
+ * loads only the file that it needs, and no web server.
  */
 const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/location', 'src/answer']
 /**
@@ -60,7 +64,7 @@ const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/loc
 export const PORTABLE = [
   ...['src/geodesy', 'src/geodesy/degrees', 'src/geodesy/centimeters', 'src/operations'],
   ...['src/operations/table', 'src/eas/portable', 'src/eas/layouts', 'src/eas/compact', 'src/location/names'],
-  ...['src/location/payload', 'src/errors'],
+  ...['src/location/payload', 'src/errors', 'src/tlog'],
 ]
 const SIDE_DOORS = ['api/graphql/squid', 'api/store/model', ...PORTABLE]
 

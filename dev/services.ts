@@ -27,7 +27,7 @@ export interface Service {
 /** An explanation for the user: printed without a stack. */
 export class PlainError extends Error {}
 
-/** Long, because a busy machine is slow to write its data. */
+/** The limit is long, because a busy machine is slow to write its data. */
 const STOP_TIMEOUT_MS = 20_000
 
 /** Starts `node <args>` with this environment. Its output goes to <logFolder>/<name>.log. */
@@ -78,11 +78,19 @@ export function startService(
   }
 }
 
-/** Throws a PlainError if another program listens on this port. */
-export async function requireFreePort(port: number, setting: string, purpose: string): Promise<void> {
+/**
+ * Throws a PlainError if another program listens on this port. `remedy` is a value of the setting, and the
+ * command that it is for.
+ */
+export async function requireFreePort(
+  port: number,
+  setting: string,
+  purpose: string,
+  remedy = `${port + 1} npm start`,
+): Promise<void> {
   if (!(await isFree(port)))
     throw new PlainError(
-      `Port ${port} is in use, but the ${purpose} needs it. Stop what listens there, or choose another port: ${setting}=${port + 1} npm start`,
+      `Port ${port} is in use, but the ${purpose} needs it. Stop what listens there, or choose another port: ${setting}=${remedy}`,
     )
 }
 
@@ -111,7 +119,7 @@ async function reserve(port: number): Promise<Socket | undefined> {
     await once(socket, 'listening')
     if (await isFree(port)) return socket
   } catch {
-    // Another process has it.
+    // Another process uses this port.
   }
   socket.close()
   return undefined

@@ -95,7 +95,7 @@ interface Plan {
   readonly signer: string
 }
 
-/** A program that is loaded, and waits for its settings: loading takes longest of a start. */
+/** A loaded program that waits for its settings. Loading is the longest part of a start. */
 interface Loaded {
   readonly what: string
   readonly service: Service
@@ -137,7 +137,7 @@ class Start {
     const plan = this.plan()
     const { given, rows, hasLocalDatabase } = plan
     await this.reserve(plan)
-    // It has one session, which several processes would only wait for.
+    // The local database has one session, so several processes would only wait for each other.
     if (hasLocalDatabase) environment.API_PROCESSES ||= '1'
     const databaseReady = hasLocalDatabase
       ? this.step('Embedded database: Postgres with PostGIS', this.startDatabase(given.localDbPort))
@@ -164,7 +164,7 @@ class Start {
     const sampled = Promise.all(started.map((each) => this.sample(each, each === chain)))
     sampled.catch(() => {}) // awaited later; the embedded database starts in the meantime
     await databaseReady
-    // A user's own database must not get a chain that is removed when this start is stopped.
+    // A stopped start removes its chains, so none of their data may be in a user's own database.
     if (!hasLocalDatabase) await sampled
 
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
@@ -316,7 +316,7 @@ class Start {
       await this.step(`Sample places of ${each.chain.slug}`, attestSamples(each, isMain, progress))
     if (!keep) return
     writeFileSync(this.completeFile(each.chain), '')
-    // Only now, because the times of sample places are set block by block.
+    // Mining starts after the sample places, whose times are set block by block.
     mineOn(each)
   }
 
@@ -334,7 +334,7 @@ class Start {
     void service.ended.then((end) => {
       if (this.isStopping) return
       if (end === 2) return this.setBroken(`The ${what} could not start:\n${service.tail()}`)
-      // It lost its database or its node, or was killed. It resumes where it stopped.
+      // The program lost its database or its node, or was killed. It resumes where it stopped.
       const next = performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
       const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
       const log = `${path.join(this.logs, service.name)}.log`
@@ -365,7 +365,7 @@ class Start {
         await waitForLook(settings, each, before, () => this.isStopping)
       }),
     )
-    looked.catch(() => {}) // if an indexer refuses, the database is stopped
+    looked.catch(() => {}) // awaited later; fails if an indexer refuses to start, because then the database is stopped
     await this.step('Indexers', Promise.race([looked, refused]))
   }
 }

@@ -1,4 +1,4 @@
-import { AbiCoder, Interface, ZeroAddress, ZeroHash } from 'ethers'
+import { AbiCoder, Interface, ZeroAddress, ZeroHash, type JsonRpcProvider } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
 import { fieldTypes } from '../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
@@ -85,9 +85,13 @@ export async function revoke(
   await send(chain, account, EAS.encodeFunctionData('revoke', [{ schema, data: { uid, value: 0 } }]))
 }
 
+/** The last call that was sent to each chain. */
+const lastCalls = new WeakMap<JsonRpcProvider, Promise<unknown>>()
+
 /**
  * Sends a call of EAS by a test account and returns its logs after it is mined (EIP-7966). Plain JSON-RPC,
- * because ethers' signer makes five more calls per transaction.
+ * because ethers' signer makes five more calls per transaction. Concurrent calls are sent one after the
+ * other: anvil gives two that arrive together the same nonce, and refuses one of them.
  */
 async function send(
   { chain, provider }: LocalChain,
@@ -97,9 +101,14 @@ async function send(
   const from = testAccount(account).address
   // Fixed, so that nothing is estimated: large payloads cost more than the estimate.
   const gas = '0x1dcd6500'
-  const { status, transactionHash, logs } = (await provider.send('eth_sendTransactionSync', [
-    { from, to: chain.eas, data, gas },
-  ])) as { status: string; transactionHash: string; logs: { topics: string[]; data: string }[] }
+  const call = () => provider.send('eth_sendTransactionSync', [{ from, to: chain.eas, data, gas }])
+  const sent = (lastCalls.get(provider) ?? Promise.resolve()).then(call, call)
+  lastCalls.set(provider, sent)
+  const { status, transactionHash, logs } = (await sent) as {
+    status: string
+    transactionHash: string
+    logs: { topics: string[]; data: string }[]
+  }
   if (status !== '0x1') throw new Error(`transaction ${transactionHash} reverted`)
   return logs
 }

@@ -5,4 +5,5 @@
 export { attest, attestPlaces, locationRequest, request, revoke } from './attestations'
 export { LOCAL_PROXY_NAME, localVersion, MULTICALL3 } from './contracts'
 export { LOCAL_CHAIN, LOCAL_SIGNER_KEY, mined, testAccount, type LocalChain } from './local-chain'
+export { deployQuorum } from './quorum'
 export { mineOn, missingNodeBinary, nodeBinary, startLocalChain, type LocalChainOptions } from './node'

@@ -40,7 +40,7 @@ export function testAccount(index: number): HDNodeWallet {
 
 /**
  * Receipt of a transaction after it is mined. Throws if it reverted. ethers' wait() listens for the next
- * block, which never comes if the transaction was mined before and the node mines on demand.
+ * block, which is never mined if the transaction was mined before and the node mines on demand.
  */
 export async function mined(chain: LocalChain, hash: string): Promise<TransactionReceipt> {
   for (;;) {

@@ -109,7 +109,7 @@ export async function startLocalChain({
     stop: async () => {
       provider.destroy()
       child.kill('SIGTERM')
-      // It saves its state first, if it has a file for it.
+      // The node first saves its state, if it has a file for it.
       const insist = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
       await ended
       clearTimeout(insist)
@@ -175,7 +175,7 @@ function statesFolder(stateFile: string | undefined): string {
 
 let guardProcess: ChildProcess | undefined
 
-/** Ends the node when this process is killed. A node has no channel on which it could notice that. */
+/** Ends the node when this process is killed. A node itself cannot detect that. */
 function guard(node: ChildProcess): void {
   if (!guardProcess) {
     // Its own process group, so that it survives a kill of this one.
@@ -188,7 +188,7 @@ function guard(node: ChildProcess): void {
     guardProcess.unref()
     guardProcess.channel?.unref()
   }
-  // The service also runs without a guard.
+  // If the guard is missing, the service still runs.
   const tell = (runs: boolean) => {
     if (node.pid === undefined || !guardProcess?.connected) return
     guardProcess.send({ pid: node.pid, runs } satisfies GuardMessage, () => {})
@@ -210,7 +210,7 @@ export function mineOn({ chain, url, ended }: LocalChain): void {
     if (block?.transactions.length && (await provider.getBlockNumber()) === number)
       await provider.send('anvil_mine', ['0x1'])
   }
-  // It fails if the node ends, or a reorg dropped the block. The next block is then handled.
+  // The request fails if the node ends or a reorg has removed the block. The next block triggers another one.
   void provider.on('block', (number: number) => void follow(number).catch(() => {}))
 }
 

@@ -1,0 +1,100 @@
+import path from 'node:path'
+import { Wallet } from 'ethers'
+import { readSettings, type ConnectedChain, type Settings } from '../src/config'
+import type { LocalChain } from './chain'
+import { startHere, type ServiceHere } from './in-process'
+import { looks, waitForHead, waitForLook } from './indexed'
+import { setLocalChain, setLocalDefaults } from './local-settings'
+import { startRpcProxy, type RpcProxy } from './rpc-proxy'
+import { blankSettings } from './settings'
+
+/**
+ * Runs operators of a quorum on a local chain in this process. Each has its own key, database, indexer, API,
+ * RPC proxy and module instances.
+ */
+
+/** Keys of operators, sorted by address, as a GeoQuorum requires. */
+export function inOrder(keys: readonly string[]): Wallet[] {
+  return keys.map((key) => new Wallet(key)).sort((a, b) => (BigInt(a.address) < BigInt(b.address) ? -1 : 1))
+}
+
+export interface OperatorOptions {
+  chain: LocalChain
+  /** address of the GeoQuorum contract */
+  quorum: string
+  wallet: Wallet
+  /** migrated database */
+  databaseUrl: string
+  port: number
+  /** folder of the log */
+  folder: string
+  /** settings in addition to those of a local service */
+  environment?: NodeJS.ProcessEnv
+}
+
+/** An operator that can be stopped and started again. */
+export class Operator {
+  readonly url: string
+  private service: ServiceHere | undefined
+
+  private constructor(
+    readonly options: OperatorOptions,
+    readonly rpc: RpcProxy,
+    private readonly settings: Settings,
+  ) {
+    this.url = `http://127.0.0.1:${options.port}`
+  }
+
+  /** Creates an operator and starts its RPC proxy. `start` runs the service. */
+  static async create(options: OperatorOptions): Promise<Operator> {
+    const { chain, quorum, wallet, databaseUrl, port } = options
+    const rpc = await startRpcProxy(chain.url)
+    const environment: NodeJS.ProcessEnv = {
+      ...blankSettings(),
+      ...{ DATABASE_URL: databaseUrl, PORT: String(port), CHAINS: chain.chain.slug },
+      ...{ SIGNER_PRIVATE_KEY: wallet.privateKey, DEPLOYMENT_NAME: `operator at ${port}` },
+      ...options.environment,
+    }
+    setLocalChain(environment, { ...chain, url: rpc.url, proxy: '' })
+    const needed = ['database', 'chains', 'signer'] as const
+    setLocalDefaults(environment, readSettings(environment, [...needed]))
+    const settings = readSettings(environment, [...needed])
+    const withQuorum = (each: ConnectedChain): ConnectedChain => ({
+      ...each,
+      chain: { ...each.chain, quorum: quorum.toLowerCase() },
+    })
+    const chains = settings.chains.map(withQuorum)
+    return new Operator(options, rpc, Object.assign({}, settings, { chains }))
+  }
+
+  /** Starts the indexer and the API. Resolves when the API listens. */
+  async start(): Promise<void> {
+    const log = path.join(this.options.folder, `operator-${this.options.port}.log`)
+    this.service = await startHere(this.settings, log)
+  }
+
+  /** Resolves when the indexer has read everything mined so far. Rejects if it cannot continue. */
+  async caughtUp(): Promise<void> {
+    const { settings, service } = this
+    const { chain } = this.options
+    const before = await looks(settings.databaseUrl)
+    const reading = waitForHead(settings, chain).then(() => waitForLook(settings, chain, before))
+    await Promise.race([reading, service!.indexing])
+  }
+
+  /** Stops the indexer and the API. */
+  async stop(): Promise<void> {
+    const { service } = this
+    this.service = undefined
+    await service?.stop()
+  }
+
+  /** Stops everything, including the RPC proxy. */
+  async close(): Promise<void> {
+    try {
+      await this.stop()
+    } finally {
+      await this.rpc.close()
+    }
+  }
+}

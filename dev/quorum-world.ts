@@ -1,0 +1,205 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Wallet } from 'ethers'
+import { deployQuorum, LOCAL_CHAIN, mineOn, missingNodeBinary, startLocalChain, testAccount } from './chain'
+import type { LocalChain } from './chain'
+import { stopAll } from './in-process'
+import { lockFolder } from './lock'
+import { inOrder, Operator } from './operators'
+import { preparedDatabase } from './prepared'
+import { processEnvironment } from '../src/config'
+import { freePort, PlainError, requireFreePort, startService } from './services'
+
+/** Local chain with a GeoQuorum and its operators. */
+export interface QuorumWorld {
+  readonly chain: LocalChain
+  /** address of the GeoQuorum contract */
+  readonly quorum: string
+  readonly threshold: number
+  /** in the order of their indices */
+  readonly operators: readonly Operator[]
+  /** file for `--quorum` of the command line */
+  readonly operatorsFile: string
+  /** file with the key of a test account that pays for transactions */
+  readonly keyFile: string
+  /** resolves with a reason when a part has ended permanently */
+  readonly broken: Promise<string>
+  /** stops all parts in reverse order, and removes their data */
+  stop(): Promise<void>
+}
+
+export interface QuorumWorldOptions {
+  /** folder for databases and logs. Databases are deleted at the start and at the end */
+  folder: string
+  /** port of the chain; the operators use the next ones */
+  port: number
+  signal: AbortSignal
+  step: <Result>(what: string, work: Promise<Result>) => Promise<Result>
+}
+
+const OPERATORS = 5
+const THRESHOLD = 3
+/** Test account that owns the quorum, and pays for transactions of the command line. */
+const OWNER = 8
+
+/**
+ * Starts a local chain, deploys a GeoQuorum, and starts five operators, each with its own key, embedded
+ * database, indexer, API and RPC proxy. Throws a PlainError that names the remedy, after it has stopped the
+ * parts started by then.
+ */
+export async function startQuorumWorld(options: QuorumWorldOptions): Promise<QuorumWorld> {
+  const start = new Start(options)
+  try {
+    return await start.run()
+  } catch (error) {
+    await start.stop()
+    throw error
+  }
+}
+
+class Start {
+  private readonly stops: (() => Promise<unknown>)[] = []
+  private isStopping = false
+  /** reason why a part has ended permanently */
+  private reason: string | undefined
+  private setBroken!: (reason: string) => void
+  private readonly broken = new Promise<string>((resolve) => (this.setBroken = resolve))
+
+  constructor(private readonly options: QuorumWorldOptions) {}
+
+  /** Throws if the start was cancelled, or a part has ended. */
+  private check(): void {
+    this.options.signal.throwIfAborted()
+    if (this.reason !== undefined) throw new PlainError(this.reason)
+  }
+  /** Like `check`, while a promise is pending that may never settle. */
+  private async unlessBroken<Result>(work: Promise<Result>): Promise<Result> {
+    const { signal } = this.options
+    const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+    await Promise.race([work, over, this.broken])
+    this.check()
+    return work
+  }
+
+  readonly stop = async (): Promise<void> => {
+    this.isStopping = true
+    await stopAll(this.stops)
+  }
+
+  async run(): Promise<QuorumWorld> {
+    const { folder, port, step } = this.options
+    const missing = missingNodeBinary()
+    if (missing) throw new PlainError(missing)
+    await this.reserve()
+    const wallets = inOrder(Array.from({ length: OPERATORS }, () => Wallet.createRandom().privateKey))
+    // Migrated once, and then copied for each operator.
+    await step('Embedded database: Postgres with PostGIS', preparedDatabase())
+    this.check()
+    const [chain, databases] = await this.all([
+      step(`Local chain of ${LOCAL_CHAIN.slug}`, this.startChain()),
+      step(
+        'Databases of the operators',
+        this.all(wallets.map((_, i) => this.startDatabase(`database-${i + 1}`))),
+      ),
+    ] as const)
+    this.check()
+    const quorum = await deployQuorum(chain, {
+      ...{ operators: wallets.map(({ address }) => address), threshold: THRESHOLD },
+      owner: testAccount(OWNER).address,
+    })
+    const operators: Operator[] = []
+    const starting = async () => {
+      // Started one after the other, because each loads its own copy of all modules.
+      for (const [i, wallet] of wallets.entries()) {
+        this.check()
+        operators.push(
+          await this.startOperator(
+            await Operator.create({
+              ...{ chain, quorum, wallet, databaseUrl: databases[i]!, port: port + 1 + i },
+              folder: path.join(folder, 'logs'),
+            }),
+          ),
+        )
+      }
+      await this.unlessBroken(Promise.all(operators.map((each) => each.caughtUp())))
+    }
+    await step(`${OPERATORS} operators: key, indexer, API and RPC proxy each`, starting())
+    return {
+      ...{ chain, quorum, threshold: THRESHOLD, operators, broken: this.broken, stop: this.stop },
+      ...this.writeFiles(quorum, operators),
+    }
+  }
+
+  /** Waits for all promises even if one rejects, because parts that start later must be stopped too. */
+  private async all<const Parts extends readonly Promise<unknown>[]>(
+    parts: Parts,
+  ): Promise<{ -readonly [I in keyof Parts]: Awaited<Parts[I]> }> {
+    await Promise.allSettled(parts)
+    return Promise.all(parts) as never
+  }
+
+  /** Locks and empties the folder, and checks that the ports are free. */
+  private async reserve(): Promise<void> {
+    const { folder, port } = this.options
+    mkdirSync(folder, { recursive: true })
+    this.stops.push(await lockFolder(folder, { PORT: port }))
+    const empty = () => rmSync(path.join(folder, 'databases'), { recursive: true, force: true })
+    empty()
+    this.stops.push(async () => empty())
+    for (let i = 0; i <= OPERATORS; i++)
+      await requireFreePort(
+        port + i,
+        'PORT',
+        i === 0 ? 'local chain' : `operator ${i}`,
+        `${port + 100} npm run quorum`,
+      )
+  }
+
+  private async startChain(): Promise<LocalChain> {
+    const chain = await startLocalChain({ port: this.options.port })
+    this.stops.push(() => chain.stop())
+    void chain.ended.then((reason) => this.breaks(reason))
+    await chain.provider.send('anvil_setTime', [Date.now()])
+    await chain.provider.send('anvil_mine', ['0x1'])
+    mineOn(chain)
+    return chain
+  }
+
+  /** Starts an embedded database, and returns its URL. */
+  private async startDatabase(name: string): Promise<string> {
+    const { folder } = this.options
+    const port = await freePort()
+    const data = path.join(folder, 'databases', name)
+    mkdirSync(path.dirname(data), { recursive: true })
+    const args = ['dist/dev/database.js', '--small', String(port), data]
+    const database = startService(name, args, processEnvironment(), path.join(folder, 'logs'))
+    this.stops.push(() => database.stop())
+    await database.ready
+    void database.ended.then((code) => this.breaks(`The embedded database ${name} ended (${code})`))
+    return `postgres://postgres@127.0.0.1:${port}/postgres`
+  }
+
+  private async startOperator(operator: Operator): Promise<Operator> {
+    this.stops.push(() => operator.close())
+    await operator.start()
+    return operator
+  }
+
+  private breaks(reason: string): void {
+    if (this.isStopping) return
+    this.reason ??= `${reason}. Start again.`
+    this.setBroken(this.reason)
+  }
+
+  private writeFiles(
+    contract: string,
+    operators: readonly Operator[],
+  ): Pick<QuorumWorld, 'operatorsFile' | 'keyFile'> {
+    const { folder } = this.options
+    const [operatorsFile, keyFile] = [path.join(folder, 'operators.json'), path.join(folder, 'key.txt')]
+    const listed = { operators: operators.map(({ url }) => url), k: THRESHOLD, contract }
+    writeFileSync(operatorsFile, `${JSON.stringify(listed, undefined, 2)}\n`)
+    writeFileSync(keyFile, testAccount(OWNER).privateKey, { mode: 0o600 })
+    return { operatorsFile, keyFile }
+  }
+}
