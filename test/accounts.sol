@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 /// Contracts that sign (ERC-1271): for tests only.
 
-/// One that takes its owner's signatures, until it has another owner.
+/// Accepts the signatures of its current owner.
 contract Account {
     address public owner;
 
@@ -28,7 +28,7 @@ contract Factory {
     }
 }
 
-/// One that accepts any signature: as its code is, or in a way in which none must be accepted.
+/// Accepts any signature, either normally or with responses that a caller must not accept.
 contract Hostile {
     enum Way {
         Accepts,

@@ -6,8 +6,8 @@ import { answersAreRead, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Answers that land on real chains, directly and through the proxy, as GET /api/v0/answers and GraphQL return
- * them.
+ * Tests how GET /api/v0/answers and GraphQL return answers that landed on real chains, directly and through
+ * the proxy.
  */
 
 type Json = any
@@ -60,7 +60,7 @@ async function land(slug: string, operation: string, question: object): Promise<
 
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: CHAINS.join() })
-  // The API records its signer and the proxy of each chain, and the indexers load them: after that, nothing
+  // The API records its signer and the proxy of each chain, and the indexers load them: after that, no answer
   // is missed.
   await answersAreRead(world)
   const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
@@ -112,7 +112,7 @@ test('lists a landed answer with its claims and its position on the chain', asyn
     // No external explorer knows a chain on this machine.
     ...{ transaction_url: null, attestation_url: null },
   })
-  // The service's own report about it.
+  // The service's own verification of the answer.
   const { attestation, delegatedAttestation } = answer
   const { body: verified } = await world.post('/compute/v0/verify', {
     ...{ chainId: chain.chain.id, attestation, delegatedAttestation },

@@ -1,9 +1,11 @@
+import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { MONOTONIC } from '../src/clock'
 import { ALL_SCHEMAS } from '../src/location'
 import { connect } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import type { PoolConfig } from 'pg'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { Attester } from '../api/compute/attester'
 import { ChainReader } from '../api/contracts'
@@ -18,11 +20,14 @@ import { RecordSearch } from '../api/query/search'
 import { Store } from '../api/store/store'
 import { WalletTier, type WalletOptions } from '../api/contracts/wallet'
 import { Nonces } from '../api/http/nonces'
+import { SignatureLog } from '../api/log'
+import { SafeSender } from '../api/outgoing'
+import type { SignerKey } from '../src/tlog'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
 import { keySigner, sealOf } from '../src/eas'
 import type { Identity } from '../api/compute/signers'
 
-/** Compiled workers: `npm test` builds before it runs. */
+/** Path of the compiled worker. `npm test` builds before it runs. */
 export const MEASURE_WORKER = path.resolve('dist/api/compute/measure-worker.js')
 export const SIEVE_WORKER = path.resolve('dist/api/query/sieve-worker.js')
 export const COLUMNAR_WORKER = path.resolve('dist/api/formats/columnar/worker.js')
@@ -34,6 +39,8 @@ interface TestServerOptions extends Partial<
   databaseUrl?: string
   /** URLs of replicas */
   readUrls?: readonly string[]
+  /** options of its database connections, which replace those of the API */
+  databaseOptions?: PoolConfig
   /** URL of the local chain; without it, no chain is signed for */
   rpcUrl?: string
   /** The chain's proxy. */
@@ -44,6 +51,8 @@ interface TestServerOptions extends Partial<
   key?: string
   /** further parts of the service's identity, in addition to its key */
   identity?: Partial<Identity>
+  /** key of the transparency log; without it, the log is off unless `log` is passed */
+  logKey?: SignerKey
   redisUrl?: string
   /** true if contracts may sign; the default */
   smartAccounts?: boolean
@@ -51,10 +60,10 @@ interface TestServerOptions extends Partial<
   redisTimeoutMs?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
 }
-interface TestServer {
+export interface TestServer {
   readonly app: FastifyInstance
   readonly redis: SharedRedis | undefined
-  /** closes the server and everything that was created for it */
+  /** closes the server and all its resources */
   close: () => Promise<void>
 }
 
@@ -65,11 +74,13 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   const {
     databaseUrl = 'postgres://nobody@127.0.0.1:1/none',
     readUrls = [],
+    databaseOptions = {},
     rpcUrl,
     proxy,
     quorum,
     key = LOCAL_SIGNER_KEY,
     identity = {},
+    logKey,
     redisUrl,
     redisTimeoutMs = 60_000,
     wallet,
@@ -81,8 +92,16 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     columnarFiles = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER),
     ...parts
   } = options
-  const store = new Store(databaseUrl, () => {}, {}, readUrls)
+  const store = new Store(databaseUrl, () => {}, databaseOptions, readUrls)
   const records = new RecordSearch(store, SIEVE_WORKER)
+  const ownLog =
+    logKey &&
+    new SignatureLog({
+      ...{ servers: store.servers, publicBaseUrl, key: logKey, policy: undefined, clock },
+      ...{ sender: new SafeSender(new Set()), logger: Fastify().log, options: { pollMs: 10 } },
+    })
+  ownLog?.start()
+  const log = ownLog ?? parts.log
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log, redisTimeoutMs)
   while (redis && (await redis.count('test:ready', 1)) === undefined)
     await new Promise((resolve) => setTimeout(resolve, 5))
@@ -97,7 +116,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   const reader = new ChainReader(connected, clock)
   if (rpcUrl !== undefined) await reader.isLocal()
   const keyed: Identity = { signer: await keySigner(key), others: [], seals: [sealOf(key)] }
-  const attester = new Attester({ ...keyed, ...identity }, connected, reader, elapsed)
+  const attester = new Attester({ ...keyed, ...identity }, connected, reader, log, elapsed)
   const walletTier =
     wallet &&
     new WalletTier({
@@ -135,9 +154,11 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     },
     ...(walletTier && { walletTier }),
     ...parts,
+    ...(log && { log }),
   })
   const close = async () => {
     await app.close()
+    await ownLog?.stop()
     redis?.close()
     await Promise.all([measurer.close(), records.close(), columnarFiles.close()])
     await store.close()
@@ -151,6 +172,8 @@ export interface TestApi {
   readonly redis: SharedRedis | undefined
   /** number of its open connections */
   connections: () => Promise<number>
+  /** resolves at its next request */
+  requested: () => Promise<unknown>
   close: () => Promise<void>
 }
 
@@ -171,7 +194,8 @@ export async function startApi({
   })
   await app.listen({ host: '127.0.0.1', port })
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
-  return { url, redis, connections: promisify(app.server.getConnections.bind(app.server)), close }
+  const connections = promisify(app.server.getConnections.bind(app.server))
+  return { url, redis, connections, requested: () => once(app.server, 'request'), close }
 }
 
 /**

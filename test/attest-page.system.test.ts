@@ -25,12 +25,12 @@ async function open(
   return browser
 }
 const button = ({ page }: OpenPage, name: string) => page.getByRole('button', { name, exact: true })
-/** UID of the attestation, when the service returns the record. */
+/** Waits until the service returns the record, and returns the UID of the attestation. */
 async function shown({ page }: OpenPage): Promise<string> {
   await page.locator('.attested-place[data-indexed=true]').waitFor()
   return page.locator('[data-uid]').innerText()
 }
-/** Complaints, without those about a record that is not found yet. */
+/** Returns the complaints without those about a record that is not found yet. */
 const others = (complaints: readonly string[]) =>
   complaints.filter((complaint) => !complaint.includes('status of 404 (Not Found)'))
 const recordOf = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body
@@ -142,7 +142,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await button(browser, 'Attest place with a test account').scrollIntoViewIfNeeded()
     await browser.picture('attest-linked')
     expect(await browser.barriers()).toEqual([])
-    // The user's own words are not attributed to anyone else.
+    // The page must not attribute the user's own text to anyone else.
     await page.getByLabel('Memo', { exact: true }).fill('Mine')
     await note.waitFor()
     await page.getByLabel('Place', { exact: true }).fill('2, 48')
@@ -157,11 +157,11 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(await browser.page.getByRole('note').count()).toBe(0)
   })
 
-  test('never writes a pasted private place into its address, even if it is not JSON any more', async () => {
+  test('never writes a pasted private place into its address, even after edits make it invalid JSON', async () => {
     await using browser = await open({ place: '2.2945, 48.8584' })
     const { page, complaints } = browser
     const given = `{"geometry":{"type":"Point","coordinates":[60.5,30.25]},"salt":"0x${'5a'.repeat(32)}"}`
-    // The page's own URL: page.url() lags behind.
+    // Reads the page's own URL, because page.url() lags behind.
     const address = () => page.evaluate<string>('location.href')
     for (const text of [given, given.slice(0, -1)]) {
       await page.getByLabel('Place', { exact: true }).fill('1, 2')
@@ -230,7 +230,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(await problem.innerText()).toMatch(words)
     expect(wallet.asked).not.toContain('eth_sendTransaction')
     if (!given.file) await page.getByText('Nothing was sent. Correct the marked field').waitFor()
-    // The form can be corrected and submitted again.
+    // The user can correct the form and submit it again.
     expect(await button(browser, 'Attest place with Stand-in').isEnabled()).toBe(true)
   })
 

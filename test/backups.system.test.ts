@@ -8,7 +8,7 @@ import { emptyFolder, run } from './servers'
 import { rows } from './database'
 import { insertRecords, uidOf } from './records'
 
-/** Recipe of docs/operations/backups.md, with pgBackRest from Debian. */
+/** Runs the recipe of docs/operations/backups.md, with pgBackRest from Debian. */
 const PGBACKREST = '/usr/bin/pgbackrest'
 const missing = [...MISSING_PACKAGES, ...(existsSync(PGBACKREST) ? [] : ['pgbackrest'])]
 const needs = missing.length ? ` (needs ${missing.join(', ')})` : ''
@@ -62,7 +62,7 @@ describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
     const state = async () => (await store.recordStates()).find(({ chain }) => chain === 'celo')
     try {
       await insertRecords(url, [{ uid: uidOf(1) }], 1)
-      // pgBackRest counts whole seconds: the backup must end in an earlier one.
+      // pgBackRest counts whole seconds, so the backup must end in an earlier second.
       await rows(url, 'SELECT pg_sleep(1.1)')
       const [moment] = await rows<{ now: string }>(url, 'SELECT clock_timestamp()::text AS now')
       await insertRecords(url, [{ uid: uidOf(2) }], 2)
@@ -95,7 +95,7 @@ describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
           ),
         )
         .toEqual([uidOf(1)])
-      // Another record gets the number of the lost one.
+      // Another record gets the change id of the lost one.
       await insertRecords(url, [{ uid: uidOf(3) }], 3)
       const after = { list: await list(), state: await state() }
       expect(after.state!.revision).toBe(before.state!.revision)

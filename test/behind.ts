@@ -57,7 +57,7 @@ export const TIMEOUT_MS = 2_000
 export const HASTY: NodeJS.ProcessEnv = { CHAINS_FILE: path.join(temporaryFolder(), 'hasty.json') }
 writeFileSync(HASTY.CHAINS_FILE!, JSON.stringify([{ slug: LOCAL_CHAIN.slug, rpcTimeoutMs: TIMEOUT_MS }]))
 const SLUG = LOCAL_CHAIN.slug
-/** Short, because tests restart often; constant, because no back-off is needed. */
+/** The pause is short because tests restart often, and constant because no back-off is needed. */
 const RESTART_MS = 50
 
 export async function startFaultyWorld(): Promise<FaultyWorld> {
@@ -79,7 +79,8 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
       ...blankSettings(),
       DATABASE_URL: database.url,
       RPC_URL_BASE_SEPOLIA: proxy.url,
-      // Off: the tests run the audit, so that its repairs do not depend on timing.
+      // The continuous audit is off. The tests run the audit command, so that repairs do not depend on
+      // timing.
       AUDIT_CALLS_PER_SECOND: '0',
     },
     caughtUp: () => caughtUp(chain, database.url),
@@ -112,7 +113,7 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
       [chain.chain.slug],
     ).catch(() => [])
     if (top?.hash === head.hash) return
-    // The indexer notices a new head at a height that was already read only with the next block.
+    // If the new head has a height that was already read, the indexer notices it only with the next block.
     if (top && top.height >= head.number) await mine(chain, top.height - head.number + 1)
     await pause(30)
   }
@@ -156,7 +157,8 @@ export function startIndexerBehind(
     modules.log.unifySubsquidLog(read.logLevel, logIn(folder))
     const log = createLogger('indexer')
     const [connected] = read.chains
-    // A process reads CHAINS_FILE before all else; the modules of this one outlive an indexer.
+    // A process reads CHAINS_FILE first. In this process the modules outlive an indexer, so its values are
+    // set here.
     Object.assign(connected!.chain, { rpcTimeoutMs: environment.CHAINS_FILE ? TIMEOUT_MS : undefined })
     const indexer = modules.run.startIndexer(connected!, read)
     const failed = indexer.ended.then(

@@ -14,7 +14,7 @@ const SCREENSHOTS = '.local/screenshots'
 /** WebGL 2 on the CPU, because the machine need not have a graphics card. */
 const SOFTWARE_WEBGL = [
   ...['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
-  // The rest of a page is drawn without it, which takes a third less CPU time.
+  // Everything else on a page is drawn without WebGL, which takes a third less CPU time.
   '--disable-gpu-rasterization',
 ]
 const NO_WEBGL = ['--disable-gpu', '--disable-webgl', '--disable-webgl2', '--disable-3d-apis']
@@ -34,7 +34,7 @@ export interface OpenPage extends AsyncDisposable {
 }
 export interface PageOptions extends Pick<
   BrowserContextOptions,
-  'viewport' | 'colorScheme' | 'reducedMotion'
+  'viewport' | 'colorScheme' | 'reducedMotion' | 'hasTouch' | 'isMobile' | 'locale'
 > {
   /** true by default */
   webgl?: boolean

@@ -40,7 +40,7 @@ const { FILE, ROW } = vi.hoisted(() => {
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld(
-    // Two, so that the API's workers must read the file too.
+    // Two processes, so that the API's workers must read the file as well.
     { CHAINS: 'far-chain', CHAINS_FILE: FILE, API_PROCESSES: '2' },
     { processes: true },
   )
@@ -91,7 +91,7 @@ test('sets values of a chain by a row with its slug and no id', () => {
     headPollMs: 7_000,
     finality: 75,
   })
-  // Endpoints on this machine have another default only.
+  // For chains with an endpoint on this machine, only the default of a setting differs.
   const { chains } = readSettings({ RPC_URL_CELO: 'http://127.0.0.1:1' }, [])
   expect(chains[0]!.headPollMs).toBe(7_000)
   expect(readChains('[{"slug":"base","rpcBatchSize":1}]')).toEqual({

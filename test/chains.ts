@@ -1,11 +1,29 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { LOCAL_CHAIN, startLocalChain, type LocalChain, type LocalChainOptions } from '../dev/chain'
+import {
+  LOCAL_CHAIN,
+  localVersion,
+  startLocalChain,
+  type LocalChain,
+  type LocalChainOptions,
+} from '../dev/chain'
 import { freePort } from '../dev/services'
 import { ACTIVE_SLUGS, CHAINS, type Chain } from '../src/chains'
 
-/** Local chains that start with deployed contracts: their states are created once and stay between runs. */
+/** Starts local chains with deployed contracts. Their states are created once and stay between runs. */
+
+/**
+ * Slugs of the chains on which a test of every chain runs. Below the effort of `npm run test:all`, these are
+ * the first chains with the oldest and with the newest version of EAS.
+ */
+export function testedSlugs(effort: number): string[] {
+  const slugs = CHAINS.map(({ slug }) => slug)
+  if (effort >= 10) return slugs
+  const versions = CHAINS.map(localVersion)
+  const sorted = versions.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+  return [sorted[0]!, sorted.at(-1)!].map((version) => slugs[versions.indexOf(version)]!)
+}
 
 /** Chains with a prepared state. A test with another chain deploys its contracts. */
 const PREPARED = CHAINS.filter(({ slug }) => ACTIVE_SLUGS.includes(slug) || slug === 'base')
@@ -23,7 +41,7 @@ const key = () => {
   for (const file of SOURCES) hash.update(readFileSync(file))
   return hash.digest('hex').slice(0, 16)
 }
-/** States of other sources are removed after a week. */
+/** Age after which states of older sources are removed: a week. */
 const OLD_MS = 7 * 86_400_000
 const FOLDER = path.join('node_modules/.cache/chains', key())
 /** State that a chain starts with; undefined for a chain whose contracts are deployed each time. */
@@ -50,7 +68,7 @@ export async function prepareChains(): Promise<void> {
 }
 
 /**
- * Starts a local chain like `startLocalChain`, from a prepared state if there is one. The node does not know
+ * Starts a local chain like `startLocalChain`, from a prepared state if there is one. The node does not have
  * the states of earlier blocks: calls at them are refused.
  */
 export function startTestChain(options: Omit<LocalChainOptions, 'stateFile'>): Promise<LocalChain> {

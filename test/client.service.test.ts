@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest } from '../dev/chain'
 import { startTestWorld, type TestWorld } from './world'
 
-/** A client generated from the service's OpenAPI document, as users generate theirs. */
+/** Tests a client generated from the service's OpenAPI document in the same way as users generate theirs. */
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld()

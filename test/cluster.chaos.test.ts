@@ -24,14 +24,14 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   let cluster: Cluster
   let url: string
   let stopping = false
-  /** Parts that are kept running, with their kill. */
+  /** Parts that are restarted when they end, with a function that kills each. */
   const kept: Record<string, { kill(): Promise<void>; stop(): Promise<void> }> = {}
   let haproxy: Program
   let redis: Program
   const loads: Promise<void>[] = []
   const wrong: string[] = []
 
-  /** State that any client received: true if the record is revoked, by UID. */
+  /** State of each record that any client received, by UID: true if the record is revoked. */
   const told = new Map<string, boolean>()
   /** Number of rounds of each kind of client. */
   const rounds = new Map<string, number>()
@@ -90,7 +90,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     writeFileSync(
       file,
       changed('ops/haproxy.cfg', {
-        // Below the number of files that a test may open.
+        // This value is below the number of files that a test may open.
         'maxconn 20000': 'maxconn 1000',
         'bind :8080': `bind 127.0.0.1:${port}`,
         ...Object.fromEntries(ports.map((at, i) => [`10.0.0.${21 + i}:3000`, `127.0.0.1:${at}`])),
@@ -151,7 +151,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     status: number
     text: string
     etag: string | null
-    /** State that any client had received before the request. */
+    /** Most recent state that any client had received before the request. */
     before: Map<string, boolean>
   }
   /** Paths that were refused temporarily, with Retry-After: computations with status 500. */
@@ -167,7 +167,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
         else if (![502, 503, 504].includes(response.status))
           return { status: response.status, text, etag: response.headers.get('etag'), before }
       } catch {
-        // No response, or an incomplete one.
+        // There was no response, or an incomplete one.
       }
       if (stopping) throw new Error('stopped')
       await pause(50)
@@ -209,7 +209,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       revoked.add(attested.at(-2)!)
       await revoke(chain, attested.at(-2)!)
     }
-    // A few a second: the list of all must fit into a page.
+    // Attests a few per second, because a list of all must fit into one page.
     await pause(250)
   }
   async function lists(): Promise<void> {
@@ -256,7 +256,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       data: { locationRecords: { totalCount: number; nodes: Shown[] } | null } | null
       errors?: { message: string }[]
     }
-    // A statement that was pending when its server died: GraphQL reports it within the response.
+    // GraphQL reports within the response that a statement was pending when its server stopped.
     if (errors) return pause(50)
     const { totalCount, nodes } = data!.locationRecords!
     if (totalCount !== nodes.length) throw new Error(`${totalCount} in all, ${nodes.length} shown`)
@@ -292,7 +292,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       if (event === 'reset') {
         resets++
         events.clear()
-        // Anything that it may have missed is in the list.
+        // The list contains everything that the client may have missed.
         void ask(`${LIST}?limit=1000`).then(
           ({ text }) => {
             for (const { uid, revoked: is } of (JSON.parse(text) as { data: Shown[] }).data) {
@@ -319,7 +319,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     position = listener.lastEventId || position
   }
 
-  /** Errors fail the test that is running, not later ones. */
+  /** Makes errors fail the current test instead of a later one. */
   const nothingIsWrong = () => expect(wrong.splice(0)).toEqual([])
 
   /** Resolves when each client has received further responses, and a place attested now arrives. */
@@ -390,7 +390,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     const [primary, ...others] = cluster.servers
     refused.clear()
     await primary!.postgres.kill()
-    // Nothing is signed in the meantime.
+    // In the meantime nothing may be signed.
     while (!refused.has('/compute/v0/distance')) await pause(50)
     const reached = await Promise.all(
       others.map(

@@ -17,7 +17,7 @@ import {
   type Program,
 } from './servers'
 
-/** Postgres servers that follow one another, each behind a PgBouncer, from Debian's packages. */
+/** A Postgres primary and its replicas, each behind a PgBouncer, from Debian's packages. */
 
 const PROGRAMS = {
   ...POSTGRES_FILES,
@@ -123,7 +123,7 @@ async function databaseServer(folder: string, number: number): Promise<DatabaseS
       'auth_file = /etc/pgbouncer/userlist.txt': '',
     }),
   )
-  // It accepts connections even while its server is down.
+  // PgBouncer accepts connections even while its server is down.
   const listens = () => isListening(bouncerPort)
   const bouncer = program(`pgbouncer-${number}`, folder, ['/usr/sbin/pgbouncer', ini], listens, USER)
   const conninfo = (other: DatabaseServer) =>

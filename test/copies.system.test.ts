@@ -47,7 +47,7 @@ function copies(): number[] {
     try {
       return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
     } catch {
-      return undefined // it has ended in the meantime
+      return undefined // the process has ended in the meantime
     }
   }
   return readdirSync('/proc')
@@ -115,7 +115,7 @@ test.skipIf(process.platform !== 'linux')(
     await world.services.get('api')!.kill()
     const isRunning = (pid: number) => {
       try {
-        // A zombie has ended: its new parent has not collected it yet.
+        // A zombie counts as ended: its new parent has not collected it yet.
         return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
       } catch {
         return false

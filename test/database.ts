@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { closeSync, cpSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Client } from 'pg'
-import { preparedDatabase } from '../dev/prepared'
-import { freePort, isRunning, startService } from '../dev/services'
+import { preparedDatabase, type DatabaseRequest } from '../dev/prepared'
+import { freePort, isRunning } from '../dev/services'
 
 /**
  * Postgres server for test databases: that of the environment, or that of the run (run.ts). Without one,
@@ -110,28 +110,57 @@ export async function removeLeftovers(): Promise<() => Promise<void>> {
   )
   for (const { name, run } of left) {
     const { rows: locked } = await server.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [run])
-    // This run can take its own lock twice. Another run may have dropped the database in the meantime.
+    // This run can acquire its own lock twice. Another run may have dropped the database in the meantime.
     if (locked.length && run !== process.env.TEST_RUN)
       await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   }
   return () => server.end()
 }
 
-/** An embedded database like that of `npm start`: its log in a folder, its data there or in memory. */
+/**
+ * An embedded database like that of `npm start`: its data in a folder or in memory. `drop` removes `folder`.
+ */
 async function embedded(
   folder: string,
   data?: string,
 ): Promise<TestDatabase & { stop: () => Promise<void> }> {
   const port = await freePort()
-  const args = ['dist/dev/database.js', '--small', String(port), ...(data ? [data] : [])]
-  const service = startService('database', args, process.env, folder)
-  await service.ready
-  const stop = () => service.stop()
+  await request({ port, ...(data !== undefined && { folder: data }) })
+  const stop = () => request({ port, closes: true })
   const drop = async () => {
     await stop()
     removeFolder(folder)
   }
   return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop, drop }
+}
+
+/**
+ * Process with all embedded databases of this worker: a database starts in half the processor time if another
+ * one has loaded Postgres and PostGIS before. It ends with the worker.
+ */
+let databases: ChildProcess | undefined
+
+/** Opens or closes a database of the process. */
+async function request(message: DatabaseRequest): Promise<void> {
+  if (!databases || databases.exitCode !== null || databases.signalCode !== null) {
+    const log = openSync(path.join(process.env.TEST_FOLDER!, `databases-${process.pid}.log`), 'a')
+    databases = spawn(process.execPath, ['dist/dev/database.js', '--small'], {
+      stdio: ['ignore', log, log, 'ipc'],
+    }).setMaxListeners(0)
+    closeSync(log)
+  }
+  const host = databases
+  await new Promise<void>((resolve, reject) => {
+    const settle = (error?: string) => {
+      host.off('message', hear).off('exit', end)
+      if (error === undefined) resolve()
+      else reject(new Error(`The embedded database failed: ${error}`))
+    }
+    const hear = ({ port, error }: { port: number; error?: string }) => port === message.port && settle(error)
+    const end = () => settle('its process has ended')
+    host.on('message', hear).on('exit', end)
+    host.send(message)
+  })
 }
 
 /** Rows of one query, on its own connection. */

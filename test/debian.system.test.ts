@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { LOCAL_CHAIN, nodeBinary } from '../dev/chain'
 import { preparedState } from './chains'
 import { removeFolder, temporaryFolder } from './database'
@@ -9,13 +9,13 @@ import { POSTGRES_FILES, REDIS, missing } from './servers'
 
 /**
  * Runs the page docs/operations/debian.md, command by command, on a temporary copy of this machine's files
- * with its own network. Packages, Node and the program are those of this machine. A local chain replaces Base
- * Sepolia, Caddy creates its own certificate, and test/systemctl.mjs replaces systemd.
+ * with its own network, under a systemd of its own. Packages, Node and the program are those of this machine.
+ * A local chain replaces Base Sepolia, and Caddy creates its own certificate.
  */
 const PAGE = 'docs/operations/debian.md'
-/** Lines that need the internet, or depend on such a line. */
+/** Lines that need the internet, or that depend on such a line. */
 const FROM_OUTSIDE =
-  /^(apt-get|curl -fsSLO? (.*)https:\/\/nodejs\.org|sha256sum|tar|git |npm (ci|run build)|cd \/tmp$|rm -r \/opt\/geo-1$)/
+  /^(apt-get|curl -fsSLO? (.*)https:\/\/nodejs\.org|sha256sum|git |npm (ci|run build)|rm -r \/opt\/geo-1$)/
 const commands = [...readFileSync(PAGE, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(([, text]) => text!)
 
 const lacking = missing({
@@ -24,6 +24,7 @@ const lacking = missing({
   caddy: '/usr/bin/caddy',
   curl: '/usr/bin/curl',
   'postgresql-common': '/etc/postgresql/15/main/postgresql.conf',
+  systemd: '/usr/lib/systemd/systemd',
 })
 const isAllowed =
   lacking.length === 0 &&
@@ -33,14 +34,14 @@ const needs = isAllowed ? '' : ` (needs ${lacking.join(', ') || 'a root that may
 
 const commandsAsTheyStand = () => commands
 const UNITS = 'systemctl enable --now geo-migrate'
-/** The units start before Postgres, so that they must wait for it. */
+/** The units start before Postgres. `systemctl` reports the first failure, and the units recover from it. */
 const postgresLast = () => {
   const database = commands.find((command) => command.includes('createdb'))!
   const units = commands.find((each) => each.includes(UNITS))!
   return commands
     .filter((each) => each !== database)
     .flatMap((each) =>
-      each === units ? [each.replace(/^(.*geo-migrate .*)$/m, '$1 &'), database, 'wait $!'] : [each],
+      each === units ? [each.replace(/^(.*geo-migrate .*)$/m, '$1 &'), database, 'wait $! || true'] : [each],
     )
 }
 
@@ -62,7 +63,8 @@ test.skipIf(!isAllowed).each([
       .map((line) => (FROM_OUTSIDE.test(line) ? `: ${line.replaceAll(/["|$>()]/g, '')}` : line))
       .join('\n')
       .replace(/^RPC_URL_BASE_SEPOLIA=.*$/m, 'RPC_URL_BASE_SEPOLIA=http://127.0.0.1:8545')
-      // Before the first request: certificates come from Caddy itself, and the indexer needs time.
+      // Waits before the first request, because Caddy creates its own certificates and the indexer needs
+      // time.
       .replace(
         /^(systemctl reload-or-restart caddy)$/m,
         `printf '{\\nlocal_certs\\nskip_install_trust\\n}\\n' | cat - /etc/caddy/Caddyfile > /tmp/Caddyfile; cp /tmp/Caddyfile /etc/caddy/Caddyfile\n$1`,
@@ -72,60 +74,92 @@ test.skipIf(!isAllowed).each([
         'until $1; do sleep 0.2; done; echo',
       )
     const inside = `
-      export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin REPOSITORY=- XDG_DATA_HOME=/var/lib CURL_CA_BUNDLE=/var/lib/caddy/pki/authorities/local/root.crt
-      perl -MSocket -e 'socket(S, AF_INET, SOCK_DGRAM, 0); $r = pack("a16s", "lo", 0x41); ioctl(S, 0x8914, $r) or die $!'
+      export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin REPOSITORY=- CURL_CA_BUNDLE=/var/lib/caddy/.local/share/caddy/pki/authorities/local/root.crt
       echo '127.0.0.1 localhost geo.example' > /etc/hosts
-      test /usr/bin/node -ef ${process.execPath} || ln -sf ${process.execPath} /usr/bin/node
-      cp ${project}/test/systemctl.mjs /usr/local/bin/systemctl
-      cp ${project}/test/systemctl.mjs /usr/local/bin/systemd-run
-      chmod +x /usr/local/bin/systemctl /usr/local/bin/systemd-run
       mkdir -p /opt/geo-1 /opt/geo-2 /var/lib/prometheus/node-exporter
       for release in 1 2; do
         mount --bind ${project} /opt/geo-$release
         mount -o remount,bind,ro /opt/geo-$release
       done
       ${nodeBinary()} --host 127.0.0.1 --port 8545 --chain-id ${LOCAL_CHAIN.id} --load-state ${state} --gas-limit 1000000000 --quiet &
+      # An archive like that of Node, whose files belong to the user that made it.
+      mkdir -p /page/node-v22.0.0/bin /page/node-v22.0.0/lib
+      touch /page/node-v22.0.0/bin/of-node
+      tar -cJf /tmp/node-v22.0.0-linux-x64.tar.xz --owner=1000 --group=1000 -C /page node-v22.0.0
       set -e
       ${text}
+      stat --format 'owner of %n: %U' /usr/bin /usr/lib /usr/bin/of-node
       cat /var/lib/prometheus/node-exporter/geo.prom
-      sed s/^/migrated:/ /run/units/geo-migrate.ended
+      journalctl --quiet --output cat -u geo-migrate
     `
     writeFileSync(path.join(folder, 'inside.sh'), inside)
+    // A systemd in a container of its own, which runs no unit of this machine before the page starts it.
+    const unit = `
+      [Unit]
+      Requires=basic.target
+      After=basic.target
+      [Service]
+      Type=oneshot
+      TimeoutStartSec=infinity
+      ExecStart=/bin/bash /page/inside.sh
+      ExecStopPost=/bin/sh -c 'echo "$EXIT_STATUS" > /page/code; journalctl --no-pager _TRANSPORT=stdout + _TRANSPORT=journal --priority notice > /page/journal; exec systemctl exit --no-block'
+      StandardOutput=append:/page/output
+      StandardError=append:/page/output
+    `
+    writeFileSync(path.join(folder, 'page.service'), unit.replaceAll(/^ +/gm, ''))
     const root = `
       set -e
       mount -t tmpfs tmpfs /mnt
       mkdir /mnt/upper /mnt/work /mnt/root
       mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
-      mount -t proc proc /mnt/root/proc
-      mount --rbind /dev /mnt/root/dev
-      mount -t tmpfs tmpfs /mnt/root/run
-      mkdir -p /mnt/root/run/postgresql /mnt/root/run/redis
-      chown postgres: /mnt/root/run/postgresql
-      cp ${path.join(folder, 'inside.sh')} /mnt/root/inside.sh
-      exec chroot /mnt/root /bin/bash /inside.sh
+      cd /mnt/root
+      mount -t proc proc proc
+      mount --rbind /sys sys
+      mount --rbind /dev dev
+      mount -t tmpfs tmpfs run
+      mkdir -p page
+      mount --bind ${folder} page
+      rm -f etc/systemd/system/*.wants/*
+      for unit in systemd-sysctl systemd-binfmt systemd-modules-load systemd-udevd systemd-random-seed; do
+        ln -sf /dev/null etc/systemd/system/$unit.service
+      done
+      # A system that boots empties /tmp, where this clone may be.
+      mkdir -p etc/tmpfiles.d
+      : > etc/tmpfiles.d/tmp.conf
+      test ${process.execPath} -ef /usr/bin/node || { rm -f usr/bin/node; cp ${process.execPath} usr/bin/node; }
+      cp page/page.service etc/systemd/system/
+      pivot_root . mnt
+      umount --lazy /mnt
+      mount --make-rshared /
+      exec env -i container=test /usr/lib/systemd/systemd --system --unit=page.service
     `
     const child = spawn(
       'unshare',
-      ['--mount', '--net', '--pid', '--fork', '--kill-child', 'sh', '-c', root],
-      {
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
+      ['--mount', '--net', '--pid', '--uts', '--ipc', '--fork', '--kill-child', 'sh', '-c', root],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
     )
+    onTestFinished(() => void child.kill('SIGKILL'))
     let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    const code = await new Promise((resolve) => child.once('exit', resolve))
+    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    await new Promise((resolve) => child.once('exit', resolve))
+    const read = (name: string) =>
+      existsSync(path.join(folder, name)) ? readFileSync(path.join(folder, name), 'utf8') : ''
+    output += read('output')
+    const journal = read('journal')
+    const code = read('code').trim()
     removeFolder(folder)
-    expect([code, code === 0 ? '' : output.slice(-5_000)]).toEqual([0, ''])
+    expect([code, code === '0' ? '' : `${output}\n${journal}`.slice(-8_000)]).toEqual(['0', ''])
     const [, ready] = /^(\{"status":"ready".*)$/m.exec(output)!
     expect(JSON.parse(ready!)).toMatchObject({
       signer: { status: 'ready' },
       chains: { 'base-sepolia': { fresh: true } },
     })
-    // 1 while there is no database, then 0, and 0 again at `systemctl restart`.
-    const tries = [...output.matchAll(/^migrated:(\d)$/gm)].map(([, code]) => code)
-    expect([tries.slice(-2), tries.includes('1')]).toEqual([['0', '0'], ordered !== commandsAsTheyStand])
+    // Systemd retries while there is no database. `systemctl restart` migrates again.
+    const failed = output.includes('geo-migrate.service: Main process exited, code=exited, status=1/FAILURE')
+    const migrated = output.match(/^Finished geo-migrate\.service/gm)
+    expect([failed, migrated?.length]).toEqual([ordered !== commandsAsTheyStand, 2])
     expect(output).toMatch(/^snapshot-\d{4}-/m)
+    expect(output.match(/(?<=^owner of .*: )\w+$/gm)).toEqual(['root', 'root', 'root'])
     expect(output).toMatch(/^geo_backup_time_seconds \d+$/m)
     expect(existsSync('/etc/geo/settings.env'), 'nothing is left on this machine').toBe(existed)
   },

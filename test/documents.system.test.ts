@@ -27,8 +27,8 @@ import { startTestWorld, type TestWorld } from './world'
 /** Pages that attest places, which other pages would count. They run last. */
 const ATTESTING = ['docs/guide/attest.md', 'docs/guide/cli.md']
 const PAGES = ['README.md', ...pagesUnder('docs/guide'), ...pagesUnder('docs/reference')]
-  // packages/contracts/test/kit.system.test.ts runs it, because it needs compiled contracts.
-  .filter((page) => page !== 'docs/guide/contracts.md')
+  // Tests with compiled contracts run these: kit.system.test.ts and quorum-world.system.test.ts.
+  .filter((page) => !['docs/guide/contracts.md', 'docs/guide/quorum.md'].includes(page))
   .sort((a, b) => Number(ATTESTING.includes(a)) - Number(ATTESTING.includes(b)))
 /** Commands that other tests run, or that install something. */
 const ELSEWHERE = /^(npm|npx|ogrinfo|ogr2ogr|docker|git|cp) /
@@ -49,6 +49,10 @@ const programs = new Map(
   ),
 )
 const STREAM_WAIT_MS = 600_000
+/** A place far from all others. */
+const NEMO = locationRequest({ type: 'Point', coordinates: [-123.393, -48.877] }, { memo: 'Point Nemo' })
+/** The first change of a record. */
+let begun: Promise<void> | undefined
 /** A comment that keeps a quiet stream open. */
 const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
 
@@ -159,11 +163,21 @@ describe.each(PAGES)('%s', (page) => {
     check(answer, await program(['--input-type=module', '-'], here(code), here(answer.text).trim()))
   }
 
+  /**
+   * Changes a record. The first change in a copy of a database sends a `reset` to all streams, so it must
+   * precede them.
+   */
+  async function begin(): Promise<void> {
+    await revoke(world.chain, await attest(world.chain, NEMO, 9), 9)
+    await world.caughtUp()
+  }
+
   /** Opens a stream, and attests and revokes places at the same time, so that it has events. */
   async function follow(url: string, answer: Block): Promise<void> {
     const shown = here(answer.text).trim()
     const lines = shown.split('\n').length
     const stop = new AbortController()
+    await (begun ??= begin())
     const response = await fetch(url, { signal: stop.signal })
     let told: Promise<void> | undefined
     let text = ''
@@ -171,7 +185,8 @@ describe.each(PAGES)('%s', (page) => {
       for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
         text += chunk
         const [shownOne, first] = [...text.matchAll(KEEP_ALIVE)]
-        // From it on the stream misses no event. Before, a record may be revoked when it is first sent.
+        // After the first event the stream misses none. Before that, a record may already be revoked when it
+        // is first sent.
         if (shownOne) told ??= happenings(stop)
         if (first) text = text.slice(0, first.index) + text.slice(first.index).replace(KEEP_ALIVE, '')
         if (text.split('\n').length > lines) break
@@ -184,15 +199,14 @@ describe.each(PAGES)('%s', (page) => {
     check(answer, text.split('\n').slice(0, lines).join('\n'))
   }
   /**
-   * Attests and revokes a place far from all others while the page's stream is open, until `stop` is aborted.
+   * Attests and revokes a place while the page's stream is open, until `stop` is aborted.
    * After STREAM_WAIT_MS it aborts `stop` itself.
    */
   async function happenings(stop: AbortController): Promise<void> {
-    const nemo = { type: 'Point' as const, coordinates: [-123.393, -48.877] }
     const started = performance.now()
     const goesOn = () => !stop.signal.aborted && performance.now() - started < STREAM_WAIT_MS
     const until = async (holds: () => boolean | Promise<boolean>) => {
-      while (goesOn() && !(await holds())) await pause(50)
+      while (performance.now() - started < STREAM_WAIT_MS && !(await holds())) await pause(50)
     }
     const own = await listen(`${world.url}/api/v0/location-records/stream`)
     /** All streams receive events at the same time. */
@@ -202,12 +216,13 @@ describe.each(PAGES)('%s', (page) => {
       const metrics = await (await fetch(`${world.url}/metrics`)).text()
       return Number(/^geospatial_stream_listeners (\d+)/m.exec(metrics)![1])
     }
-    await until(async () => (await listeners()) >= 2)
+    await until(async () => !goesOn() || (await listeners()) >= 2)
     while (goesOn()) {
-      const uid = await attest(world.chain, locationRequest(nemo, { memo: 'Point Nemo' }), 9)
-      // Otherwise the record is revoked when it is first sent.
+      const uid = await attest(world.chain, NEMO, 9)
+      // Waits for the event, because the record would otherwise already be revoked when it is first sent.
       await told('new', uid)
       await revoke(world.chain, uid, 9)
+      // Waits also after `stop`, because the next page's stream could otherwise begin with this event.
       await told('revoked', uid)
     }
     own.close()
@@ -247,7 +262,7 @@ describe.each(PAGES)('%s', (page) => {
     const code = await new Promise((resolve) => child.once('close', resolve))
     stop.abort()
     await events
-    // null: it was killed, because it had printed the shown output or had run out of time
+    // null: the program was killed after it printed the shown output or exceeded its time limit
     expect([0, null], output).toContain(code)
     return output
   }
@@ -276,7 +291,7 @@ function curl(words: string[]): { url: string; method?: string; headers: [string
     else if (/^https?:/.test(word)) request.url = word
     else if (!/^-[sSNgG]+$/.test(word)) throw new Error(`curl ${word}: not known to this test`)
   }
-  // With -G they are a query.
+  // With -G the data is a query string.
   if (query.length > 0) request.url += `?${query.join('&')}`
   if (request.body !== undefined) request.method ??= 'POST'
   return request

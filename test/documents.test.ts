@@ -8,7 +8,7 @@ import { shellCommands, shellWords } from './documents'
 const PAGES = [
   ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
   ...['src/geodesy/README.md', 'bench/README.md', 'db/README.md'],
-  ...['packages/cli/README.md', 'packages/contracts/README.md'],
+  ...['packages/cli/README.md', 'packages/contracts/README.md', 'packages/witness/README.md'],
   ...pagesUnder('docs'),
 ]
 const SOURCES = /\.(ts|mts|mjs|js|json|graphql|sql|ya?ml)$|^\.env\.example$|^Dockerfile$|^\.ci\/run$/

@@ -92,6 +92,7 @@ const VARYING = new Set([
     'attestation_url',
   ],
   ...['blockTimestamp', 'next_cursor', 'endCursor', 'cursor', 'href', 'version', 'signed', 'current'],
+  ...['leaf', 'by', 'size'],
   ...['head_block', 'indexed_block', 'head_time', 'indexed_time', 'lag_seconds', 'lag_blocks'],
 ])
 

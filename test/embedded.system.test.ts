@@ -4,7 +4,7 @@ import { freePort, startService, type Service } from '../dev/services'
 import { copyOver } from '../src/indexer/store/connection'
 import { removeFolder, temporaryFolder } from './database'
 
-/** The embedded database, through the pg driver: several clients share its only session. */
+/** Tests the embedded database through the pg driver: several clients share its only session. */
 let service: Service
 let url: string
 const folder = temporaryFolder()
@@ -69,7 +69,7 @@ test('writes rows by COPY, and leaves the connection usable after a failed one',
     const copy = copyOver(client)
     await client.query('CREATE TABLE copied (n int, t text)')
     await client.query('BEGIN')
-    // Rows in several messages.
+    // The rows arrive in several messages.
     await copy('copied', ['n', 't'], ['1\tone\n', '2\t\\N\n', `3\t${'x'.repeat(3_000_000)}\n`])
     await client.query('SAVEPOINT here')
     await expect(copy('copied', ['n', 't'], ['4\tfour\nfive\tfive\n'])).rejects.toMatchObject({

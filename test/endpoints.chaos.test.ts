@@ -21,7 +21,7 @@ import { everyNth, faults, startRpcProxy, type Fault } from './rpc-proxy'
 import { inOneBlock, mine } from './world'
 
 /**
- * The indexer with permanent faults, several endpoints, other chains and endpoints that omit logs
+ * Tests the indexer with permanent faults, several endpoints, other chains and endpoints that omit logs
  * (docs/spec/trust.md 6).
  */
 

@@ -7,7 +7,7 @@ import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
- * Each interface of the service once, as its users see it: through the programs of `npm start` in their own
+ * Tests each interface of the service once, as users see it: through the programs of `npm start` in their own
  * processes, the built packages, and a real browser. The tests of each room cover its details.
  */
 
@@ -48,7 +48,7 @@ test('geo, as an executable, returns a distance', () => {
   })
 })
 
-test('GraphQL, OGC API, tiles, MCP and the documents answer', async () => {
+test('GraphQL, OGC API, tiles, MCP and the documents respond', async () => {
   const graphql = await world.post('/graphql', { query: '{ locationRecords { totalCount } }' })
   expect(graphql.body.data.locationRecords.totalCount).toBe(449)
   const ogc = await world.get('/ogc/collections/location-records/items?limit=2')

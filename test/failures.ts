@@ -1,6 +1,6 @@
 import { afterEach, beforeAll } from 'vitest'
 
-/** Records that a test of the file failed, for set-ups of tests such as worlds: their logs then stay. */
+/** Records whether a test of the file failed. Set-ups, such as worlds, then keep their logs. */
 const state = globalThis as { testFileFailed?: boolean }
 beforeAll(() => {
   state.testFileFailed = false

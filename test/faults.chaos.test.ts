@@ -5,7 +5,7 @@ import { world, place, until, records, whileDown, HISTORY_AND_HEAD } from './fau
 import { faults, inTurn, type Fault } from './rpc-proxy'
 import { mine } from './world'
 
-/** The indexer behind an RPC endpoint that fails or contradicts itself (docs/spec/trust.md 6). */
+/** Tests the indexer behind an RPC endpoint that fails or contradicts itself (docs/spec/trust.md 6). */
 
 test.each<[string, Fault, NodeJS.ProcessEnv?]>([
   ['HTTP 429, 500, 503', inTurn(...[429, 500, 503].map(faults.http))],
@@ -33,7 +33,7 @@ test.each<[string, Fault, NodeJS.ProcessEnv?]>([
   await until(() => proxy.met >= 2)
   proxy.misbehave()
   await caughtUp()
-  // Again with an indexer that has verified its endpoint and follows the head.
+  // Repeats the test with an indexer that has verified its endpoint and follows the head.
   proxy.misbehave(fault)
   uids.push(await attest(chain, place()), await attest(chain, place()))
   // A block that is proven by receipts needs no eth_getLogs, so this fault may apply to no call.

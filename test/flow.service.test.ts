@@ -7,7 +7,7 @@ import { Wallet } from 'ethers'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** The whole path with real parts: chain -> indexer -> database -> HTTP -> signature -> chain. */
+/** Tests the whole path with real parts: chain -> indexer -> database -> HTTP -> signature -> chain. */
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ INDEX_MAX_AGE_SECONDS: '2' }, { processes: true })
@@ -64,7 +64,7 @@ test('measures an attested place by its UID, and signs an answer that the contra
   const decoded = AbiCoder.defaultAbiCoder().decode(fieldTypes(NUMERIC_RESULT_FIELDS), landed.data)
   expect(decoded.toArray(true)).toEqual([88132994n, 'centimeters', inputRefs, BigInt(timestamp), 'distance'])
 
-  // The nonce is used up: the next answer has the next nonce, and lands too.
+  // The nonce is used, so the next answer has the next nonce and lands as well.
   const next = (
     await world.post('/compute/v0/distance', { chainId: 84532, from: EIFFEL_TOWER, to: BRANDENBURG_GATE })
   ).body
@@ -72,7 +72,7 @@ test('measures an attested place by its UID, and signs an answer that the contra
   expect((await submit(await chain.eas(6), next)).attester).toBe(OURS)
 })
 
-/** Submits an answer like an agent, with nothing but the answer, and reads the attestation. */
+/** Submits an answer like an agent that has only the answer, and reads the attestation. */
 async function submit(eas: Contract, answer: Awaited<ReturnType<TestWorld['post']>>['body']) {
   const { attestation, delegatedAttestation } = answer
   const { schema, recipient, revocable, refUID, data } = attestation

@@ -9,7 +9,10 @@ import { startApi, type TestApi } from './api'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from './database'
 import { insertRecords, somePlaces, uidOf, addressOf, type Place } from './records'
 
-/** GDAL reads the records with its OAPIF driver, like QGIS, through a proxy that serves them below a path. */
+/**
+ * Tests that GDAL reads the records with its OAPIF driver, like QGIS, through a proxy that serves them below
+ * a path.
+ */
 
 const HAS_GDAL = /\bOAPIF\b/.test(spawnSync('ogrinfo', ['--formats'], { encoding: 'utf8' }).stdout ?? '')
 const run = promisify(execFile)
@@ -102,7 +105,7 @@ const idsWhere = (passes: (place: Place) => boolean) => places.filter(passes).ma
 const idsOf = (features: Read[]) => features.map(({ properties }) => properties.id).sort()
 
 describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)", () => {
-  test('ogrinfo: the layer, its number of features, the types of its fields', async () => {
+  test('ogrinfo reads the layer, its number of features, and the types of its fields', async () => {
     const { stdout, stderr } = await run('ogrinfo', ['-so', '-al', source])
     expect(stderr).toBe('')
     expect(stdout).toContain('Layer name: location-records')
@@ -117,7 +120,7 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       'id String; uid String; chain String; prover String; subject String; timestamp DateTime; event_timestamp DateTime; srs String; location_type String; location String; longitude Real; latitude Real; recipe_types StringList; recipe_payloads StringList; media_types StringList; media_data StringList; memo String; revoked Integer(Boolean); created_at DateTime; updated_at DateTime; problem String; attributes String',
     )
   })
-  test('ogr2ogr: the whole collection, every feature once, each geometry as it was attested', async () => {
+  test('ogr2ogr copies the whole collection: every feature once, each geometry as it was attested', async () => {
     const { features, requests } = await copied()
     expect(idsOf(features)).toEqual(idsWhere(() => true))
     const attested = new Map(places.map((place) => [idOf(place), place]))
@@ -130,11 +133,12 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
         revoked,
       ])
     }
-    // The first page twice (GDAL also reads it to describe the layer), then by cursor, never by offset.
+    // GDAL requests the first page twice, because it also reads it to describe the layer. Further pages are
+    // requested by cursor, never by offset.
     expect(requests.length).toBeLessThanOrEqual(1 + 1 + 4)
     expect(requests.filter((url) => url.includes('cursor=')).length).toBe(3)
   })
-  test('a single collection, by its own URL', async () => {
+  test('ogrinfo reads a single collection by its own URL', async () => {
     const { stdout } = await run('ogrinfo', [
       '-so',
       `${source}/collections/location-records`,
@@ -207,8 +211,8 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       requests.join('\n'),
     ).toBe(true)
   })
-  // GDAL 3.6 writes filters in the draft's language only, if it is allowed to. It still applies conditions
-  // itself that no parameter expresses.
+  // GDAL 3.6 sends filters only in the language of the draft, and only if the service declares it. It applies
+  // other conditions itself.
   test.each<[string, string, (place: Place) => boolean]>([
     [
       "chain = 'celo' OR chain = 'arbitrum'",

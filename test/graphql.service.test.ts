@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../dev/chain'
 import { startTestWorld, type TestWorld } from './world'
 
-/** Raw GraphQL over the whole service of `npm start` (chain, indexer, database, API). */
+/** Tests raw GraphQL on the whole service of `npm start` (chain, indexer, database, API). */
 
 type Json = any
 let world: TestWorld

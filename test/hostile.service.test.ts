@@ -8,8 +8,8 @@ import { insertRecords } from './records'
 import { SILENT } from './rpc-proxy'
 
 /**
- * Lists, features, GraphQL and exports of records with the largest geometries of one transaction: each
- * response is bounded in bytes. Tiles: api/tiles/hostile.service.test.ts.
+ * Tests that responses are bounded in bytes for records with the largest geometries that fit into one
+ * transaction: lists, features, GraphQL and exports. api/tiles/hostile.service.test.ts tests tiles.
  */
 const SIZE = 125_000
 const COPIES = 8

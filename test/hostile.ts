@@ -265,14 +265,14 @@ const TYPES = [
 export function hostile(n: number, random: Random): Attested {
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const upTo = (most: number) => Math.floor(random() * (most + 1))
-  /** Mostly short; one in several thousand is very long. */
+  /** Sizes are mostly small; one in several thousand is very large. */
   const size = () =>
     random() < 0.9 ? upTo(40) : random() < 0.95 ? upTo(5_000) : random() < 0.97 ? upTo(50_000) : upTo(300_000)
   const noise = () => Buffer.from(Array.from({ length: Math.min(size(), 20_000) }, () => upTo(255)))
   const text = (): string => {
     const length = size()
     if (random() < 0.3) return one(CHARACTERS).repeat(length)
-    // It does not compress, so it is stored out of line and is too long for an index.
+    // This text does not compress, so it is stored out of line and is too long for an index.
     if (random() < 0.3)
       return Array.from({ length: Math.min(length, 9_000) }, () =>
         String.fromCodePoint(0x21 + upTo(0xd000)),

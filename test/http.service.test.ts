@@ -18,7 +18,7 @@ const BOOLEAN_SCHEMA = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4b
 
 const TEST_REDIS_URL = process.env.TEST_REDIS_URL
 
-/** Both APIs over HTTP: results of filters, and errors for malformed input. */
+/** Tests both APIs over HTTP: results of filters, and errors for malformed input. */
 let world: TestWorld
 const uids: Record<string, string> = {}
 const times: Record<string, string> = {}
@@ -271,7 +271,7 @@ describe('malformed queries', () => {
     })
   })
   test('rejects a long run of digits at once (it used to block the whole service for 0.7 s)', async () => {
-    // The best of several, because a busy machine may delay some.
+    // Measures several times and uses the best, because a busy machine may delay some.
     const times: number[] = []
     for (let i = 0; i < 8; i++) {
       const started = performance.now()

@@ -12,7 +12,7 @@ import { TEST_DATABASE_URL, removeFolder, rows, temporaryFolder } from './databa
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
-/** The indexer with reorgs and killed processes. The invariants hold after each test. */
+/** Tests the indexer with reorgs and killed processes. The invariants hold after each test. */
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({}, { processes: true })
@@ -118,7 +118,8 @@ test('indexes attestation and revocation in one block, equal content twice in a 
   await caughtUp()
   expect(await Promise.all(uids.map(status))).toEqual([200, 200, 200, 200])
 
-  // Revoked in the block that attests it: content and time, and so the UID, are known in advance.
+  // Revokes an attestation in its own block. Its content and time, and therefore its UID, are known in
+  // advance.
   const snapshot = await chain.provider.send('evm_snapshot', [])
   const time = (await chain.provider.getBlock('latest'))!.timestamp + 100
   await chain.provider.send('evm_setNextBlockTimestamp', [time])
@@ -132,7 +133,7 @@ test('indexes attestation and revocation in one block, equal content twice in a 
         .getFunction('revoke')
         .send({ schema: twin.schema, data: { uid, value: 0 } }, { gasLimit: 1_000_000 }),
   ])
-  // The indexer notices a new head at a height that was already read only with the next block.
+  // If the new head has a height that was already read, the indexer notices it only with the next block.
   await mine(chain, 1)
   await caughtUp()
   expect(await isRevoked(uid)).toBe(true)
@@ -205,14 +206,14 @@ test('stores all of 300 attestations in one block, some of them absurd', async (
     encode('geojson-polygon', JSON.stringify({ type: 'Polygon', coordinates: [[...ring, ring[0]]] })),
     encode('geojson', '['.repeat(20_000)),
     encode('wkt', `GEOMETRYCOLLECTION(${'GEOMETRYCOLLECTION('.repeat(2_000)}`),
-    // Invalid UTF-8 in a string.
+    // This string contains invalid UTF-8.
     encode('geohash', 'x'.repeat(20_000)).replaceAll('7878', 'fffe'),
     // Every ABI offset points to the same, empty position.
     `0x${'120'.padStart(64, '0').repeat(9)}${'0'.repeat(64)}`,
     encode('h3', '89283082837ffff'.repeat(1_000)),
     encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
     encode('\ud83d\ude00'.repeat(200), 'x', '\u0001\u001f\u2028'),
-    // Larger than an index entry may be, even compressed.
+    // Larger than the maximum of an index entry, even compressed.
     encode(
       Array.from({ length: 4_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * i * 7_919) % 20_000))).join(
         '',
@@ -243,7 +244,7 @@ test('stores all of 300 attestations in one block, some of them absurd', async (
     `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,
     [blockNumber],
   )
-  // The ring that crosses itself is no problem for the index; only compute rejects it. Only the invalid
+  // The index accepts the ring that crosses itself, which only compute rejects. Only the payload with invalid
   // UTF-8, which cannot be decoded, has no record.
   expect(found).toEqual([{ problems: 8, records: 299 }])
 })
@@ -354,7 +355,7 @@ test('rolls back a revocation for any event time, even if the attested one is be
   const { chain, caughtUp, databaseUrl } = world
   const point = { type: 'Point' as const, coordinates: [15, 10] }
   const last = await attest(chain, locationRequest(point, { eventTimestamp: 253_402_300_799 }))
-  // Milliseconds instead of seconds.
+  // This time is in milliseconds instead of seconds.
   const beyond = await attest(chain, locationRequest(point, { eventTimestamp: 1_700_000_000_000 }))
   await caughtUp()
   expect((await world.get(`/api/v0/location-records/${last}`)).body.event_timestamp).toBe(
@@ -424,7 +425,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     const first = world.services.get('indexer-base-sepolia')!
     const writer = async () =>
       (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
-    // It may just have been restarted, and wait for the lease of its predecessor.
+    // The indexer may just have been restarted, and wait for the lease of its predecessor.
     while (!(await writer()).includes(`/${first.pid}/`))
       await new Promise((resolve) => setTimeout(resolve, 50))
     const second = startIndexer('second', folder)
@@ -461,7 +462,7 @@ test.skipIf(!TEST_DATABASE_URL)(
       try {
         process.kill(first.pid, 'SIGCONT')
       } catch {
-        // It has ended.
+        // The process has ended.
       }
       await blocker.end().catch(() => {})
       await second.stop()
@@ -550,7 +551,8 @@ test('loses and repeats nothing if it is killed repeatedly on a busy chain', asy
     if (i % 3 === 0) await revoke(chain, uid)
     if (i % 4 === 1) await world.services.get('indexer-base-sepolia')!.kill()
   }
-  // Past finality: hot rows become final, and after the next kill the history is read by filtered logs.
+  // Mines beyond finality: hot rows become final, and after the next kill the history is read by filtered
+  // logs.
   await mine(chain, LOCAL_CHAIN.finality + 5)
   await world.services.get('indexer-base-sepolia')!.kill()
   await mine(chain, LOCAL_CHAIN.finality + 5)

@@ -127,7 +127,7 @@ export async function expectInvariants(
   )
 }
 
-/** Each line is that of its row. pg returns numbers as texts. */
+/** Checks that each stored JSON line equals the JSON of its row. pg returns numbers as texts. */
 function expectLines(stored: readonly RecordRow[]): void {
   const number = (value: number | null) => (value === null ? null : Number(value))
   for (const row of stored)
@@ -136,7 +136,7 @@ function expectLines(stored: readonly RecordRow[]): void {
     )
 }
 
-/** I7: the counts that are updated with records. */
+/** Checks I7 for the counts that are updated with records. */
 export async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
   const kept = await rows<object>(
     databaseUrl,
@@ -155,13 +155,14 @@ export async function expectCounts(databaseUrl: string, slug: string): Promise<v
   const groups = await rows<{ stored: unknown; scanned: unknown }>(
     databaseUrl,
     `WITH scanned AS (
-       SELECT dimension, value, revoked, count(*) AS total, coalesce(sum(area_square_centimeters), 0) AS area, coalesce(sum(length_centimeters), 0) AS length
+       SELECT dimension, value, revoked, count(*) AS total, coalesce(sum(area_square_centimeters), 0) AS area, coalesce(sum(length_centimeters), 0) AS length,
+         count(*) - count(area_square_centimeters) AS without_area, count(*) - count(length_centimeters) AS without_length
        FROM location_record, (VALUES ('day'), ('prover'), ('schema'), ('location_type')) AS of (dimension),
          LATERAL (SELECT CASE dimension WHEN 'day' THEN to_char(timestamp AT TIME ZONE 'UTC', 'YYYY-MM-DD') WHEN 'prover' THEN prover WHEN 'schema' THEN schema_uid ELSE left(location_type, 100) END) AS group_of (value)
        WHERE chain = $1 GROUP BY 1, 2, 3),
      stored AS (
-       SELECT dimension, value, revoked, total, area_square_centimeters AS area, length_centimeters AS length
-       FROM record_count WHERE chain = $1 AND (total, area_square_centimeters, length_centimeters) <> (0, 0, 0))
+       SELECT dimension, value, revoked, total, area_square_centimeters AS area, length_centimeters AS length, without_area, without_length
+       FROM record_count WHERE chain = $1 AND (total, area_square_centimeters, length_centimeters, without_area, without_length) <> (0, 0, 0, 0, 0))
      SELECT to_jsonb(stored) AS stored, to_jsonb(scanned) AS scanned
      FROM stored FULL JOIN scanned USING (dimension, value, revoked) WHERE to_jsonb(stored) IS DISTINCT FROM to_jsonb(scanned)`,
     [slug],
@@ -172,8 +173,8 @@ export async function expectCounts(databaseUrl: string, slug: string): Promise<v
 }
 
 /**
- * I7: the changes that the stream sends. Each change must be possible after those before it, and the last
- * change of a record must lead to its stored state, which `storedSql` reads.
+ * Checks I7 for the changes that the stream sends. Each change must be possible after those before it, and
+ * the last change of a record must lead to its stored state, which `storedSql` reads.
  */
 export async function expectChanges(
   databaseUrl: string,

@@ -20,13 +20,16 @@ import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
 import { startTestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** Signers whose key is outside the service: a token (SoftHSM), and a service (simulated by a local node). */
+/**
+ * Tests signers whose key is outside the service: a token (SoftHSM), and a service (simulated by a local
+ * node).
+ */
 
 type Json = any
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const QUESTION = { chainId: LOCAL_CHAIN.id, from: GATE, to: TOWER }
-/** Compiled: `npm test` builds before it runs. */
+/** Path of the compiled worker. `npm test` builds before it runs. */
 const WORKER = path.resolve('dist/api/compute/signers/pkcs11-worker.js')
 const ATTESTED = new Interface([
   'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
@@ -96,7 +99,7 @@ test('answers land if a service signs typed data', async () => {
 })
 
 test('a token is rejected with a clear message if pkcs11js is missing', async () => {
-  // A folder without node_modules.
+  // The worker runs in a folder without node_modules.
   const worker = path.join(folder, 'worker.cjs')
   copyFileSync(WORKER, worker)
   const settings = {
@@ -143,7 +146,9 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     expect([byLabel.address, byLabel.notReady()]).toEqual([byId.address, undefined])
     const digests = Array.from({ length: 100 }, () => hexlify(randomBytes(32)))
     const signatures = await Promise.all(
-      digests.map((digest) => byLabel.sign(digest, () => Promise.reject(new Error('not needed')) as never)),
+      digests.map((digest, i) =>
+        byLabel.sign(digest, () => Promise.reject(new Error('not needed')) as never, `client ${i % 2}`),
+      ),
     )
     for (const [i, signature] of signatures.entries())
       expect(await recoverSigner(digests[i]!, signature)).toBe(byLabel.address)
@@ -151,7 +156,9 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
   test('refuses signatures beyond its queue', async () => {
     const signer = await signerOf()
     const answers = await Promise.allSettled(
-      Array.from({ length: 400 }, () => signer.sign(hexlify(randomBytes(32)), () => undefined as never)),
+      Array.from({ length: 400 }, (_, i) =>
+        signer.sign(hexlify(randomBytes(32)), () => undefined as never, `client ${i % 8}`),
+      ),
     )
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(4 + 256)
     expect((answers.at(-1) as PromiseRejectedResult).reason).toEqual(sentence())
@@ -269,8 +276,8 @@ describe('with a local chain', () => {
   })
 
   /**
-   * docs/operations/keys.md, Changing the key: instances of each step run together with those of the step
-   * before.
+   * Follows docs/operations/keys.md, Changing the key: instances of each step run together with those of the
+   * previous step.
    */
   test('lands, verifies and re-signs all answers while the key changes', async () => {
     const [old, next] = [Wallet.createRandom(), Wallet.createRandom()]
@@ -328,7 +335,7 @@ describe('with a local chain', () => {
           landed: { status: 'landed', revoked: false },
         })
     }
-    // The typed client reads both from GET /, and lands and accepts answers of either.
+    // The typed client reads both attesters from GET /, and lands and accepts answers of either.
     const geo = createGeo({
       url: changed.url,
       chain: LOCAL_CHAIN.slug,
@@ -342,7 +349,7 @@ describe('with a local chain', () => {
       )
       expect(await geo.check(uid)).toMatchObject({ valid: true, problems: [] })
     }
-    // A token made with the previous secret is accepted while the new one makes them.
+    // A token from the previous secret is still accepted after the change to the new one.
     const answer = await ask(changed)
     const secrets = path.join(folder, 'secrets')
     writeFileSync(secrets, `${hexlify(randomBytes(32))}\n${readFileSync(secret, 'utf8')}`)
@@ -350,7 +357,8 @@ describe('with a local chain', () => {
     expect((await post(resealed, 'resign', earlier(answer))).status).toBe(200)
     const sealedAnew = await ask(resealed)
     expect((await post(changed, 'resign', earlier(sealedAnew))).status).toBe(401)
-    // Without the setting, answers of the old key are not the service's own: this is required after a theft.
+    // Without the setting, answers of the old key do not count as the service's own. This is required after a
+    // theft.
     const stale = await ask(prepared)
     expect((await post(after, 'verify', earlier(stale))).body).toMatchObject({ ours: false })
     expect((await post(after, 'resign', earlier(stale))).status).toBe(401)
@@ -358,7 +366,7 @@ describe('with a local chain', () => {
     await expect(
       unaware.land({ chainId: LOCAL_CHAIN.id, ...stale }, await chain.provider.getSigner(3)),
     ).rejects.toThrow(AlteredAnswerError)
-    // Neither are answers that another account signed in the name of one of the attesters.
+    // Answers that another account signed in the name of one of the attesters do not count either.
     const forged = structuredClone(stale)
     forged.attestation.attester = forged.delegatedAttestation.attester = next.address
     expect((await post(changed, 'verify', earlier(forged))).body).toMatchObject({ ours: false })

@@ -34,6 +34,8 @@ import {
   type LocalChain,
 } from '../dev/chain'
 import { CHAINS } from '../src/chains'
+import { testedSlugs } from './chains'
+import { EFFORT } from './seed'
 import {
   BOOLEAN_RESULT_FIELDS,
   NUMERIC_RESULT_FIELDS,
@@ -49,8 +51,8 @@ import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Every chain, with the real contracts of its version at its real address and id: the service's answers land
- * there.
+ * Tests that answers land on every chain, with the real contracts of its version at their real addresses and
+ * the real chain id.
  */
 let world: TestWorld
 beforeAll(async () => {
@@ -181,12 +183,12 @@ test('the documented agent prints its usage, and the reason for which a chain is
   expect(output).toContain('chain 1 is not signed for: it is not served')
 })
 
-describe.each(SLUGS)('on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   test('the documented agent requests and lands its answer through the proxy', async () => {
     const chain = local(slug)
     const key = Wallet.createRandom()
     await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
-    // As from a contract wallet: the receipt starts with foreign events and another attestation.
+    // The receipt is like that of a contract wallet: it starts with foreign events and another attestation.
     const proxy = await startRpcProxy(chain.url, ({ method, params }) =>
       method === 'eth_getTransactionReceipt'
         ? {
@@ -566,11 +568,13 @@ describe.each(SLUGS)('on %s', (slug) => {
       attestation: { ...again.attestation, signature: '' },
       delegatedAttestation: null,
       attestByDelegation: null,
+      log: null,
     }).toEqual({
       ...second,
       attestation: { ...second.attestation, signature: '' },
       delegatedAttestation: null,
       attestByDelegation: null,
+      log: null,
     })
     expect(again.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce + 1)
     expect(await compute('verify', { chainId: id, attestation, delegatedAttestation })).toMatchObject({
@@ -684,7 +688,7 @@ test('50 agents that submit at once all land: each re-signs its answer if anothe
   const { id } = chain.chain
   const started = await nonceOf(chain)
   let resigned = 0
-  // All with the same nonce.
+  // All answers have the same nonce.
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, i) =>
       compute('distance', {

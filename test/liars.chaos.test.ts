@@ -10,9 +10,9 @@ import { faults, sometimes, startRpcProxy, type Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
- * An indexer with the default settings behind an RPC endpoint that lies for a while, at the head and in
- * history: nothing false is written at the head, and after the endpoint is honest again, the event log equals
- * the chain.
+ * Tests an indexer with the default settings behind an RPC endpoint that lies for a while, at the head and in
+ * history. Nothing false may be written at the head. After the endpoint is honest again, the event log must
+ * equal the chain.
  */
 let world: FaultyWorld
 let indexer: KeptIndexer
@@ -95,7 +95,7 @@ test('reading the head costs one call per poll, plus two per block with our even
   await world.caughtUp()
   await until(allProven)
   expect(count('eth_getBlockReceipts')).toBe(blocks / 3)
-  // The headers between two polls, each read once.
+  // Each header between two polls is read once.
   expect(count('eth_getBlockByNumber', false)).toBeLessThan(LOCAL_CHAIN.finality)
 })
 
@@ -112,13 +112,13 @@ test.each<[string, Fault]>([
     const { chain, proxy } = world
     proxy.misbehave(lies)
     await busy()
-    // The history is read through the same lies.
+    // The endpoint lies in the same way while the history is read.
     await indexer.stop()
     await busy()
     await mine(chain, LOCAL_CHAIN.finality + 5)
     indexer = startIndexerBehind(world, [lies], DEFAULTS)
     await busy()
-    // No event that the chain does not have; missing ones follow later.
+    // The log contains no event that the chain does not have. Missing events follow later.
     expect(
       (await logged()).filter((event) => event.startsWith('ATTESTED') && !truth.includes(event)),
     ).toEqual([])

@@ -2,7 +2,9 @@ import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-/** Licence of each source file (NOTICE): the root's, unless an SPDX line names another one. */
+/**
+ * Tests the licence of each source file (NOTICE): that of the root, unless an SPDX line names another one.
+ */
 const LINE = 'SPDX-License-Identifier: MIT'
 const sources = (folder: string, name: RegExp) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -24,7 +26,7 @@ test('every source file of a package names its licence', () => {
   expect(files.length).toBeGreaterThan(100)
   expect(files.filter((file) => !isMit(file))).toEqual([])
 })
-test('every file of src that packages contain is under their licence, and no other is but the kernel', () => {
+test('every file of src that packages contain is under their licence, and no other file of src except the kernel', () => {
   const contained = new Set(sources('packages', /\/src\/.*(?<!\.test)\.ts$/))
   for (const file of contained) for (const each of imported(file)) contained.add(each)
   const outside = [...contained].filter((file) => file.startsWith('src/'))

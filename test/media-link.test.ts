@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { linkOf } from '../web/explorer/media-link'
+import { linkOf } from '../web/sheet/media-link'
 
 const CIDS = [
   'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi',

@@ -75,7 +75,7 @@ const SCHEMA = `
   ORDER BY 1, 2, 3`
 const schemaOf = (url: string) => rows<{ what: string; name: string; is: string }>(url, SCHEMA)
 
-test('match the entities, except for the columns of shapes and the indexes that entities cannot express', async () => {
+test('migrations match the entities, except for the columns of shapes and the indexes that entities cannot express', async () => {
   const database = await createMigratedDatabase()
   const source = await migrationTool(database.url)
   try {
@@ -88,6 +88,7 @@ test('match the entities, except for the columns of shapes and the indexes that 
         'answer_inputs',
         'answer_operation',
         'attestation_event_revoked',
+        'attestation_event_transaction',
         'attestation_event_withheld',
         ...['attributes', 'chain_revoked', 'geom', 'nowhere', 'reach', 'revoked', 'type'].map(
           (name) => `location_record_${name}`,
@@ -122,7 +123,7 @@ test.each(['Poison', 'Records', 'Indexer'])(
   async (first) => {
     const own = await createMigratedDatabase()
     const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(own.url, text, values)
-    // 12 kB that do not compress; an index entry has room for 2,704 bytes.
+    // This text has 12 kB that do not compress. An index entry has room for 2,704 bytes.
     const random = seededRandom(4_000)
     const letter = () => String.fromCharCode(0x4e00 + Math.floor(random() * 20_000))
     const long = Array.from({ length: 4_000 }, letter).join('')
@@ -217,7 +218,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     copy.pathname = `/${name}`
     try {
       const before = await epochAfter(database.url, 'before')
-      // Like pg_dump and psql: the same rows in another database.
+      // Copies the rows into another database, like pg_dump and psql.
       await rows(TEST_DATABASE_URL!, `CREATE DATABASE "${name}" TEMPLATE "${name.replace(/_copy$/, '')}"`)
       const after = await epochAfter(copy.href, 'after')
       expect(after.since.getTime()).toBeGreaterThan(before.since.getTime())
@@ -288,7 +289,7 @@ function realisticLog(): { events: ChainEvent[]; bodies: Map<string, Attested['b
     place('{"x":133777,"y":525163,"scale":10000}', 'scaledCoordinates'),
     place('Unter den Linden 1', 'address'),
     place('{"type":"Point","coordinates":[500,0]}', 'geojson'),
-    // Too long for an index entry.
+    // This text is too long for an index entry.
     place('x', Array.from({ length: 4_000 }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join('')),
     ...Object.values(FAMILIES).map((shape) => place(JSON.stringify(shape(12)), 'geojson-polygon')),
   ]

@@ -9,7 +9,8 @@ import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
- * Metrics and logs of a running service, and ops/prometheus and ops/grafana compared with them and promtool.
+ * Tests the metrics and logs of a running service, and checks ops/prometheus and ops/grafana against them and
+ * with promtool.
  */
 
 const rules = (
@@ -47,7 +48,7 @@ beforeAll(async () => {
   await world.caughtUp()
   const asked = { chainId: world.chain.chain.id, from: uid, to: { type: 'Point', coordinates: [2, 2] } }
   expect((await world.post('/compute/v0/distance', asked)).status).toBe(200)
-  // It is read only after a request for the metrics.
+  // The service reads the balance only after a request for the metrics.
   const balance = /^geospatial_attester_balance\{chain="base-sepolia"\} \d/m
   await vi.waitUntil(async () => balance.test(await figures(world.url)), 30_000)
 })
@@ -109,7 +110,7 @@ test('writes the logs of all processes in one form', () => {
 
 test('has documentation for every metric of the API', async () => {
   const [ofApi] = await both()
-  const text = readFileSync('docs/operations/monitoring.md', 'utf8')
+  const text = ['monitoring', 'log'].map((page) => readFileSync(`docs/operations/${page}.md`, 'utf8')).join()
   const names = [...ofApi!.matchAll(/^# TYPE (geospatial_\w+)/gm)].map(([, name]) => name!)
   expect(names.length).toBeGreaterThan(15)
   const documented = (name: string) =>

@@ -8,7 +8,7 @@ import { compile } from './solidity'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** Offchain attestations from the wallet to the signed answer on the chain, on each version of EAS. */
+/** Tests offchain attestations from the wallet to the signed answer on the chain, on each version of EAS. */
 const SLUGS = ['base-sepolia', 'sepolia', 'celo']
 let world: TestWorld
 beforeAll(async () => {

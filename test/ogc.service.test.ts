@@ -9,9 +9,9 @@ import { SCHEMA_A, SCHEMA_B, addressOf, insertRecords, somePlaces, uidOf, type P
 import { sentence, testSentences } from './sentences'
 
 /**
- * OGC API - Features, Part 1: Core (OGC 17-069r4), requirement by requirement, after its abstract test suite
- * (Annex A) and the OGC's executable test suite. The deployment's public URL has a path, as behind a reverse
- * proxy.
+ * Tests OGC API - Features, Part 1: Core (OGC 17-069r4), requirement by requirement, following its abstract
+ * test suite (Annex A) and the OGC's executable test suite. The deployment's public URL has a path, as behind
+ * a reverse proxy.
  */
 
 type Json = any
@@ -93,7 +93,9 @@ const DOCUMENTS = [
   '/ogc/collections',
   '/ogc/collections/location-records',
   '/ogc/collections/location-records/schema',
+  '/ogc/collections/location-records/schema/geojson',
   '/ogc/collections/location-records/queryables',
+  '/ogc/collections/location-records/sortables',
   '/ogc/tileMatrixSets',
   '/ogc/tileMatrixSets/WebMercatorQuad',
   '/ogc/collections/location-records/tiles',
@@ -145,6 +147,62 @@ describe('OGC API - Tiles (OGC 20-057)', () => {
       const { status, json } = await ask(`/ogc${path}/WorldCRS84Quad`)
       expect([status, json.detail]).toEqual([404, sentence()])
     }
+  })
+})
+
+describe('OGC API - Features, Part 5 (OGC 23-058r2)', () => {
+  /** The schema to which the collection leads with a relation, and which its address returns. */
+  const schemaOf = async (kind: string) => {
+    const { links } = (await ask('/ogc/collections/location-records')).json
+    const { href, type } = linkOf(links, `http://www.opengis.net/def/rel/ogc/1.0/${kind}`)
+    const found = await ask(href, { accept: 'application/schema+json' })
+    expect([type, found.status, found.type]).toEqual([found.type, 200, 'application/schema+json'])
+    expect(found.json).toMatchObject({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      $id: href,
+      type: 'object',
+    })
+    return found.json
+  }
+  const withRole = ({ properties }: Json, role: string) =>
+    Object.keys(properties).filter((name) => properties[name]['x-ogc-role'] === role)
+
+  test('/req/schemas/properties, /req/advanced-property-roles: the schema has each property of a feature, with its type and role', async () => {
+    const schema = await schemaOf('schema')
+    for (const [name, property] of Object.entries<Json>(schema.properties)) {
+      expect([name, typeof property.title, typeof property.description]).toEqual([name, 'string', 'string'])
+      if (name === 'geometry')
+        expect([property.format, property.type, property.$ref]).toEqual([
+          'geometry-any',
+          undefined,
+          undefined,
+        ])
+      else
+        expect([name, property.type]).toEqual([
+          name,
+          expect.stringMatching(/^(string|number|boolean|array|object)$/),
+        ])
+    }
+    expect(['id', 'primary-geometry', 'primary-instant'].map((role) => withRole(schema, role))).toEqual([
+      ['id'],
+      ['geometry'],
+      ['timestamp'],
+    ])
+    for (const { properties } of (await items('limit=1000')).json.features)
+      for (const [name, value] of Object.entries<Json>(properties)) {
+        const { type } = schema.properties[name]
+        if (value !== null)
+          expect([name, Array.isArray(value) ? 'array' : typeof value]).toEqual([name, type])
+      }
+  })
+  test('/req/sortables/response: sortby accepts exactly the properties of the schema', async () => {
+    const { properties, additionalProperties } = await schemaOf('sortables')
+    expect([Object.keys(properties), additionalProperties]).toEqual([['timestamp', 'event_timestamp'], false])
+    for (const name of Object.keys((await schemaOf('schema')).properties))
+      expect([name, (await items(`limit=1&sortby=${name}`)).status]).toEqual([
+        name,
+        name in properties ? 200 : 400,
+      ])
   })
 })
 
@@ -239,7 +297,8 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
       "(NOT chain='celo' AND revoked=true) OR (memo>'foo' and NOT S_INTERSECTS(geometry,BBOX(0,0,9,9))) or not (uid IS NULL AND longitude<3)",
     ])
       await found(filter)
-    // basic-spatial-functions-plus is not declared: this of its literals has ambiguous edges.
+    // basic-spatial-functions-plus is not declared, because one of its literals, this one, has ambiguous
+    // edges.
     const { status, json } = await items(
       `filter=${encodeURIComponent('S_INTERSECTS(geometry,POLYGON((-180 -90, -90 -90, -90 90, -180 90, -180 -90)))')}`,
     )
@@ -249,7 +308,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
     ])
   })
   /**
-   * Requests of QGIS 3.44 for a layer with a filter, after its QgsOapifCql2TextExpressionCompiler and
+   * Requests of QGIS 3.44 for a layer with a filter, following its QgsOapifCql2TextExpressionCompiler and
    * QgsOapifFeatureDownloader. QGIS percent-encodes the compiled filter, but not the name of the language.
    */
   const somewhere = places.find(({ geometry }) => geometry?.type === 'Point')!
@@ -297,7 +356,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
     expect(expected.length).toBeGreaterThan(0)
     const filter = `filter=${encodeURIComponent(compiled)}&filter-lang=cql2-text&filter-crs=${encodeURIComponent(CRS84)}`
     expect(idsOf((await pages(`limit=1000&${filter}`)).features)).toEqual(expected)
-    // For a part of the map: its filter and that of the layer, and its box.
+    // Request for a part of the map: the filter of that part and of the layer, and a box.
     const both = `limit=1000&filter=(${encodeURIComponent(compiled)}) AND (${encodeURIComponent("(chain <> 'solana')")})&filter-lang=cql2-text&bbox=-180,-90,180,90`
     expect(idsOf((await pages(both)).features)).toEqual(expected)
   })
@@ -329,7 +388,7 @@ describe('A.2 Core', () => {
           expect(Math.abs(lng!) <= 180 && Math.abs(lat!) <= 90).toBe(true)
     }
   })
-  test('/req/core/root-op: GET {root}/', async () => {
+  test('/req/core/root-op: the landing page is at {root} and at {root}/', async () => {
     for (const path of ['/ogc', '/ogc/'])
       expect((await ask(path, { accept: 'application/json' })).status).toBe(200)
   })
@@ -375,7 +434,7 @@ describe('A.2 Core', () => {
   test('/req/core/api-definition-success: it is a valid OpenAPI 3.0 document', () => {
     expect(documentProblems(definition)).toEqual([])
   })
-  test('/req/core/conformance-op, /req/core/conformance-success: the conformance classes', async () => {
+  test('/req/core/conformance-op, /req/core/conformance-success: the document lists the conformance classes', async () => {
     const { status, json } = await ask('/ogc/conformance', { accept: 'application/json' })
     const of = (name: string) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`
     expect([status, json]).toEqual([
@@ -386,6 +445,9 @@ describe('A.2 Core', () => {
           ...['queryables', 'filter', 'features-filter'].map(
             (name) => `http://www.opengis.net/spec/ogcapi-features-3/1.0/conf/${name}`,
           ),
+          ...['schemas', 'advanced-property-roles', 'returnables-and-receivables', 'sortables'].map(
+            (name) => `http://www.opengis.net/spec/ogcapi-common-3/1.0/conf/${name}`,
+          ),
           ...[
             'cql2-text',
             'cql2-json',
@@ -394,6 +456,9 @@ describe('A.2 Core', () => {
             'case-insensitive-comparison',
             'basic-spatial-functions',
           ].map((name) => `http://www.opengis.net/spec/cql2/1.0/conf/${name}`),
+          ...['core', 'types-schemas'].map(
+            (name) => `http://www.opengis.net/spec/json-fg-1/1.0/conf/${name}`,
+          ),
           ...['core', 'tileset', 'tilesets-list', 'geodata-tilesets', 'mvt'].map(
             (name) => `http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/${name}`,
           ),
@@ -583,7 +648,7 @@ describe('A.2 Core', () => {
     definition.paths['/collections/location-records/items'].get.parameters
       .map((each: Json) => resolve(definition, each))
       .find((each: Json) => each.name === name)
-  test('/req/core/fc-bbox-definition, /req/core/fc-limit-definition, /req/core/fc-time-definition: the parameters are defined as the standard says', () => {
+  test('/req/core/fc-bbox-definition, /req/core/fc-limit-definition, /req/core/fc-time-definition: the parameters are defined as the standard requires', () => {
     expect(parameter('bbox')).toMatchObject({
       in: 'query',
       required: false,
@@ -616,7 +681,7 @@ describe('A.2 Core', () => {
     })
   })
 
-  /** True if a place intersects a box, or has no geometry; by another library, on the plane. */
+  /** True if a place has no geometry, or intersects a box by another library on the plane. */
   const inBox =
     ([west, south, east, north]: number[]) =>
     ({ geometry }: Place) => {
@@ -751,7 +816,7 @@ describe('A.2 Core', () => {
     const nextHtml = await ask(nextPage!.replace(/&#38;/g, '&'))
     expect(nextHtml.type).toBe('text/html; charset=utf-8')
     expect(nextHtml.body).toContain(next.json.features[0].id)
-    // The next link has f if the request has it.
+    // The next link has the parameter `f` if the request has it.
     expect(linkOf((await items('f=json&limit=1', { accept: 'text/html' })).json.links, 'next').href).toMatch(
       /&f=json$/,
     )
@@ -762,7 +827,7 @@ describe('A.2 Core', () => {
     const last = (await items(`limit=275&chain=celo`)).json
     expect([last.numberReturned, linkOf(last.links, 'next')]).toEqual([275, undefined])
   })
-  test('/req/core/fc-timeStamp, /req/core/fc-numberReturned', async () => {
+  test('/req/core/fc-timeStamp, /req/core/fc-numberReturned: the time of the response, and the number of its features', async () => {
     const before = Date.now()
     const { timeStamp, numberReturned, features } = (await items('limit=7')).json
     expect(Date.parse(timeStamp)).toBeGreaterThanOrEqual(before)
@@ -815,7 +880,7 @@ describe('A.2 Core', () => {
         .interval[0][1] as string
     const before = await lastOf()
     await insertRecords(changing.url, [place(2)])
-    // Longer than the cached state of the data is used.
+    // Waits longer than the state of the data is cached.
     await new Promise((resolve) => setTimeout(resolve, 300))
     expect(Date.parse(await lastOf())).toBe(Date.parse(before) + 1000)
     await served.close()
@@ -992,6 +1057,7 @@ describe('A.3 OpenAPI 3.0', () => {
       'filter-crs': CRS84,
       sortby: '-timestamp',
       include: 'provenance',
+      profile: 'jsonfg',
     }
     for (const [path, { get }] of Object.entries<Json>(definition.paths)) {
       const url = `/ogc${path === '/' ? '' : path}`.replace('{featureId}', idOf(places[0]!))
@@ -1037,7 +1103,7 @@ describe('A.3 OpenAPI 3.0', () => {
       expect((await fetch(`${broken.url}/ogc${path}`)).status).toBe(200)
     await broken.close()
     await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
-    // A new request: earlier ones stay cached while no record changes.
+    // The request must be new, because the responses to earlier ones stay cached while no record changes.
     const { status, body } = await items('limit=77')
     await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
     expect([status, body]).toEqual([500, sentence()])
@@ -1046,9 +1112,10 @@ describe('A.3 OpenAPI 3.0', () => {
     expect([definition.security, definition.components.securitySchemes]).toEqual([undefined, undefined])
   })
   test('a feature has the properties of the schema from which GDAL reads types', async () => {
-    const { json } = await ask('/ogc/collections/location-records/schema')
+    const { links } = (await ask('/ogc/collections/location-records')).json
+    const { json } = await ask(linkOf(links, 'describedBy').href)
     expect([json.$id, Object.keys(json.properties.properties.properties)]).toEqual([
-      `${BASE}/ogc/collections/location-records/schema`,
+      `${BASE}/ogc/collections/location-records/schema/geojson`,
       // The schemas of these records have no further fields.
       [...Object.keys((await items('limit=1')).json.features[0].properties), 'attributes'],
     ])
@@ -1067,7 +1134,7 @@ describe('A.4 GeoJSON', () => {
         ? 'application/geo+json'
         : path.endsWith('/api')
           ? 'application/vnd.oai.openapi+json;version=3.0'
-          : /\/(schema|queryables)$/.test(path)
+          : /\/(schema|geojson|queryables|sortables)$/.test(path)
             ? 'application/schema+json'
             : 'application/json'
       for (const accept of [
@@ -1109,6 +1176,63 @@ describe('A.4 GeoJSON', () => {
       'properties',
       'links',
     ])
+  })
+})
+
+describe('JSON-FG (OGC 21-045r1)', () => {
+  const CORE = 'http://www.opengis.net/spec/json-fg-1/1.0/conf/core'
+  const PROFILE = 'http://www.opengis.net/def/profile/OGC/0/jsonfg'
+  const plain = ({ time: _, place: __, ...feature }: Json) => feature
+
+  test('adds the time of each feature, and their type and schema, to the same features', async () => {
+    // An attested field may have the name of the time.
+    const attributes = { timestamp: '1999-01-01T00:00:00Z', place: '"timestamp":"1998-01-01T00:00:00Z"' }
+    const uid = uidOf(0xf9)
+    await insertRecords(
+      database.url,
+      [{ uid, attributes, memo: '"timestamp":"1997-01-01T00:00:00Z"', timestamp: Date.UTC(2031, 0, 1) + 7 }],
+      900_000,
+    )
+    try {
+      const query = 'limit=200&include=provenance'
+      const [fg, geojson] = [await items(`${query}&profile=jsonfg`), await items(query)]
+      expect(fg.type).toBe('application/geo+json')
+      expect(fg.json).toMatchObject({
+        conformsTo: expect.arrayContaining([CORE]),
+        featureType: 'location-records',
+        featureSchema: `${BASE}/ogc/collections/location-records/schema`,
+      })
+      expect((await ask(fg.json.featureSchema)).status).toBe(200)
+      expect(linkOf(fg.json.links, 'profile')?.href).toBe(PROFILE)
+      expect(fg.headers.get('link')).toContain(`<${PROFILE}>; rel="profile"`)
+      expect(fg.json.features[0].id).toBe(`celo-${uid}`)
+      for (const { time, place, properties } of fg.json.features)
+        expect([time, place]).toEqual([{ timestamp: properties.timestamp }, null])
+      expect(fg.json.features.map(plain)).toEqual(geojson.json.features)
+      expect(linkOf(fg.json.links, 'next')?.href).toContain('profile=jsonfg')
+      const one = (await ask(`${ITEMS}/celo-${uid}?profile=jsonfg`)).json
+      expect(one).toMatchObject({
+        conformsTo: fg.json.conformsTo,
+        ...{ featureType: 'location-records', featureSchema: fg.json.featureSchema },
+        ...{ time: { timestamp: '2031-01-01T00:00:00.007Z' }, place: null },
+      })
+    } finally {
+      await rows(database.url, 'DELETE FROM location_record WHERE uid = $1', [uid])
+    }
+  })
+  test('has ETags of its own, accepts the URI of the profile, and leaves pages as they are', async () => {
+    const { headers, json } = await items('limit=3&profile=jsonfg')
+    const known = { 'if-none-match': headers.get('etag')! }
+    expect((await items('limit=3&profile=jsonfg', known)).status).toBe(304)
+    expect((await items('limit=3', known)).status).toBe(200)
+    for (const uri of [PROFILE, PROFILE.replace('OGC/0', 'ogc/0')])
+      expect((await items(`limit=3&profile=${encodeURIComponent(uri)}`)).json.features).toEqual(json.features)
+    expect((await items('limit=3&profile=rfc7946')).json).not.toHaveProperty('featureType')
+    expect((await items('limit=3&profile=jsonfg&f=html')).type).toContain('text/html')
+    expect((await items('profile=gml')).json).toMatchObject({
+      message: 'Invalid profile parameter',
+      detail: sentence(),
+    })
   })
 })
 

@@ -89,8 +89,8 @@ export function pointerTo(...keys: string[]): string {
 }
 
 /**
- * A copy in which every object that lists its fields is closed: an undocumented field is an error here,
- * although clients must expect one.
+ * Returns a copy in which every object that lists its fields is closed, so that an undocumented field is an
+ * error. (Clients must expect such fields.)
  */
 function closed(value: Json): Json {
   if (Array.isArray(value)) return value.map(closed)

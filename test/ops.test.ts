@@ -5,8 +5,9 @@ import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { CHAINS } from '../src/chains'
 import { settingNames } from '../src/config'
+import { ROWS, type Setting } from '../src/settings/table'
 
-/** Images, commands, ports, paths and settings that ops/ and docker-compose.yml name must exist. */
+/** Tests that the images, commands, ports, paths and settings in ops/ and docker-compose.yml exist. */
 const read = (file: string) => readFileSync(file, 'utf8')
 const UNITS = readdirSync('ops/systemd').filter((file) => file.endsWith('.service'))
 const settings = new Set(settingNames())
@@ -18,9 +19,10 @@ const isProgram = (path: string) =>
       .replace(/^dist\//, '')
       .replace(/\.js$/, '.ts'),
   )
-/** Settings with a secret of the API itself; others name a file. */
+/** Settings that contain a secret of the API itself. Other settings name a file. */
 const SECRETS = [
   ...['SIGNER_PRIVATE_KEY', 'SIGNER_KEY', 'SIGNER_URL', 'SIGNER_PKCS11_PIN', 'SEAL_SECRET', 'ADMIN_KEY'],
+  'LOG_KEY',
   // Other processes cannot read the API's files.
   ...['SIGNER_URL_FILE', 'REDIS_URL_FILE', 'GRAPHQL_DATABASE_URL_FILE'],
 ]
@@ -42,8 +44,14 @@ const pods = manifests
   }))
 const of = (kind: string) => manifests.filter((each) => each.kind === kind)
 
+test('the secrets of the API include every sealed setting', () => {
+  const rows: readonly Setting[] = Object.values(ROWS)
+  const sealed = rows.filter(({ secret }) => secret === 'sealed')
+  expect(SECRETS).toEqual(expect.arrayContaining(sealed.flatMap(({ name, also = name }) => [name, also])))
+})
+
 describe('Kubernetes', () => {
-  test('gives every object a kind, a version and a unique name', () => {
+  test('defines every object with a kind, a version and a unique name', () => {
     const versions: Record<string, string> = {
       Job: 'batch/v1',
       Deployment: 'apps/v1',
@@ -99,7 +107,7 @@ describe('Kubernetes', () => {
       of('PodDisruptionBudget')[0].spec.minAvailable,
     )
   })
-  test('gives only the API its secrets, and requests', () => {
+  test('passes secrets and requests to the API only', () => {
     for (const { name, containers, labels } of pods) {
       const isApi = name === 'geo-api'
       const secrets = containers[0].envFrom.map(({ secretRef }: any) => secretRef.name)
@@ -113,7 +121,7 @@ describe('Kubernetes', () => {
       for (const { spec } of policies) expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
     }
   })
-  test('gives every chain an indexer, with a spare', () => {
+  test('runs an indexer and a spare for every chain', () => {
     const indexers = of('Deployment').filter(({ metadata }) => metadata.labels.part === 'indexer')
     expect(indexers.map(({ spec }) => spec.template.spec.containers[0].command[2])).toEqual(slugs)
     expect(new Set(indexers.map(({ spec }) => spec.replicas))).toEqual(new Set([2]))
@@ -128,7 +136,7 @@ test('docker-compose.yml restarts every service, has health checks, and names ex
     if (service.build)
       for (const setting of Object.keys(service.environment))
         expect(settings.has(setting), setting).toBe(true)
-    // `env_file` sets all settings in all services: an empty one unsets it.
+    // `env_file` sets all settings in all services: an empty value unsets it.
     if (service.build)
       expect([name, SECRETS.filter((secret) => service.environment[secret] !== '')]).toEqual([
         name,
@@ -152,11 +160,11 @@ describe('systemd', () => {
     expect(text).not.toContain('Requires=')
     for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'User=geo'])
       expect(text.split('\n')).toContain(line)
-    // NODE_* are Node's own.
+    // Settings that begin with NODE_ are those of Node itself.
     for (const [, name] of text.matchAll(/\b((?!NODE_)[A-Z]+(?:_[A-Z]+)+)=/g))
       expect(settings.has(name!), name).toBe(true)
   })
-  test('geo-run has the settings without the secrets of the API', () => {
+  test('geo-run passes the settings without the secrets of the API', () => {
     const text = read('ops/systemd/geo-run')
     expect(isProgram(/\/usr\/bin\/node (\S+)/.exec(text)![1]!)).toBe(true)
     expect(text).toContain('EnvironmentFile=/etc/geo/settings.env')
@@ -207,7 +215,7 @@ describe('proxies', () => {
     )
     expect(haproxy).toContain('httpchk GET /health')
   })
-  test('PgBouncer sets what the API sets by itself', () => {
+  test('PgBouncer sets the same parameters as the API does by itself', () => {
     const [, options] = /options: '([^']+)'/.exec(read('api/store/pool.ts'))!
     const api = /^api = (.*)$/m.exec(read('ops/pgbouncer.ini'))![1]!.replaceAll("''", "'")
     for (const [, name, value] of options!.matchAll(/-c (\w+)=(\w+)/g))

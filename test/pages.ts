@@ -1,8 +1,25 @@
-/** Elements that every page may have: none of them runs, loads or submits anything. */
+/** Elements that every page may have: they run, load and submit nothing. */
 const ELEMENTS = [
   ...['!doctype', 'html', 'head', 'meta', 'title', 'style', 'body', 'header', 'main', 'nav', 'a', 'h1', 'h2'],
   ...['p', 'ul', 'li'],
-  ...['dl', 'dt', 'dd', 'bdi', 'pre', 'code', 'span', 'div', 'svg', 'g', 'path', 'text', 'circle'],
+  ...[
+    'dl',
+    'dt',
+    'dd',
+    'bdi',
+    'pre',
+    'code',
+    'span',
+    'div',
+    'details',
+    'summary',
+    'b',
+    'svg',
+    'g',
+    'path',
+    'text',
+    'circle',
+  ],
 ]
 
 /** The common header of all pages. */

@@ -62,7 +62,7 @@ describe('drawings', () => {
     expect(path[0]).toEqual([179, 10])
     expect(path.at(-1)).toEqual([181, 10])
     expect(ends!.geometry).toEqual({ type: 'MultiPoint', coordinates: [path[0], path.at(-1)] })
-    // North of the parallel, as a shortest path is there.
+    // The shortest path runs north of the parallel.
     expect(Math.max(...path.map(([, latitude]) => latitude!))).toBeGreaterThan(10.001)
   })
   test('close a polygon around a pole over the pole', () => {
@@ -206,6 +206,40 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     },
   )
 
+  test('answers in a sentence that names the places and their distance, in the chosen units', async () => {
+    const attested = async (longitude: number, latitude: number, memo: string) =>
+      attest(world.chain, locationRequest(at(longitude, latitude), { memo }))
+    const [tower, church] = [
+      await attested(2.2945, 48.8584, 'Eiffel Tower'),
+      await attested(2.3499, 48.853, 'Notre-Dame'),
+    ]
+    await world.caughtUp()
+    const { body } = await world.post('/compute/v0/distance', {
+      ...{ chainId: LOCAL_CHAIN.id, from: tower, to: church },
+    })
+    const meters = `${(body.result as number).toLocaleString('en')} m`
+    for (const [radius, sentence] of [
+      ['5000', `Yes. Eiffel Tower is ${meters} from Notre-Dame: within 5 km.`],
+      ['1250.5', `No. Eiffel Tower is ${meters} from Notre-Dame: not within 1,250.5 m.`],
+    ] as const) {
+      await using browser = await open({ op: 'within', a: tower, b: church, radius })
+      const { page, complaints } = browser
+      await page.getByText('Record on base-sepolia: Notre-Dame').waitFor()
+      await ask(browser)
+      await page.locator('.result', { hasText: sentence }).waitFor()
+      await page.getByLabel('Units').selectOption('nautical')
+      const miles = ((body.result as number) / 1852).toFixed(2)
+      await page.locator('.result', { hasText: `is ${miles} nmi (${meters}) from` }).waitFor()
+      await browser.picture('playground-sentence')
+      expect(complaints).toEqual([])
+    }
+    await using browser = await open({ op: 'distance', a: '1, 2', b: '1, 3' })
+    await ask(browser)
+    await browser.page
+      .locator('.result', { hasText: /^The position 1, 2 is .* from the position 1, 3\.$/ })
+      .waitFor()
+  })
+
   test('sends geometries drawn on the map, without serious axe findings', async () => {
     await using browser = await open({ op: 'contains' })
     const { page, complaints } = browser
@@ -287,7 +321,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const ofAllChains = /\/14\/5893\/9133\.mvt\?revoked=false$/
     const asked = page.waitForRequest(ofAllChains)
     const isFiltered = page.waitForResponse(/\/14\/.*\.mvt\?revoked=false&chain=base-sepolia$/)
-    // The page learns the chains while the tile is loading, and the tile arrives after that.
+    // The page loads the list of chains while the tile is loading, and the tile arrives after that.
     await page.route(`${world.url}/`, (route) => asked.then(() => route.continue()))
     await page.route(ofAllChains, (route) => isFiltered.then(() => route.continue()))
     await page.goto(`${world.url}/playground?${new URLSearchParams({ a: '-50.5, -20.25' }).toString()}`)
@@ -317,7 +351,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
     await page.getByText('may contain what you typed before').waitFor()
     await browser.picture('playground-private')
-    // While it is edited it is not JSON.
+    // While the user edits it, the text is not JSON.
     await page.getByLabel('From', { exact: true }).fill(kept.slice(0, -1))
     expect(await page.evaluate<string>('location.href')).not.toMatch(/60\.5|[?&]a=/)
   })
@@ -358,7 +392,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const uid = await page.locator('[data-uid]').innerText()
     const attestation = await (await world.chain.eas()).getAttestation!(uid)
     expect(attestation.uid).toBe(uid)
-    // Its chain is on this machine: no external explorer shows it.
+    // The record's chain is on this machine, so no external explorer shows it.
     expect(await page.getByRole('link', { name: 'Show it' }).count()).toBe(0)
     await browser.picture('playground-landed')
     expect(complaints).toEqual([])
@@ -403,7 +437,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       await using browser = await openWith(new StandIn(world.chain, options))
       await browser.page.getByRole('button', { name: 'Publish with Stand-in' }).click()
       expect(await alert(browser)).toMatch(words)
-      // It can be tried again.
+      // The user can try again.
       expect(await browser.page.getByRole('button', { name: 'Publish with Stand-in' }).isEnabled()).toBe(true)
     },
   )
@@ -414,7 +448,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await browser.page.locator('[data-checked=true]').waitFor()
     expect(wallet.added).toEqual([world.chain.url])
   })
-  test('names what to install without a wallet, on a deployment that is not local', async () => {
+  test('names what to install if there is no wallet, on a deployment that is not local', async () => {
     await using browser = await openPage()
     await browser.page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
     await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)

@@ -21,8 +21,8 @@ import { hunt } from './seed'
 import { sentence, testSentences } from './sentences'
 
 /**
- * No value that an attester chooses stops the indexer: batches through the real BatchWriter into a real
- * database (docs/spec/trust.md 5).
+ * Tests that no value that an attester chooses stops the indexer. Batches go through the real BatchWriter
+ * into a real database (docs/spec/trust.md 5).
  */
 const CHAIN = CHAINS[3]!
 const SILENT = new Logger(() => {}, 'test')
@@ -57,6 +57,7 @@ async function write(batch: readonly (Attested | ChainEvent)[]): Promise<BatchWr
       ...next,
       timestamp: last.blockTimestamp,
       agreementAgeMs: Infinity,
+      unproven: [],
     })
     total = writer.total
   })
@@ -129,7 +130,7 @@ test('withholds and marks rows that Postgres refuses, writes the rest of the bat
   expect(new Set(stored.map(({ uid }) => uid))).toEqual(new Set(healthy.map(({ event }) => event.uid)))
   expect(stored.filter(({ revoked }) => revoked).map(({ uid }) => uid)).toEqual([healthy[0]!.event.uid])
 
-  // While Postgres still refuses them, a replay finds no difference.
+  // While Postgres still refuses these rows, a replay finds no difference.
   expect(await replay()).toEqual([])
   expect(await withheld()).toHaveLength(guilty.length)
   await sql('ALTER TABLE location_record DROP CONSTRAINT refused')
@@ -191,7 +192,7 @@ test('writes a batch of large texts in parts', async () => {
 test.each(Object.entries(FAMILIES))(
   'stores 500, 8,000 and 60,000 positions unchanged: %s',
   async (_, shape) => {
-    // In whole degrees, so that the largest fits into a payload.
+    // Positions are in whole degrees, so that the largest geometry fits into a payload.
     const text = (positions: number) =>
       JSON.stringify(shape(positions), (_key, value: unknown) =>
         typeof value === 'number' ? Math.round(value) : value,
@@ -204,7 +205,7 @@ test.each(Object.entries(FAMILIES))(
       [uids],
     )
     expect(stored.map(({ problem }) => problem)).toEqual([null, null, null])
-    // Linear: each position is stored at most three times.
+    // The size is linear: each position is stored at most three times.
     for (const [i, positions] of [500, 8_000, 60_000].entries())
       expect(stored[i]!.size).toBeLessThanOrEqual(3 * positions + 10)
   },

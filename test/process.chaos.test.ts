@@ -9,8 +9,8 @@ import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 
 /**
- * End of the service's processes, started in an operator's way. Neither the database nor the RPC endpoint
- * responds.
+ * Tests how the service's processes end if they were started in the ways that operators use. Neither the
+ * database nor the RPC endpoint responds.
  */
 let silent: Server
 let environment: NodeJS.ProcessEnv
@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => silent?.close())
 
-/** A process whose output ends when it, and everything that it started, has ended. */
+/** Starts a process whose output ends after it and all its child processes have ended. */
 function start(command: string, args: string[], env: NodeJS.ProcessEnv = environment) {
   const child = spawn(command, args, { env })
   let output = ''

@@ -6,7 +6,7 @@ import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, mineOn, mined, testAccount, type LocalChain } from '../dev/chain'
-import { startTestChain } from './chains'
+import { startTestChain, testedSlugs } from './chains'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { CHAINS } from '../src/chains'
@@ -16,7 +16,7 @@ import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Answers for the proxy, on every chain with the real contracts of its version, through EAS's
+ * Tests answers for the proxy on every chain with the real contracts of its version, through EAS's
  * PermissionedEIP712Proxy 1.4.0.
  */
 let world: TestWorld
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop())
 
 type Json = any
-// Its CommonJS form: the ESM form names missing source maps.
+// Loads the CommonJS build, because the ESM build names missing source maps.
 const { EAS, EIP712Proxy } = createRequire(__filename)(
   '@ethereum-attestation-service/eas-sdk',
 ) as typeof import('@ethereum-attestation-service/eas-sdk')
@@ -79,7 +79,7 @@ const proxyContract = (chain: LocalChain) =>
     chain.provider,
   )
 
-describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   test('lands an answer for the proxy as its transaction, with the contract in it', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { include: ['transaction'] })
@@ -225,7 +225,7 @@ describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
 
 /** Answers per chain: five for each way to submit them, and 100 at the effort of `npm run test:all`. */
 const ANSWERS = Math.min(100, 20 * EFFORT)
-test.each(CHAINS.map(({ slug }) => slug))(
+test.each(testedSlugs(EFFORT))(
   'lands many answers in a plain loop without pauses on %s, by ethers, viem and eas-sdk in turn, without conversion',
   async (slug) => {
     const chain = local(slug)
@@ -455,13 +455,13 @@ describe('the service rejects', () => {
     [
       'the EAS of the chain',
       (chain: LocalChain) => chain.chain.eas,
-      /^submission: the proxy of base-sepolia does not accept signatures of this service: it is not a PermissionedEIP712Proxy of EAS. Use direct$/,
+      /^submission: the proxy of base-sepolia does not accept signatures of this service: it is not a PermissionedEIP712Proxy of EAS. Use direct\.$/,
     ],
   ])('%s as the proxy, and a chain without one', async (_, address, reason) => {
     const chain = local('base-sepolia')
     for (const [proxy, expected] of [
       [address(chain), reason],
-      [undefined, /^submission: base-sepolia has no proxy. Use direct. Chains with a proxy: none$/],
+      [undefined, /^submission: base-sepolia has no proxy. Use direct. Chains with a proxy: none\.$/],
     ] as const) {
       const api = await startApi({ rpcUrl: chain.url, ...(proxy && { proxy }) })
       try {

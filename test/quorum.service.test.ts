@@ -1,27 +1,34 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { AbiCoder, Contract, TypedDataEncoder, Wallet, ZeroAddress, concat, dataSlice, toBeHex } from 'ethers'
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
+import { Contract, TypedDataEncoder, Wallet, concat, dataSlice, toBeHex } from 'ethers'
+import { createWalletClient, http } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { createGeo, type QuorumError } from '@geospatial-attestation/client'
+import { createMcpServer } from '@geospatial-attestation/mcp'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { attest, LOCAL_CHAIN, locationRequest, mined, revoke, testAccount } from '../dev/chain'
-import { QUORUM_ABI } from '../src/eas'
+import { attest, deployQuorum, LOCAL_CHAIN, locationRequest, mined, revoke, testAccount } from '../dev/chain'
+import { QUORUM_ABI, quorumDigest, quorumDomain } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
 import { run } from '../packages/cli/src/run'
-import { startApi, type TestApi } from './api'
-import { removeFolder, temporaryFolder } from './database'
+import { exchange, startApi, type TestApi } from './api'
+import { INCLUSION_SECONDS, encodeEntry, leafHash, parseSignerKey, toHex } from '../src/tlog'
+import { removeFolder, rows, temporaryFolder } from './database'
+import { signContent } from './operators'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
- * Five operators with their own keys, which read one database and one chain: they sign the same bytes, and
- * the real GeoQuorum in front of the real EAS attests what three of them signed.
+ * Tests five operators with their own keys, which read one database and one chain. They sign the same bytes,
+ * and the real GeoQuorum contract attests the answer that three of them signed through the real EAS.
  */
 const KEYS = [1, 2, 3, 4, 5].map((i) => `0x${`${i}`.repeat(64)}`)
 const operatorsByAddress = KEYS.map((key) => new Wallet(key)).sort((a, b) =>
   a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1,
 )
+const OTHER = privateKeyToAccount(testAccount(8).privateKey as `0x${string}`)
 const THRESHOLD = 3
 const POINT = { type: 'Point', coordinates: [2.2945, 48.8584] }
 const POLYGON = {
@@ -60,10 +67,14 @@ let place: string
 beforeAll(async () => {
   world = await startTestWorld()
   const { chain } = world
-  // Local chains start in the past; answers are of the present.
+  // Local chains start in the past, but answers have the present time.
   await chain.provider.send('anvil_setTime', [Date.now()])
   await chain.provider.send('anvil_mine', ['0x1'])
-  quorum = await deployQuorum()
+  const address = await deployQuorum(chain, {
+    operators: operatorsByAddress.map((each) => each.address),
+    threshold: THRESHOLD,
+  })
+  quorum = new Contract(address, QUORUM_ABI, await chain.provider.getSigner(9))
   place = await attest(chain, locationRequest(POINT as never))
   await world.caughtUp()
   operators = await Promise.all(operatorsByAddress.map(({ privateKey }) => operatorWith(privateKey)))
@@ -72,25 +83,6 @@ afterAll(async () => {
   await Promise.all((operators ?? []).map((each) => each.close()))
   await world?.stop()
 })
-
-async function deployQuorum(): Promise<Contract> {
-  const { provider } = world.chain
-  const { creationCode } = JSON.parse(readFileSync('dev/contracts/geo-quorum.json', 'utf8')) as {
-    creationCode: string
-  }
-  const now = (await provider.getBlock('latest'))!.timestamp
-  const parameters = AbiCoder.defaultAbiCoder().encode(
-    ['address', 'address', 'uint256', 'tuple(uint64,uint64,uint8,address[])'],
-    [
-      ...[LOCAL_CHAIN.eas, ZeroAddress, 0],
-      [now, now + 30 * 86_400, THRESHOLD, operatorsByAddress.map(({ address }) => address)],
-    ],
-  )
-  const account = await provider.getSigner(9)
-  const sent = await account.sendTransaction({ data: concat([creationCode, parameters]) })
-  const { contractAddress } = await mined(world.chain, sent.hash)
-  return new Contract(contractAddress!, QUORUM_ABI, account)
-}
 
 function operatorWith(key: string, options: Parameters<typeof startApi>[0] = {}): Promise<TestApi> {
   return startApi({
@@ -142,20 +134,32 @@ test.each(Object.keys(OPERATIONS) as OperationName[])('lands %s with three signa
   })
 })
 
-test('costs at most 25,000 gas more than an answer of a signer without earlier ones, calldata included', async () => {
-  const recipient = Wallet.createRandom().address
-  const question = { from: place, to: POINT, recipient }
-  const direct = await world.post('/compute/v0/distance', {
-    ...{ chainId: LOCAL_CHAIN.id, ...question, include: ['transaction'] },
-  })
-  const account = await world.chain.provider.getSigner(9)
-  const alone = await mined(world.chain, (await account.sendTransaction(direct.body.transaction)).hash)
-  const request = { operation: 'distance', ...question, ...terms() }
-  const signed = await Promise.all(operators.slice(0, THRESHOLD).map((each) => sign(each, request)))
-  const signatures = concat(signed.map(({ body }) => body.signature))
-  const sent = await quorum.getFunction('land').send(signed[0]!.body.answer, 7, signatures)
-  const together = await mined(world.chain, sent.hash)
-  expect(Number(together.gasUsed - alone.gasUsed)).toBeLessThanOrEqual(25_000)
+test('records the signature in the log of the operator', async () => {
+  const [state] = await rows<{ key: string }>(world.databaseUrl, 'SELECT key FROM log_state')
+  const logKey = await parseSignerKey(state!.key)
+  const { privateKey, address } = operatorsByAddress[0]!
+  const operator = await operatorWith(privateKey, { logKey })
+  try {
+    const { body } = await sign(operator, { operation: 'area', ...questions(place).area, ...terms() })
+    const { epoch: nonce, ...answer } = body.answer
+    const domain = {
+      ...{ name: 'GeoQuorum', version: '1', chainId: LOCAL_CHAIN.id },
+      verifyingContract: quorum.target as string,
+    }
+    const entry = encodeEntry({
+      ...{ kind: 'quorum', time: body.log.by - INCLUSION_SECONDS, chainId: LOCAL_CHAIN.id, layout: 'quorum' },
+      ...{
+        attester: address.toLowerCase(),
+        separator: TypedDataEncoder.hashDomain(domain),
+        ...answer,
+        nonce,
+      },
+      ...{ recipient: answer.recipient.toLowerCase(), signature: body.signature },
+    })
+    expect([body.log.origin, body.log.leaf]).toEqual([logKey.name, toHex(leafHash(entry))])
+  } finally {
+    await operator.close()
+  }
 })
 
 test('lists its quorums and their epochs', async () => {
@@ -237,6 +241,16 @@ describe('refuses', () => {
       await limited.close()
     }
   })
+  test('a request whose body arrives too slowly, as one to send again', async () => {
+    const hasty = await operatorWith(KEYS[0]!, { timeouts: { request: 1_000, answer: 30_000 } })
+    try {
+      const head = 'POST /quorum/v0/sign HTTP/1.1\r\nhost: x\r\ncontent-type: application/json'
+      const response = await exchange(hasty.url, `${head}\r\ncontent-length: 100\r\n\r\n{`)
+      expect(JSON.parse(response.split('\r\n\r\n')[1]!)).toMatchObject({ refusal: 'busy' })
+    } finally {
+      await hasty.close()
+    }
+  })
   test('everything while its RPC endpoint does not answer', async () => {
     const cut = await operatorWith(KEYS[0]!, { rpcUrl: 'http://127.0.0.1:1' })
     try {
@@ -256,8 +270,9 @@ describe('a coordinator', () => {
   afterEach(() => {
     for (const { lie } of proxies) lie(undefined)
   })
+  const geoHere = () => createGeo({ url: world.url, chain: LOCAL_CHAIN.id })
   const quorumOf = (options: object = {}) =>
-    createGeo({ url: world.url, chain: LOCAL_CHAIN.id }).quorum({
+    geoHere().quorum({
       operators: proxies.map(({ url }) => url),
       k: 3,
       timeout: 5_000,
@@ -274,9 +289,18 @@ describe('a coordinator', () => {
       says: { result: true },
       attestation: { attester: quorum.target, recipient },
     })
+    const again = [
+      await asked.land(answer, new Wallet(testAccount(9).privateKey, world.chain.provider)),
+      await geoHere().land(answer, createWalletClient({ account: OTHER, transport: http(world.chain.url) })),
+    ]
+    for (const each of again)
+      expect(each).toEqual({ ...landed, already: true, attestation: landed.attestation })
     await expect(
-      asked.land(answer, new Wallet(testAccount(9).privateKey, world.chain.provider)),
-    ).rejects.toMatchObject({ name: 'LandingError', contractError: 'AlreadyUsed' })
+      asked.land(
+        { ...answer, answer: { ...answer.answer, recipient: Wallet.createRandom().address } },
+        new Wallet(testAccount(9).privateKey, world.chain.provider),
+      ),
+    ).rejects.toMatchObject({ name: 'LandingError', contractError: 'WrongSignature' })
   })
 
   test.each(Object.keys(LIES) as (keyof typeof LIES)[])(
@@ -310,6 +334,49 @@ describe('a coordinator', () => {
     },
     60_000,
   )
+
+  test('answers and lands although the service of the client is unavailable', async () => {
+    const away = createGeo({ url: 'http://127.0.0.1:1', chain: LOCAL_CHAIN.id, retries: 0 })
+    const asked = await away.quorum({ operators: proxies.map(({ url }) => url), k: 3 })
+    const answer = await asked.area(POLYGON)
+    const landed = await asked.land(answer, new Wallet(testAccount(9).privateKey, world.chain.provider))
+    expect(landed.attestation.attester).toBe(quorum.target)
+  })
+
+  test('asks an operator again that cannot read the contract yet', async () => {
+    for (const { lie } of proxies.slice(0, 3)) {
+      let isFirst = true
+      lie((body) => {
+        if (!Array.isArray(body) || !isFirst) return body
+        isFirst = false
+        return body.map((each) => ({ ...each, epochs: [] }))
+      })
+    }
+    const asked = await quorumOf()
+    expect(await asked.area(POLYGON)).toMatchObject({ quorum: quorum.target })
+  })
+
+  test('reads the operator set once, and again after operators refuse it', async () => {
+    let [reads, refusals] = [0, 0]
+    const counting: typeof fetch = async (input, init) => {
+      const { method, url } = input as Request
+      if (url.endsWith('/quorum/v0')) reads++
+      if (method !== 'POST' || refusals-- <= 0) return fetch(input, init)
+      const problem = { type: 'invalid-input', title: 'x', status: 400, detail: 'x', refusal: 'wrong-epoch' }
+      const headers = { 'content-type': 'application/problem+json' }
+      return new Response(JSON.stringify(problem), { status: 400, headers })
+    }
+    const asked = await createGeo({ url: world.url, chain: LOCAL_CHAIN.id, fetch: counting }).quorum({
+      ...{ operators: proxies.map(({ url }) => url), k: 3 },
+    })
+    refusals = 5
+    await expect(asked.area(POLYGON)).rejects.toMatchObject({ name: 'QuorumError' })
+    for (let i = 0; i < 3; i++) await asked.area(POLYGON)
+    expect(reads).toBe(10)
+    refusals = 5
+    expect(await asked.area(POLYGON)).toMatchObject({ quorum: quorum.target })
+    expect(reads).toBe(15)
+  })
 
   test('counts one operator once, although two URLs lead to it', async () => {
     const [first, second] = proxies.map(({ url }) => url)
@@ -365,12 +432,60 @@ describe('a coordinator', () => {
         quorum: quorum.target,
         landed: { already: false },
       })
+      writeFileSync(`${folder}/answer.json`, stdout)
+      const again = await geo(['land', 'answer.json', '--json', ...land.slice(1), '--url', world.url], folder)
+      expect(JSON.parse(again.stdout)).toEqual({ ...answer.landed, already: true })
+      expect((await geo(['verify', 'answer.json', '--url', world.url], folder)).code).toBe(2)
+      const recomputed = await geo(
+        ['recompute', 'answer.json', place, '2.3,48.8584', '--rpc', world.chain.url, '--url', world.url],
+        folder,
+      )
+      expect([recomputed.code, recomputed.stdout]).toEqual([0, expect.stringContaining('equal')])
       const { code: other } = await geo([...args, '--submission', 'proxy', '--url', world.url], folder)
       expect(other).toBe(2)
       writeFileSync(`${folder}/operators.json`, '{"operators": "https://one.example"}')
       expect((await geo([...args, '--url', world.url], folder)).code).toBe(2)
     } finally {
       removeFolder(folder)
+    }
+  })
+
+  test('answers the tools of an agent, which land its answer', async () => {
+    const [ours, theirs] = InMemoryTransport.createLinkedPair()
+    const server = createMcpServer({
+      ...{ geo: geoHere(), quorum: await quorumOf() },
+      land: new Wallet(testAccount(9).privateKey, world.chain.provider),
+    })
+    const client = new Client({ name: 'test', version: '1.0.0' })
+    await Promise.all([server.connect(theirs), client.connect(ours)])
+    try {
+      const call = async (name: string, input: object) =>
+        client.callTool({ name, arguments: input as Record<string, unknown> })
+      proxies[0]!.lie(LIES['are killed'])
+      const chain = LOCAL_CHAIN.slug
+      const asked = { from: place, to: [2.3, 48.8584], chain, include_signature: true }
+      const { structuredContent: answer } = (await call('distance', asked)) as any
+      expect(answer).toMatchObject({ chain, attester: quorum.target, inputRefs: [place, expect.any(String)] })
+      expect(BigInt(answer.signers).toString(2).replaceAll('0', '')).toBe('111')
+      for (const named of [answer.answer_id, answer.signed_answer, JSON.stringify(answer.signed_answer)]) {
+        const { structuredContent: landed } = (await call('land_answer', { answer: named })) as any
+        expect(landed).toMatchObject({ chain, sentence: answer.sentence })
+        const attestation = await (
+          await world.chain.eas()
+        )
+          .getFunction('getAttestation')
+          .staticCall(landed.uid)
+        expect(attestation.attester).toBe(quorum.target)
+      }
+      for (const [name, input] of [
+        ['verify_answer', { answer: answer.answer_id }],
+        ['land_answer', { answer: { ...answer.signed_answer, signatures: undefined } }],
+        ['distance', { ...asked, from: `0x${'1'.repeat(64)}` }],
+      ] as const)
+        expect(await call(name, input)).toMatchObject({ isError: true })
+    } finally {
+      await client.close()
+      await server.close()
     }
   })
 
@@ -398,27 +513,16 @@ async function geo(argv: string[], cwd: string) {
   return { code, ...outputs }
 }
 
-/** Changes an operator's response, or ends it. */
+/** Function that changes an operator's response, or ends it. */
 type Lie = (body: Record<string, any>, key: Wallet) => Promise<object | undefined> | object | undefined
 
-/** Signs another content with the operator's own key, as a dishonest operator can. */
+/** Signs another content with the operator's own key, as a dishonest operator could. */
 async function resigned(body: Record<string, any>, key: Wallet, changed: object): Promise<object> {
   const answer = { ...body.answer, ...changed }
-  const domain = { name: 'GeoQuorum', version: '1', chainId: LOCAL_CHAIN.id, verifyingContract: body.quorum }
-  const types = { Answer: ANSWER_FIELDS }
-  const digest = TypedDataEncoder.hash(domain, types, answer)
-  return { ...body, answer, digest, signature: await key.signTypedData(domain, types, answer) }
+  const at = { chainId: LOCAL_CHAIN.id, quorum: body.quorum as string }
+  const digest = quorumDigest(quorumDomain(at.chainId, at.quorum), answer)
+  return { ...body, answer, digest, signature: await signContent(key, at, answer) }
 }
-const ANSWER_FIELDS = [
-  { name: 'schema', type: 'bytes32' },
-  { name: 'recipient', type: 'address' },
-  { name: 'expirationTime', type: 'uint64' },
-  { name: 'revocable', type: 'bool' },
-  { name: 'refUID', type: 'bytes32' },
-  { name: 'data', type: 'bytes' },
-  { name: 'deadline', type: 'uint64' },
-  { name: 'epoch', type: 'uint32' },
-]
 /** Returns the signature with the higher s, which recovers to the same key and which the contract refuses. */
 function otherForm(signature: string): string {
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -427,7 +531,7 @@ function otherForm(signature: string): string {
   return concat([dataSlice(signature, 0, 32), toBeHex(s, 32), v])
 }
 
-/** Signs another result, by its own number of centimetres for each operator: k that agree are a quorum. */
+/** Signs another result, which differs for each operator: if k of them agreed, they would be a quorum. */
 function anotherResult(body: Record<string, any>, key: Wallet): Promise<object> {
   const centimeters = Number(dataSlice(body.answer.data, 0, 32)) + 1 + body.index
   const data = concat([toBeHex(centimeters, 32), dataSlice(body.answer.data, 32)])
@@ -470,7 +574,7 @@ const LIES = {
         : body,
 } satisfies Record<string, Lie>
 
-/** Starts an HTTP proxy before an operator that can change its responses. */
+/** Starts an HTTP proxy in front of an operator, which can change its responses. */
 async function liar(target: string, key: Wallet) {
   let current: Lie | undefined
   const server = createServer((request, response) => {

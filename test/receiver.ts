@@ -12,7 +12,7 @@ export interface Received {
   at: number
 }
 
-/** Responds to a request. The message counts as received before. */
+/** Responds to a request, after its message was counted as received. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
 
 export const answers = {

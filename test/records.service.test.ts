@@ -7,8 +7,8 @@ import { inOneBlock, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Records from the chain to HTTP. Each known defect of an earlier public records service (docs/spec/facts.md
- * 4) has a test with its name, which fails if this service has the defect.
+ * Tests records from the chain to HTTP. Each known defect of an earlier public records service
+ * (docs/spec/facts.md 4) has a test with its name, which fails if this service has the defect.
  */
 const LIST = '/api/v0/location-records'
 let world: TestWorld
@@ -24,7 +24,10 @@ const list = async (query = '') => {
 }
 const uidsOf = async (query: string) =>
   (await list(query)).data.map(({ uid }: { uid: string }) => uid) as string[]
-/** A set: blocks that are mined at once have the same timestamp, and the UIDs then decide the order. */
+/**
+ * Compared as a set, because blocks that are mined at once have the same timestamp, and then the UIDs decide
+ * the order.
+ */
 const found = async (query: string) => new Set(await uidsOf(query))
 const point = (lng: number, lat: number) => ({ type: 'Point' as const, coordinates: [lng, lat] })
 /** Attests these geometries one after the other. Returns their UIDs when they are in the database. */
@@ -97,7 +100,7 @@ describe('does not have this defect of an earlier public records service', () =>
       ['DecimalDegrees', '30.5, 60.25', [null, null]],
       // All public writers have the longitude first (docs/spec/facts.md 2).
       ['DecimalDegrees<string>', '30.5, 60.25', [30.5, 60.25]],
-      // An impossible latitude is no reason to swap.
+      // An impossible latitude must not swap the two numbers.
       ['geojson-point', '{"type":"Point","coordinates":[30.5,120.25]}', [null, null]],
     ]
     const uids: string[] = []
@@ -246,7 +249,7 @@ describe('does not have this defect of an earlier public records service', () =>
       await expect.poll(async () => (await world.get(LIST)).status).toBe(200)
       expect((await list()).count).toBeGreaterThan(5)
     }
-    // The indexer continues too.
+    // The indexer continues as well.
     const [uid] = await attested(point(1, 1))
     expect((await world.get(`${LIST}/${uid}`)).status).toBe(200)
     expect(world.services.get('api')!.pid).toBe(pid)

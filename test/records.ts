@@ -70,9 +70,19 @@ export function preparedOf(geometry: Geometry): PreparedGeometry | undefined {
   }
 }
 
-/** Shape that the indexer writes for this GeoJSON text. */
-function planeOf(geometry: string): string {
-  return planeShape(readGeometry(JSON.parse(geometry), 'geometry'))
+/** Values that the indexer computes from a geometry. Tests write several records with one large geometry. */
+function shapeOf(geometry: Geometry) {
+  const known = shapes.get(geometry) ?? indexedShape(geometry)
+  shapes.set(geometry, known)
+  return known
+}
+/** shapes by geometry */
+const shapes = new WeakMap<Geometry, ReturnType<typeof indexedShape>>()
+function indexedShape(geometry: Geometry) {
+  const json = JSON.stringify(geometry)
+  const plane = planeShape(readGeometry(JSON.parse(json), 'geometry'))
+  const point = geometry.type === 'Point' ? (geometry.coordinates as [number, number]) : null
+  return { json, plane, point, measures: measuresOf({ json, plane, point }) }
 }
 
 /**
@@ -128,10 +138,7 @@ function completed({ media: _, columns: __, ...record }: GivenRecord, i: number)
   }
 }
 
-const pointOf = ({ type, coordinates }: Geometry) =>
-  type === 'Point' ? (coordinates as [number, number]) : null
-
-/** Columns of a record. Every other record has no line, as records have after an upgrade. */
+/** Columns of a record. Every other record has no stored JSON line, like records after an upgrade. */
 function rowOf(record: StoredRecord, given: GivenRecord, isWritten: boolean): Partial<RecordRow> {
   const row = columnsOf(record, given)
   return { ...row, ...(isWritten && { line: recordLine(row), line_version: LINE_VERSION }) }
@@ -142,8 +149,7 @@ function columnsOf(
   { media, columns }: GivenRecord,
 ): Omit<RecordRow, 'line' | 'line_version'> {
   const { chain, uid, geometry } = record
-  const json = geometry && JSON.stringify(geometry)
-  const plane = json && planeOf(json)
+  const shape = geometry && shapeOf(geometry)
   return {
     ...recordFields({
       ...{ chain, uid, attester: record.prover, recipient: record.subject },
@@ -159,11 +165,7 @@ function columnsOf(
         mediaTypes: media === undefined ? [] : ['image/png'],
         mediaData: media === undefined ? [] : [media],
         memo: record.memo,
-        geometry: geometry && {
-          json: json!,
-          plane: plane!,
-          point: pointOf(geometry),
-        },
+        geometry: shape,
         geometryProblem: record.problem,
         attributes: record.attributes,
       },
@@ -173,9 +175,9 @@ function columnsOf(
       event_timestamp: new Date(record.eventTimestamp),
       revoked: record.revoked,
       revocation_time: null,
-      geometry: json,
-      geom: plane,
-      ...measuresOf(geometry && { json: json!, plane: plane!, point: pointOf(geometry) }),
+      geometry: shape?.json ?? null,
+      geom: shape?.plane ?? null,
+      ...(shape?.measures ?? measuresOf(null)),
     },
     ...{
       schema_uid: record.schema,

@@ -44,7 +44,7 @@ export async function startRedisProxy(target: string): Promise<RedisProxy> {
     }
   })
   const listen = (at: number) => new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve))
-  // A reserved port, so that no other process takes it while the proxy is cut.
+  // Reserves a port, so that no other process uses it while the proxy is cut.
   const proxyPort = await freePort()
   await listen(proxyPort)
   const cut = async () => {

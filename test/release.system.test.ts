@@ -5,7 +5,10 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { removeFolder, temporaryFolder } from './database'
 
-/** `npm run release` in a clone of this repository: without a network, and without changes here. */
+/**
+ * Tests `npm run release` in a clone of this repository, without a network and without changes to this
+ * folder.
+ */
 const NAME = 'Release test'
 const env = {
   ...process.env,
@@ -31,7 +34,7 @@ beforeAll(() => {
   for (const each of ['dev', 'packages/cli'])
     symlinkSync(path.resolve(each, 'node_modules'), path.join(folder, each, 'node_modules'), 'junction')
   run('git', 'switch', '--quiet', '--create', 'release-test')
-  // The tests describe changes of their own.
+  // Removes the project's unreleased changes, because the tests write their own.
   run('git', 'rm', '--quiet', '--ignore-unmatch', 'changelog/unreleased/*.md')
   run('git', 'commit', '--quiet', '--allow-empty', '-m', 'test: remove all changes')
 }, 120_000)
@@ -65,7 +68,9 @@ test('writes changelog, versions, packages, SBOM, sums, a commit and a tag', { t
   const files = readdirSync(path.join(folder, 'dist/release')).sort()
   expect(files).toEqual([
     'SHA256SUMS',
-    ...['cli', 'client', 'contracts', 'mcp'].map((name) => `geospatial-attestation-${name}-9.1.0.tgz`),
+    ...['cli', 'client', 'contracts', 'mcp', 'witness'].map(
+      (name) => `geospatial-attestation-${name}-9.1.0.tgz`,
+    ),
     'sbom-9.1.0.cdx.json',
   ])
   const sums = files.slice(1).map((file) => {

@@ -29,7 +29,7 @@ import { SILENT, testRpc, type Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, inOneBlock, mine } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** The indexer with reorgs, kills and lost connections (docs/spec/trust.md 6). */
+/** Tests the indexer with reorgs, kills and lost connections (docs/spec/trust.md 6). */
 
 test.each([1, 2, 3, 7])('follows anvil_reorg of depth %i', async (depth) => {
   const { chain, caughtUp } = world
@@ -76,7 +76,7 @@ test('follows reorgs that drop an answer, its revocation, and an attestation tha
     return uids.map((uid) => found.find((each) => each.uid === uid)?.revoked)
   }
   const kept = await attest(chain, answerRequest(12_345n), ANSWERER)
-  // An attestation of another attester is not an answer.
+  // An attestation by another attester is not an answer.
   const foreign = await attest(chain, answerRequest(1n), 0)
   await caughtUp()
   const before = await provider.send('evm_snapshot', [])
@@ -113,7 +113,7 @@ test('reads the answers of an attester that is added later: new ones at once, it
     ...[LOCAL_CHAIN.slug, address],
   ])
   await until(async () => (await query('SELECT FROM answer_attester WHERE read_from IS NULL')).length === 0)
-  // A block whose reading had begun before may lack it: the audit adds those.
+  // A block that was being read before the change may lack this event. The audit adds it.
   const fresh = await attest(chain, answerRequest(2n), late)
   await finalize()
   const { code, output } = await audit(world)
@@ -203,7 +203,7 @@ test('follows a reorg while it is down, and anvil_rollback', async () => {
 
 test('audits the history of a location schema that is added to the settings later', async () => {
   const { chain } = world
-  // By itself, the indexer would find it (schemas.system.test.ts).
+  // A running indexer would find the schema by itself (schemas.system.test.ts).
   await indexer.stop()
   restart([], { LOCATION_SCHEMAS: '-*' })
   const fields = 'string srs,string location_type,string location,string name'
@@ -237,7 +237,7 @@ test('audits the history of a location schema that is added to the settings late
   )
   expect(record).toEqual({ longitude: '13.4', location_type: 'wkt' })
 
-  // Removed again: the other tests expect no events of this schema.
+  // Removes the schema again, because the other tests expect no events of it.
   await indexer.stop()
   await query('DELETE FROM attestation_event WHERE schema_uid = $1', [schema])
   await query('DELETE FROM location_record WHERE schema_uid = $1', [schema])

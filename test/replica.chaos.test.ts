@@ -8,7 +8,7 @@ import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestD
 import { UNKNOWN, startRpcProxy, type RpcProxy } from './rpc-proxy'
 import { mine } from './world'
 
-/** An indexer without an API, behind a lagging endpoint: logs of the head arrive before their state. */
+/** Tests an indexer without an API behind a lagging endpoint: logs of the head arrive before their state. */
 let chain: LocalChain
 let database: TestDatabase
 let proxy: RpcProxy

@@ -1,145 +1,38 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { Logger } from '@subsquid/logger'
 import { AbiCoder } from 'ethers'
 import * as eas from '../src/abi/EAS'
 import * as multicall from '../src/abi/Multicall3'
 import { CHAINS } from '../src/chains'
+import {
+  startRpcProxy as startProxy,
+  type Fault,
+  type RpcCall,
+  type RpcProxy as Proxy,
+} from '../dev/rpc-proxy'
 import { Rpc } from '../src/rpc'
 
-export interface RpcCall {
-  id: number
-  method: string
-  params: any[]
-}
-/** Calls the node. The faults listed after this one still apply. */
-export type Ask = (method: string, params: any[]) => Promise<any>
-type Answer = {
-  jsonrpc: string
-  id: number
-  result?: unknown
-  error?: { code: number; message: string }
-  status?: number
-  drop?: true
-}
-/**
- * Replaces the node's response by a JSON-RPC error, a result, an HTTP status without a body or a dropped
- * socket; or changes it: `ask` returns the result of this call, `mangle` maps the whole parsed HTTP response
- * to another one or to raw text. undefined passes the node's response on.
- */
-export type Fault = (
-  call: RpcCall,
-) =>
-  | { error: { code: number; message: string } }
-  | { result: unknown }
-  | { status: number }
-  | { drop: true }
-  | { ask: (ask: Ask) => Promise<unknown> }
-  | { mangle: (answer: any) => unknown }
-  | undefined
-
-export interface RpcProxy {
-  readonly url: string
+export type { Fault, RpcCall }
+export interface RpcProxy extends Proxy {
   /** every call received, in order */
   readonly calls: RpcCall[]
   /** number of HTTP requests received */
   readonly requests: number
-  /** number of calls that a fault applied to, since the faults were set */
-  readonly met: number
-  /**
-   * Sets the faults; the first that applies to a call is used. Without arguments, the node's responses pass
-   * unchanged.
-   */
-  misbehave(...faults: Fault[]): void
-  close(): Promise<void>
 }
 
-/** A JSON-RPC proxy in front of a real node that injects faults. */
+/** Starts a JSON-RPC proxy in front of a real node that records calls and injects faults. */
 export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promise<RpcProxy> {
   const calls: RpcCall[] = []
-  let faults: readonly Fault[] = initial
-  let met = 0
   let requests = 0
-  const answer = async (
-    call: RpcCall,
-    left: readonly Fault[],
-    mangles: ((answer: any) => unknown)[],
-  ): Promise<Answer> => {
-    for (const [i, fault] of left.entries()) {
-      const faulty = fault(call)
-      if (!faulty) continue
-      if (left === faults) met++
-      const rest = left.slice(i + 1)
-      if ('mangle' in faulty) {
-        mangles.push(faulty.mangle)
-        return answer(call, rest, mangles)
-      }
-      if (!('ask' in faulty)) return { jsonrpc: '2.0', id: call.id, ...faulty }
-      let refused: Answer | undefined
-      const ask: Ask = async (method, params) => {
-        const { result, ...other } = await answer({ ...call, method, params }, rest, mangles)
-        if (!other.error && !other.status && !other.drop) return result
-        refused = other
-        throw new Error('refused')
-      }
-      return faulty.ask(ask).then(
-        (result) => ({ jsonrpc: '2.0', id: call.id, result }),
-        (error: Error) =>
-          refused ?? { jsonrpc: '2.0', id: call.id, error: { code: -32000, message: error.message } },
-      )
-    }
-    return (
-      await fetch(nodeUrl, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(call),
-      })
-    ).json() as Promise<Answer>
-  }
-  const server = createServer((request, response) => {
-    void text(request)
-      .then(async (body) => {
-        const parsed = JSON.parse(body) as RpcCall | RpcCall[]
-        calls.push(...[parsed].flat())
-        requests++
-        const mangles: ((answer: any) => unknown)[] = []
-        const answers = Array.isArray(parsed)
-          ? await Promise.all(parsed.map((call) => answer(call, faults, mangles)))
-          : await answer(parsed, faults, mangles)
-        const all = [answers].flat()
-        if (all.some((each) => each.drop)) return request.socket.destroy()
-        const status = all.find((each) => each.status !== undefined)?.status
-        if (status !== undefined) return response.writeHead(status).end()
-        const mangled = [...new Set(mangles)].reduce<unknown>((whole, mangle) => mangle(whole), answers)
-        response
-          .writeHead(200, { 'content-type': 'application/json' })
-          .end(typeof mangled === 'string' ? mangled : JSON.stringify(mangled))
-      })
-      // The client or the node closed the connection.
-      .catch(() => request.socket.destroy())
+  const proxy = await startProxy(nodeUrl, (received) => {
+    calls.push(...received)
+    requests++
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    calls,
-    get requests() {
-      return requests
-    },
-    get met() {
-      return met
-    },
-    misbehave: (...others) => {
-      faults = others
-      met = 0
-    },
-    close: async () => {
-      // Repeated, because a connection may still be arriving.
-      const cut = setInterval(() => server.closeAllConnections(), 50)
-      await new Promise((resolve) => server.close(resolve).closeAllConnections())
-      clearInterval(cut)
-    },
-  }
+  proxy.misbehave(...initial)
+  // Not spread: `met` changes.
+  return Object.defineProperties(proxy, {
+    calls: { value: calls },
+    requests: { get: () => requests },
+  }) as RpcProxy
 }
 
 const MULTICALL_RESULTS = ['tuple(bool success, bytes returnData)[]']
@@ -185,7 +78,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Faults of RPC endpoints (docs/spec/trust.md 6), one each. */
 export const faults = {
-  // Incorrect logs that look valid.
+  // Faults with incorrect logs that look valid.
   logsCutByOne: logs((list) => list.slice(0, -1)),
   logsEmpty: logs(() => []),
   /** Omits the events with this topic. */
@@ -202,11 +95,11 @@ export const faults = {
     receipts((list) => list.map((receipt) => ({ ...receipt, logs: receipt.logs.flatMap(withForged) })))(
       call,
     ) ?? logs((list) => list.flatMap(withForged))(call)) as Fault,
-  // Malformed lists of logs.
+  // Faults with malformed lists of logs.
   logsTwice: logs((list) => [...list, ...list].reverse()),
   logsRemoved: logs((list) => list.map((log) => ({ ...log, removed: true }))),
   logsOfAnotherFork: logs((list) => list.map((log) => ({ ...log, blockHash: `0x${'1'.repeat(64)}` }))),
-  // Incorrect blocks and attestations.
+  // Faults with incorrect blocks and attestations.
   blocksNull: ((call) => (/^eth_getBlockBy/.test(call.method) ? { result: null } : undefined)) as Fault,
   /** Returns one of the last 90 blocks instead of the requested one (by number, by hash or latest). */
   anotherBlock:
@@ -235,7 +128,7 @@ export const faults = {
       result: coder.encode(MULTICALL_RESULTS, [Array(asked).fill({ success: true, returnData: UNKNOWN })]),
     }
   }) as Fault,
-  // Errors that the endpoint returns.
+  // Faults with errors that the endpoint returns.
   http:
     (status: number): Fault =>
     () => ({ status }),
@@ -248,7 +141,7 @@ export const faults = {
       method === 'eth_getLogs' && Number(params[0].toBlock) - Number(params[0].fromBlock) >= blocks
         ? { error: { code: -32005, message } }
         : undefined,
-  // Broken connections and broken JSON-RPC.
+  // Faults with broken connections and broken JSON-RPC.
   dropped: (() => ({ drop: true })) as Fault,
   hanging: (() => ({ ask: () => new Promise(() => {}) })) as Fault,
   slow:
@@ -258,7 +151,7 @@ export const faults = {
   batchReordered: (() => ({ mangle: reorderBatch })) as Fault,
   wrongIds: (() => ({ mangle: shiftIds })) as Fault,
   invalidJson: (() => ({ mangle: halfOf })) as Fault,
-  // Another chain, or a node that lags.
+  // Faults with another chain, or with a node that lags.
   anotherChain: (({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined)) as Fault,
   /** A replica that lacks the last blocks and their state. */
   lagging:

@@ -19,7 +19,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   setTimeout(endRun, RUN_LIMIT_MS).unref()
   const folder = (process.env.TEST_FOLDER = temporaryFolder())
   const chains = prepareChains()
-  chains.catch(() => {}) // awaited below
+  chains.catch(() => {}) // awaited later
   const [stopPostgres, stopRedis] = await Promise.all([startPostgres(folder), startRedis(folder)])
   const unlock = await removeLeftovers()
   const { template, drop } = await createMigratedTemplate()

@@ -40,7 +40,7 @@ test("a record's fields are columns of the entity, and the projection fills all 
         ...[name, COLUMN_TYPES[type], nullable, type === 'texts'],
       ])
     }
-    // Lists read these from the beginning of a record's JSON.
+    // Lists read these two fields from the beginning of a record's JSON.
     expect(RECORD_FIELD_LIST.slice(0, 2).map(([name]) => name)).toEqual(['uid', 'chain'])
     expect(Object.keys(projectedRecord()).sort()).toEqual(
       [...columns.keys(), 'geom', 'line', 'line_version'].sort(),
@@ -303,7 +303,7 @@ test('no shape breaks a box query: rings that cross themselves, holes outside th
   const shapes = Array.from({ length: 400 }, () => kinds[one(kinds.length)]!())
   const boxes = Array.from({ length: 24 }, () => {
     const [w, s] = at() as [number, number]
-    // Often without width or height.
+    // Boxes often have no width or height.
     return [w, s, Math.min(180, w + one(3) * one(2)), s + one(3) * one(2)]
   })
   const box = envelope('w', 's', 'e', 'n')

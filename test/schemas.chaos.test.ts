@@ -9,7 +9,7 @@ import { inOneBlock, mine } from './world'
 import { hunt } from './seed'
 import type { Fault } from './rpc-proxy'
 
-/** Schemas that are registered while indexers end, chains reorganize and endpoints lie. */
+/** Tests schemas that are registered while indexers end, chains reorganize and endpoints lie. */
 
 let made = 0
 const fieldsOf = (name: string) => `string srs,string location_type,string location,uint64 ${name}${made++}`
@@ -63,7 +63,7 @@ test('reads history in order: each schema since its registration, several in one
   await world.caughtUp()
   expect(await records(uids)).toEqual(valid(uids))
   await finalize()
-  // Nothing was left to the audit.
+  // The audit had nothing to repair.
   expect(await status()).toMatchObject({ repaired: '0', doubt: null })
 })
 

@@ -6,7 +6,7 @@ import { schemaUid } from '../src/eas'
 import { expectInvariants } from './invariants'
 import { inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
-/** Location schemas that anyone registers, found and indexed (docs/reference/schemas.md). */
+/** Tests that location schemas registered by anyone are found and indexed (docs/reference/schemas.md). */
 
 const CHAINS = [LOCAL_CHAIN.slug, 'sepolia']
 let world: TestWorld
@@ -115,7 +115,7 @@ describe.each(CHAINS)('on %s', (slug) => {
       chain,
       request(schema, encode(fields, ['EPSG:4326', 'wkt', 'POINT(7 8)', [-1, 2]])),
     )
-    // It may or may not be indexed by now.
+    // The attestation may or may not be indexed by now.
     const { status, body } = await world.post('/compute/v0/distance', {
       chainId: chain.chain.id,
       from: uid,
@@ -142,7 +142,7 @@ test('hostile registrations cost bounded work, and delay nothing', async () => {
     '',
   ]
   for (const fields of useless) await register(chain, fields)
-  // Many valid ones, in few blocks.
+  // Registers many valid schemas in few blocks.
   for (let at = 0; at < 1_100; at += 100)
     await inOneBlock(
       chain,
@@ -170,10 +170,10 @@ test('hostile registrations cost bounded work, and delay nothing', async () => {
   expect(location_schemas).toBeGreaterThan(before)
   expect(location_schemas).toBeLessThanOrEqual(before + 50)
   const leftOut = (await found()).filter(({ indexed }) => !indexed)
-  // The newest of those left out.
+  // The newest of the schemas that were left out is listed.
   expect(before + 1_100 - location_schemas).toBeGreaterThan(100)
   expect(leftOut).toHaveLength(100)
-  // History too, after all of it is final.
+  // The history is checked as well, after all of it is final.
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
   await expectInvariants(world)

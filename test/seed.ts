@@ -30,7 +30,7 @@ declare module 'vitest' {
   }
 }
 
-/** A pattern of vitest's option `-t`, without quotes that a shell would read. */
+/** A pattern of vitest's option `-t`, without quotes that a shell would interpret. */
 const patternOf = (name: string) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll("'", '.')
 
 /**

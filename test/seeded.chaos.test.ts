@@ -23,9 +23,9 @@ import { SEED, hunt } from './seed'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
- * A busy chain with reorgs, endpoints that fail and lie, and an indexer that is killed and disconnected, in
- * an order drawn from the seed. At intervals and at the end, nothing may be lost. The seed fixes the order of
- * events, not their timing.
+ * Tests a busy chain with reorgs, endpoints that fail and lie, and an indexer that is killed and
+ * disconnected, in an order drawn from the seed. At intervals and at the end, nothing may be lost. The seed
+ * fixes the order of events, not their timing.
  */
 const STEPS_BETWEEN_CHECKS = 2_000
 /** Maximum depth of reorgs below the highest head: above the blocks that the indexer may treat as final. */
@@ -139,7 +139,8 @@ async function send(calls: readonly string[], inOneBlock = false, from = PLACES)
   if (inOneBlock) await mine(world.chain, 1)
   await automine(true)
   for (const hash of hashes) {
-    // Waits until it is mined: a reorg while anvil is still mining leaves it with missing blocks.
+    // Waits until the transaction is mined, because a reorg while anvil is still mining leaves it with
+    // missing blocks.
     let receipt: { logs: { topics: string[]; data: string }[] } | null
     while ((receipt = (await provider.send('eth_getTransactionReceipt', [hash])) as typeof receipt) === null)
       await pause(2)
@@ -248,7 +249,7 @@ async function check(): Promise<void> {
   await expectInvariants(world)
 }
 
-hunt('the indexer loses nothing in chaos', 40, async ({ cases, report }) => {
+hunt('the indexer loses no event in chaos', 40, async ({ cases, report }) => {
   highest = await world.chain.provider.getBlockNumber()
   const run = async () => {
     for (let i = 1; i <= cases; i++) {

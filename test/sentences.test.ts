@@ -2,14 +2,17 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-/** Tests know errors by kind, field and status (CONTRIBUTING.md, Conventions): see sentences.ts. */
+/**
+ * Checks that tests assert errors by kind, field and status instead of by sentence (CONTRIBUTING.md,
+ * Conventions; sentences.ts).
+ */
 const tests = ['src', 'api', 'test', 'packages'].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((file) => path.posix.join(folder, file.replaceAll('\\', '/')))
     .filter((file) => /\.test\.ts$/.test(file) && !/\/node_modules\//.test(file)),
 )
 
-/** Two words in a string, a template or a regular expression. */
+/** Pattern of two words in a string, a template or a regular expression. */
 const WORDS = String.raw`\s*(?:(?:new \w+\()?['"\x60/])[^'"\x60\n]*?[a-z]{2} [a-z]{2}`
 const BY_WORDS = new RegExp(
   [

@@ -4,8 +4,8 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 
 /**
- * Tests know an error by its kind, field and status. Its sentence is in test/sentences, in the file of the
- * test that provokes it, where a person reviews it: `npx vitest run <test> -u` writes it after an edit.
+ * Tests assert an error by its kind, field and status. Its sentence is in test/sentences, in a file for each
+ * test file, where a person reviews it: `npx vitest run <test> -u` writes it after an edit.
  */
 const ROOT = path.resolve('.')
 

@@ -92,7 +92,7 @@ export function run(command: string, ...args: string[]): void {
   if (status !== 0) throw new Error(`${command} failed:\n${stdout}${stderr}`)
 }
 
-/** Creates an empty cluster of databases, which trusts everyone on this machine. */
+/** Creates an empty cluster of databases, which accepts connections from this machine without a password. */
 export function initialise(data: string): void {
   emptyFolder(data)
   run(`${POSTGRES}/initdb`, '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')

@@ -31,7 +31,7 @@ import {
 } from './simulation'
 
 /**
- * A model of the indexer's reading: evm-processor's runner, this project's source, and a database in memory,
+ * Simulates how the indexer reads: evm-processor's runner, this project's source, and a database in memory,
  * on simulated chains with scripted forks, lags, lying endpoints, halts, replaced chains and clock steps.
  * After every step, everything that the service would sign without querying the chain is on a branch that an
  * endpoint has shown lately, and the database has exactly the events of the blocks up to its tip.
@@ -41,7 +41,7 @@ const FINALITY = 8
 const INDEX_MAX_AGE_SECONDS = 15
 /** Time in which a poll and a report certainly begin and end: each waits for responses of up to 3 seconds. */
 const POLLED_MS = 10_000
-/** Blocks come at random times, so no head counts as old. */
+/** Blocks are mined at random times, so no head counts as old. */
 const BLOCK_MS = Infinity
 /** Unix seconds at the start of the simulation. */
 const EPOCH = 1_700_000_000
@@ -229,7 +229,7 @@ class SimulatedIndexer {
       requests: [{ range: { from: CHAIN.firstBlock }, request: undefined }],
       prometheus: NO_METRICS,
       process: async (store, batch) => {
-        // Like a block whose attestations no endpoint has yet.
+        // Fails like a block whose attestations no endpoint has yet.
         if (this.random() < 0.02) throw new DataConsistencyError('a body is missing')
         const read = batch.blocks as ChainBlock[]
         for (const { header, logs } of read)
@@ -262,16 +262,19 @@ async function simulate(random: () => number): Promise<number> {
   let chain = new SimulatedChain(CHAIN.eas)
   let made = 0
   let event = 0
+  /** The highest block that was final on the chain: the database may have it, or soon have it. */
+  let final: SimulatedBlock | undefined
   const mine = async (count: number) => {
     for (let i = 0; i < count; i++, made++) {
       const topics = Array.from({ length: chance(0.3) ? 1 + below(2) : 0 }, () => [EVENT, topic(++event)])
-      await chain.mine(EPOCH + Math.floor(clock.now() / 1000), topics)
+      const { height } = await chain.mine(EPOCH + Math.floor(clock.now() / 1000), topics)
+      if (height - FINALITY > (final?.height ?? 0)) final = ancestor(chain.head, height - FINALITY)
     }
   }
   await mine(2 + below(chance(0.3) ? 300 : 60))
   const longestRange = 5 + below(60)
   const endpoints = Array.from(
-    { length: 1 + below(2) },
+    { length: 1 + below(chance(0.2) ? 4 : 2) },
     () =>
       new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1 + below(chance(0.05) ? 3_000 : 60), longestRange),
   )
@@ -285,7 +288,7 @@ async function simulate(random: () => number): Promise<number> {
     const { tip, state } = database
     if (!tip) return
     const block = chains.map(({ blocks }) => blocks.get(tip.hash)).find(Boolean)!
-    // Exactly the events of the tip's branch.
+    // The database must have exactly the events of the tip's branch.
     const expected: string[] = []
     for (
       let each: SimulatedBlock | undefined = block;
@@ -304,7 +307,7 @@ async function simulate(random: () => number): Promise<number> {
       shown.some(({ at, head }) => at >= since && ancestor(head, block.height) === block),
     )
     expect({ script, at: clock.now(), tip, isShown }).toMatchObject({ isShown: true })
-    // A rollback without another block is doubted once a poll has seen it.
+    // After a rollback without another block, the index is doubted once a poll has seen it.
     const lately = endpoints.flatMap(({ shown }) => shown).filter(({ at }) => at >= clock.now() - POLLED_MS)
     const wasPolled = lately.some(({ at }) => at < clock.now() - 0.7 * POLLED_MS)
     const isPolled = lately.some(({ at }) => at > clock.now() - 0.3 * POLLED_MS)
@@ -324,7 +327,7 @@ async function simulate(random: () => number): Promise<number> {
   for (let step = 0; step < 40 && !indexer.refused; step++) {
     const endpoint = endpoints[below(endpoints.length)]!
     const { behaviour } = endpoint
-    const kind = step === 0 && chance(0.1) ? 23 : below(24)
+    const kind = step === 0 && chance(0.1) ? 25 : below(26)
     if (kind < 7) {
       script.push('mine')
       await mine(1 + below(4))
@@ -336,7 +339,9 @@ async function simulate(random: () => number): Promise<number> {
       await mine(blocks)
     } else if (kind < 12) {
       script.push('lag')
-      Object.assign(behaviour, { lag: below(4), omitsLogs: false })
+      const lags = chance(0.5) ? [behaviour] : endpoints.map((each) => each.behaviour)
+      for (const each of lags)
+        Object.assign(each, { lag: below(chance(0.5) ? 4 : FINALITY), omitsLogs: false })
     } else if (kind < 13) {
       script.push('freeze')
       behaviour.frozenAt = endpoint.head
@@ -350,6 +355,7 @@ async function simulate(random: () => number): Promise<number> {
     } else if (kind < 17) {
       script.push('well')
       Object.assign(behaviour, WELL)
+      endpoint.chain = chain
     } else if (kind < 18) {
       script.push('restart')
       indexer.restart()
@@ -361,10 +367,24 @@ async function simulate(random: () => number): Promise<number> {
       vi.setSystemTime(below(2 * EPOCH) * 1000)
     } else if (kind < 22) {
       script.push('stale cache')
-      behaviour.cachedAt = endpoint.head
+      behaviour.cachedAt = ancestor(
+        endpoint.head,
+        Math.max(0, endpoint.head.height - (chance(0.5) ? 0 : below(3 * FINALITY))),
+      )
     } else if (kind < 23) {
       script.push('several nodes')
       Object.assign(behaviour, { spread: below(11), omitsLogs: false })
+    } else if (kind < 24) {
+      script.push('old blocks for new numbers')
+      Object.assign(behaviour, { staleBy: 1 + below(3), omitsLogs: false })
+    } else if (kind < 25) {
+      script.push('another chain at one endpoint')
+      mayRefuse = true
+      const other = new SimulatedChain(CHAIN.eas, 1_000_000 * chains.length)
+      chains.push(other)
+      for (let i = 2 + below(400); i > 0; i--) await other.mine(EPOCH, [])
+      endpoint.chain = other
+      behaviour.frozenAt = behaviour.cachedAt = undefined
     } else if (chance(0.15) || step === 0) {
       script.push('replaced chain')
       mayRefuse = true
@@ -376,17 +396,20 @@ async function simulate(random: () => number): Promise<number> {
         each.behaviour.frozenAt = each.behaviour.cachedAt = undefined
       }
     }
-    // Reverts in a row, and branches of which a frozen endpoint is the only witness.
-    const { height, hash } = database.final
-    if (height >= 0 && ancestor(chain.head, height)?.header.hash !== hash) mayRefuse = true
+    // Several consecutive reverts, and branches that only a frozen endpoint shows.
+    if (final && ancestor(chain.head, final.height) !== final) mayRefuse = true
     if (endpoints.some((each) => each.behaviour.frozenAt) && endpoints.some((each) => each.behaviour.isDown))
       mayRefuse = true
     await pass(below(6_000))
   }
-  for (const { behaviour } of endpoints) Object.assign(behaviour, WELL)
-  // Beyond every block that it has left: announced history is awaited, and no real chain stays shorter.
+  for (const endpoint of endpoints) {
+    Object.assign(endpoint.behaviour, WELL)
+    endpoint.chain = chain
+  }
+  // Mines beyond every block of abandoned forks: the indexer waits for announced history, and no real chain
+  // stays shorter. A block that no receipts proved is in doubt until it is final.
   const longest = Math.max(...[...chain.blocks.values()].map(({ height }) => height))
-  await mine(2 + longest - chain.head!.height)
+  await mine(2 + FINALITY + longest - chain.head!.height)
   await pass(120_000)
   const { tip, state } = database
   const doubt = doubtAbout(state, INDEX_MAX_AGE_SECONDS, false, BLOCK_MS)

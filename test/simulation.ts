@@ -141,16 +141,20 @@ export interface Behaviour {
   frozenAt: SimulatedBlock | undefined
   /** head that it repeats as the latest one, while it has later blocks by number and hash */
   cachedAt: SimulatedBlock | undefined
-  /** maximum number of further blocks that a node behind it lags; each request reaches another node */
+  /**
+   * maximum number of further blocks that a node behind the endpoint lags; each request reaches another node
+   */
   spread: number
   isDown: boolean
+  /** number of blocks by which the block that it returns for a number is older */
+  staleBy: number
   /** omits the last log from receipts, and from eth_getLogs of one block */
   omitsLogs: boolean
 }
 
 export const WELL: Behaviour = {
   ...{ lag: 0, frozenAt: undefined, cachedAt: undefined, spread: 0 },
-  ...{ isDown: false, omitsLogs: false },
+  ...{ isDown: false, staleBy: 0, omitsLogs: false },
 }
 
 /** A JSON-RPC endpoint of a simulated chain. Each request takes some time. */
@@ -202,10 +206,11 @@ export class SimulatedEndpoint {
     this.shown.push({ at: this.clock.now(), head })
     if (method === 'eth_blockNumber') return quantity(head.height)
     if (isLatest) return head.header
-    if (method === 'eth_getBlockByNumber') return ancestor(head, Number(params[0]))?.header ?? null
-    if (method === 'eth_getBlockByHash') return this.chain.blocks.get(params[0] as string)?.header ?? null
+    const numbered = () => ancestor(head, Number(params[0]) - this.behaviour.staleBy)
+    if (method === 'eth_getBlockByNumber') return numbered()?.header ?? null
+    if (method === 'eth_getBlockByHash') return this.block(params[0])?.header ?? null
     if (method === 'eth_getBlockReceipts') {
-      const receipts = ancestor(head, Number(params[0]))?.receipts ?? null
+      const receipts = numbered()?.receipts ?? null
       return receipts && this.behaviour.omitsLogs
         ? receipts.map((receipt, i) => (i === receipts.length - 1 ? { ...receipt, logs: [] } : receipt))
         : receipts
@@ -214,10 +219,16 @@ export class SimulatedEndpoint {
     throw new Error(`${method} is not simulated`)
   }
 
+  /** Returns a block by its hash, on any fork. A node has no block above its head. */
+  private block(hash: unknown): SimulatedBlock | undefined {
+    const block = this.chain.blocks.get(hash as string)
+    return block && block.height <= this.head.height ? block : undefined
+  }
+
   private logs({ blockHash, fromBlock, toBlock, topics }: LogQuery): RpcLog[] {
     const isWanted = (log: RpcLog) => !topics?.[0] || topics[0].includes(log.topics[0]!)
     if (blockHash !== undefined) {
-      const logs = this.chain.blocks.get(blockHash)?.logs ?? []
+      const logs = this.block(blockHash)?.logs ?? []
       return logs.filter(isWanted).slice(0, this.behaviour.omitsLogs ? -1 : undefined)
     }
     if (Number(toBlock) - Number(fromBlock) >= this.longestRange)

@@ -22,13 +22,13 @@ import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestD
 import { expectInvariants } from './invariants'
 import { mine } from './world'
 
-/** `npm run snapshot` and `npm run restore`: the restored database equals an index of the chain. */
+/** Tests `npm run snapshot` and `npm run restore`: the restored database must equal an index of the chain. */
 
 const SLUG = LOCAL_CHAIN.slug
 const FIELDS = 'string srs,string location_type,string location,string assetId'
 let world: FaultyWorld
 let snapshot: string
-/** Number of events that were final when it was taken. */
+/** Number of events that were final when the snapshot was taken. */
 let final: number
 const folder = temporaryFolder()
 const databases: TestDatabase[] = []
@@ -60,7 +60,7 @@ beforeAll(async () => {
   Object.assign(latest.data, { expirationTime: 2n ** 64n - 1n })
   await attest(chain, latest)
   await mine(chain, LOCAL_CHAIN.finality + 2)
-  // These are not final when the snapshot is taken.
+  // These attestations are not final when the snapshot is taken.
   await attest(chain, place(50))
   await revoke(chain, uids[2]!)
   await world.caughtUp()
@@ -111,7 +111,7 @@ describe('a restored service', () => {
       0,
       expect.stringContaining(`${SLUG}: ${final} events restored`),
     ])
-    // Nothing proves whose answers are the service's own.
+    // A restored database cannot prove which attesters are the service's own.
     expect(restored.output).toContain(
       `${SLUG}: the snapshot names ${testAccount(ANSWERER).address.toLowerCase()}, whose attestations`,
     )
@@ -130,7 +130,7 @@ describe('a restored service', () => {
     )
     expect(status).toMatchObject({ reread: '{}', proven: '{}' })
 
-    // It reads the answers of the attesters that the snapshot names.
+    // The indexer reads the answers of the attesters that the snapshot names.
     indexer = startIndexerBehind(other)
     await attest(world.chain, place(60))
     await attest(world.chain, answerRequest(true), ANSWERER)
@@ -224,7 +224,7 @@ test('withholds a record that the database refuses, and keeps other events witho
   let count = 0
   rewrite(mixed, 'events', (lines) => {
     const copies = copiesOf(lines, 1_500)
-    // Parts have 500 events: one with the refused record, one of another schema, and one more.
+    // Parts have 500 events: one part with the refused record, one of another schema, and one more.
     const all = copies.map((line, i) =>
       i >= 500 && i < 1_000 ? line.replace(/"schema_uid":"0x\w+"/, `"schema_uid":"0x${other}"`) : line,
     )
@@ -381,13 +381,13 @@ test('npm run snapshot needs a new folder, and at least one event', async () => 
   const again = await offline(world.environment, 'snapshot', snapshot)
   expect([again.code, again.output]).toEqual([
     2,
-    expect.stringContaining(`'${snapshot}' exists. Name a folder that does not exist`),
+    expect.stringContaining(`'${snapshot}' exists. Name a folder that does not exist.`),
   ])
   const other = await emptied()
   const none = await offline(other.environment, 'snapshot', path.join(folder, 'none'))
   expect([none.code, none.output]).toEqual([
     2,
-    expect.stringContaining('The database has no final block of any chain yet. Index a chain first'),
+    expect.stringContaining('The database has no final block of any chain yet. Index a chain first.'),
   ])
   expect(existsSync(path.join(folder, 'none'))).toBe(false)
   expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([])

@@ -47,7 +47,7 @@ export function makeToken(folder: string, label: string): SoftToken {
   } catch (error) {
     if ((error as { code?: number }).code !== 0x191) throw error
   }
-  // In addition to its tokens it always shows an empty one, the last.
+  // SoftHSM always shows an empty token after the existing ones.
   library.C_InitToken(library.C_GetSlotList(true).at(-1)!, '1234', label)
   const slot = library
     .C_GetSlotList(true)

@@ -16,7 +16,9 @@ import {
 import { insertRecords } from './records'
 import { sentence, testSentences } from './sentences'
 
-/** The squid's own GraphQL, started like `npm run graphql`, with attempts to exceed each of its limits. */
+/**
+ * Tests the squid's own GraphQL, started by `npm run graphql`, with attempts to exceed each of its limits.
+ */
 
 type Json = any
 let database: TestDatabase

@@ -17,7 +17,7 @@ import {
   type TestDatabase,
 } from './database'
 
-/** `npm start` without settings, and the lock that excludes a second one from its folder. */
+/** Tests `npm start` without settings, and the lock that keeps a second one out of its folder. */
 let folder: string
 let database: TestDatabase | undefined
 let world: World
@@ -48,7 +48,7 @@ async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
     ...{ folder, samples: false, keep: true, report: (line) => reported.push(line), progress: () => {} },
   })
 }
-/** Hourly limits in the responses of /compute and the records. */
+/** Returns the hourly limits in the responses of /compute and of records. */
 async function limits(): Promise<(string | null)[]> {
   const { port } = world.settings
   const answers = await Promise.all([
@@ -69,7 +69,7 @@ test('refuses a second world in the same folder until the first one stops, and a
       `that is already running: process ${process.pid}, since 2\\S+Z, PORT ${port}, LOCAL_CHAIN_PORT ${localChainPort}`,
     ),
   )
-  // The first one is not affected.
+  // The first process is not affected.
   expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
   await world.stop()
   world = await start({ RATE_LIMIT_PER_HOUR: '7', RECORDS_RATE_LIMIT_PER_HOUR: '8' })
@@ -101,7 +101,7 @@ test('releases the lock of a killed process', async () => {
   await expect(lockFolder(locked, {})).rejects.toThrow(PlainError)
   child.kill('SIGKILL')
   await once(child, 'close')
-  // Its socket file still exists.
+  // The socket file of the killed process still exists.
   expect(readdirSync(locked)).toEqual(process.platform === 'win32' ? [] : ['running.socket'])
   expect(await holderOf(locked)).toBeUndefined()
   const unlock = await lockFolder(locked, {})
@@ -127,7 +127,7 @@ test('ends a local chain with the process that started it, even a killed one, an
   const chain = await startLocalChain(options)
   expect(chain.fresh).toBe(false)
   expect(await chain.provider.getBlockNumber()).toBe(LOCAL_CHAIN.firstBlock + LOCAL_CHAIN.finality + 7)
-  // The states of old blocks are written to the disk.
+  // Waits until the node writes the states of old blocks to the disk.
   while (!existsSync(`${options.stateFile}.states`)) await chain.provider.send('anvil_mine', ['0x100'])
   await chain.stop()
   expect(readdirSync(kept)).toEqual(['chain.json'])

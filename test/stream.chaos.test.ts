@@ -13,7 +13,7 @@ import { hunt } from './seed'
 import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/** Clients of the record stream on the whole service, through reorgs and killed API instances. */
+/** Tests clients of the record stream on the whole service, through reorgs and killed API instances. */
 let world: TestWorld
 const folder = temporaryFolder()
 beforeAll(async () => {
@@ -151,7 +151,7 @@ test('sends each event once to a client that reconnects to another API instance,
   for (const events of [heard, first.events])
     for (const [slug, log] of expected) {
       const changes = told(events.filter(({ data }) => data.chain === slug))
-      // For blocks that are written in one batch, a revocation may come before or after other new records.
+      // For blocks that are written in one batch, a revocation may arrive before or after other new records.
       const news = (list: readonly string[]) => list.filter((change) => change.startsWith('new '))
       expect(news(changes)).toEqual(news(log))
       expect([...changes].sort()).toEqual([...log].sort())
@@ -170,7 +170,7 @@ hunt(
     const { chain, databaseUrl, caughtUp } = world
     const { finality } = chain.chain
     const below = (end: number) => Math.floor(random() * end)
-    // Earlier events are sent before later ones.
+    // The stream sends events in order, so all earlier events have arrived now.
     await mine(chain, finality + 2)
     await caughtUp()
     const from = (await chain.provider.getBlockNumber()) + 1
@@ -180,7 +180,7 @@ hunt(
     const steady = await start(await listen(`${world.url}${PATH}${query}`))
     let stopping = false
     let connections = 0
-    /** Events that a client received that resumes from the id of the last event or comment. */
+    /** Events received by a client that resumes from the id of the last event or comment. */
     const heard: SseEvent[] = []
     const hop = async () => {
       let { lastEventId } = steady
@@ -204,7 +204,7 @@ hunt(
     const acts: readonly (() => Promise<unknown>)[] = [
       async () => attested.push(await attest(chain, place())),
       async () => attested.push(await attest(chain, place())),
-      // It may be revoked already, or dropped.
+      // The attestation may already be revoked, or removed by a reorg.
       () => revoke(chain, attested.at(-1 - below(6))!).catch(() => undefined),
       () => mine(chain, 1 + below(3)),
       () => mine(chain, below(finality + 20)),
@@ -235,7 +235,7 @@ hunt(
     const expected = await onChain(world.chain, from)
     await steady.count(expected.length)
     while (heard.length < expected.length) await pause(20)
-    // Long enough for an unexpected event.
+    // Waits long enough for an unexpected event to arrive.
     await pause(1_200)
     stopping = true
     await hopping
@@ -279,7 +279,7 @@ test('sends 200 records to each of 2,000 listeners', async () => {
       ...(await Promise.all(
         Array.from({ length: 100 }, (_, k) => {
           counts[i + k] = 0
-          // Some with their own filters that match everything.
+          // Some clients have their own filters, which match everything.
           const query =
             k < 50 ? '' : k < 75 ? `?bbox=-180,${-90 + (i + k) / 100},180,90` : '?chain=base-sepolia'
           return listen(`http://127.0.0.1:${port}${PATH}${query}`, {
@@ -356,7 +356,7 @@ test('deletes changes older than a week, and sends a reset to a client that resu
   await late.count(1)
   expect(late.events).toMatchObject([{ event: 'reset', data: { reason: sentence('', 'base-sepolia') } }])
   const next = await attest(world.chain, place())
-  // Preceded by the records that the restarted indexer rolled back and read again.
+  // The events of records that the restarted indexer rolled back and read again arrive first.
   await late.until(() => told(late.events).at(-1) === `new ${next}`)
   expect(told(late.events).filter((each) => each.startsWith('reset'))).toHaveLength(1)
   const again = await listen(`${url}${PATH}`, { lastEventId: late.events[0]!.id })

@@ -4,12 +4,12 @@ import { blankSettings } from '../dev/settings'
 import { LOCATION_SCHEMA } from '../src/location'
 import { command as run } from './behind'
 import { rows } from './database'
-import { expectInvariants } from './invariants'
+import { expectCounts, expectInvariants } from './invariants'
 import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from './world'
 
 /**
- * Tools of the operator: `npm run replay`, `npm run audit`, /ready, /metrics. The continuous audit is off, so
- * that it does not repair what the commands should find.
+ * Tests the operator's tools: `npm run replay`, `npm run audit`, /ready, /metrics. The continuous audit is
+ * off, so that it does not repair what the commands should find.
  */
 let world: TestWorld
 let uids: string[]
@@ -74,6 +74,27 @@ test('replay repairs records that differ from the log; --check only reports them
   await expectInvariants(world)
 })
 
+test('replay counts and measures the records of a chain without an indexer, and leaves a running one alone', async () => {
+  await sql(
+    `INSERT INTO attestation_event SELECT (jsonb_populate_record(NULL::attestation_event, to_jsonb(e) || jsonb_build_object('id', replace(id, 'base-sepolia', 'celo'), 'chain', 'celo'))).* FROM attestation_event e WHERE chain = 'base-sepolia'`,
+  )
+  expect((await command('replay', '--chain', 'celo')).code).toBe(1)
+  await sql(`UPDATE location_record SET memo = memo || '!' WHERE chain = 'celo'`)
+  await sql(`DELETE FROM record_count WHERE chain = 'celo'`)
+  await sql(`INSERT INTO record_uncounted VALUES ('celo', '-infinity')`)
+  await sql(`UPDATE chain_status SET reading = 3`)
+  const sums = '/api/v0/location-records/stats?by=chain&sum=area&chain=celo'
+  expect((await world.get(sums)).status).toBe(503)
+  expect((await command('replay')).code).toBe(1)
+  expect(await sql('SELECT chain FROM record_uncounted')).toEqual([])
+  await expectCounts(world.databaseUrl, 'celo')
+  expect((await world.get(sums)).body).toMatchObject({ data: [{ chain: 'celo', records: 6 }] })
+  expect(await sql('SELECT chain FROM chain_status WHERE reading > 3')).toEqual([{ chain: 'celo' }])
+  await sql(`DELETE FROM location_record WHERE chain = 'celo'`)
+  await sql(`DELETE FROM attestation_event WHERE chain = 'celo'`)
+  await sql(`DELETE FROM chain_status WHERE chain = 'celo'`)
+})
+
 test('audit repairs a log that lacks events of the chain, or has one that the chain lacks', async () => {
   const { finality, firstBlock } = LOCAL_CHAIN
   const head = await world.chain.provider.getBlockNumber()
@@ -83,8 +104,8 @@ test('audit repairs a log that lacks events of the chain, or has one that the ch
       `base-sepolia, blocks ${firstBlock} to ${head - finality}: the chain has 7 indexed events; the log matches`,
     ),
   })
-  // As if the endpoint had omitted an attestation (all of its block) and a revocation, and invented another
-  // one.
+  // Changes the database as if the endpoint had omitted an attestation (all of its block) and a revocation,
+  // and had invented another revocation.
   await sql('DELETE FROM attestation_event WHERE uid = $1', [uids[3]])
   await sql('DELETE FROM location_record WHERE uid = $1', [uids[3]])
   await sql(`DELETE FROM attestation_event WHERE uid = $1 AND kind = 'REVOKED'`, [uids[5]])
@@ -182,7 +203,7 @@ test('/ready and /metrics report the progress of each chain', async () => {
   await expect
     .poll(async () => (await world.get('/ready')).body)
     .toEqual({
-      ...{ status: 'ready', database: 'connected', signer: { status: 'ready' } },
+      ...{ status: 'ready', database: 'connected', signer: { status: 'ready' }, log: { status: 'ready' } },
       chains: {
         'base-sepolia': {
           status: 'ready',

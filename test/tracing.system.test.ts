@@ -9,7 +9,7 @@ import { blankSettings } from '../dev/settings'
 import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
-/** Traces of a running service, as an OpenTelemetry collector receives them. */
+/** Tests the traces of a running service, as an OpenTelemetry collector receives them. */
 
 interface Attribute {
   key: string
@@ -62,7 +62,7 @@ afterAll(async () => {
   collector?.close()
 })
 
-/** First span that passes, when it has arrived. */
+/** Waits for the first span that passes, and returns it. */
 async function spanThat(passes: (span: Span) => boolean): Promise<Span> {
   for (;;) {
     const found = spans.find(passes)

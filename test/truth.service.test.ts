@@ -10,8 +10,8 @@ import { faults, startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { mine, startTestWorld, type TestWorld } from './world'
 
 /**
- * Answers are signed only about the state of the chain, with forks, replaced chains, endpoints that omit
- * logs, and clocks that step.
+ * Tests that answers are signed only about the state of the chain, with forks, replaced chains, endpoints
+ * that omit logs, and clocks that step.
  */
 let world: TestWorld
 const proxies: RpcProxy[] = []

@@ -8,7 +8,7 @@ import ts from 'typescript'
  * program's name and line.
  */
 export function compilePrograms(sources: readonly { name: string; source: string }[]): string[] {
-  // In the project, whose packages the programs import.
+  // The folder is in the project, because the programs import its packages.
   mkdirSync('.local', { recursive: true })
   const folder = mkdtempSync(path.resolve('.local/programs-'))
   try {

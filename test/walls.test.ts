@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { PORTABLE, problemOf, roomOf } from '../dev/rooms.mjs'
 
-/** Boundaries between rooms (docs/architecture/README.md, Rooms), read from the imports. */
+/** Tests the boundaries between rooms (docs/architecture/README.md, Rooms) by their imports. */
 const sourcesIn = (folder: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.test.ts'))
@@ -44,6 +44,7 @@ test('every file of api and src is in a room, except files that wire the rooms o
     'src/errors.ts',
     'src/log.ts',
     'src/migrate.ts',
+    'src/page-header.ts',
     'src/postgres.ts',
     'src/process.ts',
     'src/retry.ts',
@@ -97,6 +98,8 @@ test('the pages import the client, and only files without dependencies of src', 
       'src/geodesy/degrees',
       'src/location/event-time',
       'src/operations/table',
+      'src/page-header',
+      'src/tlog',
     ],
   ])
   const alone = [
@@ -104,6 +107,7 @@ test('the pages import the client, and only files without dependencies of src', 
     'src/geodesy/degrees.ts',
     'src/location/event-time.ts',
     'src/operations/table.ts',
+    'src/page-header.ts',
   ]
   expect(alone.flatMap(imports)).toEqual([])
 })
@@ -143,7 +147,9 @@ test('packages import only files of src that run in browsers, without modules of
   const rebuiltFor = [...groups!.names!.matchAll(/'([^']+)'/g)].map(([, name]) => name!)
   expect([...reached].filter((file) => !rebuiltFor.some((each) => file.startsWith(each)))).toEqual([])
   const packages = [...reached].flatMap(imports).filter((target) => !target.startsWith('src/'))
-  expect([...new Set(packages)].sort()).toEqual(['geographiclib-geodesic', 'geojson', 'h3-js'])
+  expect([...new Set(packages)].sort()).toEqual([
+    ...['@noble/hashes/sha2.js', 'geographiclib-geodesic', 'geojson', 'h3-js'],
+  ])
   expect([...reached].filter((file) => /\b(Buffer|process|require)\b[.(]/.test(source(file)))).toEqual([])
 })
 test('src never imports api or dev; api never imports dev', () => {
@@ -179,6 +185,8 @@ test("SQL, the environment, the key, outgoing calls, caches and the indexer's st
   expect(holders(/\b(SigningKey|keySigner)\b/).filter((file) => !file.startsWith('src/eas/'))).toEqual([
     'api/compute/signers/index.ts',
   ])
+  // The attester commits the entry of a signature before it returns it. The other one signs transactions.
+  expect(holders(/\bsigner\.sign\(/)).toEqual(['api/deploy-proxy.ts', 'api/compute/attester.ts'])
   // One kind of cache, with one list of them (docs/architecture/caches.md).
   expect(holders(/'lru-cache'/)).toEqual(['api/http/cache.ts'])
   expect(holders(/'pkcs11js'/)).toEqual(['api/compute/signers/pkcs11-worker.ts'])
@@ -214,25 +222,31 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['api/compute/landed.ts', 'head.time < Date.now() / 1000', 'compared with the time of a block'],
   ['api/http/guard.ts', 'new Date().toUTCString()', 'the header Date'],
   ['packages/cli/src/ask.ts', 'deadline - Date.now() / 1000', 'compared with a deadline'],
+  ['packages/cli/src/log/monitor.ts', 'Math.floor(Date.now() / 1000)', 'compared with times of entries'],
   ['packages/client/src/attest.ts', 'time = Math.floor(Date.now() / 1000)', 'signed'],
   ['packages/client/src/check.ts', 'now = Date.now() / 1000', 'compared with a deadline'],
   ['packages/client/src/http.ts', 'String(Math.floor(Date.now() / 1000))', 'signed'],
+  ['packages/client/src/log.ts', 'Date.now() / 1000', 'compared with a deadline'],
   ['packages/client/src/place.ts', '<= Date.now() / 1000', 'compared with an expiry'],
-  ['packages/client/src/quorum.ts', 'Math.floor(Date.now() / 1000)', 'signed'],
-  ['packages/client/src/quorum.ts', 'now = Date.now() / 1000', 'compared with an expiry'],
+  ['packages/client/src/quorum/index.ts', 'Math.floor(Date.now() / 1000)', 'signed'],
+  ['packages/client/src/quorum/operators.ts', 'now = Date.now() / 1000', 'compared with an expiry'],
   ['packages/client/src/place.ts', 'time = new Date()', 'attested'],
+  ['packages/witness/src/main.ts', 'Math.floor(Date.now() / 1000)', 'signed'],
   ['dev/bootstrap.js', 'utimesSync(LIST, new Date(), new Date())', 'times of files'],
   ['dev/build.mjs', 'started = new Date()', 'times of files'],
   ['dev/chain/node.ts', 'Math.floor(Date.now() / 1000) - 40', 'times of blocks'],
   ['dev/chain/attestations.ts', 'Math.floor((Date.now() / 1000', 'times of blocks'],
   ['dev/chain/attestations.ts', "'anvil_setTime', [Date.now()]", 'times of blocks'],
+  ['dev/quorum-world.ts', "'anvil_setTime', [Date.now()]", 'times of blocks'],
   ['dev/hunt.mjs', 'date: new Date().toISOString()', 'when a seed was found'],
   ['dev/lock.ts', 'since: new Date().toISOString()', 'when a world was started'],
   ['dev/release.mjs', 'day = new Date()', 'the date of a release'],
-  ['web/explorer/card.tsx', 'expires * 1000 < Date.now()', 'compared with an expiry'],
-  ['web/explorer/filters.tsx', ': Date.now()\n', 'the days of a calendar'],
-  ['web/explorer/filters.tsx', 'first.data ?? Date.now()', 'the days of a calendar'],
-  ['web/explorer/filters.tsx', 'Date.now() / DAY_MS', 'the days of a calendar'],
+  ['web/sheet/index.tsx', 'expires * 1000 < Date.now()', 'compared with an expiry'],
+  ['web/sheet/checks.tsx', 'checkStanding(reading, Date.now())', 'compared with an expiry'],
+  ['web/explorer/time-filter.tsx', ': Date.now()\n', 'the days of a calendar'],
+  ['web/explorer/time-filter.tsx', 'first.data ?? Date.now()', 'the days of a calendar'],
+  ['web/explorer/time-filter.tsx', 'dayOf(Date.now())', 'the days of a calendar'],
+  ['web/explorer/time-filter.tsx', 'new Date(Date.now() - days * DAY_MS)', 'the days of a calendar'],
 ]
 test('a monotonic clock measures durations, and the system clock is read for timestamps only', () => {
   const scripts = readdirSync('dev').filter((file) => /\.m?js$/.test(file))
@@ -244,7 +258,8 @@ test('a monotonic clock measures durations, and the system clock is read for tim
     code.set(file, [before, ...after].join(' '))
   }
   expect([...code].filter(([, text]) => WALL_TIME.test(text)).map(([file]) => file)).toEqual([])
-  // The clock that api/copy.ts passes on: by position only to a reader of blocks, whose times it compares.
+  // Uses of the clock that api/copy.ts passes on. As a positional argument it may go only to a reader of
+  // blocks, which compares their times with it.
   const handed = holders(/\bnew (?!ChainReader\b)\w+\((?:[^(){}]*, )?(?:parts\.)?clock\b(?!\()/)
   expect(handed.filter((file) => file.startsWith('api/'))).toEqual([])
   for (const read of ['Date.now', 'Date.now()', 'new Date', 'new Date( )', 'Date()'])

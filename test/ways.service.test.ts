@@ -11,7 +11,7 @@ import { startTestChain } from './chains'
 import { freePort } from '../dev/services'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 
-/** The files that a request passes, as V8 counts the calls of their functions. */
+/** Tests which files a request passes, by V8's counts of function calls. */
 
 let database: TestDatabase
 let chain: LocalChain
@@ -51,9 +51,9 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** The files of rooms that a request passes. Those of http, service and src see requests of all rooms. */
+/** The files of rooms that a request passes. Files of http, service and src handle requests of all rooms. */
 async function passedBy(request: string | InjectOptions): Promise<string[]> {
-  // The first answer prepares what later ones find.
+  // The first response fills caches that later ones use.
   expect((await server.app.inject(request)).statusCode).toBe(200)
   await profiler.post('Profiler.takePreciseCoverage')
   expect((await server.app.inject(request)).statusCode).toBe(200)
@@ -61,7 +61,7 @@ async function passedBy(request: string | InjectOptions): Promise<string[]> {
   const called: typeof result = []
   for (const script of result.filter(({ url }) => url.includes('/api/'))) {
     const { scriptSource } = await profiler.post('Debugger.getScriptSource', { scriptId: script.scriptId })
-    // Vite makes a getter of each export, which is no call. V8 names it `get`, or not at all.
+    // Vite makes a getter of each export, which does not count as a call. V8 names it `get`, or not at all.
     const isCall = ({ startOffset, count }: { startOffset: number; count: number }) =>
       count > 0 && !scriptSource.startsWith('() => { try { return ', startOffset)
     if (script.functions.some(({ ranges }) => ranges.some(isCall))) called.push(script)

@@ -3,11 +3,13 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 
 /**
- * The ways of docs/architecture/README.md: the files that a block, a request or a tile passes, in order. A
- * name without a folder is in that of the file before it, or above.
+ * Tests the flows of docs/architecture/README.md: the files that a block, a request or a tile passes, in
+ * order. A name without a folder is in the folder of the file before it, or in a parent folder.
  */
 const PAGE = readFileSync('docs/architecture/README.md', 'utf8')
-/** Maximum number of files of a way, by its row. Another row is only checked for its files. */
+/**
+ * Maximum number of files of a flow, by its row. For other rows only the existence of the files is checked.
+ */
 const MOST: Readonly<Record<string, number>> = {
   'a block': 9,
 }
@@ -45,11 +47,11 @@ function importsOf(file: string): Set<string> {
   return found
 }
 
-test('the page has the ways that have a limit', () => {
+test('the page lists every flow that has a limit', () => {
   expect(rows.map(([name]) => name)).toEqual(expect.arrayContaining(Object.keys(MOST)))
 })
 
-test.each(rows)('%s: each file is there', (_, names) => {
+test.each(rows)('%s: each file exists', (_, names) => {
   expect(filesOf(names).filter((file) => !file.endsWith('.ts'))).toEqual([])
 })
 

@@ -14,8 +14,8 @@ import { hunt } from './seed'
 import { mine, startTestWorld, type TestWorld } from './world'
 
 /**
- * Webhooks of the whole service: API instances that are killed while they deliver, reorgs, an indexer that is
- * killed, and a receiver that fails at random.
+ * Tests webhooks of the whole service: API instances that are killed while they deliver, reorgs, an indexer
+ * that is killed, and a receiver that fails at random.
  */
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 let world: TestWorld
@@ -107,7 +107,7 @@ hunt(
       } else if (act === 7) await pause(below(300))
       else if (act === 8 && i % 2) await world.services.get('indexer-base-sepolia')!.kill()
       else if (kills < cases / 20 && i > 10 * (kills + 1)) {
-        // The delivering instance, in the middle of its work.
+        // Kills the delivering instance while it delivers.
         const [row] = await rows<{ pid: string }>(
           world.databaseUrl,
           `SELECT split_part(holder, '/', 2) AS pid FROM webhook_subscription WHERE id = 'final'`,
@@ -167,7 +167,7 @@ test('continues in order and without loss at the other API instance after the de
   await more()
   const before = (await holder())!
   const dying = copies.find(({ pid }) => String(pid) === before.split('/')[1])!
-  // It has the message, and never learns that it was accepted.
+  // The receiver gets the message, but the instance never learns that it was accepted.
   receiver.answer = () => () => void dying.kill()
   attested.push(await attest(chain, place()))
   await caughtUp()

@@ -1,9 +1,9 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TransactionReceipt } from 'ethers'
 import { LOCAL_CHAIN, mined, startLocalChain, type LocalChain } from '../dev/chain'
+import { built, forgetBuilt, startHere, stopAll } from '../dev/in-process'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { looks, waitForHead, waitForLook } from '../dev/indexed'
@@ -110,12 +110,7 @@ function startProcesses(parts: WorldParts): Promise<Started> {
 
 async function startInProcess({ environment, folder, loadedFrom, startsAt }: WorldParts): Promise<Started> {
   const stops: (() => Promise<unknown>)[] = []
-  const stop = async () => {
-    const ends: PromiseSettledResult<unknown>[] = []
-    for (const each of stops.splice(0).reverse()) ends.push(...(await Promise.allSettled([each()])))
-    const failed = ends.find((end) => end.status === 'rejected')
-    if (failed) throw failed.reason
-  }
+  const stop = () => stopAll(stops)
   try {
     return await bringUp()
   } catch (error) {
@@ -146,27 +141,8 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
     setLocalDefaults(environment, { signer })
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
     const before = await looks(settings.databaseUrl)
-    forgetBuilt()
-    const log = path.join(folder, 'service.log')
-    built<typeof import('../src/log')>('lib/log.js').unifySubsquidLog(settings.logLevel, log)
-    const { startIndexer } = built<typeof import('../src/indexer/run')>('lib/indexer/run.js')
-    built<typeof import('../src/location')>('lib/location/index.js').addLocationSchemas(
-      settings.locationSchemas,
-    )
-    const indexers = settings.chains.map((each) => startIndexer(each, settings))
-    stops.push(() => Promise.all(indexers.map((indexer) => indexer.stop())))
-    const { openApi } = built<typeof import('../api/copy')>('dist/api/copy.js')
-    const { openLog } = built<typeof import('../src/log')>('dist/src/log.js')
-    const logger = openLog(settings.logLevel, log)
-    const api = await openApi(settings, logger)
-    stops.push(async () => {
-      await api.app.close()
-      await api.close()
-    })
-    await api.app.listen({ host: settings.host, port: settings.port })
-    api.start()
-    const indexing = Promise.all(indexers.map((indexer) => indexer.ended))
-    indexing.catch((error: Error) => logger.fatal(error, 'an indexer has ended'))
+    const { indexing, stop: stopService } = await startHere(settings, path.join(folder, 'service.log'))
+    stops.push(stopService)
     await Promise.race([
       indexing,
       Promise.all(
@@ -180,19 +156,6 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
     const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
     return { settings, chains, chain, services: new Map(), stop, indexing }
   }
-}
-
-/** A built module, whose packages are loaded once per worker: much faster than by vitest. */
-export function built<Module>(file: string): Module {
-  return load(path.resolve(file)) as Module
-}
-const load = createRequire(path.resolve('package.json'))
-const BUILT = ['lib', 'dist'].map((folder) => path.resolve(folder) + path.sep)
-
-/** Unloads the built modules, which remember schemas and attesters. The next world loads them again. */
-export function forgetBuilt(): void {
-  for (const file of Object.keys(load.cache))
-    if (BUILT.some((folder) => file.startsWith(folder))) delete load.cache[file]
 }
 
 /** Requests to an API, whose responses are compared with its own OpenAPI document. */
@@ -307,10 +270,10 @@ export async function inOneBlock(
     for (const send of sends) hashes.push((await send()).hash)
     await mine(chain, 1)
   } finally {
-    // Otherwise nothing is mined any more, and later tests wait forever.
+    // Without this, no block would be mined any more, and later tests would wait without end.
     await chain.provider.send('evm_setAutomine', [true])
   }
   return Promise.all(hashes.map((hash) => mined(chain, hash)))
 }
 
-export { LOCAL_CHAIN }
+export { built, forgetBuilt, LOCAL_CHAIN }

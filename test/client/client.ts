@@ -166,6 +166,11 @@ export async function askEverything(
   const information = good(await client.GET('/'))
   const verifyingContract: string | undefined = information.chains[0]?.domain?.verifyingContract
   const { data: health } = await client.GET('/health')
+  // Only the types of the transparency log are compared.
+  await client.GET('/log/v0')
+  await client.GET('/log/v0/checkpoint', { parseAs: 'text' })
+  await client.GET('/log/v0/proof/{leaf}', { params: { path: { leaf: '00'.repeat(32) } }, parseAs: 'text' })
+  await client.GET('/log/v0/tile/{path}', { params: { path: { path: '0/000' } }, parseAs: 'arrayBuffer' })
   const healthy: 'healthy' | 'unhealthy' | undefined = health?.status
   const { data: readiness } = await client.GET('/ready')
   const lag: number | null | undefined = readiness?.chains['base-sepolia']?.lag_blocks

@@ -108,7 +108,7 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   function foot(of: Edge, place: Vector, start: number, low: bigint | undefined, high: bigint | undefined) {
     const clamp = (value: bigint) =>
       low !== undefined && value < low ? low : high !== undefined && value > high ? high : value
-    // A position that double precision cannot distinguish from an end may be the end.
+    // A position may be an end if double precision cannot distinguish it from that end.
     let along = clamp(geodesics.length(start))
     for (let i = 0; i < 40; i++) {
       const here = where(of, along)
@@ -215,13 +215,13 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   function crossing(first: Edge, second: Edge) {
     const pieces = cross2(first, second)
     if (!pieces) return undefined
-    // Along the second piece, the offset from the first line changes sign once, nearly linearly: false
-    // position.
+    // Along the second piece, the offset from the first line changes sign once and is nearly linear, so the
+    // method of false position converges fast.
     let [low, high] = [pieces[1].from, pieces[1].to]
     const at = (along: bigint) => offsetNear(first, where(second, along).place, center(pieces[0]))
     let [below, above] = [at(low).metres, at(high).metres]
     for (let i = 0; i < 200; i++) {
-      // From the nearer end, so that the step is accurate to 16 digits.
+      // Computes the step from the nearer end, so that it is accurate to 16 digits.
       const step = (near: number, far: number) => fixed.multiply(high - low, from(near / (near - far)))
       const next = Math.abs(below) < Math.abs(above) ? low + step(below, above) : high - step(above, below)
       const found = at(next)

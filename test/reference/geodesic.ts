@@ -32,7 +32,7 @@ export type LonLat = readonly [lon: number, lat: number]
 export interface Inverse {
   /** length of the shortest geodesic, equatorial radii */
   length: bigint
-  /** its direction at its start, and at its end */
+  /** directions of the geodesic at its start and at its end */
   start: Vector
   end: Vector
 }
@@ -334,8 +334,8 @@ export function geodesics(bits: number): Geodesics {
       length += from(along)
       if (Math.hypot(along, left) < floor + 1e-24 * Math.abs(start.reduced))
         return { length, start: heading, end: there.direction }
-      // Near antipodes all directions lead close to the target. From pole to pole all arrive, and there is
-      // nothing to correct.
+      // Near antipodes all directions lead close to the target. From pole to pole every direction reaches the
+      // target, so no correction is needed.
       const turned = Math.max(-0.01, Math.min(0.01, left / start.reduced)) || 0
       heading = tangent(a, combine(heading, one, cross(a, heading), from(turned)))
     }

@@ -92,7 +92,7 @@ function families(random: () => number) {
     crossings: () => crossed(place(), azimuth(), LONGEST),
     'shallow-misses'() {
       const [first, [start, end]] = crossed(place(), sign() * magnitude(1e-6, 3), 4_000_000)
-      // The second edge ends before the crossing.
+      // In this case the second edge ends before the crossing.
       const way = coarseDistance({ lon: start[0], lat: start[1] }, { lon: end[0], lat: end[1] })
       const back = moved(start, azimuth(), way * magnitude(1e-9, 1e-3))
       return [first, [start, pick([back, moved(back, azimuth(), way * random())])]]

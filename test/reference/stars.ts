@@ -168,7 +168,7 @@ export interface StarTruth {
 const ONE_PLACE = 0.005
 const OPEN = 1e-6
 
-/** True results of a case. */
+/** Correct results of a case. */
 export function starTruth({ star, other }: StarCase, globe: Reference, seed: number): StarTruth {
   const random = seededRandom(seed)
   const edgesOf = (positions: readonly LonLat[]) =>

@@ -70,7 +70,7 @@ export function* triples(seed: number, count: number): Generator<Triple> {
     if (a[0] === b[0] && a[1] === b[1]) continue
     const through = edge(a, b)
     if (through.metres < 5e-5) continue
-    // Next to the edge, near an end of it, or far before or beyond it.
+    // Chooses a place next to the edge, near one of its ends, or far before or beyond it.
     const place = pick([
       () => through.metres * random(),
       () => pick([0, through.metres]) + pick([-1, 1]) * magnitude(1e-9, through.metres),

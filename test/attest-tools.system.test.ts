@@ -1,0 +1,297 @@
+import type { Geometry, LineString, Polygon } from 'geojson'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Tests of what helps to attest on a phone, in a real browser: position, files, photos, drawing. */
+
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld()
+})
+afterAll(() => world?.stop())
+
+async function open(parameters: Record<string, string> = {}, options?: PageOptions): Promise<OpenPage> {
+  const browser = await openPage({ reducedMotion: 'reduce', ...options })
+  await browser.page.goto(`${world.url}/attest?${new URLSearchParams(parameters).toString()}`)
+  return browser
+}
+const place = (page: Page) => page.getByLabel('Place', { exact: true })
+const filled = (page: Page, text: string) => expect.poll(() => place(page).inputValue()).toBe(text)
+const openFile = (page: Page, name: string, buffer: Buffer | string) =>
+  page
+    .getByLabel('Open a file as Place')
+    .setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(buffer) })
+
+/** A shapefile with one point (ESRI Shapefile Technical Description, 1998). */
+function shapefile(longitude: number, latitude: number): Buffer {
+  const file = Buffer.alloc(128)
+  file.writeInt32BE(9994, 0)
+  file.writeInt32BE(file.length / 2, 24)
+  file.writeInt32LE(1000, 28)
+  file.writeInt32LE(1, 32)
+  for (const at of [36, 52]) {
+    file.writeDoubleLE(longitude, at)
+    file.writeDoubleLE(latitude, at + 8)
+  }
+  file.writeInt32BE(1, 100)
+  file.writeInt32BE(10, 104)
+  file.writeInt32LE(1, 108)
+  file.writeDoubleLE(longitude, 112)
+  file.writeDoubleLE(latitude, 120)
+  return file
+}
+/** A ZIP archive of one stored file. Readers that ignore the checksum accept it. */
+function zip(name: string, content: Buffer): Buffer {
+  const local = Buffer.alloc(30)
+  local.writeUInt32LE(0x04034b50, 0)
+  local.writeUInt16LE(20, 4)
+  for (const at of [18, 22]) local.writeUInt32LE(content.length, at)
+  local.writeUInt16LE(name.length, 26)
+  const central = Buffer.alloc(46)
+  central.writeUInt32LE(0x02014b50, 0)
+  central.writeUInt16LE(20, 6)
+  for (const at of [20, 24]) central.writeUInt32LE(content.length, at)
+  central.writeUInt16LE(name.length, 28)
+  const start = Buffer.concat([local, Buffer.from(name), content])
+  const directory = Buffer.concat([central, Buffer.from(name)])
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50, 0)
+  for (const at of [8, 10]) end.writeUInt16LE(1, at)
+  end.writeUInt32LE(directory.length, 12)
+  end.writeUInt32LE(start.length, 16)
+  return Buffer.concat([start, directory, end])
+}
+
+/** A TIFF directory: entries of [tag, type, count, bytes], with their values after it. */
+function directory(entries: readonly [number, number, number, Buffer][], offset: number): Buffer {
+  const head = Buffer.alloc(2 + 12 * entries.length + 4)
+  head.writeUInt16LE(entries.length, 0)
+  const values: Buffer[] = []
+  let next = offset + head.length
+  for (const [i, [tag, type, count, bytes]] of entries.entries()) {
+    const at = 2 + 12 * i
+    head.writeUInt16LE(tag, at)
+    head.writeUInt16LE(type, at + 2)
+    head.writeUInt32LE(count, at + 4)
+    if (bytes.length <= 4) bytes.copy(head, at + 8)
+    else {
+      head.writeUInt32LE(next, at + 8)
+      values.push(bytes)
+      next += bytes.length
+    }
+  }
+  return Buffer.concat([head, ...values])
+}
+/** Adds EXIF data with a position and a time to a JPEG picture. */
+function withExif(jpeg: Buffer): Buffer {
+  const long = (value: number) => {
+    const bytes = Buffer.alloc(4)
+    bytes.writeUInt32LE(value)
+    return bytes
+  }
+  const degrees = (...parts: number[]) =>
+    Buffer.concat(parts.flatMap((part) => [long(part * 100), long(100)]))
+  const gpsAt = 38
+  const gps = directory(
+    [
+      [1, 2, 2, Buffer.from('N\0')],
+      [2, 5, 3, degrees(48, 51, 30)],
+      [3, 2, 2, Buffer.from('W\0')],
+      [4, 5, 3, degrees(2, 17, 40)],
+    ],
+    gpsAt,
+  )
+  const exifAt = gpsAt + gps.length
+  const exif = directory([[0x9003, 2, 20, Buffer.from('2026:05:01 12:30:45\0')]], exifAt)
+  const root = directory(
+    [
+      [0x8769, 4, 1, long(exifAt)],
+      [0x8825, 4, 1, long(gpsAt)],
+    ],
+    8,
+  )
+  const tiff = Buffer.concat([Buffer.from('II*\0\x08\0\0\0', 'latin1'), root, gps, exif])
+  const body = Buffer.concat([Buffer.from('Exif\0\0'), tiff])
+  const head = Buffer.from([0xff, 0xe1, 0, 0])
+  head.writeUInt16BE(body.length + 2, 2)
+  return Buffer.concat([jpeg.subarray(0, 2), head, body, jpeg.subarray(2)])
+}
+/** A noisy photo of 2000 by 1500 pixels, which no browser compresses well. */
+const PHOTO = `(() => {
+  const canvas = document.createElement('canvas')
+  canvas.width = 2000
+  canvas.height = 1500
+  const context = canvas.getContext('2d')
+  const picture = context.createImageData(2000, 1500)
+  let state = 1
+  for (let i = 0; i < picture.data.length; i++)
+    picture.data[i] = i % 4 === 3 ? 255 : ((state = (state * 1103515245 + 12345) & 0x7fffffff) >> 16) & 255
+  context.putImageData(picture, 0, 0)
+  return canvas.toDataURL('image/jpeg', 0.9).split(',')[1]
+})()`
+
+describe.skipIf(!CHROMIUM)('the page that attests', () => {
+  test("uses the device's position, and reports why it cannot", async () => {
+    await using browser = await open()
+    const { page } = browser
+    await page.context().setGeolocation({ longitude: 2.29450001, latitude: 48.8584, accuracy: 12 })
+    await page.context().grantPermissions(['geolocation'])
+    await page.getByRole('button', { name: 'Use my position as Place' }).click()
+    await filled(page, '2.2945, 48.8584')
+    await page.getByText('Located within 12 m.').waitFor()
+    await page.context().clearPermissions()
+    await page.reload()
+    await page.getByRole('button', { name: 'Use my position as Place' }).click()
+    await page.getByText('This browser blocks the position').waitFor()
+    expect(browser.complaints).toEqual([])
+  })
+
+  const FILES: [string, string | Buffer, string][] = [
+    [
+      'a.geojson',
+      '{"type":"Feature","properties":{},"geometry":{"type":"Point","coordinates":[1,2,300]}}',
+      '1, 2',
+    ],
+    [
+      'a.kml',
+      `<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document><Placemark><name>A field</name><Polygon><outerBoundaryIs><LinearRing><coordinates>0,0,5 1,0,5 1,1,5 0,0,5</coordinates></LinearRing></outerBoundaryIs></Polygon></Placemark></Document></kml>`,
+      '{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0]]]}',
+    ],
+    [
+      'a.gpx',
+      `<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg><trkpt lat="10" lon="20"/><trkpt lat="11" lon="21"/></trkseg></trk></gpx>`,
+      '{"type":"LineString","coordinates":[[20,10],[21,11]]}',
+    ],
+    ['a.shp', shapefile(-60.5, -30.25), '-60.5, -30.25'],
+    ['a.zip', zip('places.shp', shapefile(7, 51)), '7, 51'],
+  ]
+  test('opens files with places, and lets the user choose among several', async () => {
+    await using browser = await open()
+    const { page, complaints } = browser
+    for (const [name, content, expected] of FILES) {
+      await openFile(page, name, content)
+      await filled(page, expected)
+    }
+    const point = (longitude: number, name: string) => ({
+      ...{ type: 'Feature', properties: { name }, geometry: { type: 'Point', coordinates: [longitude, 0] } },
+    })
+    const two = { type: 'FeatureCollection', features: [point(1, 'First'), point(2, '<b>Second')] }
+    await openFile(page, 'two.json', JSON.stringify(two))
+    await page.getByText('Opened two.json: 2 places.').waitFor()
+    await page.getByLabel('Place in the file').selectOption('<b>Second')
+    await filled(page, '2, 0')
+    expect(complaints).toEqual([])
+    for (const [name, content, problem] of [
+      ['not.kml', '<kml><unclosed></kml>', 'is not valid XML'],
+      ['not.shp', 'no shapefile', 'is not a shapefile'],
+      ['not.txt', 'some text', 'is not GeoJSON, KML, GPX or a shapefile'],
+      ['none.gpx', '<gpx/>', 'has no geometry'],
+    ] as const) {
+      await openFile(page, name, content)
+      await page.getByText(problem).waitFor()
+    }
+    // A dropped file.
+    await page.evaluate(`(() => {
+      const data = new DataTransfer()
+      data.items.add(new File(['{"type":"Point","coordinates":[9,8]}'], 'dropped.json'))
+      document.querySelector('.place-sources').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true }))
+    })()`)
+    await filled(page, '9, 8')
+    // Chromium describes a syntax error of XML in a document with inline styles, which the policy blocks.
+    expect(complaints.filter((each) => !each.startsWith('Applying inline style'))).toEqual([])
+  })
+
+  test('publishes a saved private place only after a confirmation', async () => {
+    await using browser = await open()
+    const { page } = browser
+    const geometry: Geometry = { type: 'Point', coordinates: [3, 4] }
+    await openFile(page, 'private-place.json', JSON.stringify({ geometry, salt: `0x${'ab'.repeat(32)}` }))
+    await page.getByText('This place is private.').waitFor()
+    expect(page.url()).not.toContain('place=')
+    await page.getByRole('button', { name: 'Publish this place' }).click()
+    await filled(page, '3, 4')
+  })
+
+  test.each([
+    ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+    ['desktop-light', { viewport: { width: 1280, height: 900 }, colorScheme: 'light' }],
+  ] as [string, PageOptions][])(
+    'reduces a photo without its EXIF data, and offers its position and time on a %s',
+    async (name, options) => {
+      await using browser = await open({}, options)
+      const { page, complaints } = browser
+      const jpeg = withExif(Buffer.from(await page.evaluate<string>(PHOTO), 'base64'))
+      await page
+        .getByLabel('Add a photo')
+        .setInputFiles({ name: 'photo.jpg', mimeType: 'image/jpeg', buffer: jpeg })
+      const preview = page.locator('.photo img')
+      await preview.waitFor()
+      const [, type, data] = /^data:([^;]+);base64,(.*)$/.exec((await preview.getAttribute('src'))!)!
+      const bytes = Buffer.from(data!, 'base64')
+      expect(type).toMatch(/^image\/(webp|jpeg)$/)
+      expect(bytes.length).toBeLessThanOrEqual(12_000)
+      expect(bytes.includes('Exif')).toBe(false)
+      expect(await place(page).inputValue()).toBe('')
+      await page.getByRole('button', { name: /^Use its position/ }).click()
+      await filled(page, '-2.294444, 48.858333')
+      await page.getByRole('button', { name: 'Use its time 2026-05-01 12:30' }).click()
+      expect(await page.getByLabel('Time').inputValue()).toBe('2026-05-01T12:30')
+      await preview.scrollIntoViewIfNeeded()
+      await browser.picture(`attest-photo-${name}`)
+      expect(await browser.barriers()).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(options.viewport!.width)
+      expect(complaints).toEqual([])
+    },
+  )
+
+  test('undoes the last position of a drawing, and edits the vertices of a geometry', async () => {
+    await using browser = await open()
+    const { page, complaints } = browser
+    const canvas = page.locator('canvas.maplibregl-canvas')
+    await page.getByRole('button', { name: 'Draw a line as Place' }).click()
+    await page.getByText('Click to add points.').waitFor()
+    for (const position of [
+      { x: 200, y: 200 },
+      { x: 300, y: 200 },
+      { x: 300, y: 420 },
+    ])
+      // prettier-ignore
+      await canvas.click({ position })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await canvas.click({ position: { x: 400, y: 300 } })
+    await page.keyboard.press('Enter')
+    await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
+    const line = JSON.parse(await place(page).inputValue()) as LineString
+    expect(line.coordinates).toHaveLength(3)
+    const [, second, last] = line.coordinates
+    expect(last![1]).toBeLessThan(second![1]!)
+
+    const square: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // prettier-ignore
+    await place(page).fill(JSON.stringify(square))
+    await page.locator('.map[data-state=idle]').waitFor()
+    await page.getByRole('button', { name: 'Edit on the map: Place' }).click()
+    await page.getByText('Drag a corner').waitFor()
+    await page.locator('.map[data-state=idle]').waitFor()
+    await browser.picture('attest-edit')
+    // The north-east corner of the framed square: 60 pixels of padding around it.
+    const box = (await canvas.boundingBox())!
+    const size = Math.min(box.width, box.height) - 120
+    const corner = { x: box.x + box.width / 2 + size / 2, y: box.y + box.height / 2 - size / 2 }
+    await page.mouse.move(corner.x, corner.y)
+    await page.mouse.down()
+    await page.mouse.move(corner.x - 80, corner.y + 80, { steps: 5 })
+    await page.mouse.up()
+    const north = async () => (JSON.parse(await place(page).inputValue()) as Polygon).coordinates[0]![2]![0]
+    await expect.poll(north).toBeLessThan(9.5)
+    const edited = JSON.parse(await place(page).inputValue()) as Polygon
+    expect(edited.coordinates[0]).toHaveLength(5)
+    expect(edited.coordinates[0]![0]).toEqual([0, 0])
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await filled(page, JSON.stringify(square))
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
+    expect(complaints).toEqual([])
+  })
+})

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest'
+import { hunt } from './seed'
+import { positionsIn } from '../web/search/coordinates'
+
+/** Writers of a position in each notation, and the degrees to which it is exact. */
+const pad = (value: number, digits: number, decimals = 0) =>
+  value.toFixed(decimals).padStart(digits + (decimals > 0 ? decimals + 1 : 0), '0')
+const letters = (latitude: number, longitude: number) =>
+  [latitude < 0 ? 'S' : 'N', longitude < 0 ? 'W' : 'E'] as const
+/** Degrees, minutes and seconds of a size, whose seconds have these decimals and are below 60. */
+function dms(value: number, decimals: number): [number, number, number] {
+  const unit = 10 ** decimals
+  const seconds = Math.round(Math.abs(value) * 3_600 * unit)
+  return [
+    Math.floor(seconds / 3_600 / unit),
+    Math.floor(seconds / 60 / unit) % 60,
+    (seconds % (60 * unit)) / unit,
+  ]
+}
+type Writer = (latitude: number, longitude: number) => string
+const WRITERS: Record<string, { write: Writer; within: number; isCertain: boolean }> = {
+  decimal: { write: (a, b) => `${a.toFixed(6)}, ${b.toFixed(6)}`, within: 1e-6, isCertain: false },
+  spaces: { write: (a, b) => `${a.toFixed(6)} ${b.toFixed(6)}`, within: 1e-6, isCertain: false },
+  commas: {
+    write: (a, b) => `${a.toFixed(5)}; ${b.toFixed(5)}`.replaceAll('.', ','),
+    ...{ within: 1e-5, isCertain: false },
+  },
+  'letters after': {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      return `${Math.abs(a).toFixed(5)}° ${n} ${Math.abs(b).toFixed(5)}° ${e}`
+    },
+    ...{ within: 1e-5, isCertain: true },
+  },
+  'letters before, longitude first': {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      return `${e.toLowerCase()}${Math.abs(b).toFixed(5)}/${n}${Math.abs(a).toFixed(5)}`
+    },
+    ...{ within: 1e-5, isCertain: true },
+  },
+  'degrees, minutes, seconds': {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      const one = (value: number) => {
+        const [d, m, s] = dms(value, 2)
+        return `${d}°${pad(m, 2)}′${s.toFixed(2)}″`
+      }
+      return `${one(a)}${n} ${one(b)}${e}`
+    },
+    ...{ within: 3e-6, isCertain: true },
+  },
+  'six numbers': {
+    write: (a, b) =>
+      [a, b]
+        .map(
+          (value) =>
+            `${value < 0 ? '-' : ''}${dms(value, 1)
+              .map((each) => each.toFixed(1).replace('.0', ''))
+              .join(' ')}`,
+        )
+        .join(' '),
+    ...{ within: 3e-5, isCertain: true },
+  },
+  'degrees and minutes': {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      const one = (value: number) => {
+        const thousandths = Math.round(Math.abs(value) * 60_000)
+        return `${Math.floor(thousandths / 60_000)}° ${((thousandths % 60_000) / 1_000).toFixed(3)}'`
+      }
+      return `${n} ${one(a)}, ${e} ${one(b)}`
+    },
+    ...{ within: 1e-5, isCertain: true },
+  },
+  'geo URI': { write: (a, b) => `geo:${a.toFixed(6)},${b.toFixed(6)};u=35`, within: 1e-6, isCertain: true },
+  'address of OpenStreetMap': {
+    write: (a, b) => `https://www.openstreetmap.org/#map=12/${a.toFixed(5)}/${b.toFixed(5)}`,
+    ...{ within: 1e-5, isCertain: true },
+  },
+  'address of Google Maps': {
+    write: (a, b) => `https://www.google.com/maps/place/x/@${a.toFixed(6)},${b.toFixed(6)},15z/data=1`,
+    ...{ within: 1e-6, isCertain: true },
+  },
+  'ISO 6709': {
+    write: (a, b) => {
+      const [[d, m, s], [x, y, z]] = [dms(a, 1), dms(b, 1)]
+      return `${a < 0 ? '-' : '+'}${pad(d, 2)}${pad(m, 2)}${pad(s, 2, 1)}${b < 0 ? '-' : '+'}${pad(x, 3)}${pad(y, 2)}${pad(z, 2, 1)}/`
+    },
+    ...{ within: 3e-5, isCertain: true },
+  },
+  words: {
+    write: (a, b) => `Latitude: ${a.toFixed(5)}, longitude: ${b.toFixed(5)}`,
+    ...{ within: 1e-5, isCertain: true },
+  },
+}
+
+describe('the parser of coordinates', () => {
+  hunt('reads positions in every notation', 2_000, ({ random, cases }) => {
+    for (let i = 0; i < cases; i++) {
+      const [latitude, longitude] = [random() * 180 - 90, random() * 360 - 180]
+      for (const [name, { write, within, isCertain }] of Object.entries(WRITERS)) {
+        const text = write(latitude, longitude)
+        const [found, other] = positionsIn(text)
+        expect(found, `${name}: ${text}`).toBeDefined()
+        expect(Math.abs(found!.latitude - latitude), `${name}: ${text}`).toBeLessThanOrEqual(within)
+        expect(Math.abs(found!.longitude - longitude), `${name}: ${text}`).toBeLessThanOrEqual(within)
+        if (isCertain) expect(other, `${name}: ${text}`).toBeUndefined()
+      }
+    }
+  })
+  test.each([
+    [
+      '48.8584, 2.2945',
+      [
+        [2.2945, 48.8584],
+        [48.8584, 2.2945],
+      ],
+    ],
+    [
+      '[2.2945, 48.8584]',
+      [
+        [2.2945, 48.8584],
+        [48.8584, 2.2945],
+      ],
+    ],
+    ['151.2, -33.9', [[151.2, -33.9]]],
+    [
+      '48,8584 2,2945',
+      [
+        [2.2945, 48.8584],
+        [48.8584, 2.2945],
+      ],
+    ],
+    ['40:26:46N 79:58:56W', [[-79.98222222222222, 40.44611111111111]]],
+    ['8FW4V75V+8Q', [[2.2944375, 48.8583125]]],
+    ['https://maps.google.com/?q=48.8584,2.2945', [[2.2945, 48.8584]]],
+    ['0 0', [[0, 0]]],
+  ])('reads %s', (text, expected) => {
+    const found = positionsIn(text)
+    expect(found).toHaveLength(expected.length)
+    for (const [i, [longitude, latitude]] of expected.entries()) {
+      expect(found[i]!.longitude).toBeCloseTo(longitude!, 9)
+      expect(found[i]!.latitude).toBeCloseTo(latitude!, 9)
+    }
+  })
+  test.each([
+    ...[
+      '',
+      'Paris',
+      '48',
+      '48.8584',
+      '1 2 3',
+      '91, 181',
+      "48°61' N 2° E",
+      '48.5 30 N 2 E',
+      '-48 S 2 E',
+      'N 48 N 2',
+    ],
+    ...[
+      '48 N 2 N',
+      '1,2,3',
+      '10 Downing Street',
+      '2026-11-27',
+      '0x12',
+      'E 48 2',
+      '12:34',
+      '1e5, 2',
+      '48.8584.1, 2',
+    ],
+  ])('finds no position in %j', (text) => {
+    expect(positionsIn(text)).toEqual([])
+  })
+})

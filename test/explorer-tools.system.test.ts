@@ -1,0 +1,190 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, revoke } from '../dev/chain'
+import { CHROMIUM, openPage, type PageOptions } from './browser'
+import { ADDRESSES, insertRecords } from './records'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Tests of the explorer's time filter, chips, watches and outlines in a real browser. */
+
+const DAY_MS = 86_400_000
+let world: TestWorld
+
+beforeAll(async () => {
+  world = await startTestWorld()
+  const today = Date.now()
+  const at = (days: number) => today - days * DAY_MS
+  const point = (longitude: number) => ({ type: 'Point', coordinates: [longitude, 10] })
+  await insertRecords(world.databaseUrl, [
+    ...[0, 0, 2, 10, 40].map((days, i) => ({
+      ...{ chain: 'celo', memo: `${days} days ago`, timestamp: at(days) - 3_600_000, geometry: point(2 * i) },
+    })),
+    {
+      ...{ chain: 'celo', memo: 'A large area', timestamp: at(1) },
+      geometry: { type: 'Polygon', coordinates: [[[-3, 3], [12, 3], [12, 14], [-3, 14], [-3, 3]]] }, // prettier-ignore
+    },
+  ])
+})
+afterAll(() => world?.stop())
+
+const shows = (page: Page, places: number) =>
+  page.locator(`[data-places="${places}"]`).waitFor({ state: 'attached' })
+const histogram = (page: Page) => page.locator('.histogram')
+const LAYOUTS: [string, PageOptions][] = [
+  ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+  ['tablet-light', { viewport: { width: 820, height: 1180 }, colorScheme: 'light' }],
+  ['desktop-dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }],
+]
+
+describe.skipIf(!CHROMIUM)('the explorer', () => {
+  test.each(LAYOUTS)('has a histogram of time, presets and chips on a %s', async (name, options) => {
+    await using browser = await openPage(options)
+    const { page } = browser
+    await page.goto(`${world.url}?at=4,10,4`)
+    await shows(page, 6)
+    const time = page.locator('.time')
+    if (!(await histogram(page).isVisible())) await time.locator('summary').click()
+    await page.locator('.histogram[data-records="6"]').waitFor()
+    expect(await histogram(page).getAttribute('data-bars')).toBe('5')
+    await page.getByRole('button', { name: '7 days' }).click()
+    await shows(page, 4)
+    // The bars show all times, so that the range can grow again.
+    expect(await histogram(page).getAttribute('data-records')).toBe('6')
+    await page.getByRole('button', { name: /^Remove the filter From/ }).waitFor()
+    await browser.picture(`explorer-time-${name}`)
+    expect(await browser.barriers()).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(options.viewport!.width)
+    await page.getByRole('button', { name: /^Remove the filter From/ }).click()
+    await shows(page, 6)
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('chooses a range by a drag over the histogram, and by days', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(`${world.url}?at=4,10,4`)
+    await page.locator('.histogram[data-records="6"]').waitFor()
+    await shows(page, 6)
+    const { x, y, width, height } = (await histogram(page).boundingBox())!
+    await page.mouse.move(x + 0.6 * width, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + 0.9 * width, y + height / 2, { steps: 4 })
+    await page.mouse.up()
+    await shows(page, 1)
+    await page.locator('.places li', { hasText: '10 days ago' }).waitFor()
+    const address = new URL(page.url()).searchParams
+    expect(Date.parse(address.get('fromTimestamp')!)).toBeLessThan(Date.parse(address.get('toTimestamp')!))
+    await page.getByLabel('First day').fill(new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10))
+    await page.getByLabel('Last day').fill(new Date().toISOString().slice(0, 10))
+    await shows(page, 4)
+    await page.getByRole('button', { name: 'All times' }).click()
+    await shows(page, 6)
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('outlines an area in which there are many points', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(`${world.url}?at=4,10,4`)
+    await shows(page, 6)
+    await page.locator('.map[data-state=idle]').waitFor()
+    const middleOf = async () => {
+      const { x, y, width, height } = (await page.locator('.map').boundingBox())!
+      const clip = { x: x + width / 2, y: y + height / 2 + 60, width: 4, height: 4 }
+      return (await page.screenshot({ clip })).toString('base64')
+    }
+    const outlined = await middleOf()
+    await browser.picture('explorer-outlined')
+    await page.getByLabel('Memo contains').fill('large')
+    await page.getByLabel('Memo contains').press('Enter')
+    await shows(page, 1)
+    await page.locator('.map[data-state=idle]').waitFor()
+    expect(await middleOf()).not.toBe(outlined)
+  })
+
+  test('shows the same place on several chains as one entry that names them', async () => {
+    const place = { type: 'Point', coordinates: [100, -40] }
+    const twin = { prover: ADDRESSES[0]!, geometry: place, memo: 'One place' }
+    await insertRecords(
+      world.databaseUrl,
+      [
+        { ...twin, chain: 'celo' },
+        { ...twin, chain: 'arbitrum' },
+        { ...twin, chain: 'sepolia', prover: ADDRESSES[1]! },
+      ],
+      5_000,
+    )
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(`${world.url}?at=100,-40,8`)
+    await shows(page, 3)
+    const chainsOf = (text: string) => text.match(/Celo|Arbitrum|Sepolia/g)!.sort()
+    await page.locator('.list .place').nth(1).waitFor()
+    const entries = await page.locator('.list .place .soft').allTextContents()
+    expect(entries.map(chainsOf).sort()).toEqual([['Arbitrum', 'Celo'], ['Sepolia']])
+    const hint = async () => {
+      const { x, y, width, height } = (await page.locator('.map').boundingBox())!
+      await page.mouse.move(x + width / 2, y + height / 2)
+      return page.locator('.hint').innerText()
+    }
+    await page.getByLabel('Attester').fill(twin.prover)
+    await page.getByLabel('Attester').press('Enter')
+    await shows(page, 2)
+    expect(await hint()).toMatch(/^One place \(on (Arbitrum, Celo|Celo, Arbitrum)\)$/)
+    await page.mouse.move(5, 5)
+    await page.locator('.filters').getByLabel('Chain').selectOption('celo')
+    await shows(page, 1)
+    expect(await hint()).toBe('One place')
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('watches filters while the page is open, and offers commands that watch without it', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.context().grantPermissions(['notifications'])
+    await page.addInitScript(`
+      shown = []
+      Notification = class { constructor(title, { body }) { shown.push(title + ': ' + body) } }
+      Notification.permission = 'granted'
+      Notification.requestPermission = async () => 'granted'
+    `)
+    await page.goto(`${world.url}?chain=base-sepolia&memo=x`)
+    await page.locator('.chips .watch').click()
+    const panel = page.locator('.watch-panel')
+    await panel.getByText('A watch cannot filter by Memo').waitFor()
+    await panel.getByRole('button', { name: 'Notify me here' }).click()
+    await panel.locator('[data-watching=live]').waitFor()
+    const lines = await panel.locator('[data-line] pre').allTextContents()
+    expect(lines[0]).toBe(`geo watch --chain base-sepolia --url ${world.url}`)
+    expect(lines[1]).toBe(`curl -N '${world.url}/api/v0/location-records/stream?chain=base-sepolia'`)
+    expect(lines[2]).toContain(`'{"url":"https://example.org/hook","filter":{"chain":"base-sepolia"}}'`)
+    await browser.picture('watch')
+    expect(await browser.barriers()).toEqual([])
+    const place = { type: 'Point' as const, coordinates: [20, 20] }
+    const uid = await attest(world.chain, locationRequest(place, { memo: 'Noticed' }))
+    await panel.locator('.place', { hasText: 'Noticed' }).waitFor()
+    await revoke(world.chain, uid)
+    await panel.locator('.place', { hasText: 'Revoked' }).waitFor()
+    expect(await page.evaluate('shown')).toEqual(['Attested: Noticed', 'Revoked: Noticed'])
+    await panel.locator('.place').first().click()
+    await page.locator('.card').getByText(/^Revoked on/).waitFor() // prettier-ignore
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('watches the surroundings of a place from its sheet', async () => {
+    const place = { type: 'Point' as const, coordinates: [179.995, 20] }
+    const uid = await attest(world.chain, locationRequest(place, { memo: 'At the antimeridian' }))
+    await world.caughtUp()
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(`${world.url}/r/base-sepolia/${uid}`)
+    await page.locator('.card').getByRole('button', { name: 'Watch' }).click()
+    const line = page.locator('.watch-panel [data-line=cli] pre')
+    const [box] = /(?<=--bbox )\S+/.exec((await line.textContent())!)!
+    // A hundredth of a degree around it, widened to a hundred-thousandth.
+    const [west, south, east, north] = box.split(',').map(Number) as [number, number, number, number]
+    expect([west, south, east, north].map((each) => Math.round(each * 1e3) / 1e3)).toEqual([
+      ...[179.985, 19.99, -179.995, 20.01],
+    ])
+  })
+})

@@ -1,0 +1,262 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, openPage } from './browser'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Layout, contrast and accessibility of all pages in a real browser (needs chromium). */
+
+let world: TestWorld
+let record: { chain: string; uid: string }
+let pages: Record<string, string>
+beforeAll(async () => {
+  world = await startTestWorld({}, { samples: true })
+  const { body } = await world.get('/api/v0/location-records?memo=Champ+de+Mars&chain=base-sepolia')
+  record = body.data[0]
+  pages = {
+    explorer: '/',
+    record: `/?record=${record.chain}-${record.uid}&at=2.3,48.85,12`,
+    playground: '/playground',
+    attest: '/attest',
+    manual: '/manual',
+    search: '/manual?q=polygon',
+    page: '/manual/guide/first-steps',
+    docs: '/docs',
+    graphql: '/graphql',
+    ogc: '/ogc',
+    collections: '/ogc/collections?f=html',
+    records: '/api/v0/location-records?format=html&limit=20',
+    one: `/api/v0/location-records/${record.uid}?chain=${record.chain}&format=html`,
+    answers: '/api/v0/answers?format=html',
+    error: '/errors/rate-limited',
+    missing: '/api/v0/location-records/0x12?format=html',
+    log: '/log',
+  }
+})
+afterAll(() => world?.stop())
+
+const SIZES = [
+  { width: 1280, height: 800 },
+  { width: 820, height: 1180 },
+  { width: 390, height: 844 },
+]
+/** Resolves when a page has drawn its map, or GraphiQL its schema, if it has one. */
+async function drawn(page: Page): Promise<void> {
+  await page.waitForLoadState('load')
+  if (page.url().endsWith('/log')) await page.locator('.log h1').waitFor()
+  else if ((await page.locator('#app').count()) > 0) await page.locator('.map[data-state=idle]').waitFor()
+  if (page.url().endsWith('/graphql')) await page.getByText('attestationEventById').first().waitFor()
+}
+const opened = async (page: Page, path: string) => {
+  await page.goto(world.url + path, { referer: world.url })
+  await drawn(page)
+}
+
+describe.skipIf(!CHROMIUM)('all pages', () => {
+  test.each(['light', 'dark'] as const)(
+    'have no serious barrier and no sideways scrolling at three sizes, %s',
+    // 17 pages, each three times.
+    { timeout: 240_000 },
+    async (colorScheme) => {
+      await using browser = await openPage({ colorScheme })
+      const { page } = browser
+      const found: string[] = []
+      for (const [name, path] of Object.entries(pages)) {
+        await opened(page, path)
+        for (const size of SIZES) {
+          await page.setViewportSize(size)
+          await drawn(page)
+          const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+          if (wide > size.width) found.push(`${name} at ${size.width}: ${wide} pixels wide`)
+          for (const barrier of await browser.barriers()) found.push(`${name} at ${size.width}: ${barrier}`)
+          await browser.picture(`face-${name}-${size.width}-${colorScheme}`)
+        }
+      }
+      expect(found).toEqual([])
+    },
+  )
+
+  /** Pages whose texts are messages (web/messages). */
+  const TRANSLATED = ['explorer', 'record', 'playground', 'attest', 'log']
+  test.each([
+    ['longer words', 'en-XA', 'ltr'],
+    ['words from right to left', 'ar-XB', 'rtl'],
+  ])(
+    'have room for %s at three sizes, and the language of the browser',
+    { timeout: 240_000 },
+    async (_, locale, direction) => {
+      await using browser = await openPage({ locale })
+      const { page } = browser
+      const found: string[] = []
+      for (const name of TRANSLATED) {
+        await opened(page, pages[name]!)
+        expect(await page.evaluate('document.dir')).toBe(direction)
+        for (const size of SIZES) {
+          await page.setViewportSize(size)
+          await drawn(page)
+          const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+          if (wide > size.width) found.push(`${name} at ${size.width}: ${wide} pixels wide`)
+          await browser.picture(`face-${name}-${size.width}-${locale}`)
+        }
+      }
+      expect(found).toEqual([])
+      // The address decides before the browser.
+      await opened(page, '/?lang=en')
+      expect(await page.evaluate('[document.documentElement.lang, document.dir]')).toEqual(['en', 'ltr'])
+    },
+  )
+
+  test('have one header, at the same place', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    const places: Record<string, unknown> = {}
+    for (const [name, path] of Object.entries(pages)) {
+      await opened(page, path)
+      places[name] = await page.evaluate(`{
+        const box = (element) => {
+          const { x, y, width, height } = element.getBoundingClientRect()
+          // The link of the shown page is bold, and so wider: positions are compared up to the first such
+          // link.
+          return [element.textContent, Math.round(x), Math.round(y), Math.round(height)].join()
+        }
+        [box(document.querySelector('header.site')).replace(/^[^,]*/, ''), box(document.querySelector('.site .brand')),
+          document.querySelector('.site nav > a').getBoundingClientRect().x, getComputedStyle(document.querySelector('.site nav > a:not([aria-current])')).font]
+      }`)
+    }
+    for (const [name, place] of Object.entries(places)) expect(place, name).toEqual(places.explorer)
+  })
+
+  test('show the pages that a phone has no room for in a menu', async () => {
+    await using browser = await openPage({ viewport: { width: 320, height: 600 } })
+    const { page } = browser
+    for (const path of ['/', '/ogc']) {
+      await opened(page, path)
+      await page.locator('.site summary').click()
+      expect(await page.locator('.site details a').allTextContents()).toEqual([
+        'Manual',
+        'API',
+        'GraphQL',
+        'GIS',
+        'Log',
+      ])
+      await page.locator('.site details').getByRole('link', { name: 'Manual' }).click()
+      await page.getByRole('heading', { name: 'Manual' }).waitFor()
+    }
+  })
+})
+
+describe.skipIf(!CHROMIUM)('the map', () => {
+  test.each(['light', 'dark'] as const)('has legible buttons, %s', async (colorScheme) => {
+    await using browser = await openPage({ colorScheme })
+    const { page } = browser
+    for (const path of ['/', '/playground', '/attest']) {
+      await opened(page, path)
+      for (const button of await page.locator('.map .maplibregl-ctrl-group button').all()) {
+        const { width, height } = (await button.boundingBox())!
+        expect(Math.min(width, height)).toBeGreaterThanOrEqual(29)
+        expect(await contrastIn(page, await button.screenshot())).toBeGreaterThan(4.5)
+      }
+    }
+  })
+
+  test.each([1280, 1024, 820])(
+    'has buttons and attribution that no card covers at %i pixels',
+    async (width) => {
+      await using browser = await openPage({ viewport: { width, height: 800 } })
+      const { page } = browser
+      await opened(page, pages.record!)
+      await page.getByText('Champ de Mars').first().waitFor()
+      const covered = await page.evaluate(`[
+      ...document.querySelectorAll('.map .maplibregl-ctrl-group button, .maplibregl-ctrl-attrib')
+    ].filter((element) => {
+      const { x, y, width, height } = element.getBoundingClientRect()
+      return !element.contains(document.elementFromPoint(x + width / 2, y + height / 2))
+    }).map(({ className }) => className)`)
+      expect(covered).toEqual([])
+    },
+  )
+
+  test('leaves the field alone if it is clicked while the code of drawing is loading', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await opened(page, '/playground')
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/assets/drawing-*.js', async (route) => {
+      await held
+      await route.continue()
+    })
+    const asked = page.waitForRequest('**/assets/drawing-*.js')
+    await page.getByRole('button', { name: 'Draw a point as From' }).click()
+    await asked
+    const point = await page.evaluate<{ x: number; y: number }>(`{
+      const { x, y, width, height } = document.querySelector('.map').getBoundingClientRect()
+      ;({ x: x + width / 2, y: y + height / 2 })
+    }`)
+    // Areas of countries are in the middle of the map, and would be picked.
+    await page.mouse.click(point.x, point.y)
+    expect(await page.getByRole('textbox', { name: 'From' }).inputValue()).toBe('')
+    release()
+    await page.getByText('Click the map.').waitFor()
+    await page.mouse.click(point.x + 20, point.y)
+    await expect
+      .poll(() => page.getByRole('textbox', { name: 'From' }).inputValue())
+      .toMatch(/^[\d.-]+, [\d.-]+$/)
+  })
+
+  test('is a plain map with records on the pages that ask and attest, without WebGL', async () => {
+    await using browser = await openPage({ webgl: false })
+    const { page } = browser
+    await opened(page, '/attest')
+    await page.locator('.plain-map circle').nth(50).waitFor()
+    await opened(page, '/playground')
+    await page.locator('.plain-map g', { hasText: 'Champ de Mars' }).first().dispatchEvent('click')
+    await expect
+      .poll(() => page.getByRole('textbox', { name: 'From' }).inputValue())
+      .toMatch(/^0x[0-9a-f]{64}$/)
+    expect(browser.complaints).toEqual([])
+  })
+})
+
+describe.skipIf(!CHROMIUM)('the list', () => {
+  test.each([1280, 820, 390, 320])('shows all formats of its downloads at %i pixels', async (width) => {
+    await using browser = await openPage({ viewport: { width, height: 800 } })
+    const { page } = browser
+    await opened(page, '/')
+    const cut = await page.evaluate(`{
+      const side = document.querySelector('.exports').closest('.side, .stage, main')
+      const { right } = side.getBoundingClientRect()
+      ;[...document.querySelectorAll('.exports a')].filter((link) => link.getBoundingClientRect().right > right)
+        .map(({ textContent }) => textContent).concat(side.scrollWidth > side.clientWidth ? ['scrolls'] : [])
+    }`)
+    expect(cut).toEqual([])
+    expect(await page.locator('.exports a').count()).toBe(6)
+  })
+})
+
+test.skipIf(!CHROMIUM)('GraphiQL is as high as the window', async () => {
+  await using browser = await openPage()
+  await opened(browser.page, '/graphql')
+  expect(await browser.page.evaluate('[document.documentElement.scrollHeight, innerHeight]')).toEqual([
+    800, 800,
+  ])
+})
+
+/** Contrast (WCAG 2.2, 1.4.3) between the darkest and the lightest pixel of a picture. */
+async function contrastIn(page: Page, png: Buffer): Promise<number> {
+  return page.evaluate<number>(`(async () => {
+    const bytes = Uint8Array.from(atob('${png.toString('base64')}'), (each) => each.charCodeAt(0))
+    const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
+    const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d')
+    context.drawImage(bitmap, 0, 0)
+    // Without the edge, which may show what is behind the round corners.
+    const { data } = context.getImageData(6, 6, bitmap.width - 12, bitmap.height - 12)
+    const linear = (value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4)
+    let [least, most] = [1, 0]
+    for (let i = 0; i < data.length; i += 4) {
+      const light = 0.2126 * linear(data[i]) + 0.7152 * linear(data[i + 1]) + 0.0722 * linear(data[i + 2])
+      least = Math.min(least, light)
+      most = Math.max(most, light)
+    }
+    return (most + 0.05) / (least + 0.05)
+  })()`)
+}

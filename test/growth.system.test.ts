@@ -1,0 +1,79 @@
+import type { CDPSession } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, revoke } from '../dev/chain'
+import { CHROMIUM, openPage } from './browser'
+import { EFFORT } from './seed'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Memory of the explorer during live changes. */
+
+/** Number of changes: about a minute's, or at the effort of `npm run hunt` those of ten minutes. */
+const CHANGES = EFFORT <= 10 ? 20 : 200
+/** Changes before the first measurement, which fill caches and lists of bounded length. */
+const WARM_UP = 8
+/** Bytes that the heap may grow: the noise of collected heaps, a tenth of what is in use, and per change. */
+const NOISE = 1_000_000
+const PER_CHANGE = 25_000
+
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld()
+})
+afterAll(() => world?.stop())
+
+interface Size {
+  heap: number
+  nodes: number
+  listeners: number
+}
+/** Size of the page without its garbage. */
+async function sizeOf(session: CDPSession): Promise<Size> {
+  await session.send('HeapProfiler.collectGarbage')
+  const { metrics } = await session.send('Performance.getMetrics')
+  const of = (wanted: string) => metrics.find(({ name }) => name === wanted)!.value
+  return { heap: of('JSHeapUsedSize'), nodes: of('Nodes'), listeners: of('JSEventListeners') }
+}
+
+test.skipIf(!CHROMIUM)(
+  'the explorer does not grow during live changes',
+  { timeout: 240_000 + CHANGES * 10_000 },
+  async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(`${world.url}?at=10,10,6`)
+    await page.locator('[data-live=live]').waitFor()
+    const session = await page.context().newCDPSession(page)
+    await session.send('Performance.enable')
+    let changes = 0
+    /** Attests a place, revokes it, and waits until the page shows the revocation. */
+    const change = async () => {
+      const point = { type: 'Point' as const, coordinates: [10 + (changes % 7) / 10, 10] }
+      const uid = await attest(world.chain, locationRequest(point, { memo: `Place ${changes}` }))
+      const item = page.locator(`[data-record="base-sepolia-${uid}"]`)
+      await item.waitFor()
+      await item.click()
+      await revoke(world.chain, uid)
+      await page.locator('.card .standing.bad').waitFor()
+      await page.keyboard.press('Escape')
+      await page.locator('.card').waitFor({ state: 'detached' })
+      changes++
+    }
+    /** Measures the page while its list shows one record, however many there are. */
+    const measured = async () => {
+      await page.getByLabel('Memo contains').fill('Place 0')
+      await page.getByLabel('Memo contains').press('Enter')
+      await expect.poll(() => page.locator('.list .place').count()).toBe(1)
+      return sizeOf(session)
+    }
+    while (changes < WARM_UP) await change()
+    const before = await measured()
+    await page.getByRole('button', { name: 'Clear all filters' }).click()
+    while (changes < WARM_UP + CHANGES) await change()
+    const after = await measured()
+    console.log(`${changes} changes: ${JSON.stringify(before)} before, ${JSON.stringify(after)} after`)
+    expect(after.listeners).toBeLessThanOrEqual(before.listeners + 20)
+    expect(after.nodes).toBeLessThanOrEqual(before.nodes * 1.1)
+    expect(after.heap).toBeLessThan(before.heap + NOISE + PER_CHANGE * CHANGES)
+    expect(browser.complaints).toEqual([])
+  },
+)

@@ -1,0 +1,127 @@
+import { Contract, Wallet } from 'ethers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, deployQuorum, locationRequest } from '../dev/chain'
+import { QUORUM_ABI } from '../src/eas'
+import { OPERATIONS, type OperationName } from '../src/operations'
+import { decodeEntry, parseSignerKey, type EntryKind } from '../src/tlog'
+import { startApi, type TestApi } from './api'
+import { rows } from './database'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Every route that can return a signature: each signature must be an entry of the log, of its kind. */
+const POINT = { type: 'Point', coordinates: [2.2945, 48.8584] }
+const ring = [
+  [2, 48],
+  [3, 48],
+  [3, 49],
+  [2, 49],
+  [2, 48],
+]
+const POLYGON = { type: 'Polygon', coordinates: [ring] }
+const QUESTIONS: Record<OperationName, object> = {
+  distance: { from: POINT, to: { type: 'Point', coordinates: [2.3, 48.9] } },
+  contains: { container: POLYGON, geometry: POINT },
+  within: { geometry: POINT, target: POLYGON, radius: 500 },
+  intersects: { geometry1: POINT, geometry2: POLYGON },
+  area: { geometry: POLYGON },
+  length: { geometry: { type: 'LineString', coordinates: ring } },
+}
+const chainId = LOCAL_CHAIN.id
+
+let world: TestWorld
+let api: TestApi
+let zone: string
+beforeAll(async () => {
+  world = await startTestWorld()
+  const { chain, databaseUrl } = world
+  await chain.provider.send('anvil_setTime', [Date.now()])
+  await chain.provider.send('anvil_mine', ['0x1'])
+  const operators = [new Wallet(LOCAL_SIGNER_KEY).address]
+  const quorum = await deployQuorum(chain, { operators, threshold: 1 })
+  zone = await attest(chain, locationRequest(POLYGON as never))
+  await world.caughtUp()
+  const [state] = await rows<{ key: string }>(databaseUrl, 'SELECT key FROM log_state')
+  api = await startApi({
+    ...{ databaseUrl, rpcUrl: chain.url, key: LOCAL_SIGNER_KEY, proxy: chain.proxy, quorum },
+    logKey: await parseSignerKey(state!.key),
+  })
+  expect(await new Contract(quorum, QUORUM_ABI, chain.provider).getFunction('currentEpoch')()).toBe(1n)
+})
+afterAll(async () => {
+  await api?.close()
+  await world?.stop()
+})
+
+async function post(path: string, body: object): Promise<any> {
+  const response = await fetch(`${api.url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify(body),
+  })
+  expect([path, response.status]).toEqual([path, 200])
+  return response.json()
+}
+/** Signatures anywhere in a response: 65 bytes in hex, or r, s and v. */
+function signaturesIn(value: unknown): string[] {
+  if (typeof value === 'string')
+    return value.startsWith('{') ? signaturesIn(JSON.parse(value)) : (/^0x[0-9a-f]{130}$/.exec(value) ?? [])
+  if (typeof value !== 'object' || value === null) return []
+  const { r, s, v } = value as { r?: string; s?: string; v?: number }
+  if (r && s && v) return [`${r}${s.slice(2)}${v.toString(16)}`]
+  return Object.values(value).flatMap(signaturesIn)
+}
+
+test('every signature that a route returns is an entry of the log', async () => {
+  const returned = new Set<string>()
+  const visited = new Set<string>()
+  /** Requests a route, whose signatures are entries of this kind; no kind if the route does not sign. */
+  const visit = async (path: string, body: object, kind?: EntryKind) => {
+    visited.add(path)
+    const response = await post(path, body)
+    const found = signaturesIn(response)
+    expect([path, found.length > 0]).toEqual([path, kind !== undefined])
+    for (const signature of found) returned.add(`${kind} ${signature}`)
+    return response
+  }
+  const compute = (route: string, body: object, kind?: EntryKind) =>
+    visit(`/compute/v0/${route}`, { chainId, ...body }, kind)
+  const now = Math.floor(Date.now() / 1000)
+  const terms = { timestamp: now, deadline: now + 600, expirationTime: 0, epoch: 1 }
+  for (const submission of ['direct', 'proxy']) {
+    for (const [operation, question] of Object.entries(QUESTIONS)) {
+      const more = { submission, include: ['transaction'] }
+      const answer = await compute(operation, { ...question, ...more }, 'answer')
+      await compute('resign', answer, 'resigned')
+      await compute('verify', answer)
+    }
+    const salt = `0x${'5a'.repeat(32)}`
+    await compute('area', { geometry: { geometry: POLYGON, salt }, submission }, 'answer')
+    const operations = Object.entries(QUESTIONS).map(([operation, each]) => ({ operation, ...each }))
+    const batch = await compute('batch', { operations, submission }, 'batch')
+    await compute('resign', batch, 'resigned')
+    await compute('zones', { geometry: POINT, zones: { uids: [zone] }, submission }, 'batch')
+  }
+  for (const [operation, question] of Object.entries(QUESTIONS))
+    await visit('/quorum/v0/sign', { chainId, operation, ...question, ...terms }, 'quorum')
+  await compute('reference', { geometry: POLYGON })
+  // A tool keeps the signed answer in its session. It is about a line that no other request has.
+  const line = { type: 'LineString', coordinates: ring.slice(1, 4) }
+  const tool = { name: 'length', arguments: { geometry: line, chain: LOCAL_CHAIN.slug } }
+  await visit('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: tool })
+
+  expect(Object.keys(QUESTIONS).toSorted()).toEqual(Object.keys(OPERATIONS).toSorted())
+  const { paths } = (await (await fetch(`${api.url}/openapi.json`)).json()) as { paths: object }
+  // GraphQL, which this API does not have, only reads records.
+  const posts = Object.entries(paths).flatMap(([path, methods]) =>
+    'post' in methods && path !== '/graphql' ? path : [],
+  )
+  expect([...visited].toSorted()).toEqual(posts.toSorted())
+
+  const stored = await rows<{ entry: Buffer }>(world.databaseUrl, 'SELECT entry FROM log_entry')
+  const entries = stored.map(({ entry }) => decodeEntry(entry))
+  const logged = new Set(entries.map(({ signature, kind }) => `${kind} ${signature}`))
+  const kept = [...logged].filter((each) => !returned.has(each))
+  expect(kept).toEqual([expect.stringMatching(/^answer /)])
+  expect([...logged].toSorted()).toEqual([...returned, ...kept].toSorted())
+  for (const { kind, layout } of entries) expect(kind === 'quorum').toBe(layout === 'quorum')
+})

@@ -1,0 +1,72 @@
+import { createGeo } from '@geospatial-attestation/client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { formatNote, formatVerifierKey, parseCheckpoint, signNote } from '../src/tlog'
+import { CHROMIUM, openPage } from './browser'
+import { seededKey } from './tlog'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Tests of the page of the transparency log, on the running service, in a real browser (needs chromium). */
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld()
+})
+afterAll(() => world?.stop())
+
+describe.skipIf(!CHROMIUM)('the page of the log', () => {
+  test('verifies the checkpoint, and the proof of an answer or a leaf', async () => {
+    const geo = createGeo({ url: world.url, chain: 'base-sepolia' })
+    const answer = (await geo.distance([2.2945, 48.8584], [13.3777, 52.5163])) as never as {
+      log: { leaf: string }
+    }
+    await expect.poll(async () => (await geo.logged(answer as never))?.state).toBe('included')
+    await using browser = await openPage({ reducedMotion: 'reduce' })
+    const { page, complaints } = browser
+    await page.goto(`${world.url}/log`)
+    await page.locator('[data-size]').waitFor()
+    expect(Number(await page.locator('[data-size]').getAttribute('data-size'))).toBeGreaterThan(0)
+    await page.getByText('Verified', { exact: true }).waitFor()
+    const verify = async (pasted: string) => {
+      await page.getByLabel('Answer as JSON, or its leaf').fill(pasted)
+      await page.getByRole('button', { name: 'Verify proof' }).click()
+      await page.locator('.log [role=status]:not(:empty)').waitFor()
+      return page.locator('.log [role=status]').innerText()
+    }
+    expect(await verify(JSON.stringify(answer))).toMatch(/^Included as entry \d+ of \d+\.$/)
+    expect(await verify(answer.log.leaf)).toMatch(/^Included as entry \d+ of \d+\.$/)
+    expect([complaints, await browser.barriers()]).toEqual([[], []])
+    await page.getByText('This log has no witnesses.').waitFor()
+    // The key is read once, whatever the page verifies.
+    expect(browser.requested.filter((url) => url.endsWith('/log/v0/'))).toHaveLength(1)
+    expect(
+      await verify(JSON.stringify({ ...answer, log: { ...answer.log, leaf: 'ab'.repeat(32) } })),
+    ).toMatch(/^Missing\./)
+    expect(await verify('ab'.repeat(32))).toContain('no entry with this leaf')
+    expect(await verify('nothing')).toContain('Paste the JSON')
+  })
+  test('verifies cosignatures by the policy, and reports which witnesses lag', async () => {
+    const [a, b] = await Promise.all([1, 2].map((n) => seededKey(`w${n}.example`, 'cosignature', n)))
+    const { policy, ...rest } = (await world.get('/log/v0/')).body as { policy: string }
+    const witnesses = [a!, b!].map((key, at) => `witness ${'ab'[at]} ${formatVerifierKey(key)}\n`)
+    const json = { ...rest, policy: policy.replace('quorum none', `${witnesses.join('')}quorum a`) }
+    const { note } = parseCheckpoint(await (await fetch(`${world.url}/log/v0/checkpoint`)).text())
+    const cosigned = async (text: string) =>
+      formatNote({ ...note, signatures: [...note.signatures, await signNote(text, a!, 1_795_219_200)] })
+    const show = async (checkpoint: string) => {
+      const browser = await openPage()
+      await browser.page.route('**/log/v0/', (route) => route.fulfill({ json }))
+      await browser.page.route('**/log/v0/checkpoint', (route) => route.fulfill({ body: checkpoint }))
+      await browser.page.goto(`${world.url}/log`)
+      return browser
+    }
+    await using one = await show(await cosigned(note.text))
+    const standing = (name: string) => one.page.locator(`[data-witness=${name}]`).innerText()
+    expect(await standing('a')).toBe('a: verified, cosigned at 2026-11-21T00:00:00.000Z')
+    expect(await standing('b')).toMatch(/^b: lags/)
+    await one.page.getByText('1 of 2 have cosigned this checkpoint, which is a quorum.').waitFor()
+    await using none = await show(formatNote(note))
+    await none.page.getByText('0 of 2 have cosigned this checkpoint, which is not a quorum.').waitFor()
+    await using forged = await show(await cosigned(note.text.replace('\n', '\n1')))
+    await forged.page.getByRole('alert').waitFor()
+    expect(await forged.page.locator('[data-witness]').count()).toBe(0)
+  })
+})

@@ -1,0 +1,109 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import ts from 'typescript'
+import { expect, test } from 'vitest'
+import { en } from '../web/messages/en'
+import { pseudo } from '../web/messages/pseudo'
+
+/** Texts of the pages: components read them from the catalogue of messages (web/messages). */
+
+const filesIn = (ending: RegExp) =>
+  readdirSync('web', { recursive: true, encoding: 'utf8' })
+    .map((file) => path.posix.join('web', file.replaceAll('\\', '/')))
+    .filter((file) => ending.test(file) && !/\/(build|messages)\//.test(file))
+const components = filesIn(/\.tsx$/)
+
+/** Attributes and properties of components whose values users read or hear. */
+const SHOWN =
+  /^(aria-(label|description|valuetext|roledescription)|title|alt|placeholder|label|help|verb|what|any|name|withoutMap)$/
+/** HTML elements that have `name` for programs. */
+const isElement = (tag: string) => /^[a-z]/.test(tag)
+const WORD = /\p{L}{2}/u
+
+/** Literal texts of a component that users would see, as `line: text`. */
+function literalsIn(name: string, text: string): string[] {
+  const source = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX)
+  const found: string[] = []
+  const report = (node: ts.Node, literal: string) => {
+    const { line } = source.getLineAndCharacterOfPosition(node.getStart())
+    if (WORD.test(literal)) found.push(`${line + 1}: ${literal.trim()}`)
+  }
+  /** Reports the texts that an expression can be. */
+  const values = (node: ts.Node): void => {
+    if (ts.isStringLiteralLike(node)) report(node, node.text)
+    else if (ts.isTemplateExpression(node)) {
+      report(node, [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join(' '))
+    } else if (ts.isConditionalExpression(node)) {
+      values(node.whenTrue)
+      values(node.whenFalse)
+    } else if (ts.isBinaryExpression(node)) {
+      const { kind } = node.operatorToken
+      if (kind !== ts.SyntaxKind.AmpersandAmpersandToken) values(node.left)
+      values(node.right)
+    } else if (ts.isParenthesizedExpression(node)) values(node.expression)
+    else if (ts.isArrayLiteralExpression(node)) node.elements.forEach(values)
+    else if (ts.isElementAccessExpression(node)) values(node.expression)
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isJsxText(node)) report(node, node.text)
+    if (ts.isJsxExpression(node) && node.expression && !ts.isJsxAttribute(node.parent))
+      values(node.expression)
+    if (ts.isJsxAttribute(node) && node.initializer) {
+      const attribute = node.name.getText()
+      const tag = node.parent.parent.tagName.getText()
+      const isShown = SHOWN.test(attribute) && !(attribute === 'name' && (isElement(tag) || KEYED.has(tag)))
+      if (isShown)
+        values(ts.isJsxExpression(node.initializer) ? node.initializer.expression! : node.initializer)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+/** Components whose `name` is a key. */
+const KEYED = new Set(['Choice', 'Text', 'TextField'])
+
+test('no component contains a text', () => {
+  expect(components.length).toBeGreaterThan(30)
+  const found = components.flatMap((file) =>
+    literalsIn(file, readFileSync(file, 'utf8')).map((literal) => `${file}:${literal}`),
+  )
+  expect(found).toEqual([])
+})
+test('finds each kind of text in a component', () => {
+  const found = literalsIn(
+    'example.tsx',
+    `const Example = () => <p title="One" class="row" aria-label={isOpen ? 'Two' : say.three}>
+       Three {count} {isLoud && 'Four'} {\`Five \${count}\`} {['Six', 'Seven'][0]} {name || 'Eight'} {(say.nine)}
+       <input name="memo" placeholder={'Nine'} /> <Field name="Ten" /> <Text name="memo" /> · ✕
+     </p>`,
+  )
+  expect(found.map((each) => each.replace(/^\d+: /, ''))).toEqual(
+    expect.arrayContaining(['One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven', 'Eight', 'Nine', 'Ten']),
+  )
+  expect(found).toHaveLength(10)
+})
+
+test('styles name no left and no right, so that a language can run from right to left', () => {
+  const physical =
+    /(?:^|[\s;{])(?:left|right|(?:margin|padding|border)-(?:left|right)[\w-]*)\s*:|text-align:\s*(?:left|right)|(?:margin|padding): *[^\s;]+ ([^\s;]+) [^\s;]+ (?!\1;)[^\s;]+;/g
+  const found = filesIn(/\.css$/).flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(physical)].map(([text]) => `${file}: ${text.trim()}`),
+  )
+  expect(found).toEqual([])
+})
+
+test('the pseudo-language has every message, and no English one', () => {
+  const leaves = (messages: unknown, at: string): [string, unknown][] =>
+    typeof messages === 'object' && messages !== null
+      ? Object.entries(messages).flatMap(([name, value]) => leaves(value, `${at}.${name}`))
+      : [[at, messages]]
+  const [english, other] = [leaves(en, ''), leaves(pseudo, '')]
+  expect(other.map(([at]) => at)).toEqual(english.map(([at]) => at))
+  expect(english.length).toBeGreaterThan(300)
+  for (const [i, [at, message]] of english.entries()) {
+    const translated = other[i]![1]
+    if (typeof message === 'string') expect(translated, at).toMatch(/^\[.*\]$/su)
+    else expect(translated, at).toBeTypeOf('function')
+  }
+})

@@ -1,0 +1,186 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { JsonRpcProvider, Contract } from 'ethers'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { LOCAL_CHAIN } from '../dev/chain'
+import { readJson } from '../dev/chain/local-chain'
+import { freePort } from '../dev/services'
+import { blankSettings } from '../dev/settings'
+import { removeFolder, temporaryFolder } from './database'
+import { blocksOf, differences, lineDifferences, parseShown, shellCommands } from './documents'
+import { compilePrograms } from './typescript'
+
+/**
+ * Tests `npm run quorum`: its printed commands work, and however it ends, no process, port or database
+ * remains.
+ */
+let folder: string
+let port: number
+let child: ChildProcess
+let output: string
+beforeEach(async () => {
+  folder = temporaryFolder()
+  // The chain and the operators use six consecutive ports, at an offset of 1,000 from PORT (dev/quorum.ts).
+  port = (await freePort(6)) - 1_000
+})
+afterEach(async () => {
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+  removeFolder(folder)
+})
+
+function start(): void {
+  const env = { ...process.env, ...blankSettings(), PORT: String(port) }
+  child = spawn(process.execPath, ['dist/dev/quorum.js', folder], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  output = ''
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (output += String(chunk)))
+}
+/** Resolves when the output contains this text. Rejects if the program ends before. */
+async function printed(text: string): Promise<void> {
+  while (!output.includes(text)) {
+    if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}:\n${output}`)
+    await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])
+  }
+}
+async function ended(): Promise<number | null> {
+  if (child.exitCode === null) await once(child, 'exit')
+  return child.exitCode
+}
+/** Processes whose command line contains a text. */
+const processesWith = (text: string) =>
+  readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(text)
+    } catch {
+      return false
+    }
+  })
+async function expectNothingLeft(): Promise<void> {
+  expect(processesWith(folder)).toEqual([])
+  expect(existsSync(path.join(folder, 'databases'))).toBe(false)
+  for (let i = 0; i <= 5; i++) {
+    const server = createServer().listen(port + 1_000 + i, '127.0.0.1')
+    await once(server, 'listening')
+    server.close()
+  }
+}
+
+test.runIf(process.platform === 'linux')(
+  'lands an answer, prints a command that lands another one, and ends on SIGINT',
+  async () => {
+    start()
+    await printed('Ctrl-C stops everything.')
+    const [, uid] = /landed +(0x[0-9a-f]{64})/.exec(output)!
+    const [, quorum] = /GeoQuorum +(0x[0-9a-fA-F]{40}), 3 of 5/.exec(output)!
+    const provider = new JsonRpcProvider(`http://127.0.0.1:${port + 1_000}`)
+    const eas = new Contract(LOCAL_CHAIN.eas, readJson('abi/EAS.json'), provider)
+    const attesterOf = async (each: string) =>
+      ((await eas.getFunction('getAttestation')(each)) as { attester: string }).attester
+    expect(await attesterOf(uid!)).toBe(quorum)
+    const operators = [...output.matchAll(/key (0x\w{40}), RPC proxy (\S+), database at (\S+)/g)]
+    for (const part of [1, 2, 3]) expect(new Set(operators.map((each) => each[part])).size).toBe(5)
+    const command = /^npx geo (.*)$/m.exec(output)![1]!
+    const geo = spawnSync(process.execPath, ['packages/cli/dist/main.mjs', ...command.split(' '), '--json'], {
+      encoding: 'utf8',
+    })
+    expect([geo.status, geo.stderr]).toEqual([0, expect.stringContaining('Sent')])
+    const answer = JSON.parse(geo.stdout) as { quorum: string; landed: { uid: string } }
+    expect([answer.quorum, await attesterOf(answer.landed.uid)]).toEqual([quorum, quorum])
+    provider.destroy()
+    child.kill('SIGINT')
+    expect(await ended()).toBe(0)
+    await expectNothingLeft()
+  },
+  180_000,
+)
+
+test.runIf(process.platform === 'linux')(
+  'answers the steps of docs/guide/quorum.md',
+  async () => {
+    const page = 'docs/guide/quorum.md'
+    const here = (text: string) =>
+      text
+        .replaceAll(/127\.0\.0\.1:400(\d)/g, (_, i) => `127.0.0.1:${port + 1_000 + Number(i)}`)
+        .replaceAll('.local/quorum', folder)
+        .replaceAll('answer.json', path.join(folder, 'answer.json'))
+    const blocks = blocksOf(page)
+    const sourceOf = (language: string) =>
+      blocks.filter((block) => block.language === language).map(({ text }) => text)
+    const [program] = compilePrograms([{ name: page, source: sourceOf('ts').join('\n') }])
+    start()
+    await printed('Ctrl-C stops everything.')
+    const listed = JSON.parse(readFileSync(path.join(folder, 'operators.json'), 'utf8')) as object
+    const written = blocks.find(({ language }) => language === 'json')!
+    const shown = parseShown(here(written.text)) as { operators: string[] }
+    const { operators } = listed as { operators: string[] }
+    expect(operators.slice(0, 2)).toEqual(shown.operators.slice(0, 2))
+    expect(differences({ ...shown, operators }, listed, () => {})).toEqual([])
+    const run = (command: string, args: string[]) => {
+      const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' })
+      expect([status, status === 0 ? '' : stderr]).toEqual([0, ''])
+      return stdout
+    }
+    const commands: string[] = []
+    for (const [i, { language, text, line }] of blocks.entries()) {
+      if (language !== 'sh') continue
+      const all = shellCommands(text)
+      commands.push(...all.map((command) => command.split(' ').slice(0, 3).join(' ')))
+      const outputs = all
+        .filter((command) => command !== 'npm run quorum')
+        .map((command) =>
+          run('sh', [
+            '-c',
+            here(command).replace(/^npx geo/, `${process.execPath} packages/cli/dist/main.mjs`),
+          ]),
+        )
+      const answer = blocks[i + 1]
+      if (answer?.language === 'text')
+        expect(lineDifferences(answer.text, outputs.at(-1)!), `${page}:${line}`).toEqual([])
+    }
+    expect(commands).toEqual([
+      ...['npm run quorum', 'npx geo distance', 'npx geo distance', 'npx geo land', 'npm run build'],
+    ])
+    const said = run(process.execPath, ['--input-type=module', '-e', here(program!)])
+    expect(said.trim()).toBe(sourceOf('text').at(-1)!.trim())
+  },
+  400_000,
+)
+
+test.runIf(process.platform === 'linux')(
+  'ends on SIGTERM while it starts',
+  async () => {
+    start()
+    await printed('✓ Embedded database')
+    child.kill('SIGTERM')
+    expect(await ended()).toBe(0)
+    await expectNothingLeft()
+  },
+  180_000,
+)
+
+test.runIf(process.platform === 'linux')(
+  'ends with the cause if a part fails, while it starts and later',
+  async () => {
+    const other = createServer().listen(port + 1_005, '127.0.0.1')
+    await once(other, 'listening')
+    start()
+    expect(await ended()).toBe(1)
+    expect(output).toContain(`Port ${port + 1_005} is in use, but the operator 5 needs it.`)
+    other.close()
+    await expectNothingLeft()
+
+    start()
+    await printed('✓ Local chain')
+    while (processesWith(`${folder}/databases/database-3`).length === 0) await printed('✓')
+    for (const pid of processesWith(`${folder}/databases/database-3`)) process.kill(Number(pid), 'SIGKILL')
+    expect(await ended()).toBe(1)
+    expect(output).toContain('database-3')
+    await expectNothingLeft()
+  },
+  180_000,
+)

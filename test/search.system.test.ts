@@ -1,0 +1,146 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, openPage } from './browser'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Tests the search field of the pages in a real browser (needs chromium). */
+
+let world: TestWorld
+let park: { chain: string; uid: string; prover: string }
+beforeAll(async () => {
+  world = await startTestWorld({}, { samples: true })
+  park = (await world.get('/api/v0/location-records?memo=Champ+de+Mars&chain=base-sepolia')).body.data[0]
+})
+afterAll(() => world?.stop())
+
+const field = (page: Page) => page.getByRole('combobox', { name: 'Search' })
+const hits = (page: Page) => page.getByRole('listbox').getByRole('option')
+const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
+/** Resolves when the middle of the map is at a position, to a hundredth of a degree. */
+const flown = (page: Page, longitude: number, latitude: number) =>
+  expect
+    .poll(() => (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number).slice(0, 2))
+    .toEqual([expect.closeTo(longitude, 2), expect.closeTo(latitude, 2)])
+
+describe.skipIf(!CHROMIUM)('the search', () => {
+  test('finds a place by words of its memo, by keyboard alone, and shows it', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(world.url)
+    await idle(page)
+    await page.keyboard.press('/')
+    await page.keyboard.type('champ de mar')
+    await hits(page).first().waitFor()
+    expect(await hits(page).first().innerText()).toContain('Champ de Mars: park in Paris')
+    await field(page).fill('bridge')
+    await hits(page).nth(2).waitFor()
+    const chosen = page.locator('.hits [aria-selected=true]')
+    for (const [key, at] of [
+      ['ArrowDown', 1],
+      ['ArrowUp', 0],
+      ['ArrowUp', -1],
+      ['ArrowDown', 0],
+    ] as const) {
+      await page.keyboard.press(key)
+      expect(await chosen.innerText()).toBe(await hits(page).nth(at).innerText())
+      expect(await field(page).getAttribute('aria-activedescendant')).toBe(await chosen.getAttribute('id'))
+    }
+    await field(page).fill('champ de mar')
+    await hits(page).filter({ hasText: 'Champ de Mars' }).first().waitFor()
+    expect(await browser.barriers()).toEqual([])
+    await browser.picture('search-hits')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toContain(park.uid)
+    await flown(page, 2.2985, 48.8558)
+    expect(browser.complaints).toEqual([])
+  })
+  test.each([
+    ['chamb de masr', 'Champ de Mars'],
+    ['chapm', 'Champ de Mars'],
+    ['eifel towr', 'Eiffel Tower'],
+  ])('finds %s in spite of its errors', async (text, expected) => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(world.url)
+    await field(page).fill(text)
+    await hits(page).filter({ hasText: expected }).first().waitFor()
+  })
+  test.each([
+    ['zürich', 'Zürich', 8.55, 47.3667],
+    ['zurich', 'Zürich', 8.55, 47.3667],
+    ['francisco', 'San Francisco', -122.4194, 37.7749],
+    ['copenhagn', 'Copenhagen', 12.5655, 55.6759],
+    ['48.8584, 2.2945', '48.8584° N, 2.2945° E', 2.2945, 48.8584],
+    [`33°51'31"S 151°12'51"E`, '33.858611° S, 151.214167° E', 151.2142, -33.8586],
+    ['geo:37.786971,-122.399677', '37.786971° N, 122.399677° W', -122.3997, 37.787],
+  ])('flies to %s', async (text, title, longitude, latitude) => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(world.url)
+    await idle(page)
+    await field(page).fill(text)
+    await page
+      .locator('.hits :is([data-kind=town], [data-kind=position])')
+      .filter({ hasText: title })
+      .first()
+      .click()
+    await flown(page, longitude, latitude)
+    expect(browser.complaints).toEqual([])
+  })
+  test('finds a UID, the transaction that attested it, and its attester', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(world.url)
+    await idle(page)
+    await field(page).fill(park.uid.toUpperCase().replace('0X', '0x'))
+    await hits(page).filter({ hasText: 'Champ de Mars' }).waitFor()
+    const { body } = await world.post('/graphql', {
+      query: `{ locationRecordByChainAndUid(chain: "${park.chain}", uid: "${park.uid}") { transactionHash } }`,
+    })
+    await field(page).fill(body.data.locationRecordByChainAndUid.transactionHash)
+    await hits(page).filter({ hasText: 'Champ de Mars' }).click()
+    await expect.poll(() => page.url()).toContain(park.uid)
+    await field(page).fill(park.prover)
+    await hits(page)
+      .filter({ hasText: /Attester of \d+ places/ })
+      .click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('prover')).toBe(park.prover)
+    await field(page).fill(`0x${'12'.repeat(32)}`)
+    await page.getByText('Nothing found for').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByText('Nothing found for').waitFor({ state: 'detached' })
+    expect(browser.complaints).toEqual([])
+  })
+  test('finds places while the worker of the towns cannot be loaded, and towns once it can', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    let refused = 0
+    await page.route(/towns-worker/, (route) => (refused++, route.abort()))
+    await page.goto(world.url)
+    await idle(page)
+    await field(page).fill('champ de mar')
+    await hits(page).filter({ hasText: 'Champ de Mars' }).first().waitFor()
+    expect(refused).toBeGreaterThan(0)
+    await page.unroute(/towns-worker/)
+    await field(page).fill('lisbon')
+    await page.locator('.hits [data-kind=town]').filter({ hasText: 'Lisbon' }).first().waitFor()
+  })
+  test('flies on the map of the page that attests, by touch on a phone', async () => {
+    await using browser = await openPage({ viewport: { width: 390, height: 844 } })
+    const { page } = browser
+    await page.goto(`${world.url}/attest`)
+    await idle(page)
+    await field(page).fill('lisbon')
+    await page.locator('.hits [data-kind=town]').filter({ hasText: 'Lisbon' }).first().click()
+    await idle(page)
+    await browser.picture('search-attest-phone')
+    expect(page.url()).toContain('/attest')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    // A place is shown in the explorer.
+    await field(page).fill('champ de mars')
+    await hits(page).filter({ hasText: 'Champ de Mars' }).first().click()
+    await expect.poll(() => page.url()).toContain('record=')
+    await flown(page, 2.2985, 48.8558)
+    expect(browser.complaints).toEqual([])
+  })
+})

@@ -1,0 +1,205 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { OPERATIONS } from '../src/operations'
+import { prepareGeometry, readGeometry } from '../src/geodesy'
+import { attest, locationRequest, revoke } from '../dev/chain'
+import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { rows } from './database'
+import { insertRecords } from './records'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Tests of the sheet of a place in a real browser, on the running service and a local chain. */
+
+let world: TestWorld
+const uids: Record<'tower' | 'park' | 'withdrawn' | 'mine', string> = {} as never
+const PARK = {
+  type: 'Polygon' as const,
+  coordinates: [[[-74, 40.7], [-73.9, 40.7], [-73.9, 40.8], [-74, 40.7]]], // prettier-ignore
+}
+const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+
+beforeAll(async () => {
+  world = await startTestWorld()
+  const { chain } = world
+  uids.tower = await attest(chain, locationRequest(TOWER, { memo: 'Eiffel Tower' }))
+  uids.park = await attest(chain, locationRequest(PARK, { memo: 'A park' }), 1)
+  uids.withdrawn = await attest(chain, locationRequest(TOWER, { memo: 'Withdrawn' }))
+  await revoke(chain, uids.withdrawn)
+  uids.mine = await attest(chain, locationRequest(TOWER, { memo: 'To be revoked' }))
+  await world.caughtUp()
+})
+afterAll(() => world?.stop())
+
+const sheet = (page: Page) => page.locator('.card')
+const check = (page: Page, name: string, state: string) =>
+  sheet(page).locator(`[data-name=${name}][data-check=${state}]`)
+const pageOf = (uid: string) => `${world.url}/r/base-sepolia/${uid}`
+
+async function opened(uid: string, options?: PageOptions): Promise<OpenPage> {
+  const browser = await openPage({ reducedMotion: 'reduce', ...options })
+  await browser.page.goto(pageOf(uid))
+  await sheet(browser.page).locator('.facts').waitFor()
+  return browser
+}
+/** Layouts in which the test checks each page. */
+const LAYOUTS: [string, PageOptions][] = [
+  ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+  ['tablet-light', { viewport: { width: 820, height: 1180 }, colorScheme: 'light' }],
+  ['desktop-dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }],
+  ['desktop-light', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
+]
+
+describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
+  test.each(LAYOUTS)('opens at its own address on a %s, with three checks', async (name, options) => {
+    await using browser = await opened(uids.tower, options)
+    const { page } = browser
+    await sheet(page).getByRole('heading', { name: 'Eiffel Tower' }).waitFor()
+    for (const each of ['content', 'chain', 'standing']) await check(page, each, 'good').waitFor()
+    await page.locator('.map[data-state=idle]').waitFor()
+    await page.locator('[data-places="3"]').waitFor({ state: 'attached' })
+    await browser.picture(`sheet-${name}`)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(options.viewport!.width)
+    expect(await browser.barriers()).toEqual([])
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('measures an area by the kernel, in the units that the user chose', async () => {
+    await using browser = await opened(uids.park)
+    const { page } = browser
+    const size = sheet(page).locator('[data-size]')
+    const whole = OPERATIONS.area.compute([prepareGeometry(readGeometry(PARK, 'geometry'))], [])
+    const squareMeters = Number(whole) / 10_000
+    expect(Number(await size.getAttribute('data-size'))).toBe(squareMeters)
+    const exact = `${squareMeters.toLocaleString('en', { maximumFractionDigits: 4 })} m²`
+    expect(await size.textContent()).toBe(`${(squareMeters / 1e6).toFixed(2)} km² (${exact})`)
+    await sheet(page).getByLabel('Units').selectOption('imperial')
+    expect(await size.textContent()).toBe(`${(squareMeters / 2_589_988.110336).toFixed(2)} sq mi (${exact})`)
+    await page.reload()
+    await size.waitFor()
+    expect(await size.textContent()).toContain('sq mi')
+    expect(browser.complaints).toEqual([])
+  })
+
+  test("names the attester, and links to the attester's other places", async () => {
+    await using browser = await opened(uids.tower)
+    const { page } = browser
+    const attester = sheet(page).locator('.attester')
+    await attester.getByText(/3 places, first seen on .*, 33.3% revoked/).waitFor()
+    await attester.getByRole('button', { name: 'More from this attester' }).click()
+    await page.locator('.list h2', { hasText: '3 places' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('prover')).toMatch(/^0x/)
+  })
+
+  test('reports each way in which a service may lie', async () => {
+    await using browser = await opened(uids.park)
+    const { page } = browser
+    /** Opens the page while the service lies about the content of its event log. */
+    const lying = async (change: (text: string) => string) => {
+      await page.unroute('**/graphql')
+      await page.route('**/graphql', async (route) => {
+        const response = await route.fetch()
+        await route.fulfill({ response, body: change(await response.text()) })
+      })
+      await page.goto(pageOf(uids.tower))
+    }
+    await lying((text) => text.replace(/"recipient":"0x0000/g, '"recipient":"0x1111'))
+    await check(page, 'content', 'bad').waitFor()
+    await check(page, 'chain', 'good').waitFor()
+
+    await page.unroute('**/graphql')
+    await page.route(`**/api/v0/location-records/${uids.tower}**`, async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({
+        response,
+        body: (await response.text()).replace('Eiffel Tower', 'Another tower'),
+      })
+    })
+    await page.goto(pageOf(uids.tower))
+    await sheet(page).getByText('Another tower').waitFor()
+    await check(page, 'content', 'bad').waitFor()
+
+    // A record that the service shows as valid, although the chain has a revocation.
+    await page.unroute(`**/api/v0/location-records/${uids.tower}**`)
+    await page.route(`**/api/v0/location-records/${uids.withdrawn}**`, async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({
+        response,
+        body: (await response.text()).replace('"revoked":true', '"revoked":false'),
+      })
+    })
+    await page.goto(pageOf(uids.withdrawn))
+    await check(page, 'content', 'good').waitFor()
+    await check(page, 'standing', 'bad').waitFor()
+  })
+
+  test("reads the chain by the service's node if the browser knows none", async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
+    await page.goto(pageOf(uids.tower))
+    await check(page, 'chain', 'good').getByText("this service's node").waitFor()
+    await check(page, 'standing', 'good').waitFor()
+    await page.goto(pageOf(uids.withdrawn))
+    await check(page, 'standing', 'bad').waitFor()
+    // The attester's account is not in this browser.
+    expect(await sheet(page).locator('.revoke').count()).toBe(0)
+    expect(browser.complaints).toEqual([])
+  })
+
+  test("offers to ask, attest and share, and revokes the user's own place", async () => {
+    await using browser = await opened(uids.mine)
+    const { page } = browser
+    const actions = sheet(page).locator('.actions')
+    const hrefOf = (name: string) => actions.getByRole('link', { name }).getAttribute('href')
+    expect(await hrefOf('Measure from here')).toBe(
+      `${world.url}/playground?op=distance&a=${uids.mine}&chain=base-sepolia`,
+    )
+    expect(await hrefOf('Is it inside')).toBe(
+      `${world.url}/playground?op=contains&b=${uids.mine}&chain=base-sepolia`,
+    )
+    expect(await hrefOf('Attest here')).toBe(`${world.url}/attest?place=2.2945%2C+48.8584&chain=base-sepolia`)
+    expect(await actions.locator('[data-share]').getAttribute('data-share')).toBe(pageOf(uids.mine))
+    await actions.getByRole('button', { name: 'Share' }).click()
+    await actions.getByText('Link copied').waitFor()
+    await actions.locator('.revoke summary').click()
+    await actions.getByRole('button', { name: /Revoke .* with a test account/ }).click()
+    await sheet(page).getByText(/^Revoked on/).waitFor() // prettier-ignore
+    await check(page, 'standing', 'bad').waitFor()
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('names the other chains of the same place, also in the list, as one entry', async () => {
+    const [{ location, prover, srs, type }] = (await rows<Record<string, string>>(
+      world.databaseUrl,
+      'SELECT location, prover, srs, location_type AS type FROM location_record WHERE uid = $1',
+      [uids.tower],
+    )) as [Record<string, string>]
+    const twin = { memo: 'Eiffel Tower', prover: prover!, locationType: type!, location: location! }
+    const [copy] = await insertRecords(world.databaseUrl, [
+      { chain: 'celo', ...twin, geometry: TOWER, columns: { srs: srs! } },
+    ])
+    try {
+      await using browser = await opened(uids.tower)
+      const { page } = browser
+      await sheet(page).getByRole('button', { name: 'Celo' }).click()
+      await sheet(page).locator('.facts', { hasText: 'Celo' }).waitFor()
+      expect(page.url()).toContain(`record=celo-${copy!.uid}`)
+      await page.goto(world.url)
+      const entry = page.locator('.places li', { hasText: 'Eiffel Tower' })
+      await entry.getByText('Base Sepolia, Celo').waitFor()
+      expect(await entry.count()).toBe(1)
+    } finally {
+      await rows(world.databaseUrl, "DELETE FROM location_record WHERE chain = 'celo'", [])
+    }
+  })
+
+  test('explains a place that is not indexed', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(pageOf(`0x${'1'.repeat(64)}`))
+    await sheet(page).getByText('A reorg may have removed it').waitFor()
+    await page.keyboard.press('Escape')
+    await sheet(page).waitFor({ state: 'detached' })
+    expect(new URL(page.url()).pathname).toBe('/')
+  })
+})

@@ -1,0 +1,417 @@
+import { TypedDataEncoder, Wallet } from 'ethers'
+import { describe, expect, test } from 'vitest'
+import { signerOf } from '../packages/cli/src/log/entries'
+import { Witness } from '../packages/witness/src/witness'
+import { ATTEST_FIELDS, QUORUM_FIELDS } from '../src/eas/layouts'
+import {
+  ENTRY_LAYOUTS,
+  LogFault,
+  LogFollower,
+  decodeEntry,
+  encodeEntry,
+  formatNote,
+  formatProof,
+  formatVerifierKey,
+  inclusionOf,
+  leafHash,
+  parseNote,
+  parsePolicy,
+  parseTilePath,
+  type Checkpoint,
+  type Entry,
+  type EntryLayout,
+  type LogFaultKind,
+  type Policy,
+} from '../src/tlog'
+import { hunt } from './seed'
+import { MemoryLog, seededKey } from './tlog'
+
+/**
+ * Simulates attacks of a log's operator against its readers (docs/guide/log.md). Each starts from an honest
+ * history that three witnesses and a monitor followed, and must be detected by a witness, by a monitor that
+ * trusts no witness, or by the reader of an answer. `npm run test:all` tries 1,000 attacks.
+ */
+interface World {
+  random: () => number
+  log: MemoryLog
+  witnesses: Witness[]
+  /** The policy requires no cosignatures, so the monitor detects attacks without the witnesses. */
+  monitor: LogFollower
+  /** Entries that the monitor has read. */
+  read: string[]
+  /** Log that the monitor reads. */
+  served: MemoryLog
+  alone: Policy
+  quorum: Policy
+  below: (limit: number) => number
+}
+
+const BY = 1_800_000_000
+const textsOf = (entries: readonly Uint8Array[]) => entries.map((each) => Buffer.from(each).toString())
+const entry = (world: Pick<World, 'random'>) => Buffer.from(`entry ${world.random()}`)
+const some = (world: World, most = 120) => Array.from({ length: 2 + world.below(most) }, () => entry(world))
+
+async function worldOf(random: () => number): Promise<World> {
+  const seed = Math.floor(random() * 2 ** 31)
+  const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', seed))
+  const keys = await Promise.all([1, 2, 3].map((n) => seededKey(`w${n}.example`, 'cosignature', seed + n)))
+  const folder = { write: () => Promise.resolve(), keepEvidence: () => Promise.resolve() }
+  const logLine = `log ${formatVerifierKey(log.key)}\n`
+  const alone = parsePolicy(`${logLine}quorum none`)
+  const world: World = {
+    ...{ random, log, served: log, read: [], alone },
+    witnesses: keys.map((key) => new Witness(key, [log.key], folder, new Map(), () => BY)),
+    monitor: new LogFollower((path) => Promise.resolve(world.served.read(path)), alone),
+    quorum: parsePolicy(
+      `${logLine}${keys.map((key, at) => `witness w${at} ${formatVerifierKey(key)}\n`).join('')}` +
+        'group g 2 w0 w1 w2\nquorum g',
+    ),
+    below: (limit) => Math.floor(random() * limit),
+  }
+  for (let round = 1 + world.below(3); round > 0; round--) await grow(world, log)
+  return world
+}
+
+/** Appends entries like an honest log: signed, cosigned by all witnesses, and read by the monitor. */
+async function grow(world: World, log: MemoryLog): Promise<void> {
+  const before = log.size
+  await log.append(...some(world)).sign()
+  for (const witness of world.witnesses) expect((await log.submit(witness, before)).status).toBe(200)
+  expect(await advance(world)).toBe('no fault')
+}
+
+const kindOf = (error: unknown) => {
+  if (error instanceof LogFault) return error.kind
+  throw error
+}
+const advance = (world: World): Promise<LogFaultKind | 'no fault'> =>
+  world.monitor
+    .advance((entries, index) => {
+      expect(index).toBe(world.read.length)
+      world.read.push(...textsOf(entries))
+    })
+    .then(() => 'no fault' as const, kindOf)
+
+/** Returns the fault that the monitor finds in another log under the same key. */
+const monitorOf = (world: World, log: MemoryLog) => {
+  world.served = log
+  return advance(world)
+}
+/** Returns the number of witnesses that cosign, for any size that the log claims as the last one. */
+async function cosigners(world: World, log: MemoryLog, oldSize: number): Promise<number> {
+  const statuses = await Promise.all(
+    world.witnesses.map(async (witness) => (await log.submit(witness, oldSize)).status),
+  )
+  return statuses.filter((status) => status === 200).length
+}
+const readerOf = (world: World, leaf: Uint8Array, proof: string | undefined, policy = world.quorum) =>
+  inclusionOf({ leaf, by: BY, proof }, policy, BY + 1).then(() => 'included' as const, kindOf)
+
+/**
+ * Creates a tree under the same key that does not contain the last one. The witnesses and the monitor must
+ * reject it.
+ */
+async function rewrite(world: World, entries: readonly Uint8Array[], kinds: readonly LogFaultKind[]) {
+  const { size } = world.log
+  const other = world.log.copy(entries)
+  await other.sign()
+  for (const oldSize of new Set([size, 0, Math.min(size, other.size), world.below(size)]))
+    expect(await cosigners(world, other, oldSize)).toBe(0)
+  expect(kinds).toContain(await monitorOf(world, other))
+}
+const REWRITTEN: readonly LogFaultKind[] = ['fork', 'rollback']
+
+const hexOf = ({ below }: World, bytes: number) =>
+  `0x${Array.from({ length: bytes }, () => below(256).toString(16).padStart(2, '0')).join('')}`
+/** Random content of a random layout, signed by ethers, and its entry. */
+async function signedEntry(world: World): Promise<{ entry: Entry; attester: string }> {
+  const { below } = world
+  const layouts = Object.keys(ENTRY_LAYOUTS) as EntryLayout[]
+  const layout = layouts[below(layouts.length)]!
+  const wallet = new Wallet(hexOf(world, 32))
+  const attester = wallet.address.toLowerCase()
+  const domain = { name: 'EAS', version: '1.2.0', chainId: 1 + below(9), verifyingContract: hexOf(world, 20) }
+  const content = {
+    ...{ schema: hexOf(world, 32), recipient: hexOf(world, 20), expirationTime: below(2 ** 32) },
+    ...{ revocable: below(2) === 1, refUID: hexOf(world, 32), data: hexOf(world, 1 + below(300)) },
+    nonce: layout === 'proxy' ? 0 : below(2 ** 32),
+    deadline: layout === 'legacy' ? 0 : below(2 ** 32),
+  }
+  const fields = layout === 'quorum' ? QUORUM_FIELDS : ATTEST_FIELDS[layout]
+  const message = { ...content, attester, value: 0, epoch: content.nonce }
+  const signature = await wallet.signTypedData(
+    domain,
+    { [layout === 'quorum' ? 'Answer' : 'Attest']: fields },
+    Object.fromEntries(fields.map(({ name }) => [name, message[name as keyof typeof message]])),
+  )
+  const separator = TypedDataEncoder.hashDomain(domain)
+  const entry = {
+    kind: 'answer',
+    time: BY,
+    ...{ chainId: domain.chainId, attester, layout, separator },
+  } as const
+  return { entry: { ...entry, ...content, signature }, attester }
+}
+const otherHex = (world: World, text: string) => {
+  const at = 2 + world.below(text.length - 2)
+  return `${text.slice(0, at)}${(parseInt(text[at]!, 16) ^ (1 + world.below(15))).toString(16)}${text.slice(at + 1)}`
+}
+/** Another value of each field that is signed. */
+const ALTERED = {
+  attester: (world: World, { attester }: Entry) => otherHex(world, attester),
+  separator: (world: World, { separator }: Entry) => otherHex(world, separator),
+  schema: (world: World, { schema }: Entry) => otherHex(world, schema),
+  recipient: (world: World, { recipient }: Entry) => otherHex(world, recipient),
+  refUID: (world: World, { refUID }: Entry) => otherHex(world, refUID),
+  data: (world: World, { data }: Entry) => (world.below(2) ? otherHex(world, data) : `${data}00`),
+  layout: ({ below }: World, { layout }: Entry) => {
+    const others = (Object.keys(ENTRY_LAYOUTS) as EntryLayout[]).filter((each) => each !== layout)
+    return others[below(others.length)]!
+  },
+  revocable: (_: World, { revocable }: Entry) => !revocable,
+  expirationTime: ({ below }: World, { expirationTime }: Entry) => expirationTime + 1 + below(2 ** 40),
+  nonce: ({ below }: World, { nonce }: Entry) => nonce + 1 + below(2 ** 40),
+  deadline: ({ below }: World, { deadline }: Entry) => deadline + 1 + below(2 ** 40),
+}
+
+const ATTACKS: Record<string, (world: World) => Promise<void>> = {
+  fork: async (world) => {
+    const at = world.below(world.log.size)
+    await rewrite(world, [...world.log.entries.slice(0, at), ...some(world, 300)], REWRITTEN)
+  },
+  'rollback to a signed and cosigned checkpoint': async (world) => {
+    const old = world.log.copy()
+    old.note = structuredClone(world.log.note)
+    await grow(world, world.log)
+    expect(await monitorOf(world, old)).toBe('rollback')
+    expect(await cosigners(world, old, old.size)).toBe(0)
+  },
+  'restored backup': async (world) => {
+    const backup = world.log.entries.slice()
+    await grow(world, world.log)
+    await rewrite(world, [...backup, ...some(world, 300)], REWRITTEN)
+  },
+  'removed entry': async (world) => {
+    const at = world.below(world.log.size)
+    const more = world.below(2) ? some(world) : []
+    await rewrite(world, [...world.log.entries.toSpliced(at, 1), ...more], REWRITTEN)
+  },
+  'altered entry': async (world) => {
+    const altered = world.log.entries.map((each) => Buffer.from(each))
+    const at = world.below(altered.length)
+    altered[at]![world.below(altered[at]!.length)]! ^= 1 << world.below(8)
+    await rewrite(world, [...altered, ...(world.below(2) ? some(world) : [])], REWRITTEN)
+  },
+  'reordered entries': async (world) => {
+    const { size } = world.log
+    const reordered = world.log.entries.slice()
+    const [a, b] = [world.below(size), world.below(size)]
+    ;[reordered[a], reordered[b]] = [reordered[b]!, reordered[a]!]
+    if (a === b) reordered.push(reordered.shift()!, entry(world))
+    await rewrite(world, [...reordered, ...(world.below(2) ? some(world) : [])], REWRITTEN)
+  },
+  'entries or hashes served that are not those of the tree': async (world) => {
+    const next = world.log.copy()
+    await next.append(...some(world)).sign()
+    const { size } = world.log
+    // Chooses a file that the monitor reads in this step: a new entry, or the last tiles after its restart.
+    const isRestart = world.below(2) === 1
+    const read = next.read.bind(next)
+    let hits = 0
+    next.read = (path) => {
+      const content = read(path)
+      const tile = parseTilePath(path)
+      if (!content || !tile || (tile.level === 'entries') === isRestart) return content
+      const changed = Buffer.from(content)
+      const first = isRestart ? 0 : changed.length - 1
+      changed[first]! ^= 1
+      hits++
+      return changed
+    }
+    world.served = next
+    if (isRestart) {
+      const resumed = new LogFollower((path) => Promise.resolve(next.read(path)), world.alone)
+      const note = formatNote(world.monitor.last!.checkpoint.note)
+      const fault = await resumed.resume(note).then(() => 'no fault', kindOf)
+      // If the size is a multiple of 256^2, the monitor reads no tile on the edge that could differ.
+      expect([size, hits > 0 ? fault : 'fork']).toEqual([size, 'fork'])
+    } else expect(['entries', 'format']).toContain(await advance(world))
+  },
+  'checkpoints that contradict each other, to two readers': async (world) => {
+    const other = world.log.copy()
+    await grow(world, world.log)
+    await other.append(...some(world)).sign()
+    // One reader sees the checkpoint that the witnesses saw. The other one lacks their cosignatures, ...
+    expect(await cosigners(world, other, world.log.size)).toBe(0)
+    const { index, leaf } = { index: other.size - 1, leaf: leafHash(other.entries.at(-1)!) }
+    const proof = formatProof({ index, hashes: await other.inclusion(index) }, other.note)
+    expect(await readerOf(world, leaf, proof)).toBe('quorum')
+    // ... and if its policy requires none, the monitor finds the contradiction in the checkpoint that this
+    // reader reports.
+    expect(await readerOf(world, leaf, proof, world.alone)).toBe('included')
+    expect(REWRITTEN).toContain(
+      await world.monitor.compare(formatNote(other.note)).then(() => 'no fault', kindOf),
+    )
+  },
+  'entry that is signed and never included': async (world) => {
+    const leaf = leafHash(entry(world))
+    await grow(world, world.log)
+    const { log } = world
+    const index = world.below(log.size)
+    const real = { index, hashes: await log.inclusion(index) }
+    const fake = log.copy()
+    await fake.append(entry(world)).sign()
+    expect(await readerOf(world, leaf, undefined)).toBe('missing')
+    // Proofs of another entry, in the log or in a tree that is shown to this reader only.
+    expect(await readerOf(world, leaf, formatProof(real, log.note))).toBe('entries')
+    expect(await readerOf(world, leaf, formatProof(real, fake.note))).toBe('quorum')
+    expect(await readerOf(world, log.entries.map(leafHash)[index]!, formatProof(real, log.note))).toBe(
+      'included',
+    )
+    expect(['entries', 'format', 'signature']).toContain(
+      await readerOf(world, leaf, formatProof(real, log.note).replace('index ', 'index 1')),
+    )
+  },
+  'entry with other content than what was signed': async (world) => {
+    const { entry: honest, attester } = await signedEntry(world)
+    expect(await signerOf(decodeEntry(encodeEntry(honest)))).toBe(attester)
+    const names = Object.keys(ALTERED) as (keyof typeof ALTERED)[]
+    const name = names[world.below(names.length)]!
+    const lie = { ...honest, [name]: ALTERED[name](world, honest) }
+    expect(lie).not.toEqual(honest)
+    expect([lie, await signerOf(decodeEntry(encodeEntry(lie)))]).not.toEqual([lie, lie.attester])
+  },
+  'two sequencers': async (world) => {
+    const [a, b] = [world.log.copy(), world.log.copy()]
+    const cosigned = new Map<string, number>()
+    const before = world.log.size
+    let [lastOfA, lastOfB] = [before, before]
+    for (let round = 0; round < 3; round++) {
+      for (const [log, last] of [
+        [a, lastOfA],
+        [b, lastOfB],
+      ] as const) {
+        await log.append(...some(world, 5)).sign()
+        for (const witness of world.witnesses)
+          if ((await log.submit(witness, world.below(2) ? last : before)).status === 200)
+            cosigned.set(log.note.text, (cosigned.get(log.note.text) ?? 0) + 1)
+      }
+      ;[lastOfA, lastOfB] = [a.size, b.size]
+    }
+    // Trees whose checkpoints reached the quorum do not contradict each other.
+    const trees = [...cosigned].filter(([, count]) => count >= 2).map(([text]) => text)
+    const isOf = (log: MemoryLog, text: string) => {
+      const size = Number(text.split('\n')[1])
+      return (
+        log.size >= size &&
+        log
+          .copy(log.entries.slice(0, size))
+          .sign()
+          .then((each) => each.note.text === text)
+      )
+    }
+    const owners = await Promise.all(trees.map(async (text) => [await isOf(a, text), await isOf(b, text)]))
+    expect(owners.every(([first]) => first) || owners.every(([, second]) => second)).toBe(true)
+    expect(await monitorOf(world, a)).toBe('no fault')
+    expect(REWRITTEN).toContain(await monitorOf(world, b))
+  },
+  'crash between the commit of an entry and its answer': async (world) => {
+    // The signature was committed but not delivered: the entry is in the log, and nothing contradicts.
+    const committed = entry(world)
+    const restarted = world.log.copy()
+    const before = restarted.size
+    await restarted.append(committed).sign()
+    expect(await cosigners(world, restarted, before)).toBe(3)
+    expect(await monitorOf(world, restarted)).toBe('no fault')
+    expect(world.read.at(-1)).toBe(committed.toString())
+    // The answer was delivered, and the crash lost its entry: the reader of the answer detects it.
+    const lost = leafHash(entry(world))
+    expect(await inclusionOf({ leaf: lost, by: BY, proof: undefined }, world.quorum, BY)).toBe('pending')
+    expect(await readerOf(world, lost, undefined)).toBe('missing')
+  },
+}
+
+describe('an attack of the operator of a log', () => {
+  hunt(
+    'is detected by a witness, a monitor or the reader of an answer',
+    100,
+    async ({ cases, random, report }) => {
+      const names = Object.keys(ATTACKS)
+      const tried = new Map<string, number>()
+      for (let at = 0; at < cases; at++) {
+        const name = names[at % names.length]!
+        await ATTACKS[name]!(await worldOf(random))
+        tried.set(name, (tried.get(name) ?? 0) + 1)
+      }
+      for (const [name, count] of tried) report(`${name}: ${count} tried, ${count} detected`)
+    },
+  )
+})
+
+describe('an honest log', () => {
+  hunt('raises no alarm, through restarts of its monitor', 20, async ({ cases, random }) => {
+    for (let at = 0; at < cases; at++) {
+      const world = await worldOf(random)
+      const notes: Checkpoint[] = [world.monitor.last!.checkpoint]
+      for (let round = 0; round < 4; round++) {
+        await grow(world, world.log)
+        notes.push(world.monitor.last!.checkpoint)
+        const note = formatNote(notes.at(-1 - world.below(notes.length))!.note)
+        const resumed = new LogFollower((path) => Promise.resolve(world.log.read(path)), world.quorum)
+        await resumed.resume(note)
+        const read: string[] = []
+        await resumed.advance((each) => void read.push(...textsOf(each)))
+        expect(world.read.slice(world.read.length - read.length)).toEqual(read)
+        expect(resumed.last!.checkpoint.size).toBe(world.log.size)
+        for (const earlier of notes) await resumed.compare(formatNote(earlier.note))
+        const index = world.below(world.log.size)
+        const proof = formatProof({ index, hashes: await world.log.inclusion(index) }, world.log.note)
+        const leaf = leafHash(world.log.entries[index]!)
+        expect(await inclusionOf({ leaf, by: 0, proof }, world.quorum, BY)).toMatchObject({ index })
+      }
+    }
+  })
+
+  test('is read up to its checkpoint if only larger files are left', async () => {
+    const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
+    const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
+    const entries = Array.from({ length: 600 }, (_, at) => Buffer.from(`entry ${at}`))
+    await log.append(...entries.slice(0, 300)).sign()
+    const grown = log.copy(entries)
+    const files = (path: string) =>
+      Promise.resolve(path === 'checkpoint' || !path.includes('/001') ? log.read(path) : grown.read(path))
+    const follower = new LogFollower(files, policy)
+    const read: string[] = []
+    await follower.advance((each) => void read.push(...textsOf(each)))
+    expect(read).toEqual(entries.slice(0, 300).map(String))
+    await new LogFollower(files, policy).resume(formatNote(log.note))
+  })
+
+  test('is read again if the reader of its entries fails', async () => {
+    const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
+    const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
+    const follower = new LogFollower((path) => Promise.resolve(log.read(path)), policy)
+    // More entries than the follower keeps in memory until the tree is verified.
+    const count = 17_000
+    await log.append(...Array.from({ length: count }, (_, at) => Buffer.from(`entry ${at}`))).sign()
+    const failing = (_: readonly Uint8Array[], index: number) => {
+      if (index === 512) throw new Error('unreachable')
+    }
+    await expect(follower.advance(failing)).rejects.toThrow('unreachable')
+    const read: string[] = []
+    await follower.advance((each) => void read.push(...textsOf(each)))
+    expect(read).toEqual(textsOf(log.entries))
+    // The log serves other entries when a bundle is read for the second time.
+    const honest = log.read.bind(log)
+    const seen = new Set<string>()
+    log.read = (path) => {
+      const content = honest(path)
+      if (!content || !path.startsWith('tile/entries/065') || !seen.has(path))
+        return (void seen.add(path), content)
+      return Buffer.from(content).fill(0x78, 3, 4)
+    }
+    const another = new LogFollower((path) => Promise.resolve(log.read(path)), policy)
+    await expect(another.advance(() => {})).rejects.toMatchObject({ kind: 'entries' })
+    expect(parseNote(formatNote(log.note)).text).toBe(log.note.text)
+  })
+})
