@@ -7,7 +7,7 @@ const cores = availableParallelism()
  * Number of test files that run at once. Service tests mostly wait for blocks, databases and timers: on two
  * cores, 6 files at once take 191 s, 4 take 229 s. A worker and an embedded database take some 1.5 GB.
  */
-const workers = Math.max(1, Math.min(cores + 4, Math.floor(totalmem() / 2e9)))
+const workers = (waiting: number) => Math.max(1, Math.min(cores + waiting, Math.floor(totalmem() / 2e9)))
 
 /**
  * Cache of V8's compiled code of packages and programs, for the workers and the processes that they start
@@ -57,7 +57,8 @@ function tier(name: string, groupOrder: number, options: { isolate?: boolean } =
       exclude: ['**/node_modules/**'],
       globalSetup: 'test/run.ts',
       setupFiles: ['test/failures.ts'],
-      maxWorkers: workers,
+      // Browsers and compilers compute. With more of them at once, each one exceeds its limits.
+      maxWorkers: workers(name === 'service' ? 4 : 2),
       sequence: { groupOrder },
       ...options,
     },
