@@ -3,12 +3,13 @@ import { expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
 import { SimulatedChain, SimulatedEndpoint, VirtualClock, ancestor, topic } from '../../test/simulation'
 import { CHAINS } from '../chains'
+import { SettingsError } from '../config'
 import { Rpc } from '../rpc'
 import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
 import { HeadReader } from './head'
 import { fixedSelection, type ChainBlock } from './logs'
-import { ChainSource } from './source'
+import { ChainSource, ShorterChainError } from './source'
 
 /** Tests the change from history to the head in evm-processor's runner, with endpoints that lag. */
 
@@ -76,7 +77,7 @@ async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; late
   } as unknown as RunnerConfig<unknown, unknown>).run()
   const outcome = ended.then(
     () => 'ended',
-    (error: Error) => error.message,
+    (error: Error) => error,
   )
   const passes = async (milliseconds: number) => {
     await clock.pass(milliseconds, () => {})
@@ -116,5 +117,11 @@ test('ends with a SettingsError if a shorter chain replaces one whose history is
     endpoint.chain = other
     endpoint.behaviour.lag = 0
   }
-  expect(await passes(30_000)).toContain('If the chain was replaced')
+  expect(await passes(30_000)).toBeInstanceOf(SettingsError)
+})
+
+test('ends, so that a new run can follow, once the chain has stayed shorter for a minute', async () => {
+  const { passes } = await start({ laterLag: 15 })
+  expect(await passes(55_000)).toBe('continues')
+  expect(await passes(20_000)).toBeInstanceOf(ShorterChainError)
 })

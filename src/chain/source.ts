@@ -24,6 +24,8 @@ type Requests = Parameters<DataSource<unknown, unknown>['getFinalizedBlocks']>[0
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 20_000
 const WAIT_FOR_BLOCK_MS = 2_000
+/** Milliseconds until history ends with an error because the chain is shorter than it was. */
+const SHORTER_PATIENCE_MS = 60_000
 
 export interface SourceOptions<Block> {
   rpc: Rpc
@@ -45,6 +47,14 @@ export interface SourceOptions<Block> {
   onHistory?: (blocks: readonly Block[]) => void
   signal: AbortSignal
   clock?: Clock
+}
+
+/**
+ * The last final block has stayed below the one that was reported to the runner, which cannot follow a shorter
+ * chain: another chain was read before, or the endpoints have lost blocks. A new run can.
+ */
+export class ShorterChainError extends Error {
+  override readonly name: string = 'ShorterChainError'
 }
 
 /**
@@ -88,10 +98,12 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
 
   /**
    * Yields blocks with logs, and the last block of each range, up to the last final block. Unless
-   * `stopOnHead` is true, waits for further blocks.
+   * `stopOnHead` is true, waits for further blocks. Throws a ShorterChainError if the last final block stays
+   * below the one that was reported to the runner.
    */
   async *getFinalizedBlocks(requests: Requests, stopOnHead = false): AsyncIterable<Batch<Block>> {
     let { from } = requests[0]!.range
+    let shorterSince: number | undefined
     for (;;) {
       const end = await this.persist(() => this.history.height())
       let reading = this.read(from, end)
@@ -105,7 +117,13 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
       }
       // A lagging endpoint must not end history below the final block that another endpoint has reported.
       if (from > end && from > this.announced && stopOnHead) return
+      const isShorter = stopOnHead && end < this.announced
+      shorterSince = isShorter ? (shorterSince ?? this.clock.now()) : undefined
       if (from <= end) continue
+      if (isShorter && this.clock.now() - shorterSince! > SHORTER_PATIENCE_MS)
+        throw new ShorterChainError(
+          `The last final block is ${end}, but was ${this.announced}. The indexer continues from block ${from} when it is started again.`,
+        )
       // The chain may have been replaced by a shorter one.
       const { last } = this
       if (last) await this.persist(() => this.checkStored(last))
