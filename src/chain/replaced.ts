@@ -2,6 +2,7 @@ import type { Logger } from '@subsquid/logger'
 import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import type { BlockReader } from './blocks'
+import type { Doubt } from './doubt'
 import type { BlockRef } from './followed'
 import { LATEST } from './logs'
 
@@ -57,18 +58,21 @@ export class StoredBlockCheck {
 
 /**
  * Returns a contradiction of a block of the database, or of a lower one, that the endpoints repeat; undefined
- * once an endpoint confirms the block. Waits until an endpoint has a block of its number.
+ * once an endpoint confirms the block. Waits until an endpoint has a block of its number, and meanwhile
+ * reports a doubt.
  */
 export async function contradiction(
   stored: BlockRef,
   {
     blocks,
+    doubt,
     log,
     signal,
     storedAtOrBelow,
     clock = MONOTONIC,
   }: {
     blocks: BlockReader
+    doubt: Doubt
     log: Logger
     signal?: AbortSignal
     storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
@@ -79,6 +83,7 @@ export async function contradiction(
   for (;;) {
     let found = await check.look(stored)
     if (found === 'confirmed') return undefined
+    doubt.contradicted(`no RPC endpoint has block ${stored.height} of the database`)
     const lower = found === 'absent' ? await lowerOne(blocks, stored, storedAtOrBelow) : undefined
     if (lower) found = await check.look(lower)
     if (typeof found === 'object') return found

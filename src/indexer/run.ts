@@ -186,6 +186,9 @@ class ChainIndexer implements Indexer {
     const parts = this.partsOf(database, lease)
     const final = await finalBlock(database.query, this.chain)
     parts.doubt.unprovenAtHead = await unprovenBlocks(database.query, this.chain)
+    this.signal.throwIfAborted()
+    // The check waits while no endpoint has the last final block. The API must then know of the doubt.
+    this.running.push(this.followHead(parts))
     const [stored] = await Promise.all([
       final && this.checkSameChain(final, parts),
       this.rpc.check(),
@@ -239,11 +242,11 @@ class ChainIndexer implements Indexer {
    */
   private async checkSameChain(
     stored: BlockRef,
-    { lease, blocks, storedAtOrBelow }: Parts,
+    { lease, blocks, doubt, storedAtOrBelow }: Parts,
   ): Promise<BlockRef | undefined> {
     const { chain, signal } = this
     const { height, hash } = stored
-    const other = await contradiction(stored, { blocks, log, signal, storedAtOrBelow })
+    const other = await contradiction(stored, { blocks, doubt, log, signal, storedAtOrBelow })
     if (other === undefined) return stored
     const last = await storedAtOrBelow(height)
     const isTrue = !last || (last.height < height && (await blocks.hashesAt(last.height)).includes(last.hash))
@@ -285,10 +288,10 @@ class ChainIndexer implements Indexer {
   }
 
   /** Throws a SettingsError if the endpoints have another block instead of the last final one. */
-  private async requireSameChain({ database, blocks, storedAtOrBelow }: Parts): Promise<void> {
+  private async requireSameChain({ database, blocks, doubt, storedAtOrBelow }: Parts): Promise<void> {
     const { chain, signal } = this
     const final = await finalBlock(database.query, chain)
-    const other = final && (await contradiction(final, { blocks, log, signal, storedAtOrBelow }))
+    const other = final && (await contradiction(final, { blocks, doubt, log, signal, storedAtOrBelow }))
     if (other) throw otherChain(chain.finality, other)
   }
 
@@ -297,7 +300,6 @@ class ChainIndexer implements Indexer {
     const { chain, rpc, signal } = this
     const { database, lease } = parts
     return [
-      this.followHead(parts),
       watchContract(rpc, parts.doubt, signal),
       forgetOldChanges(database, chain, signal),
       new Auditor({ chain, rpc, log, ...parts }).follow(this.settings.auditCallsPerSecond, signal),
