@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { Runner, type HotDatabase, type HotDatabaseState } from '@subsquid/util-internal-processor-tools'
 import { expect, vi } from 'vitest'
@@ -9,6 +10,7 @@ import {
   HeadReader,
   ShorterChainError,
   contradiction,
+  headerCall,
   otherChain,
   type BlockRef,
   type ChainBlock,
@@ -42,6 +44,8 @@ const FINALITY = 8
 const INDEX_MAX_AGE_SECONDS = 15
 /** Time in which a poll and a report certainly begin and end: each waits for responses of up to 3 seconds. */
 const POLLED_MS = 10_000
+/** Milliseconds between two audits. */
+const AUDIT_MS = 2_000
 /** Blocks are mined at random times, so no head counts as old. */
 const BLOCK_MS = Infinity
 /** Unix seconds at the start of the simulation. */
@@ -65,6 +69,8 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
   final: BlockRef = { height: -1, hash: '0x' }
   rows: Rows[] = []
   hot: Rows[] = []
+  /** numbers of the blocks whose logs only one endpoint confirmed, until the audit proves them */
+  unproven: readonly number[] = []
   private indexed: (BlockRef & { timestamp: number }) | undefined
   private agreedAt: number | undefined
   private report: (HeadReport & { checkedAt: number }) | undefined
@@ -192,6 +198,7 @@ class SimulatedIndexer {
       connect: ({ url }) => this.endpoints[urls.indexOf(url)]!.client,
     })
     const doubt = new Doubt(clock)
+    doubt.unprovenAtHead = database.unproven
     const reader = () => new BlockReader(rpc, SELECTION, doubt, clock)
     const options = { doubt, clock, finality: FINALITY, log: SILENT, pollMs: 1_000 }
     const storedAtOrBelow = async (height: number) =>
@@ -224,6 +231,15 @@ class SimulatedIndexer {
       storedAtOrBelow,
       signal,
     })
+    void repeat(
+      signal,
+      async () => {
+        await this.audit(reader(), head)
+        return AUDIT_MS
+      },
+      () => AUDIT_MS,
+      clock,
+    )
     await new Runner<unknown, Rows[]>({
       ...{ database, hotDataSource: source, allBlocksAreFinal: false, log: SILENT },
       requests: [{ range: { from: CHAIN.firstBlock }, request: undefined }],
@@ -241,8 +257,24 @@ class SimulatedIndexer {
         const { height, hash, timestamp } = read.at(-1)!.header
         const agreementAgeMs = head.agreementAge({ height, hash })
         database.noteIndexed({ height, hash, timestamp }, agreementAgeMs)
+        database.unproven = doubt.unprovenAtHead.filter((each) => each <= height)
       },
     }).run()
+  }
+
+  /** Proves final blocks that only one endpoint confirmed, if the receipts have their stored events. */
+  private async audit(blocks: BlockReader, head: HeadReader): Promise<void> {
+    const { database } = this
+    for (const height of database.unproven) {
+      const stored = database.rows.find((row) => row.height === height)
+      const [checked] = stored ? await blocks.headers([headerCall(height)]) : []
+      if (checked?.header.hash !== stored?.hash) continue
+      const read = checked && (await blocks.logs(checked))
+      const events = read?.logs.map(({ topics }) => topics[1]!)
+      if (read?.evidence !== 'proven' || !isDeepStrictEqual(events, stored!.events)) continue
+      head.settled(height, height)
+      database.unproven = database.unproven.filter((each) => each !== height)
+    }
   }
 }
 const NO_METRICS = {
