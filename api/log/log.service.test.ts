@@ -241,31 +241,12 @@ describe('the write path', () => {
     )
   })
 
-  test('has the keys of tiles that its migration computes', async () => {
-    const { log } = processOf()
-    await appendTo({ log }, 900)
-    await publishedWith(900)
-    const keys = async () =>
-      (await client.query('SELECT index, keys FROM log_tile WHERE level = 0 ORDER BY index')).rows
-    const before = await keys()
-    expect(before.map((row: { keys: number[] }) => Math.min(...row.keys) >= 64)).toEqual([true, true, true])
-    for (const direction of ['down', 'up']) {
-      const file = readFileSync(`db/migrations/1797775200000-LogKeys.${direction}.sql`, 'utf8')
-      await client.query(/UPDATE[^;]*/.exec(file)![0].replaceAll('"prefixes"', '"keys"'))
-      expect([direction, await keys()]).toEqual([
-        direction,
-        direction === 'up' ? before : expect.not.arrayContaining(before),
-      ])
-    }
-  })
-
   test('resumes after a crash between commit and checkpoint', async () => {
     const first = processOf()
     await first.log.append(entryOf(0))
     await publishedWith(1)
     // Commits entries and never assigns positions, like a process that ends between the commit and the
     // response.
-
     await new LogWriter({ store: first.log.store, clock: () => NOW * 1000, reason: () => '' }).append(
       entryOf(1),
     )
