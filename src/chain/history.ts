@@ -52,6 +52,7 @@ const READ_AHEAD = 4
  */
 const ATTEMPTS = 4
 const FIRST_PAUSE_MS = 200
+const UNKNOWN_HEIGHT = { height: -1, readAt: -Infinity }
 
 /**
  * Reads history by filtered eth_getLogs, in ranges as wide as the provider allows, so that only matching logs
@@ -64,7 +65,7 @@ export class HistoryReader {
   private ahead: { from: number; to: number; answer: Promise<LogsAnswer> }[] = []
   /** Logs that were read but did not fit into the last answer. */
   private left: (Omit<RangeLogs, 'parentHash'> & { from: number }) | undefined
-  private final = { height: -1, readAt: -Infinity }
+  private final = UNKNOWN_HEIGHT
   private readonly clock: Clock
   private readonly test: SelectionTest
   /** Headers that hash to their own hash. */
@@ -106,9 +107,9 @@ export class HistoryReader {
   }
 
   /**
-   * Reads logs from block `from`, as far as one answer reaches, at most to block `to`. Throws if `from` is
-   * not final yet, if the responses contradict each other repeatedly, or if the block before `from` has
-   * another hash than `parent`.
+   * Reads logs from block `from`, as far as one answer reaches, at most to block `to`. Throws a
+   * NotFinalYetError if `from` is not final, and other errors if the responses contradict each other
+   * repeatedly, or if the block before `from` has another hash than `parent`.
    */
   read(from: number, to = Infinity, parent?: string): Promise<LogsAnswer> {
     return retry(
@@ -127,6 +128,8 @@ export class HistoryReader {
         onFailure: (error) => {
           this.ahead = []
           this.left = undefined
+          // The head may have been that of another chain, or of a node that has lost blocks.
+          this.final = UNKNOWN_HEIGHT
           if (error instanceof ContradictionError) this.options.doubt?.contradicted(error.message)
           this.route.turn()
         },
@@ -141,7 +144,8 @@ export class HistoryReader {
     )
       await this.height()
     const last = Math.min(to, this.final.height)
-    if (from > last) throw new Error(`block ${from} is not final yet; the newest final block is ${last}`)
+    if (from > last)
+      throw new NotFinalYetError(`block ${from} is not final yet; the newest final block is ${last}`)
 
     this.requestAhead(from, last)
     const answer = await this.ahead[0]!.answer
@@ -324,6 +328,9 @@ export class HistoryReader {
     })
   }
 }
+
+/** The requested block is not final according to the endpoints. */
+export class NotFinalYetError extends Error {}
 
 /**
  * Error for a range whose first block is not a child of the block before: the chain was replaced, or the

@@ -125,3 +125,14 @@ test('ends, so that a new run can follow, once the chain has stayed shorter for 
   expect(await passes(55_000)).toBe('continues')
   expect(await passes(20_000)).toBeInstanceOf(ShorterChainError)
 })
+
+test('ends, so that a new run can follow, after the endpoints reported the head of a longer chain', async () => {
+  const { endpoints, heights, passes } = await start()
+  const longer = new SimulatedChain(CHAIN.eas, 1_000_000)
+  for (let i = 0; i < 2 * LENGTH; i++) await longer.mine(1_700_000_000 + i, [])
+  for (const { behaviour } of endpoints) behaviour.cachedAt = longer.head
+  expect(await passes(30_000)).toBe('continues')
+  expect(heights.at(-1)).toBe(LENGTH - 1)
+  for (const { behaviour } of endpoints) behaviour.cachedAt = undefined
+  expect(await passes(120_000)).toBeInstanceOf(ShorterChainError)
+})

@@ -14,7 +14,7 @@ import type { BlockReader } from './blocks'
 import type { Doubt } from './doubt'
 import type { BlockRef } from './followed'
 import type { HeadReader } from './head'
-import { BrokenLinkError, HistoryReader } from './history'
+import { BrokenLinkError, HistoryReader, NotFinalYetError } from './history'
 import { chainBlock, type ChainBlock, type LogSelection } from './logs'
 import { contradiction, otherChain, otherGateway, type Contradiction } from './replaced'
 
@@ -108,7 +108,9 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
       const end = await this.persist(() => this.history.height())
       let reading = this.read(from, end)
       while (reading) {
-        const { blocks, to } = await reading
+        const range = await reading
+        if (!range) break
+        const { blocks, to } = range
         from = to + 1
         this.last = { height: to, hash: blocks[blocks.length - 1]!.header.hash }
         // The next range is read while this one is written.
@@ -192,7 +194,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     }
   }
 
-  private read(from: number, end: number): Promise<{ blocks: Block[]; to: number }> | undefined {
+  /** Reads the next range. Returns undefined if there is none, and resolves to it if it is not final. */
+  private read(from: number, end: number): Promise<{ blocks: Block[]; to: number } | undefined> | undefined {
     if (from > end) return undefined
     const parent = this.last?.height === from - 1 ? this.last : undefined
     const reading = this.persist(async () => {
@@ -202,6 +205,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
         this.options.onHistory?.(blocks)
         return { blocks, to }
       } catch (error) {
+        if (error instanceof NotFinalYetError) return undefined
         if (error instanceof BrokenLinkError) await this.checkStored(parent!)
         throw error
       }
