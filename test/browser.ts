@@ -4,6 +4,7 @@ import path from 'node:path'
 import { source as axe, type AxeResults } from 'axe-core'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { afterAll } from 'vitest'
+import { getCurrentTest } from 'vitest/suite'
 
 /** Browser of this machine; undefined if there is none. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
@@ -18,8 +19,10 @@ const SOFTWARE_WEBGL = [
   '--disable-gpu-rasterization',
 ]
 const NO_WEBGL = ['--disable-gpu', '--disable-webgl', '--disable-webgl2', '--disable-3d-apis']
-/** Milliseconds. The limit only ends hanging steps, like the time limits of tests (vitest.config.mts). */
-const HANGS_MS = 600_000
+/** Milliseconds that the start of a browser may take before it counts as hanging. */
+const START_MS = 600_000
+/** Milliseconds that a step of a page in a hook may take before it counts as hanging. */
+const STEP_MS = 60_000
 
 export interface OpenPage extends AsyncDisposable {
   readonly page: Page
@@ -47,7 +50,8 @@ export interface PageOptions extends Pick<
 export async function openPage({ webgl = true, ...options }: PageOptions = {}): Promise<OpenPage> {
   const browser = await browserWith(webgl)
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
-  page.setDefaultTimeout(HANGS_MS)
+  // Ends before the test does, so that the error names the element that a hanging test waits for.
+  page.setDefaultTimeout((getCurrentTest()?.timeout ?? 2 * STEP_MS) / 2)
   const complaints: string[] = []
   const requested: string[] = []
   page.on('console', (message) => {
@@ -88,7 +92,7 @@ async function browserWith(webgl: boolean): Promise<Browser> {
   if (running?.isConnected()) return running
   const started = chromium.launch({
     executablePath: CHROMIUM,
-    timeout: HANGS_MS,
+    timeout: START_MS,
     args: [
       '--no-sandbox',
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',

@@ -111,6 +111,25 @@ describe.skipIf(!CHROMIUM)('the search', () => {
     await page.getByText('Nothing found for').waitFor({ state: 'detached' })
     expect(browser.complaints).toEqual([])
   })
+  test('keeps the focus while the sheet of a hit is loaded and the next text is typed', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    let release = () => {}
+    const released = new Promise<void>((resolve) => (release = resolve))
+    await page.route(/\/sheet-.*\.js$/, async (route) => (await released, route.continue()))
+    await page.goto(world.url)
+    await field(page).fill('champ de mar')
+    await hits(page).filter({ hasText: 'Champ de Mars' }).first().click()
+    await expect.poll(() => page.url()).toContain(park.uid)
+    await field(page).fill(park.prover)
+    await hits(page)
+      .filter({ hasText: /Attester of \d+ places/ })
+      .waitFor()
+    release()
+    await page.getByRole('heading', { name: 'Champ de Mars' }).waitFor()
+    expect(await field(page).evaluate((input) => input === document.activeElement)).toBe(true)
+    expect(browser.complaints).toEqual([])
+  })
   test('finds places while the worker of the towns cannot be loaded, and towns once it can', async () => {
     await using browser = await openPage()
     const { page } = browser

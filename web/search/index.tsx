@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { isField } from '../focus'
 import { goTo, here, setParameters } from '../location'
 import { failureOf } from '../loading'
 import { flyTo } from '../map/flight'
@@ -131,8 +132,10 @@ function useFound(text: string): State | undefined {
 function useShortcut(input: { readonly current: HTMLInputElement | null }): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
-      const isTyping = (event.target as HTMLElement).closest('input, textarea, select, [contenteditable]')
-      const isShortcut = event.key === '/' ? !isTyping : event.key === 'k' && (event.ctrlKey || event.metaKey)
+      const isShortcut =
+        event.key === '/'
+          ? !isField(event.target as Element)
+          : event.key === 'k' && (event.ctrlKey || event.metaKey)
       if (!isShortcut) return
       event.preventDefault()
       input.current?.focus()

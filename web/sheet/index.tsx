@@ -1,9 +1,10 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { lacksGeometry } from '../../src/location/event-time'
 import { chainName } from '../chains'
 import { FailureNotice } from '../explorer/notice'
 import { timeText, titleText } from '../explorer/words'
+import { useFocusedTitle } from '../focus'
 import { useLoaded, type Loaded } from '../loading'
 import { say } from '../messages'
 import { areaText, lengthText } from '../units'
@@ -36,8 +37,7 @@ export function Sheet(props: SheetProps) {
   const { chosen, onShow, onClose } = props
   const { data, isLoading, failure, retry } = props.loaded
   const title = useRef<HTMLHeadingElement>(null)
-  // Before the first paint, so that a key that is pressed immediately applies to the sheet.
-  useLayoutEffect(() => title.current?.focus(), [chosen.uid, chosen.chain])
+  useFocusedTitle(title, [chosen.uid, chosen.chain])
   const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
   const middle = middleOf(full?.details?.geometry)
   const { sheet } = say

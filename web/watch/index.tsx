@@ -1,5 +1,6 @@
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
+import { useFocusedTitle } from '../focus'
 import { say } from '../messages'
 import { BASE } from '../service'
 import { linesOf, noticed, stopWatching, watch, WATCHED, watching, type WatchFilters } from './watching'
@@ -24,7 +25,7 @@ export function Watch({
   onSelect: (record: { chain: string; uid: string }) => void
 }) {
   const title = useRef<HTMLHeadingElement>(null)
-  useLayoutEffect(() => title.current?.focus(), [])
+  useFocusedTitle(title, [])
   const known = Object.entries(filters).filter(([name]) => WATCHED.some((each) => each === name))
   const ignored = Object.keys(filters).filter((name) => !WATCHED.some((each) => each === name))
   const watched = Object.fromEntries(known) as WatchFilters
