@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { CHAINS } from '../../src/chains'
 import { OWN_WORK } from '../http/work'
@@ -81,10 +80,10 @@ test('sends equal calls of several clients once', async () => {
   const node = held()
   const clients = Array.from({ length: 9 }, (_, i) => callsOf(node, `client ${i}`))
   const all = Promise.all(clients.map(({ calls }) => calls(1, 'shared')))
-  await pause(1)
-  expect(node.sent).toHaveLength(1)
+  await expect.poll(() => node.sent).toHaveLength(1)
   node.sent[0]!.answer('0x3')
   for (const outcomes of await all) expect(outcomes).toEqual([{ status: 'fulfilled', value: '0x3' }])
+  expect(node.sent).toHaveLength(1)
 })
 
 test('checks the signatures of smart accounts for each client in its share', async () => {
