@@ -12,7 +12,14 @@ import {
 } from './settings'
 import type { LocationSchema, SchemaPolicy } from './location'
 
-export { parseSettingsFile, schemaProblems, settingNames, SettingsError, SUBMISSIONS } from './settings'
+export {
+  parseSettingsFile,
+  parseSettingsList,
+  schemaProblems,
+  settingNames,
+  SettingsError,
+  SUBMISSIONS,
+} from './settings'
 export type Submission = (typeof SUBMISSIONS)[number]
 
 /**

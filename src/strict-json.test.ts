@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hunt } from '../test/seed'
-import { parseStrictJson } from './strict-json'
+import { entryTexts, parseStrictJson } from './strict-json'
 import { sentence, testSentences } from '../test/sentences'
 
 hunt('parseStrictJson reads valid JSON like JSON.parse', 50, ({ seed, cases }) => {
@@ -14,6 +14,21 @@ hunt('parseStrictJson reads valid JSON like JSON.parse', 50, ({ seed, cases }) =
         fc.pre(!text.includes('__proto__'))
         expect(parseStrictJson(text)).toEqual(JSON.parse(text))
         expect(parseStrictJson(`\ufeff${text}`)).toEqual(JSON.parse(text))
+      },
+    ),
+    { seed, numRuns: cases },
+  )
+})
+hunt('entryTexts divides a list into the texts of its entries', 50, ({ seed, cases }) => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.jsonValue({ maxDepth: 4 })),
+      fc.constantFrom(undefined, 1, '\t', '\r\n '),
+      (list, space) => {
+        const texts = entryTexts(JSON.stringify(list, null, space))
+        expect(texts.map((each) => JSON.stringify(JSON.parse(each)))).toEqual(
+          list.map((each) => JSON.stringify(each)),
+        )
       },
     ),
     { seed, numRuns: cases },

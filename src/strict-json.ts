@@ -33,6 +33,24 @@ export function parseStrictJson(marked: string): unknown {
   return value
 }
 
+/** Returns the texts of a list's entries. The text must be a list that JSON.parse reads. */
+export function entryTexts(list: string): string[] {
+  const texts: string[] = []
+  let depth = 0
+  let start = list.indexOf('[') + 1
+  for (let at = 0; at < list.length; at++) {
+    const letter = list[at]
+    if (letter === '"') at = endOfText(list, at)
+    else if (letter === '[' || letter === '{') depth++
+    else if (letter === ']' || letter === '}') depth--
+    if (depth === (letter === ',' ? 1 : 0) && (letter === ',' || letter === ']')) {
+      texts.push(list.slice(start, at))
+      start = at + 1
+    }
+  }
+  return texts.length === 1 && texts[0]!.trim() === '' ? [] : texts
+}
+
 /**
  * Returns the index at which JSON.parse stopped, from its error; undefined if the error does not contain it.
  * The pattern is strict, because some of its errors quote the text, which may look like a position.

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 function read(value: unknown) {
   const file = path.join(folder, 'webhooks.json')
-  writeFileSync(file, JSON.stringify(value))
+  writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value))
   return readWebhooksFile(file, sender)
 }
 const OTHER = { ...ROW, id: 'other' }
@@ -62,12 +62,30 @@ test.each<[string, unknown, string, string?]>([
     sentence('', 'filter: '),
     'maps',
   ],
+  ['NUL in its url', { ...ROW, url: 'https://maps.example/\0' }, sentence('', 'url: '), 'maps'],
   ['a private host', { ...ROW, url: 'http://hooks.internal/' }, sentence('', 'url: '), 'maps'],
   ['a password', { ...ROW, url: 'https://u:p@maps.example/' }, sentence('', 'url: '), 'maps'],
 ])('refuses an entry with %s, and reads the others', (_, entry, problem, id) => {
   const { subscriptions, refused } = read([OTHER, entry, { ...ROW, id: 'last' }])
   expect(subscriptions.map((each) => each.id)).toEqual(['other', 'last'])
   expect(refused).toEqual([{ id, problem }])
+  expect(refused[0]!.problem).toMatch(/^\[1\]: /)
+})
+
+test.each<[string, (row: string) => string, string | undefined]>([
+  ['a repeated secret', (row) => row.replace('}', `,"secret":"${ROW.secret}"}`), 'maps'],
+  ['a repeated id, one of them escaped', (row) => row.replace('{', '{"\\u0069d":"first",'), 'maps'],
+  ['a repeated filter', (row) => row.replace('}', ',"filter":{"chain":"celo","chain":"base"}}'), 'maps'],
+  ['the key __proto__', (row) => row.replace('}', ',"__proto__":{}}'), 'maps'],
+  ['100 levels', (row) => row.replace('}', `,"filter":${'['.repeat(100)}${']'.repeat(100)}}`), 'maps'],
+  ['a repeated key and no id', () => '{"a":1,"a":2}', undefined],
+])('refuses the text of an entry with %s, and reads the others', (_, textOf, id) => {
+  const entry = textOf(JSON.stringify(ROW))
+  const { subscriptions, refused } = read(
+    `\ufeff[ ${JSON.stringify(OTHER)},\n${entry} , ${JSON.stringify({ ...ROW, id: 'last' })}]`,
+  )
+  expect(subscriptions.map((each) => each.id)).toEqual(['other', 'last'])
+  expect(refused).toEqual([{ id, problem: sentence() }])
   expect(refused[0]!.problem).toMatch(/^\[1\]: /)
 })
 

@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { filterOfTexts } from '../stream'
 import { withRules } from '../http/validation'
 import type { SafeSender } from '../outgoing'
-import { SettingsError, parseSettingsFile, schemaProblems } from '../../src/config'
+import { SettingsError, parseSettingsList, schemaProblems } from '../../src/config'
 
 /** Maximum number of subscriptions. */
 export const MOST_SUBSCRIPTIONS = 10_000
@@ -75,20 +75,20 @@ export interface WebhooksFile {
  * list.
  */
 export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile {
-  let value: unknown
+  let entries: ReturnType<typeof parseSettingsList>
   try {
-    value = parseSettingsFile(readFileSync(file, 'utf8'))
+    entries = parseSettingsList(readFileSync(file, 'utf8'))
   } catch (error) {
     throw wrong(file, (error as Error).message)
   }
-  if (!Array.isArray(value) || value.length > MOST_SUBSCRIPTIONS)
+  if (!entries || entries.length > MOST_SUBSCRIPTIONS)
     throw wrong(file, `expected a list of at most ${MOST_SUBSCRIPTIONS} subscriptions`)
   const subscriptions = new Map<string, GivenSubscription>()
   const refused: WebhooksFile['refused'] = []
-  for (const [i, row] of (value as unknown[]).entries()) {
-    const isRow = Value.Check(ROW, row)
+  for (const [i, { value: row, problem: ambiguity }] of entries.entries()) {
+    const isRow = ambiguity === undefined && Value.Check(ROW, row)
     const problem = !isRow
-      ? schemaProblems(ROW, row, 'the entry')
+      ? (ambiguity ?? schemaProblems(ROW, row, 'the entry'))
       : subscriptions.has(row.id)
         ? `an earlier subscription has the id ${row.id}`
         : problemOf(row, sender)

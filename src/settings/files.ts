@@ -1,21 +1,46 @@
 import type { TSchema } from '@sinclair/typebox'
-import { faultPosition, parseStrictJson, withoutMark } from '../strict-json'
+import { entryTexts, faultPosition, parseStrictJson, withoutMark } from '../strict-json'
 
 /**
  * Parses a settings file. Throws an Error with the position at which the text is not JSON. The message does
  * not quote the text, as that of JSON.parse does, because it may contain a secret.
  */
-export function parseSettingsFile(marked: string): unknown {
+export function parseSettingsFile(text: string): unknown {
+  parseAnyJson(withoutMark(text))
+  return parseStrictJson(text)
+}
+
+/** Entry of a list in a settings file. `problem`: why the entry has no single meaning, such as a repeated key. */
+export interface SettingsEntry {
+  value: unknown
+  problem?: string
+}
+
+/**
+ * Parses a settings file that is a list, each entry on its own. Returns undefined if the file is not a list.
+ * Throws as `parseSettingsFile` does if the text is not JSON.
+ */
+export function parseSettingsList(marked: string): SettingsEntry[] | undefined {
   const text = withoutMark(marked)
+  if (!Array.isArray(parseAnyJson(text))) return undefined
+  return entryTexts(text).map((entry) => {
+    try {
+      return { value: parseStrictJson(entry) }
+    } catch (error) {
+      return { value: JSON.parse(entry) as unknown, problem: (error as Error).message }
+    }
+  })
+}
+
+function parseAnyJson(text: string): unknown {
   try {
-    JSON.parse(text)
+    return JSON.parse(text)
   } catch (error) {
     const position = faultPosition(error as Error)
     const lines = text.slice(0, position).split('\n')
     const where = `line ${lines.length}, column ${lines.at(-1)!.length + 1}`
     throw new Error(`it is not valid JSON${position === undefined ? '' : ` at ${where}`}`)
   }
-  return parseStrictJson(text)
 }
 
 /** Maximum number of problems reported per file. */

@@ -8,7 +8,7 @@
  *
  * src/config.ts derives the values that the service uses.
  */
-export { parseSettingsFile, schemaProblems } from './files'
+export { parseSettingsFile, parseSettingsList, schemaProblems } from './files'
 export { parseSettings, removedSettings, settingNames, SettingsError } from './parse'
 export { SUBMISSIONS, type Values } from './table'
 export type { OutsideKey } from './types'
