@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Static } from '@sinclair/typebox'
-import { CHAINS, addChains, chainBySlug, settingSuffix, type Chain } from './chains'
+import { CHAINS, addChains, chainNamed, settingSuffix, type Chain } from './chains'
 import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
 
 /**
@@ -122,7 +122,7 @@ if (CHAINS_FILE)
   try {
     const { added, changed } = readChains(readFileSync(CHAINS_FILE, 'utf8'))
     addChains(added)
-    for (const { slug, ...values } of changed) Object.assign(chainBySlug(slug)!, values, given(values))
+    for (const { slug, ...values } of changed) Object.assign(chainNamed(slug)!, values, given(values))
   } catch (error) {
     process.stderr.write(`CHAINS_FILE ${CHAINS_FILE}: ${(error as Error).message}\n`)
     process.exit(2)

@@ -142,15 +142,10 @@ export function leaveOutExplorers(ids: readonly number[]): void {
     if (ids.includes(chain.id)) Object.assign(chain, { explorer: '', attestations: '' })
 }
 
-/** Chain with this slug or alias, in any letter case; undefined if there is none. */
-export function chainBySlug(name: string): Chain | undefined {
-  const slug = name.toLowerCase()
-  return CHAINS.find((c) => c.slug === slug || c.aliases.includes(slug))
-}
-
-/** Chain with this slug, alias or ID; undefined if there is none. */
+/** Chain with this slug or alias in any letter case, or with this ID; undefined if there is none. */
 export function chainNamed(name: string): Chain | undefined {
-  return chainBySlug(name) ?? CHAINS.find(({ id }) => String(id) === name)
+  const slug = name.toLowerCase()
+  return CHAINS.find((c) => c.slug === slug || c.aliases.includes(slug) || String(c.id) === name)
 }
 
 /** Limits of an indexer's calls to the RPC endpoints of a chain. */

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
+import { CHAINS, chainNamed, settingSuffix, type Chain } from './chains'
 import {
   parseSettings,
   removedSettings,
@@ -294,7 +294,7 @@ export function processSettings(...requirements: Requirement[]): Settings {
  * there is none.
  */
 export function chosenChain(chains: readonly ConnectedChain[], slug: string | undefined): ConnectedChain {
-  const wanted = slug ? chainBySlug(slug) : chains.length === 1 ? chains[0]!.chain : undefined
+  const wanted = slug ? chainNamed(slug) : chains.length === 1 ? chains[0]!.chain : undefined
   const found = chains.find((c) => c.chain === wanted)
   if (!found)
     throw new SettingsError(

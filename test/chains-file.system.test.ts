@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readChains } from '../src/chains-file'
-import { CHAINS, chainBySlug } from '../src/chains'
+import { CHAINS, chainNamed } from '../src/chains'
 import { readSettings } from '../src/config'
 import { attest, locationRequest, mined } from '../dev/chain'
 import { expectInvariants } from './invariants'
@@ -85,7 +85,7 @@ test('indexes the chain, lists it by slug and alias, and signs for it', async ()
 })
 
 test('sets values of a chain by a row with its slug and no id', () => {
-  expect(chainBySlug('celo')).toMatchObject({
+  expect(chainNamed('celo')).toMatchObject({
     id: 42220,
     minConfirmations: 3,
     headPollMs: 7_000,

@@ -9,7 +9,7 @@ import {
   testAccount,
   type LocalChain,
 } from '../dev/chain'
-import { ACTIVE_SLUGS, chainBySlug } from '../src/chains'
+import { ACTIVE_SLUGS, chainNamed } from '../src/chains'
 import { NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { expectInvariants } from './invariants'
 import { mine, startTestWorld, type TestWorld } from './world'
@@ -40,7 +40,7 @@ const record = (uid: string, slug: string) => world.get(`/api/v0/location-record
 const recordsOf = async (slug: string) =>
   (await world.get(`/api/v0/location-records?chain=${slug}`)).body.data
 const distanceFrom = (from: unknown, slug: string) =>
-  world.post('/compute/v0/distance', { chainId: chainBySlug(slug)!.id, from, to: EIFFEL_TOWER })
+  world.post('/compute/v0/distance', { chainId: chainNamed(slug)!.id, from, to: EIFFEL_TOWER })
 
 /**
  * Attests the same content at the same block time on several chains. Returns the UID, which is equal on all.

@@ -1,7 +1,7 @@
 import { AbiCoder, ContractFactory, Interface, Signature } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
-import { chainBySlug } from '../src/chains'
+import { chainNamed } from '../src/chains'
 import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
 import { BRANDENBURG_GATE, EIFFEL_TOWER, offchain, seconds } from './offchain'
 import { compile } from './solidity'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop())
 
 const distance = (from: unknown, slug = 'base-sepolia', to: unknown = EIFFEL_TOWER) =>
-  world.post('/compute/v0/distance', { chainId: chainBySlug(slug)!.id, from, to })
+  world.post('/compute/v0/distance', { chainId: chainNamed(slug)!.id, from, to })
 const revokeOffchain = async (uid: string, account: number, slug = 'base-sepolia') => {
   const chain = world.chains.get(slug)!
   await mined(chain, (await (await chain.eas(account)).getFunction('revokeOffchain').send(uid)).hash)

@@ -9,7 +9,7 @@ import {
   type HDNodeWallet,
 } from 'ethers'
 import { locationRequest, testAccount } from '../dev/chain'
-import { chainBySlug } from '../src/chains'
+import { chainNamed } from '../src/chains'
 import { LOCATION_SCHEMA } from '../src/location'
 
 export const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
@@ -56,7 +56,7 @@ export async function offchain(geometry: typeof EIFFEL_TOWER, options: Options =
     revocable = true,
     account,
   } = options
-  const chain = chainBySlug(slug)!
+  const chain = chainNamed(slug)!
   const message = {
     version,
     schema,

@@ -2,7 +2,7 @@ import { Contract, Wallet, concat } from 'ethers'
 import { describe, expect, test } from 'vitest'
 import { deployQuorum, mined } from '../dev/chain'
 import { inOrder } from '../dev/operators'
-import { chainBySlug } from '../src/chains'
+import { chainNamed } from '../src/chains'
 import { QUORUM_ABI } from '../src/eas'
 import { signContent, THRESHOLD } from './operators'
 import { startTestWorld } from './world'
@@ -20,7 +20,7 @@ describe('an answer of three of five', () => {
     ['base-sepolia', 25_000],
     ['celo', 25_000],
   ])('lands on the EAS of %s for at most %d gas more', async (slug, most) => {
-    const { id } = chainBySlug(slug)!
+    const { id } = chainNamed(slug)!
     const world = await startTestWorld({ CHAINS: slug })
     try {
       const { chain } = world

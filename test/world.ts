@@ -9,7 +9,7 @@ import { blankSettings } from '../dev/settings'
 import { looks, waitForHead, waitForLook } from '../dev/indexed'
 import { addressOf, setLocalChain, setLocalDefaults } from '../dev/local-settings'
 import { attestSamples, startWorld, type World } from '../dev/world'
-import { ACTIVE_SLUGS, CHAINS, chainBySlug, settingSuffix, type Chain } from '../src/chains'
+import { ACTIVE_SLUGS, CHAINS, chainNamed, settingSuffix, type Chain } from '../src/chains'
 import { readSettings } from '../src/config'
 import { preparedState } from './chains'
 import { createMigratedDatabase, createTemplate, removeFolder, rows, temporaryFolder } from './database'
@@ -119,7 +119,7 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
   }
 
   async function bringUp(): Promise<Started> {
-    const rows = environment.CHAINS!.split(',').map((slug) => chainBySlug(slug)!)
+    const rows = environment.CHAINS!.split(',').map((slug) => chainNamed(slug)!)
     const named = { ...environment }
     for (const row of rows) named[`RPC_URL_${settingSuffix(row)}`] = 'http://127.0.0.1'
     const { signer, attesterAddress, localChainPort } = readSettings(named, ['chains'])
@@ -201,7 +201,7 @@ async function sampledWorld(): Promise<SampledWorld> {
     mkdirSync(folder)
     await Promise.all(
       ACTIVE_SLUGS.map(async (slug) => {
-        const chain = chainBySlug(slug)!
+        const chain = chainNamed(slug)!
         const local = await startLocalChain({ chain, port: await freePort(), stateFile: stateOf(slug) })
         await attestSamples(local, slug === LOCAL_CHAIN.slug)
         await local.stop()

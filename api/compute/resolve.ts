@@ -1,4 +1,4 @@
-import { chainBySlug, type Chain } from '../../src/chains'
+import { chainNamed, type Chain } from '../../src/chains'
 import { PayloadError, parseUid } from '../../src/eas'
 import type { QuorumRefusal } from '../../src/errors'
 import { describe, readGeometry } from '../../src/geodesy'
@@ -150,7 +150,7 @@ export class Resolver {
     const attestation = queried ?? (isDoubted || row ? undefined : await ask())
     if (!attestation && (isDoubted || !row)) {
       const elsewhere = (await store.otherChainsOf(uid, chain.slug)).map(
-        (slug) => `${slug} (chain ${chainBySlug(slug)!.id})`,
+        (slug) => `${slug} (chain ${chainNamed(slug)!.id})`,
       )
       throw new ComputeError(
         'attestation-not-found',

@@ -1,4 +1,4 @@
-import { chainBySlug } from '../../src/chains'
+import { chainNamed } from '../../src/chains'
 import { type BareRecord, type RecordResult } from '../store/model'
 
 /** Records as JSON. A worker loads this file, so it must not import the database. */
@@ -58,7 +58,7 @@ export function provenanceText({
 }: Pick<RecordResult, 'provenance' | 'chain' | 'uid'>): string | undefined {
   if (provenance === undefined) return undefined
   const { transaction_hash } = JSON.parse(provenance) as { transaction_hash: string }
-  const { explorer, attestations } = chainBySlug(chain) ?? {}
+  const { explorer, attestations } = chainNamed(chain) ?? {}
   const urls = {
     transaction_url: explorer ? `${explorer}/tx/${transaction_hash}` : null,
     attestation_url: attestations ? `${attestations}/attestation/view/${uid}` : null,

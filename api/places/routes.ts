@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { chainBySlug } from '../../src/chains'
+import { chainNamed } from '../../src/chains'
 import type { Chain } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import type { ChainReader } from '../contracts'
@@ -58,6 +58,7 @@ export function placesRoutes(parts: PlacesParts) {
 
     app.get('/:chain/:uid', HIDDEN, async (request: PlaceRequest, reply) => {
       const { chain, uid } = placeIn(request)
+      if (request.params.chain !== chain.slug) return reply.redirect(`../${chain.slug}/${uid}`, 308)
       const row = await find(request, false)
       const root = rootOf(request.url)
       // Without a record, the page in the browser explains what to do: the record may not be indexed yet.
@@ -102,7 +103,7 @@ function recordOf(row: RecordResult): Record<string, unknown> {
 
 /** Reads the chain and the UID from the path. Throws a RecordsError for values that no record can have. */
 function placeIn(request: PlaceRequest): { chain: Chain; uid: string } {
-  const chain = chainBySlug(request.params.chain)
+  const chain = chainNamed(request.params.chain)
   const uid = parseUid(request.params.uid)
   if (!chain || uid === undefined) throw unknown(request)
   return { chain, uid }

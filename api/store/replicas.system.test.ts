@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { chainBySlug } from '../../src/chains'
+import { chainNamed } from '../../src/chains'
 import { eventRow } from '../../src/indexer/project'
 import { settleHotBlocks } from '../../src/indexer/store'
 import { insertSql } from '../../src/indexer/store/log'
@@ -122,7 +122,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     for (const server of [one!, two!]) await call(server, 'pg_wal_replay_resume()')
   })
   test('sends final changes while replicas lag, each once, in order, and without a reset', async () => {
-    const celo = chainBySlug('celo')!
+    const celo = chainNamed('celo')!
     const client = new Client({ connectionString: primary!.url })
     await client.connect()
     const query = async <Row extends object>(sql: string, values?: unknown[]) =>

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { chainBySlug } from '../../src/chains'
+import { chainNamed } from '../../src/chains'
 import { eventRow } from '../../src/indexer/project'
 import { settleHotBlocks } from '../../src/indexer/store'
 import { insertSql } from '../../src/indexer/store/log'
@@ -13,7 +13,7 @@ import { listen, type SseListener } from '../../test/sse'
 import { sentence, testSentences } from '../../test/sentences'
 
 /** Tests streams of final changes, on a real database with hot blocks. */
-const CELO = chainBySlug('celo')!
+const CELO = chainNamed('celo')!
 const PATH = '/api/v0/location-records/stream'
 let database: TestDatabase
 let client: Client

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { createLogger } from '@subsquid/logger'
 import { Auditor, type Findings } from './audit'
 import { BodyReader } from './bodies'
-import { chainBySlug, rpcLimits, settingSuffix, type Chain } from '../chains'
+import { chainNamed, rpcLimits, settingSuffix, type Chain } from '../chains'
 import { unifySubsquidLog } from '../log'
 import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from '../config'
 import {
@@ -98,7 +98,7 @@ async function replay(
   repair: boolean,
 ): Promise<number> {
   const { namedChains } = settings
-  const chains = slug === undefined ? namedChains : namedChains.filter((each) => each === chainBySlug(slug))
+  const chains = slug === undefined ? namedChains : namedChains.filter((each) => each === chainNamed(slug))
   if (chains.length === 0)
     throw new SettingsError(
       `--chain: '${slug}' is not one of ${namedChains.map((chain) => chain.slug).join(', ')}`,

@@ -1,7 +1,7 @@
 import '../chains-file'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createLogger } from '@subsquid/logger'
-import { chainBySlug, settingSuffix } from '../chains'
+import { chainNamed, settingSuffix } from '../chains'
 import { SettingsError, chosenChain, processSettings, type Settings } from '../config'
 import { addLocationSchemas } from '../location'
 import { unifySubsquidLog } from '../log'
@@ -48,7 +48,7 @@ function main(slugs: readonly string[]): void {
  * a failure.
  */
 function isLeftOut({ chains }: Settings, slug: string | undefined): boolean {
-  const known = slug === undefined ? undefined : chainBySlug(slug)
+  const known = slug === undefined ? undefined : chainNamed(slug)
   if (!known || chains.some(({ chain }) => chain === known)) return false
   log.warn(
     `${known.slug} has no RPC_URL_${settingSuffix(known)}, or CHAINS leaves it out, so there is ` +

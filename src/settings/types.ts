@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { CHAINS, chainBySlug, type Chain } from '../chains'
+import { CHAINS, chainNamed, type Chain } from '../chains'
 import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from '../eas'
 import { locationSchema, type LocationSchema, type SchemaPolicy } from '../location'
 
@@ -165,7 +165,7 @@ export const HOSTS = listOf(
 )
 export const CHAIN_LIST = listOf(
   type('slug', (text): Chain => {
-    const chain = chainBySlug(text)
+    const chain = chainNamed(text)
     if (!chain)
       throw new Error(
         `expected one or more of ${CHAINS.map(({ slug }) => slug).join(', ')}, got '${text.slice(0, 80)}'`,

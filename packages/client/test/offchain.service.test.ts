@@ -16,7 +16,7 @@ import { ContractFactory, Wallet, type TypedDataDomain, type TypedDataField } fr
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { locationRequest, mined, testAccount, type LocalChain } from '../../../dev/chain'
-import { CHAINS, chainBySlug } from '../../../src/chains'
+import { CHAINS, chainNamed } from '../../../src/chains'
 import { testedSlugs } from '../../../test/chains'
 import { EFFORT } from '../../../test/seed'
 import { compile } from '../../../test/solidity'
@@ -159,7 +159,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
 describe('attestations of eas-sdk and altered ones', () => {
   type Vector = (typeof vectors.vectors)[number] & { raw?: string; document?: any; revoked?: unknown }
   const usable = (vectors.vectors as Vector[]).filter(
-    ({ document, chainId }) => document !== undefined && chainBySlug(slugOf(chainId)),
+    ({ document, chainId }) => document !== undefined && chainNamed(slugOf(chainId)),
   )
   function slugOf(chainId: number): string {
     return CHAINS.find(({ id }) => id === chainId)?.slug ?? ''

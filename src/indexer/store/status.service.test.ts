@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, type TestDatabase } from '../../../test/database'
-import { chainBySlug } from '../../chains'
+import { chainNamed } from '../../chains'
 import { READING } from '../project'
 import { Database } from './connection'
 import {
@@ -24,7 +24,7 @@ afterAll(async () => {
   await server?.drop()
 })
 
-const CHAIN = chainBySlug('celo')!
+const CHAIN = chainNamed('celo')!
 const TIME = 1_700_000_000
 const indexed = (height: number) =>
   noteIndexed(database.query, CHAIN, {
@@ -109,7 +109,7 @@ test('knows after a restart the blocks of the last batch that are not proven, fi
   expect(await after()).toEqual([105, 120])
   await write([])
   expect(await after()).toEqual([])
-  expect(await unprovenBlocks(database.query, chainBySlug('base')!)).toEqual([])
+  expect(await unprovenBlocks(database.query, chainNamed('base')!)).toEqual([])
 })
 
 test('replays records once a schema is watched again after an exclusion', async () => {
