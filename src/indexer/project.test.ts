@@ -113,7 +113,13 @@ test('has the version of the projection that its output requires', () => {
           LOCATIONS[type as LocationType].map((location) =>
             read('EPSG:4326', [spelling, suffix].join('-'), location),
           ),
-        ).concat(LOCATIONS[type as LocationType].map((location) => read('', spelling, location))),
+        ).concat(
+          LOCATIONS[type as LocationType].flatMap((location) => [
+            read('', spelling, location),
+            ...['text/', 'application/x-'].map((prefix) => read('EPSG:4326', prefix + spelling, location)),
+            read('EPSG:4326', spelling.replace(/lon\b/, 'long'), location),
+          ]),
+        ),
       ),
     ),
     ...[
@@ -130,7 +136,7 @@ test('has the version of the projection that its output requires', () => {
     ),
   ]
   const hash = createHash('sha256').update(JSON.stringify(rows)).digest('hex').slice(0, 16)
-  expect({ READING, hash }).toEqual({ READING: 4, hash: '9f31f8baf623e3f0' })
+  expect({ READING, hash }).toEqual({ READING: 5, hash: '8af210603a342a1e' })
 })
 
 test('revokes a record of the same batch in its row, and one of an earlier batch by its ID', () => {

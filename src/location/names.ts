@@ -14,16 +14,16 @@ export const LOCATION_TYPES = {
   // The content of GeoJSON decides, whatever geometry the name promises.
   geojson: {
     spellings: ['geojson', 'geojson-point', 'GeoJSON:Point', 'geojson(point)', 'application/geo+json'],
-    pattern: /^(?:(?:application|text|model)?(?:vnd)?)geojson/,
+    pattern: /^(?:application|text|model)?(?:vnd|x)?geojson/,
   },
-  wkt: { spellings: ['wkt', 'wkt-point'], pattern: /^e?wkt/ },
+  wkt: { spellings: ['wkt', 'wkt-point'], pattern: /^(?:(?:application|text)x?)?e?wkt/ },
   'coordinate-decimal+lon-lat': {
     spellings: ['coordinate-decimal+lon-lat'],
-    pattern: /^coordinates?decimall(?:on|ng|ongitude)lat(?:itude)?$/,
+    pattern: /^coordinates?decimall(?:ong?|ng|ongitude)lat(?:itude)?$/,
   },
   'coordinate-decimal+lat-lon': {
     spellings: ['coordinate-decimal+lat-lon'],
-    pattern: /^coordinates?decimallat(?:itude)?l(?:on|ng|ongitude)$/,
+    pattern: /^coordinates?decimallat(?:itude)?l(?:ong?|ng|ongitude)$/,
   },
   'DecimalDegrees<string>': { spellings: ['DecimalDegrees<string>'], pattern: /^decimaldegreesstring$/ },
   scaledCoordinates: {

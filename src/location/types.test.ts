@@ -242,8 +242,32 @@ describe('a location', () => {
       'geoJsonMultiPolygon',
       ' geojson ',
     ],
+    ...['application/x-geo+json', 'text/x-geojson', 'application/geo+json-seq'],
   ])('is read as GeoJSON for type %s', (type) => {
     expect(read(type, JSON.stringify(BERLIN))).toEqual(BERLIN)
+  })
+  test.each(['text/wkt', 'application/x-wkt; charset=utf-8', 'WKT:Point', 'ewkt'])(
+    'is read as WKT for type %s',
+    (type) => expect(read(type, 'POINT(13.4 52.5)')).toEqual(BERLIN),
+  )
+  hunt('is read as coordinates in the order that any long and short words name', 50, ({ random, cases }) => {
+    const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+    for (let i = 0; i < cases; i++) {
+      const words = [pick(['lon', 'lng', 'long', 'longitude']), pick(['lat', 'latitude'])]
+      const isReversed = random() < 0.5
+      const parts = [
+        pick(['coordinate', 'coordinates']),
+        'decimal',
+        ...(isReversed ? words.reverse() : words),
+      ]
+      const name = parts
+        .map((word) => pick([word, word.toUpperCase(), word[0]!.toUpperCase() + word.slice(1)]))
+        .reduce(
+          (text, word) =>
+            text + pick(['', '-', '_', ' ', '+', '/', ', ', ':', '\u2013', '\u00a0', '\u200b']) + word,
+        )
+      expect(read(name, isReversed ? '52.5, 13.4' : '13.4, 52.5'), name).toEqual(BERLIN)
+    }
   })
   test.each([
     ...[
