@@ -132,8 +132,15 @@ export function listOf<Page extends Paged, Asked extends Options>(
 ): Lists<Page, Asked> {
   const request: Lists<Page, Asked>['request'] = (path, query = {}, headers) => {
     const url = new URL(base + path)
-    for (const [name, value] of Object.entries(query))
+    for (const [name, value] of Object.entries(query)) {
+      // In a URL, half a surrogate pair would become U+FFFD, which is another filter.
+      if (/\p{Surrogate}/u.test(String(value)))
+        throw new InvalidInputError({
+          ...{ status: 400, title: `Invalid ${name} parameter` },
+          detail: 'Expected text without unpaired surrogates',
+        })
       if (value !== undefined) url.searchParams.set(name, String(value))
+    }
     return new Request(url, { headers: { accept: 'application/json', ...headers } })
   }
   const json = async <T>(path: string, query: object, signal?: AbortSignal) =>

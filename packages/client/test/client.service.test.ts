@@ -235,6 +235,20 @@ describe('answers that landed', () => {
 })
 
 describe('records', () => {
+  test('rejects half a surrogate pair in a filter of every request', async () => {
+    const memo = 'x\ud83d'
+    const first = (list: AsyncIterable<unknown>) => list[Symbol.asyncIterator]().next()
+    for (const request of [
+      () => geo.records.page({ memo }),
+      () => first(geo.records.list({ memo })),
+      () => geo.records.groupBy('day', { memo }),
+      () => geo.records.export({ format: 'csv', memo }),
+      () => first(geo.records.stream({ location_type: memo })),
+      () => geo.answers.page({ operation: memo }),
+    ])
+      expect(await caught(request())).toBeInstanceOf(InvalidInputError)
+    await expect(geo.records.page({ memo: '\ud83d\ude00' })).resolves.toMatchObject({ count: 0 })
+  })
   test('counts by group', async () => {
     const { total } = await geo.records.stats()
     const { data, groups } = await geo.records.groupBy(['chain', 'revoked'], { top: 2, sum: 'area' })

@@ -422,6 +422,7 @@ describe('error messages that state the next step', () => {
       /container: expected a UID of an attested Poly/,
     ],
     ['search_records', { radius: 5 }, /near/],
+    ['search_records', { memo: '\ud83d' }, /memo/],
     ['search_records', { limit: 1000 }, /limit: expected a whole number from 1 to 50/],
     ['search_records', { bbox: [1, 2] }, /bbox: expected \[west, south, east, north\]/],
     ['search_records', { attributes: 'x' }, /attributes: expected an object, such as /],
