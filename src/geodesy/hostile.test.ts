@@ -574,6 +574,29 @@ describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of c
       expect(shorter).toBeLessThan(lon < 90 ? 1e-6 : 1e-3)
     },
   )
+  test('names the first polygons that overlap if the test whether a cadastre touches takes too long', () => {
+    const round = (degrees: number) => Math.round(degrees * 1e8) / 1e8
+    // 25,600 vertices on a slope, so that the corners are a micrometre off the walls of the next row.
+    const parcels = range(6_400, (i) => {
+      const [row, column] = [Math.floor(i / 80), i % 80]
+      const [west, south] = [(column + (row % 2) * 0.37) * 2e-4, row * 2e-4]
+      const [east, north] = [west + 2e-4, south + 2e-4]
+      const corners = [
+        [west, south],
+        [east, south],
+        [east, north],
+        [west, north],
+      ] as const
+      return [closed(corners.map(([x, y]) => [round(13 + x + y / 10), round(52 + y - x / 10)]))]
+    })
+    const cadastre = prepareGeometry(readGeometry({ type: 'MultiPolygon', coordinates: parcels }, 'g'))
+    // Too much work is refused at g.
+    expect(() => areaSquareMeters(cadastre)).toThrow(
+      expect.objectContaining({
+        path: expect.stringMatching(/^g\.coordinates\[\d+\]\[0\]/) as string,
+      }) as GeometryError,
+    )
+  })
   test('names both geometries and a remedy if it rejects two parallels', () => {
     const parallel = (path: string, lat: number) =>
       prepareGeometry(readGeometry(line(range(9_000, (i) => [(360 * i) / 9_000 - 180, lat])), path))

@@ -84,20 +84,26 @@ function onDemand(outline: Outline): () => Region | undefined {
 const TOO_INTRICATE =
   'too many edges touch, overlap or run side by side over thousands of kilometres, so validation takes too long; use fewer positions, shorter edges or several geometries'
 
-/** Runs a measurement of geometries. Throws a GeometryError if the work exceeds the limit. */
+/**
+ * Runs a measurement of geometries. Throws a GeometryError if the work exceeds the limit: the one that the
+ * measurement noted, if any.
+ */
 function measured<T>(
   geometries: readonly PreparedGeometry[],
-  question: () => T,
+  question: (note: (refusal: GeometryError) => void) => T,
   perVertex = MEASURING_VERTEX,
 ): T {
+  let noted: GeometryError | undefined
   const [first, second] = geometries.map(({ shape }) => shape.path)
   const refusal = () =>
+    noted ??
     new GeometryError(
       first!,
       `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or stay equally far apart in too many positions, so measuring takes too long; use fewer positions or fewer parts`,
     )
   const vertices = geometries.reduce((sum, { given }) => sum + given.lon.length, 0)
-  return orRefuse(Math.min(MEASURING_MOST, MEASURING + perVertex * vertices), question, refusal)
+  const limit = Math.min(MEASURING_MOST, MEASURING + perVertex * vertices)
+  return orRefuse(limit, () => question((refused) => (noted = refused)), refusal)
 }
 
 /**
@@ -227,7 +233,7 @@ export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'Polygon' && type !== 'MultiPolygon')
     throw new GeometryError(shape.path, `area requires a Polygon or MultiPolygon, got a ${type}`)
-  const overlap = measured([geometry], () => overlapOf(geometry), UNITING_VERTEX)
+  const overlap = measured([geometry], (note) => overlapOf(geometry, note), UNITING_VERTEX)
   const area = measured([geometry], () => polygonArea(geometry))
   return Math.max(0, area - overlap - (geometry.excess ?? 0))
 }

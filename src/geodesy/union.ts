@@ -94,8 +94,9 @@ function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
 /**
  * Square metres that the sum of the areas of all polygons counts more than once. Polygons may overlap only by
  * less than half a centimetre (touching.ts). Throws a GeometryError if they overlap by more.
+ * @param note receives the refusal that stands if the test whether polygons touch takes too long
  */
-export function overlapOf(outline: Outline): number {
+export function overlapOf(outline: Outline, note: (refusal: GeometryError) => void): number {
   const { shape, rings } = outline
   if (shape.polygons.length < 2) return 0
   const refusal = (cut: Shape, e: number, otherwise = '', Refusal = GeometryError) =>
@@ -121,7 +122,8 @@ export function overlapOf(outline: Outline): number {
         if (!isTurn(cut, e) && Math.max(labels.left[e]!, labels.right[e]!) > 1) throw refusal(cut, e)
       return 0
     },
-    () => {
+    (refused) => {
+      note(refused)
       const directions = directionsOf(shape, rings)
       const bent = bend(shape)
       const isUnambiguous = (): boolean => {
