@@ -343,6 +343,7 @@ function listOptions(): Option[] {
     new Option('--format <format>', 'output format; default: table').choices([
       ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'flatgeobuf'],
     ]),
+    new Option('--bom', 'with --format csv: a byte order mark, by which Excel recognizes UTF-8'),
     new Option('-o, --output <file>', 'write to this file when the output is complete'),
   ]
 }

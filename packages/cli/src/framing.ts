@@ -14,6 +14,8 @@ import { jsonLine } from './output'
 interface FileOptions {
   format: 'json' | ExportFormat
   limit: number | undefined
+  /** true: a byte order mark before CSV */
+  bom?: boolean
   signal: AbortSignal
 }
 
@@ -39,7 +41,7 @@ export function isBinary(format: FileOptions['format']): format is 'geoparquet' 
 export async function* fileOf(
   geo: Geo,
   filters: RecordFilters,
-  { format, limit, signal }: FileOptions,
+  { format, limit, bom, signal }: FileOptions,
   onMore: (records: number, size: number) => void,
 ): AsyncGenerator<Uint8Array> {
   if (format === 'json') {
@@ -75,7 +77,13 @@ export async function* fileOf(
     )
   const asked = limit === undefined || isNearest ? limit : Math.max(limit, LARGEST_PAGE + 1)
   const body = whole(
-    await geo.records.export({ ...filters, format, ...(asked && { limit: asked }), signal }),
+    await geo.records.export({
+      ...filters,
+      format,
+      ...(asked && { limit: asked }),
+      ...(bom && { bom }),
+      signal,
+    }),
     signal,
   )
   const ends = recordEnds(format)

@@ -34,6 +34,7 @@ export interface RecordFlags {
   sort?: string
   format?: 'table' | 'json' | ExportFormat
   limit?: number
+  bom?: boolean
   output?: string
 }
 
@@ -45,6 +46,7 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   const filters = await filtersOf(session)
   const format = options.format ?? (options.json ? 'json' : 'table')
   const { limit } = options
+  if (options.bom && format !== 'csv') throw new UsageError('--bom needs --format csv.')
   if (format !== 'table') return write(session, filters, format, limit)
   if (options.output)
     throw new UsageError(
@@ -134,7 +136,7 @@ async function write(
       })
     : undefined
   let [count, size] = [0, 0]
-  const source = fileOf(geo, filters, { format, limit, signal }, (more, chunk) => {
+  const source = fileOf(geo, filters, { format, limit, bom: options.bom, signal }, (more, chunk) => {
     count += more
     size += chunk
     progress?.add(more, chunk)

@@ -94,7 +94,11 @@ describe('files', () => {
             .split('\n')
             .map((line) => JSON.parse(line).uid),
         ).toEqual(first)
-      if (format === 'csv') expect(stdout === (await raw(`format=csv&limit=${limit}`))).toBe(true)
+      if (format === 'csv') {
+        expect(stdout === (await raw(`format=csv&limit=${limit}`))).toBe(true)
+        const marked = await shell.geo(['records', '--format', 'csv', '--bom', '--limit', String(limit)])
+        expect(marked.stdout === `\ufeff${stdout}`).toBe(true)
+      }
     }
     const none = await shell.geo(['records', '--format', format, '--limit', '5', '--bbox', '-30,-60,-29,-59'])
     expect(none.stdout).toBe(await raw(`format=${format}&bbox=-30,-60,-29,-59`))

@@ -88,6 +88,8 @@ describe('usage', () => {
     ],
     [['records', '--chain', 'mars'], /Supported chains: base-sepolia/],
     [['records', '-o', 'x'], /A table cannot be written to a file\. Set --format to csv/],
+    [['records', '--bom', '--format', 'ndjson'], /--bom needs --format csv/],
+    [['records', '--bom'], /--bom needs --format csv/],
     [['records', '--intersects', 'nowhere'], /'nowhere' is not GeoJSON, WKT such as/],
     [
       ['records', '--format', 'csv', '-o', 'no/such/folder.csv'],
