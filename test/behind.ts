@@ -179,6 +179,8 @@ export function startIndexerBehind(
 export interface KeptProcess extends KeptIndexer {
   /** Kills the process at once. It is restarted. */
   kill(): Promise<void>
+  /** Sends SIGSTOP or SIGCONT to the process. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void
 }
 
 /** Runs an indexer process and restarts it whenever it ends, while the world's endpoint has these faults. */
@@ -192,7 +194,11 @@ export function startIndexerProcess(
     const env = { ...world.environment, ...settings }
     return (service = startService('indexer', ['lib/indexer/main.js', SLUG], env, folder))
   })
-  return { ...kept, kill: () => service.kill() }
+  return {
+    ...kept,
+    kill: () => service.kill(),
+    signal: (name) => process.kill(service.pid, name),
+  }
 }
 
 interface Started {
