@@ -13,7 +13,7 @@ import {
 } from '../../src/geodesy'
 import { OPERATIONS, type OperationName, type Outcome } from '../../src/operations'
 import { Cache } from '../http/cache'
-import { ComputeError, RequestError } from '../http/problems'
+import { ComputeError, RequestError, ownShareUsed } from '../http/problems'
 import { Workers, type WorkerLimits } from '../http/workers'
 import type { Work } from '../http/work'
 
@@ -242,11 +242,9 @@ export function memoryOf(readings: readonly Reading[]): ArrayBuffer[] {
 }
 
 function tooManyOfYours(): ComputeError {
-  return new ComputeError(
-    'rate-limited',
+  return ownShareUsed(
     `${WORKERS.waitingEach} of your requests with large geometries are queued. Retry after one ` +
       'of them has finished.',
-    5,
   )
 }
 

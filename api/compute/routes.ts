@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifySchemaCompiler, SafePromiseLike } from 'fastify'
 import { OPERATIONS, OPERATION_ROWS } from '../../src/operations'
 import { clientOf } from '../http/limits'
-import { ComputeError, computeErrorHandler, invalidInput } from '../http/problems'
+import { computeErrorHandler, invalidInput, ownShareUsed } from '../http/problems'
 import { withTypes } from '../http/schema'
 import { Semaphore } from '../http/semaphore'
 import { compileCheck, rulesOf, type RequestProblem } from '../http/validation'
@@ -99,10 +99,8 @@ function batchLimiter() {
   return async <T>(client: string, work: () => Promise<T>): Promise<T> => {
     const release = semaphore.tryAcquire(client)
     if (!release)
-      throw new ComputeError(
-        'rate-limited',
+      throw ownShareUsed(
         `${BATCHES_AT_ONCE} of your batches are being computed. Retry after one of them has finished.`,
-        5,
       )
     return work().finally(release)
   }

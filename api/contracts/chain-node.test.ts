@@ -3,16 +3,16 @@ import { expect, test } from 'vitest'
 import { CHAINS } from '../../src/chains'
 import { OWN_WORK } from '../http/work'
 import { AccountChecks } from './account'
-import { ChainNode } from './chain-node'
+import { ChainReader } from './chain-reader'
 
 /** Shares of the calls to a chain's RPC endpoints, with calls that the test answers. */
 
 /** A node whose calls do not end by themselves. */
-class HeldNode extends ChainNode {
-  readonly sent: { parameters: unknown[]; answer: (result: unknown) => void }[] = []
+class HeldNode extends ChainReader {
+  readonly sent: { client: string; parameters: unknown[]; answer: (result: unknown) => void }[] = []
 
   protected override send(_method: string, parameters: unknown[]): Promise<unknown> {
-    return new Promise((answer) => this.sent.push({ parameters, answer }))
+    return new Promise((answer) => this.sent.push({ client: this.work.client, parameters, answer }))
   }
 }
 
@@ -101,4 +101,15 @@ test('checks the signatures of smart accounts for each client in its share', asy
   await expect.poll(atHead).toBe(6)
   void check('victim')
   await expect.poll(atHead).toBe(7)
+})
+
+test('shares what it learns for a client with the other clients, without the work of that client', async () => {
+  const node = held()
+  const own = node.of({ ...OWN_WORK, client: 'first' })
+  const local = own.isLocal()
+  node.sent[0]!.answer('anvil/v1.7.1')
+  expect([await local, node.wasLocal]).toEqual([true, true])
+  void own.nonce(`0x${'1'.repeat(40)}`)
+  expect(node.sent.map(({ client }) => client)).toEqual(['', ''])
+  for (const { answer } of node.sent) answer(`0x${'0'.repeat(64)}`)
 })

@@ -2,7 +2,7 @@ import type { Interface } from 'ethers/abi'
 import { toQuantity } from 'ethers/utils'
 import { isLoopback, type ConnectedChain } from '../../src/config'
 import { Rpc, RpcError, type Route } from '../../src/rpc'
-import { ComputeError, UnavailableError } from '../http/problems'
+import { UnavailableError, ownShareUsed } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
 import { OWN_WORK, type Work } from '../http/work'
@@ -45,8 +45,6 @@ const CALLS = {
   waitingEach: 200,
   waitMs: CALL_TIMEOUT_MS,
 }
-/** Retry-After of a request that would exceed the share of its client. */
-const RETRY_SECONDS = 5
 /** Maximum age in milliseconds of a shared time of the head, and of a shared number of a final block. */
 const HEAD_SHARED_MS = 2_000
 /** Time for which an RPC endpoint's chain id is cached, in milliseconds. */
@@ -85,6 +83,8 @@ export class ChainNode {
   private readonly slots: Semaphore
   /** Work that the calls belong to. */
   readonly work: Work = OWN_WORK
+  /** The node from which this one was derived by `of`, or itself. Shared reads and results belong to it. */
+  protected readonly shared: this = this
 
   /**
    * @param clock Unix milliseconds
@@ -122,7 +122,7 @@ export class ChainNode {
    */
   async isLocal(): Promise<boolean> {
     if (!this.isOnThisMachine) return false
-    return (this.lastLocal = await this.developmentNode.get().catch(() => false))
+    return (this.shared.lastLocal = await this.developmentNode.get().catch(() => false))
   }
 
   /** Result of the last `isLocal`, without waiting for the node. */
@@ -289,11 +289,7 @@ export class ChainNode {
 export function tooManyCalls(what: string): (isOwn: boolean) => Error {
   return (isOwn) =>
     isOwn
-      ? new ComputeError(
-          'rate-limited',
-          `Too many of your calls to ${what} are queued. Retry after they have finished.`,
-          RETRY_SECONDS,
-        )
+      ? ownShareUsed(`Too many of your calls to ${what} are queued. Retry after they have finished.`)
       : new UnavailableError(`Too many calls to ${what} are queued.`)
 }
 

@@ -315,16 +315,17 @@ export class ChainReader extends ChainNode {
     valueOf: (word: string) => T | undefined,
     fresh: boolean,
   ): Promise<T> {
+    const { shared } = this
     const read = this.current.of([to, name, ...parameters].join(), () => {
       const { chain } = this.connected
       const data = abi.encodeFunctionData(name, parameters)
       const call = async () => {
-        const answer = await this.ask(to, name, data, { essential: true, unshared: true })
+        const answer = await shared.ask(to, name, data, { essential: true, unshared: true })
         const value = /^0x[0-9a-f]{64}$/i.test(answer) ? valueOf(answer) : undefined
-        if (value === undefined) throw this.noAnswerOf(name, `answered ${answer.slice(0, 80)}`)
+        if (value === undefined) throw shared.noAnswerOf(name, `answered ${answer.slice(0, 80)}`)
         return value
       }
-      const sharedMs = this.isOnThisMachine || chain.blockMs < SLOW_BLOCK_MS ? 0 : CURRENT_SHARED_MS
+      const sharedMs = shared.isOnThisMachine || chain.blockMs < SLOW_BLOCK_MS ? 0 : CURRENT_SHARED_MS
       return new SharedRead(call, sharedMs)
     }) as SharedRead<T>
     return fresh ? read.fresh() : read.get()

@@ -60,6 +60,11 @@ export class ComputeError extends Error {
   }
 }
 
+/** Returns the error for a request that would exceed its client's share of slots (semaphore.ts). */
+export function ownShareUsed(detail: string): ComputeError {
+  return new ComputeError('rate-limited', detail, RETRY_AFTER_SECONDS)
+}
+
 /**
  * A path of /compute does not exist, or does not support this method. `allow` lists the supported methods.
  */

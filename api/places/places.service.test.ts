@@ -4,6 +4,7 @@ import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { insertRecords, type Geometry, type StoredRecord } from '../../test/records'
 import { limitRequests, RequestCounter } from '../http/limits'
+import type { Work } from '../http/work'
 import { placesRoutes } from '.'
 
 /** Tests shareable pages of places, under a public address with a path, as behind a reverse proxy. */
@@ -153,7 +154,15 @@ test('one client has a share of the reads from a chain that does not respond', a
   const counter = new RequestCounter(() => 0)
   await limitRequests(app, { scope: 'test', perHour: 0, counter, tooMany: () => new Error() })
   const calls: ((answer: undefined) => void)[] = []
-  const reader = { attestation: () => new Promise<undefined>((resolve) => calls.push(resolve)) }
+  const clients: string[] = []
+  const reader = {
+    of: ({ client }: Work) => ({
+      attestation: () => {
+        clients.push(client)
+        return new Promise<undefined>((resolve) => calls.push(resolve))
+      },
+    }),
+  }
   const parts = { store: {}, pages: {}, publicBaseUrl: BASE, readers: new Map([[42_220, { reader }]]) }
   await app.register(placesRoutes(parts as unknown as Parameters<typeof placesRoutes>[0]), { prefix: '/r' })
   const ask = async (remoteAddress: string) => {
@@ -175,5 +184,6 @@ test('one client has a share of the reads from a chain that does not respond', a
   }
   await Promise.all(greedy)
   expect(calls).toHaveLength(23)
+  expect([...new Set(clients)]).toEqual(['192.0.2.1', '192.0.2.2'])
   await app.close()
 })

@@ -21,7 +21,7 @@ export interface PlacesParts {
   publicBaseUrl: string
   pages: Pages
   /** Readers of the chains that this deployment is connected to, by chain ID. */
-  readers: ReadonlyMap<number, { reader: Pick<ChainReader, 'attestation'> }>
+  readers: ReadonlyMap<number, { reader: Pick<ChainReader, 'of'> }>
 }
 
 type PlaceRequest = FastifyRequest<{ Params: { chain: string; uid: string } }>
@@ -87,7 +87,8 @@ export function placesRoutes(parts: PlacesParts) {
       const { chain, uid } = placeIn(request)
       const served = readers.get(chain.id)
       if (!served) throw new RecordsError('not-found', `No RPC endpoint of ${chain.slug} is connected`)
-      const attestation = await reading.take(workOf(request), () => served.reader.attestation(uid))
+      const work = workOf(request)
+      const attestation = await reading.take(work, () => served.reader.of(work).attestation(uid))
       void reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
       return JSON.stringify({ chain: chain.slug, attestation: attestation ?? null }, (_, value: unknown) =>
         typeof value === 'bigint' ? Number(value) : value,

@@ -7,7 +7,7 @@ import {
   type AttestTypedData,
   type Signer,
 } from '../../../src/eas'
-import { ComputeError, UnavailableError } from '../../http/problems'
+import { UnavailableError, ownShareUsed, type ComputeError } from '../../http/problems'
 import { NoSlotError, Semaphore } from '../../http/semaphore'
 import { OWN_WORK } from '../../http/work'
 
@@ -116,10 +116,8 @@ export class OutsideSigner implements Signer {
 }
 
 function tooManyOfYours(): ComputeError {
-  return new ComputeError(
-    'rate-limited',
+  return ownShareUsed(
     `${QUEUE.waitingEach} of your signatures are queued. Retry after they have been made.`,
-    5,
   )
 }
 
