@@ -1,7 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { Marked } from 'marked'
 import { html, trusted, type Html } from '../http/html'
+import { clientOf } from '../http/limits'
 import { anchor, list, page, sendPage } from '../http/pages'
+import { busyWith } from '../http/semaphore'
+import { Turns } from '../http/turns'
+import { beginWork, workOf } from '../http/work'
 import { manualSearch, pageAnchors, plainOf, type Found } from './manual-search'
 import type { ManualPage } from './manual'
 
@@ -12,15 +17,36 @@ const TITLES: Readonly<Record<ManualPage['section'], string>> = {
   spec: 'Specification',
 }
 const MOST_CHARACTERS = 200
+/**
+ * Limits of searches. A search takes up to 20 ms of the main thread, and no hourly limit counts it. After it, the
+ * thread does other work for IDLE times as long.
+ */
+const SEARCHES = { all: 1, each: { quick: 1, slow: 1 }, waiting: 64, waitingEach: 8, waitMs: 5_000 }
+const IDLE = 4
 
 /** Serves the manual as pages for browsers, with a search that needs no script: `GET /manual?q=`. */
 export function manualPageRoutes(app: FastifyInstance, pages: readonly ManualPage[]): void {
   let search: ReturnType<typeof manualSearch> | undefined
-  app.get<{ Querystring: { q?: unknown } }>('/manual', { schema: { hide: true } }, ({ query }, reply) => {
-    const text = typeof query.q === 'string' ? query.q.slice(0, MOST_CHARACTERS) : ''
+  const turns = new Turns(
+    SEARCHES,
+    busyWith(
+      'Too many of your searches of the manual are queued. Retry later.',
+      'Too many searches of the manual are queued.',
+    ),
+  )
+  const hits = async (text: string): Promise<Html> => {
     search ??= manualSearch(pages)
-    const body = html`${form('manual', text, true)}${text.trim() ? results(text, search(text)) : contents(pages)}`
-    return sendPage(reply, page('Manual', [], body), { form: true })
+    const began = performance.now()
+    const shown = results(text, search(text))
+    await pause(IDLE * (performance.now() - began))
+    return shown
+  }
+  app.get<{ Querystring: { q?: unknown } }>('/manual', { schema: { hide: true } }, async (request, reply) => {
+    const { q } = request.query
+    const text = typeof q === 'string' ? q.slice(0, MOST_CHARACTERS) : ''
+    beginWork(request, reply, clientOf(request))
+    const shown = text.trim() ? await turns.take(workOf(request), () => hits(text)) : contents(pages)
+    return sendPage(reply, page('Manual', [], html`${form('manual', text, true)}${shown}`), { form: true })
   })
   for (const { address, title, text } of pages) {
     let body: Html | undefined

@@ -1,6 +1,7 @@
 import Fastify from 'fastify'
 import { describe, expect, test } from 'vitest'
 import { anchorOf } from '../../test/documents'
+import { recordsErrorHandler } from '../http/problems'
 import { manualRoutes, readManual } from './manual'
 import { manualPageRoutes } from './manual-pages'
 
@@ -78,4 +79,22 @@ describe('pages for browsers', () => {
     expect(body).not.toContain('<b>')
     expect(await bodyOf('/manual?q=a&q=b')).toContain('<h2>Guides</h2>')
   })
+})
+
+test('one client has a share of the searches of the manual', async () => {
+  const app = Fastify()
+  app.setErrorHandler(recordsErrorHandler('https://x.example'))
+  manualPageRoutes(app, readManual('docs'))
+  const order: string[] = []
+  const ask = async (remoteAddress: string) => {
+    const { statusCode } = await app.inject({ url: '/manual?q=a+b+c+d+e', remoteAddress })
+    order.push(remoteAddress)
+    return statusCode
+  }
+  const greedy = Array.from({ length: 30 }, () => ask('192.0.2.1'))
+  const other = ask('192.0.2.2')
+  const served = (await Promise.all(greedy)).filter((status) => status === 200)
+  expect([served.length, await other]).toEqual([9, 200])
+  // All but its first search come after the search of the other client, or were refused.
+  expect(order.indexOf('192.0.2.2')).toBeLessThan(30 - 7)
 })

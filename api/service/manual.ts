@@ -47,12 +47,15 @@ function withoutDeadLinks(text: string, address: string, addresses: ReadonlySet<
 
 /** Serves the pages as Markdown, for agents and people without a copy of the repository. */
 export function manualRoutes(app: FastifyInstance, pages: readonly ManualPage[]): void {
-  for (const { address, text } of pages)
+  for (const { address, text } of pages) {
+    // A buffer, so that it is compressed once (http/compression.ts).
+    const body = Buffer.from(text)
     app.get(address, { schema: { hide: true } }, (_request, reply) =>
       reply
         .type('text/markdown; charset=utf-8')
         .header('x-content-type-options', 'nosniff')
         .header('cache-control', 'public, max-age=3600')
-        .send(text),
+        .send(body),
     )
+  }
 }
