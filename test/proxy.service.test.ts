@@ -223,7 +223,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   })
 })
 
-/** Answers per chain: five for each way to submit them, and 100 at the effort of `npm run test:all`. */
+/** Answers per chain: five for each way to submit them, and 100 at the effort of `npm run hunt`. */
 const ANSWERS = Math.min(100, 20 * EFFORT)
 test.each(testedSlugs(EFFORT))(
   'lands many answers in a plain loop without pauses on %s, by ethers, viem and eas-sdk in turn, without conversion',

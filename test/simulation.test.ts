@@ -465,7 +465,7 @@ async function simulate(random: () => number): Promise<number> {
 
 hunt(
   'signs only about the chain, and stores all events of the chain in the event log',
-  60,
+  20,
   async ({ cases, random, report }: Hunt) => {
     vi.useFakeTimers({ toFake: ['Date'] })
     failures.length = 0

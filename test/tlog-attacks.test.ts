@@ -334,7 +334,7 @@ const ATTACKS: Record<string, (world: World) => Promise<void>> = {
 describe('an attack of the operator of a log', () => {
   hunt(
     'is detected by a witness, a monitor or the reader of an answer',
-    100,
+    40,
     async ({ cases, random, report }) => {
       const names = Object.keys(ATTACKS)
       const tried = new Map<string, number>()

@@ -255,7 +255,7 @@ test('returns 503 for too many exports at once, and still serves pages', async (
   }
 })
 
-test.skipIf(EFFORT < 10)(
+test.skipIf(EFFORT < 2)(
   'disconnects a client that reads slowly, or for more than an hour, when others wait',
   async () => {
     // Buffers hold at most 10 MB: for a client that has read 30 of 50 MB, the server has read more, but not
@@ -323,7 +323,7 @@ test.skipIf(EFFORT < 10)(
   },
 )
 
-test.skipIf(EFFORT < 10)(
+test.skipIf(EFFORT < 2)(
   'ends slow readers of files in spatial order when another client waits for a slot',
   async () => {
     await insertRecords(

@@ -21,7 +21,7 @@ import { sentence, testSentences } from '../../test/sentences'
  * Compares sort=distance with brute force: every record is measured by the kernel, then sorted. One response
  * measures at most 20,000.
  */
-const COUNT = EFFORT < 10 ? 6_000 : 100_000
+const COUNT = EFFORT < 2 ? 6_000 : 100_000
 /** Records at one position: more than two pages. */
 const EQUAL = 2_500
 let random = seededRandom(SEED)
@@ -258,7 +258,7 @@ test('pages through all records by cursor, each once, also at equal distances', 
 })
 
 test('ends at the last page of a radius', async () => {
-  const radius = EFFORT < 10 ? 6_000 : 3_000
+  const radius = EFFORT < 2 ? 6_000 : 3_000
   const expected = byDistance([13.4, 52.5], placed, 10_000).filter(([, meters]) => meters <= radius)
   const query = { near: '13.4,52.5', radius: String(radius), sort: 'distance', limit: '20' }
   const found: [string, number][] = []
@@ -324,7 +324,7 @@ test.each<[Record<string, string>, string]>([
   expect((await ask(query)).detail).toBe(detail)
 })
 
-test.skipIf(EFFORT < 10)('rejects an offset that would need too many measurements', async () => {
+test.skipIf(EFFORT < 2)('rejects an offset that would need too many measurements', async () => {
   const answer = await ask({ near: '13.4,52.5', sort: 'distance', offset: '60000' })
   expect(answer.detail).toEqual(sentence())
 })
@@ -374,7 +374,7 @@ describe('searches that one statement cannot answer', () => {
     return { type: 'Polygon', coordinates: [[at, [lng + 0.01, lat], [lng, lat + 0.01], at]] }
   }
 
-  test.skipIf(EFFORT < 10)('does not scan all polygons to find few points', async () => {
+  test.skipIf(EFFORT < 2)('does not scan all polygons to find few points', async () => {
     const polygons = Array.from({ length: 2_500 }, (_, i) => triangle((i % 50) - 25, Math.floor(i / 50) - 25))
     const point: Geometry = { type: 'Point', coordinates: [0.02, 0.02] }
     const answer = await nearestOf(
@@ -385,7 +385,7 @@ describe('searches that one statement cannot answer', () => {
     expect(answer.rowsRead).toBeLessThan(100)
   })
 
-  test.skipIf(EFFORT < 10)('does not read the texts of large polygons among few points', async () => {
+  test.skipIf(EFFORT < 2)('does not read the texts of large polygons among few points', async () => {
     const circle = (radius: number): Geometry => {
       const at = (i: number) => [
         radius * Math.cos((i * Math.PI) / 2_000),

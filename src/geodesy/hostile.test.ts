@@ -355,7 +355,7 @@ const TOO_MUCH: Record<string, Family> = {
 
 const SEED = 20_261_122
 /** Small efforts use smaller shapes. */
-const QUICK = EFFORT < 10
+const QUICK = EFFORT < 2
 const LARGE = QUICK ? 2_000 : 16_000
 const read = (family: Family, n: number) => readGeometry(family(n, seededRandom(SEED)), 'g')
 /** A tenth more than the limit for preparing, so that the kernel's own limit is reached first. */
