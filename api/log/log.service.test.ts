@@ -327,7 +327,7 @@ describe.runIf(TEST_DATABASE_URL)('readers whose statements do not end', () => {
 })
 
 describe('several sequencers', () => {
-  hunt('never make two trees, whatever fails', 12, async ({ cases, random }) => {
+  hunt('never make two trees, whatever fails', 4, async ({ cases, random }) => {
     for (let i = 0; i < cases; i++) {
       await client.query(`TRUNCATE ${TABLES}`)
       let isFailing = true

@@ -274,7 +274,7 @@ function someCase(random: () => number): Case {
 describe('groups', () => {
   hunt(
     'equal those computed from the same records, read from maintained counts or from records',
-    150,
+    50,
     async ({ cases, random }) => {
       for (let i = 0; i < cases; i++) {
         const each = someCase(random)

@@ -18,11 +18,11 @@ import { latLngToCell } from 'h3-js'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, request, testAccount } from '../../../dev/chain'
-import { seededRandom } from '../../../dev/random'
 import { fieldTypes, schemaUid } from '../../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../../src/location'
 import { CHROMIUM, openPage } from '../../../test/browser'
 import { offchain } from '../../../test/offchain'
+import { hunt } from '../../../test/seed'
 import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
 
 /** Tests that the built package recomputes answers of the running service. */
@@ -148,8 +148,7 @@ test('proves an answer about a salted place only with both the place and the sal
   for (const input of [TOWER, { geometry: TOWER, salt: `0x${'5b'.repeat(32)}` }, { geometry: STREET, salt }])
     expect(await recompute(answer, [input, STREET])).toMatchObject({ verdict: 'wrong inputs' })
 })
-test('recomputes many answers about random geometries (seed 11)', async () => {
-  const random = seededRandom(11)
+hunt('recomputes answers about random geometries', 24, async ({ cases, random }) => {
   const place = () => [random() * 360 - 180, (Math.asin(2 * random() - 1) * 180) / Math.PI]
   const ring = (corners: number, [lng, lat]: number[], radius: number) => {
     const ring = Array.from({ length: corners }, (_, i) => {
@@ -166,7 +165,7 @@ test('recomputes many answers about random geometries (seed 11)', async () => {
         ? { type: 'LineString', coordinates: [place(), place(), place()] }
         : ring(3 + Math.floor(random() * 40), place(), 10 ** (random() * 5 - 4))
   const verdicts: unknown[] = []
-  for (let i = 0; i < 120; i++) {
+  for (let i = 0; i < cases; i++) {
     const inputs = [shape(), shape()]
     const { status, body } = await world.post('/compute/v0/distance', {
       ...{ chainId: 84532, from: inputs[0], to: inputs[1] },
@@ -177,7 +176,7 @@ test('recomputes many answers about random geometries (seed 11)', async () => {
     const area = await world.post('/compute/v0/area', { chainId: 84532, geometry: polygon })
     if (area.status === 200) verdicts.push((await recompute(area.body as Answer, [polygon])).verdict)
   }
-  expect(verdicts.length).toBeGreaterThan(150)
+  expect(verdicts.length).toBeGreaterThan(1.25 * cases)
   expect(verdicts.filter((verdict) => verdict !== 'equal')).toEqual([])
 })
 
