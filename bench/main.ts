@@ -13,6 +13,7 @@ import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 import { landing } from './landing'
 import { log } from './log'
+import { pages } from './pages'
 import { quorum } from './quorum'
 import { records } from './records'
 import { scaling } from './scaling'
@@ -34,6 +35,7 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   scaling,
   fairness,
   webhooks,
+  pages,
 }
 /** Interval of progress lines without a terminal, in milliseconds. */
 const PROGRESS_MS = 5_000
@@ -86,6 +88,7 @@ async function main(): Promise<void> {
     }
     if (tables.flat().some((row) => row.errors || row.othersErrors))
       throw new PlainError(`${name}: not every request was answered with 200, so its figures say nothing`)
+    if (tables.flat().some((row) => row.overBudget)) throw new PlainError(`${name}: a row exceeds its budget`)
   }
 }
 

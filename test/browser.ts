@@ -1,26 +1,13 @@
-import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { source as axe, type AxeResults } from 'axe-core'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { afterAll } from 'vitest'
 import { getCurrentTest } from 'vitest/suite'
+import { CHROMIUM, launchOptions } from '../dev/chromium'
 
-/** Browser of this machine; undefined if there is none. */
-export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  (file) => existsSync(file),
-)
 /** Folder of the screenshots for review. */
 const SCREENSHOTS = '.local/screenshots'
-/** WebGL 2 on the CPU, because the machine need not have a graphics card. */
-const SOFTWARE_WEBGL = [
-  ...['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
-  // Everything else on a page is drawn without WebGL, which takes a third less CPU time.
-  '--disable-gpu-rasterization',
-]
-const NO_WEBGL = ['--disable-gpu', '--disable-webgl', '--disable-webgl2', '--disable-3d-apis']
-/** Milliseconds that the start of a browser may take before it counts as hanging. */
-const START_MS = 600_000
 /** Milliseconds that a step of a page in a hook may take before it counts as hanging. */
 const STEP_MS = 60_000
 
@@ -90,15 +77,9 @@ afterAll(async () => {
 async function browserWith(webgl: boolean): Promise<Browser> {
   const running = await browsers.get(webgl)?.catch(() => undefined)
   if (running?.isConnected()) return running
-  const started = chromium.launch({
-    executablePath: CHROMIUM,
-    timeout: START_MS,
-    args: [
-      '--no-sandbox',
-      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-      ...(webgl ? SOFTWARE_WEBGL : NO_WEBGL),
-    ],
-  })
+  const started = chromium.launch(launchOptions(webgl))
   browsers.set(webgl, started)
   return started
 }
+
+export { CHROMIUM }
