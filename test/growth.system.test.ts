@@ -1,14 +1,14 @@
 import type { CDPSession } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
 import { CHROMIUM, openPage } from './browser'
-import { EFFORT } from './seed'
+import { hunt } from './seed'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Memory of the explorer during live changes. */
 
-/** Number of changes: about a minute's, or at the effort of `npm run hunt` those of ten minutes. */
-const CHANGES = EFFORT <= 10 ? 20 : 200
+/** Number of changes at effort 1; `npm run hunt` makes those of several minutes. */
+const CHANGES = 5
 /** Changes before the first measurement, which fill caches and lists of bounded length. */
 const WARM_UP = 8
 /** Bytes that the heap may grow: the noise of collected heaps, a tenth of what is in use, and per change. */
@@ -34,10 +34,8 @@ async function sizeOf(session: CDPSession): Promise<Size> {
   return { heap: of('JSHeapUsedSize'), nodes: of('Nodes'), listeners: of('JSEventListeners') }
 }
 
-test.skipIf(!CHROMIUM)(
-  'the explorer does not grow during live changes',
-  { timeout: 240_000 + CHANGES * 10_000 },
-  async () => {
+describe.skipIf(!CHROMIUM)('the explorer', () => {
+  hunt('does not grow during live changes', CHANGES, async ({ cases, report }) => {
     await using browser = await openPage()
     const { page } = browser
     await page.goto(`${world.url}?at=10,10,6`)
@@ -68,12 +66,12 @@ test.skipIf(!CHROMIUM)(
     while (changes < WARM_UP) await change()
     const before = await measured()
     await page.getByRole('button', { name: 'Clear all filters' }).click()
-    while (changes < WARM_UP + CHANGES) await change()
+    while (changes < WARM_UP + cases) await change()
     const after = await measured()
-    console.log(`${changes} changes: ${JSON.stringify(before)} before, ${JSON.stringify(after)} after`)
+    report(`${changes} changes: ${JSON.stringify(before)} before, ${JSON.stringify(after)} after`)
     expect(after.listeners).toBeLessThanOrEqual(before.listeners + 20)
     expect(after.nodes).toBeLessThanOrEqual(before.nodes * 1.1)
-    expect(after.heap).toBeLessThan(before.heap + NOISE + PER_CHANGE * CHANGES)
+    expect(after.heap).toBeLessThan(before.heap + NOISE + PER_CHANGE * cases)
     expect(browser.complaints).toEqual([])
-  },
-)
+  })
+})

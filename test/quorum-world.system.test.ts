@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { JsonRpcProvider, Contract } from 'ethers'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../dev/chain'
 import { readJson } from '../dev/chain/local-chain'
 import { freePort } from '../dev/services'
@@ -21,18 +21,18 @@ let folder: string
 let port: number
 let child: ChildProcess
 let output: string
-beforeEach(async () => {
+async function prepare(): Promise<void> {
   folder = temporaryFolder()
   // The chain and the operators use six consecutive ports, at an offset of 1,000 from PORT (dev/quorum.ts).
   port = (await freePort(6)) - 1_000
-})
-afterEach(async () => {
+}
+async function cleanUp(): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) {
     child.kill('SIGKILL')
     await once(child, 'exit')
   }
   removeFolder(folder)
-})
+}
 
 function start(): void {
   const env = { ...process.env, ...blankSettings(), PORT: String(port) }
@@ -70,38 +70,15 @@ async function expectNothingLeft(): Promise<void> {
   }
 }
 
-test.runIf(process.platform === 'linux')(
-  'lands an answer, prints a command that lands another one, and ends on SIGINT',
-  async () => {
+describe.runIf(process.platform === 'linux')('five operators', () => {
+  beforeAll(async () => {
+    await prepare()
     start()
     await printed('Ctrl-C stops everything.')
-    const [, uid] = /landed +(0x[0-9a-f]{64})/.exec(output)!
-    const [, quorum] = /GeoQuorum +(0x[0-9a-fA-F]{40}), 3 of 5/.exec(output)!
-    const provider = new JsonRpcProvider(`http://127.0.0.1:${port + 1_000}`)
-    const eas = new Contract(LOCAL_CHAIN.eas, readJson('abi/EAS.json'), provider)
-    const attesterOf = async (each: string) =>
-      ((await eas.getFunction('getAttestation')(each)) as { attester: string }).attester
-    expect(await attesterOf(uid!)).toBe(quorum)
-    const operators = [...output.matchAll(/key (0x\w{40}), RPC proxy (\S+), database at (\S+)/g)]
-    for (const part of [1, 2, 3]) expect(new Set(operators.map((each) => each[part])).size).toBe(5)
-    const command = /^npx geo (.*)$/m.exec(output)![1]!
-    const geo = spawnSync(process.execPath, ['packages/cli/dist/main.mjs', ...command.split(' '), '--json'], {
-      encoding: 'utf8',
-    })
-    expect([geo.status, geo.stderr]).toEqual([0, expect.stringContaining('Sent')])
-    const answer = JSON.parse(geo.stdout) as { quorum: string; landed: { uid: string } }
-    expect([answer.quorum, await attesterOf(answer.landed.uid)]).toEqual([quorum, quorum])
-    provider.destroy()
-    child.kill('SIGINT')
-    expect(await ended()).toBe(0)
-    await expectNothingLeft()
-  },
-  180_000,
-)
+  }, 180_000)
+  afterAll(cleanUp)
 
-test.runIf(process.platform === 'linux')(
-  'answers the steps of docs/guide/quorum.md',
-  async () => {
+  test('answers the steps of docs/guide/quorum.md', async () => {
     const page = 'docs/guide/quorum.md'
     const here = (text: string) =>
       text
@@ -112,8 +89,6 @@ test.runIf(process.platform === 'linux')(
     const sourceOf = (language: string) =>
       blocks.filter((block) => block.language === language).map(({ text }) => text)
     const [program] = compilePrograms([{ name: page, source: sourceOf('ts').join('\n') }])
-    start()
-    await printed('Ctrl-C stops everything.')
     const listed = JSON.parse(readFileSync(path.join(folder, 'operators.json'), 'utf8')) as object
     const written = blocks.find(({ language }) => language === 'json')!
     const shown = parseShown(here(written.text)) as { operators: string[] }
@@ -147,25 +122,48 @@ test.runIf(process.platform === 'linux')(
     ])
     const said = run(process.execPath, ['--input-type=module', '-e', here(program!)])
     expect(said.trim()).toBe(sourceOf('text').at(-1)!.trim())
-  },
-  400_000,
-)
+  }, 400_000)
 
-test.runIf(process.platform === 'linux')(
-  'ends on SIGTERM while it starts',
-  async () => {
+  test('lands an answer, and prints a command that lands another one', async () => {
+    const [, uid] = /landed +(0x[0-9a-f]{64})/.exec(output)!
+    const [, quorum] = /GeoQuorum +(0x[0-9a-fA-F]{40}), 3 of 5/.exec(output)!
+    const provider = new JsonRpcProvider(`http://127.0.0.1:${port + 1_000}`)
+    const eas = new Contract(LOCAL_CHAIN.eas, readJson('abi/EAS.json'), provider)
+    const attesterOf = async (each: string) =>
+      ((await eas.getFunction('getAttestation')(each)) as { attester: string }).attester
+    expect(await attesterOf(uid!)).toBe(quorum)
+    const operators = [...output.matchAll(/key (0x\w{40}), RPC proxy (\S+), database at (\S+)/g)]
+    for (const part of [1, 2, 3]) expect(new Set(operators.map((each) => each[part])).size).toBe(5)
+    const command = /^npx geo (.*)$/m.exec(output)![1]!
+    const geo = spawnSync(process.execPath, ['packages/cli/dist/main.mjs', ...command.split(' '), '--json'], {
+      encoding: 'utf8',
+    })
+    expect([geo.status, geo.stderr]).toEqual([0, expect.stringContaining('Sent')])
+    const answer = JSON.parse(geo.stdout) as { quorum: string; landed: { uid: string } }
+    expect([answer.quorum, await attesterOf(answer.landed.uid)]).toEqual([quorum, quorum])
+    provider.destroy()
+  }, 180_000)
+
+  test('ends on SIGINT', async () => {
+    child.kill('SIGINT')
+    expect(await ended()).toBe(0)
+    await expectNothingLeft()
+  })
+})
+
+describe.runIf(process.platform === 'linux')('a start', () => {
+  beforeEach(prepare)
+  afterEach(cleanUp)
+
+  test('ends on SIGTERM while it starts', async () => {
     start()
     await printed('✓ Embedded database')
     child.kill('SIGTERM')
     expect(await ended()).toBe(0)
     await expectNothingLeft()
-  },
-  180_000,
-)
+  }, 180_000)
 
-test.runIf(process.platform === 'linux')(
-  'ends with the cause if a part fails, while it starts and later',
-  async () => {
+  test('ends with the cause if a part fails, while it starts and later', async () => {
     const other = createServer().listen(port + 1_005, '127.0.0.1')
     await once(other, 'listening')
     start()
@@ -181,6 +179,5 @@ test.runIf(process.platform === 'linux')(
     expect(await ended()).toBe(1)
     expect(output).toContain('database-3')
     await expectNothingLeft()
-  },
-  180_000,
-)
+  }, 180_000)
+})
