@@ -1,4 +1,5 @@
-// `npm run build`: builds the parts whose sources changed. It checks no types; `npm run lint` does.
+// `npm run build`: builds the parts whose sources changed. It checks no types; `npm run lint` does. With
+// `--packages`, only the packages and what they need, as for a release.
 import { existsSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { runParts } from './parts.mjs'
@@ -91,8 +92,11 @@ const PARTS = [
 
 process.chdir(path.join(import.meta.dirname, '..'))
 const started = new Date()
+const onlyPackages = process.argv.includes('--packages')
 runParts(
-  PARTS.filter(({ typed }) => TYPED || !typed).map((part) => ({ ...part, isDone: () => isCurrent(part) })),
+  PARTS.filter(
+    ({ name, typed }) => (TYPED || !typed) && !(onlyPackages && ['pages', 'indexer'].includes(name)),
+  ).map((part) => ({ ...part, isDone: () => isCurrent(part) })),
   {
     doing: 'building',
     start({ product }) {

@@ -103,7 +103,7 @@ if (changes.length) {
 }
 console.log(`✓ version ${version} in ${manifests.length} packages and the changelog`)
 
-execFileSync(process.execPath, ['dev/build.mjs'], { stdio: 'inherit' })
+execFileSync(process.execPath, ['dev/build.mjs', '--packages'], { stdio: 'inherit' })
 rmSync(FOLDER, { recursive: true, force: true })
 mkdirSync(FOLDER, { recursive: true })
 npm(
