@@ -288,6 +288,11 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
     reply.header('retry-after', RETRY_AFTER_SECONDS)
     return new RecordsError('unavailable', `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`)
   }
+  // The share of a client at a node that compute calls too.
+  if (error instanceof ComputeError && error.slug === 'rate-limited') {
+    reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
+    return new RecordsError('rate-limited', error.message)
+  }
   const fault = refusalOf(error)
   if (fault)
     return new RecordsError(

@@ -4,6 +4,7 @@ import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { insertRecords, type Geometry, type StoredRecord } from '../../test/records'
 import { limitRequests, RequestCounter } from '../http/limits'
+import { ownShareUsed } from '../http/problems'
 import type { Work } from '../http/work'
 import { placesRoutes } from '.'
 
@@ -106,10 +107,10 @@ describe('the page of a place', () => {
     'is the target of the redirect from its address with chain %s',
     async (chain) => {
       const [{ uid }] = stored as [StoredRecord]
-      const { status, headers } = await get(`/r/${chain}/${uid}`)
+      const { status, headers } = await get(`/r/${chain}/${uid}?lang=ar`)
       expect(status).toBe(308)
       expect(new URL(headers.get('location')!, `${BASE}/r/${chain}/${uid}`).href).toBe(
-        `${BASE}/r/celo/${uid}`,
+        `${BASE}/r/celo/${uid}?lang=ar`,
       )
     },
   )
@@ -185,5 +186,17 @@ test('one client has a share of the reads from a chain that does not respond', a
   await Promise.all(greedy)
   expect(calls).toHaveLength(23)
   expect([...new Set(clients)]).toEqual(['192.0.2.1', '192.0.2.2'])
+  await app.close()
+})
+
+test('a client that has used its share of calls to a node gets 429', async () => {
+  const app = Fastify()
+  const reader = { of: () => ({ attestation: () => Promise.reject(ownShareUsed('')) }) }
+  const parts = { store: {}, pages: {}, publicBaseUrl: BASE, readers: new Map([[42_220, { reader }]]) }
+  const counter = new RequestCounter(() => 0)
+  await limitRequests(app, { scope: 'test', perHour: 0, counter, tooMany: () => new Error() })
+  await app.register(placesRoutes(parts as unknown as Parameters<typeof placesRoutes>[0]), { prefix: '/r' })
+  const { statusCode, headers } = await app.inject(`/r/celo/0x${'1'.repeat(64)}/attestation`)
+  expect([statusCode, 'retry-after' in headers]).toEqual([429, true])
   await app.close()
 })

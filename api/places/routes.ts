@@ -58,7 +58,10 @@ export function placesRoutes(parts: PlacesParts) {
 
     app.get('/:chain/:uid', HIDDEN, async (request: PlaceRequest, reply) => {
       const { chain, uid } = placeIn(request)
-      if (request.params.chain !== chain.slug) return reply.redirect(`../${chain.slug}/${uid}`, 308)
+      if (request.params.chain !== chain.slug) {
+        const [, query] = request.url.split('?')
+        return reply.redirect(`../${chain.slug}/${uid}${query === undefined ? '' : `?${query}`}`, 308)
+      }
       const row = await find(request, false)
       const root = rootOf(request.url)
       // Without a record, the page in the browser explains what to do: the record may not be indexed yet.
