@@ -25,10 +25,14 @@ const SEARCHES = { all: 1, each: { quick: 1, slow: 1 }, waiting: 64, waitingEach
 const IDLE = 4
 
 /** Serves the manual as pages for browsers, with a search that needs no script: `GET /manual?q=`. */
-export function manualPageRoutes(app: FastifyInstance, pages: readonly ManualPage[]): void {
+export function manualPageRoutes(
+  app: FastifyInstance,
+  pages: readonly ManualPage[],
+  waitMs = SEARCHES.waitMs,
+): void {
   let search: ReturnType<typeof manualSearch> | undefined
   const turns = new Turns(
-    SEARCHES,
+    { ...SEARCHES, waitMs },
     busyWith(
       'Too many of your searches of the manual are queued. Retry later.',
       'Too many searches of the manual are queued.',

@@ -84,7 +84,7 @@ describe('pages for browsers', () => {
 test('one client has a share of the searches of the manual', async () => {
   const app = Fastify()
   app.setErrorHandler(recordsErrorHandler('https://x.example'))
-  manualPageRoutes(app, readManual('docs'))
+  manualPageRoutes(app, readManual('docs'), 600_000)
   const order: string[] = []
   const ask = async (remoteAddress: string) => {
     const { statusCode } = await app.inject({ url: '/manual?q=a+b+c+d+e', remoteAddress })
