@@ -18,6 +18,11 @@ const HEADERS_AT_ONCE = 10
 const STALLED_MS = 15_000
 /** Milliseconds until a batch is retried because no endpoint has the state of its blocks yet. */
 const AGAIN_AFTER_MS = 200
+/**
+ * Milliseconds until a block that cannot be read or written is a doubt. It may contain revocations, and the next
+ * block, which would show the age of the database, may come much later.
+ */
+const UNWRITTEN_PATIENCE_MS = 5_000
 /** Milliseconds until a shorter fork is followed that only one of several endpoints can confirm. */
 const FORK_PATIENCE_MS = 15_000
 
@@ -92,6 +97,8 @@ export class HeadReader {
   private movedAt = -Infinity
   /** Time since when polls have reported a fork that is not confirmed. */
   private forkedAt: number | undefined
+  /** Time since when the next block could not be read or written. */
+  private unwrittenSince: number | undefined
   /** True if the last poll found a lower head, and no endpoint has the followed head. */
   private isShorter = false
   /** Block of the followed chain that an unconfirmed fork replaces. */
@@ -147,11 +154,13 @@ export class HeadReader {
         if (!isDataConsistencyError(error)) throw error
         // Nothing was written: no endpoint has the state of a block yet, or a fork has replaced the block.
         log.info({ reason: error.message.slice(0, 300) }, 'a batch is incomplete; retrying')
+        this.unwritten(`block ${base.height + 1} cannot be written: ${error.message}`)
         this.final = before
         this.options.blocks.turn()
         await this.clock.pause(AGAIN_AFTER_MS, signal)
         continue
       }
+      this.unwrittenSince = undefined
       written = [...written.slice(0, shared + 1), ...blocks].filter(({ height }) => height >= finalHeight)
       // A poll that reached its limit of blocks is continued immediately.
       if (this.seen && this.seen.number > tip.height) continue
@@ -271,6 +280,8 @@ export class HeadReader {
       this.movedAt = this.clock.now()
       this.options.doubt.unprovenAtHead = chain.unproven
     }
+    if (path.length > complete.length)
+      this.unwritten(`the logs of block ${refOf(path[complete.length]!).height} are missing or uncertain`)
     // Blocks whose logs are not known yet are nevertheless ancestors of the latest one.
     const isLinked = path.length > 0 && path[path.length - 1] === latest
     if (isLinked && (complete.length > 0 || parentOf(path[0]!) === tip.hash)) this.agreed(askedAt)
@@ -385,6 +396,13 @@ export class HeadReader {
     const header = { number, hash, parentHash, timestamp, ...(logsBloom !== undefined && { logsBloom }) }
     const { logs, evidence, version, learned } = found
     return { block: { header, logs, evidence, version }, learned }
+  }
+
+  /** Records that the next block could not be read or written. */
+  private unwritten(reason: string): void {
+    this.unwrittenSince ??= this.clock.now()
+    if (this.clock.now() - this.unwrittenSince > UNWRITTEN_PATIENCE_MS)
+      this.options.doubt.contradicted(reason)
   }
 
   private agreed(askedAt: number): void {

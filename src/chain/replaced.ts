@@ -83,7 +83,11 @@ export async function contradiction(
   for (;;) {
     let found = await check.look(stored)
     if (found === 'confirmed') return undefined
-    doubt.contradicted(`no RPC endpoint has block ${stored.height} of the database`)
+    doubt.contradicted(
+      found === 'absent'
+        ? `no RPC endpoint has block ${stored.height}`
+        : `RPC endpoints do not have block ${stored.height} with the hash ${stored.hash}`,
+    )
     const lower = found === 'absent' ? await lowerOne(blocks, stored, storedAtOrBelow) : undefined
     if (lower) found = await check.look(lower)
     if (typeof found === 'object') return found

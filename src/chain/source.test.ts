@@ -1,3 +1,4 @@
+import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { Runner, type HotDatabase, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import { expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
@@ -52,7 +53,9 @@ async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; late
     },
   })
   const heights: number[] = []
+  const faults = { isIncomplete: false }
   const note = (written: readonly { height: number }[]) => {
+    if (faults.isIncomplete) return Promise.reject(new DataConsistencyError('a body is missing'))
     heights.push(...written.map(({ height }) => height))
     return Promise.resolve()
   }
@@ -83,7 +86,7 @@ async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; late
     await clock.pass(milliseconds, () => {})
     return Promise.race([outcome, Promise.resolve('continues')])
   }
-  return { chain, endpoints, heights, passes, stop: () => stop.abort(new Error('stopped')) }
+  return { chain, doubt, endpoints, faults, heights, passes, stop: () => stop.abort(new Error('stopped')) }
 }
 
 test('reads history up to the block that the endpoints reported, although they report older ones later', async () => {
@@ -135,4 +138,22 @@ test('ends, so that a new run can follow, after the endpoints reported the head 
   expect(heights.at(-1)).toBe(LENGTH - 1)
   for (const { behaviour } of endpoints) behaviour.cachedAt = undefined
   expect(await passes(120_000)).toBeInstanceOf(ShorterChainError)
+})
+
+test.each(['read', 'written'])('reports a doubt while the last block cannot be %s', async (how) => {
+  const { chain, doubt, endpoints, faults, heights, passes, stop } = await start()
+  await passes(30_000)
+  expect([heights.at(-1), doubt.reason()]).toEqual([LENGTH - 1, undefined])
+  const fail = (fails: boolean) => {
+    if (how === 'written') faults.isIncomplete = fails
+    else for (const { behaviour } of endpoints) behaviour.staleBy = fails ? 1 : 0
+  }
+  fail(true)
+  await chain.mine(1_700_000_000 + LENGTH, [[topic(1)]])
+  await passes(10_000)
+  expect(doubt.reason()).toBeDefined()
+  fail(false)
+  await passes(20_000)
+  expect([heights.at(-1), doubt.reason()]).toEqual([LENGTH, undefined])
+  stop()
 })

@@ -50,8 +50,8 @@ export interface SourceOptions<Block> {
 }
 
 /**
- * The last final block has stayed below the one that was reported to the runner, which cannot follow a shorter
- * chain: another chain was read before, or the endpoints have lost blocks. A new run can.
+ * The last final block has stayed below the one that was reported to the runner: another chain was read before,
+ * or the endpoints have lost blocks. The runner cannot follow a shorter chain, but a new run can.
  */
 export class ShorterChainError extends Error {
   override readonly name: string = 'ShorterChainError'
@@ -106,6 +106,9 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     let shorterSince: number | undefined
     for (;;) {
       const end = await this.persist(() => this.history.height())
+      // Compared at once: the runner asks for the height of a growing chain again while ranges are read.
+      const isShorter = stopOnHead && end < this.announced
+      shorterSince = isShorter ? (shorterSince ?? this.clock.now()) : undefined
       let reading = this.read(from, end)
       while (reading) {
         const range = await reading
@@ -119,12 +122,10 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
       }
       // A lagging endpoint must not end history below the final block that another endpoint has reported.
       if (from > end && from > this.announced && stopOnHead) return
-      const isShorter = stopOnHead && end < this.announced
-      shorterSince = isShorter ? (shorterSince ?? this.clock.now()) : undefined
       if (from <= end) continue
       if (isShorter && this.clock.now() - shorterSince! > SHORTER_PATIENCE_MS)
         throw new ShorterChainError(
-          `The last final block is ${end}, but was ${this.announced}. The indexer continues from block ${from} when it is started again.`,
+          `The last final block at the RPC endpoints is ${end}, but was ${this.announced}: they have lost blocks, or another chain was read before. Restart the indexer; it resumes at block ${from}.`,
         )
       // The chain may have been replaced by a shorter one.
       const { last } = this
@@ -194,7 +195,10 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     }
   }
 
-  /** Reads the next range. Returns undefined if there is none, and resolves to it if it is not final. */
+  /**
+   * Reads the next range. Returns undefined if there is none; the promise resolves to undefined if the range is
+   * not final.
+   */
   private read(from: number, end: number): Promise<{ blocks: Block[]; to: number } | undefined> | undefined {
     if (from > end) return undefined
     const parent = this.last?.height === from - 1 ? this.last : undefined
