@@ -1080,6 +1080,9 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await lock()
     const greedy = Array.from({ length: 14 }, () => ask(SLOW))
     await untilRunning(2)
+    // A check takes time of the main thread, so that it is part of the client's share.
+    expect((await ask('{ unknown }')).status).toBe(429)
+    expect((await ask('{ unknown }', undefined, { from: '10.0.0.3' })).status).toBe(400)
     const started = performance.now()
     expect(
       await ask('{ attestationEvents(first: 1) { nodes { kind } } }', undefined, { from: '10.0.0.2' }),
