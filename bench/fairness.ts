@@ -1,12 +1,23 @@
 import { setMaxListeners } from 'node:events'
-import { get, request, type IncomingMessage } from 'node:http'
+import { createServer, get, request, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
-import { LOCAL_CHAIN } from '../dev/chain'
-import { freePort } from '../dev/services'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, type LocalChain } from '../dev/chain'
+import { startRpcProxy } from '../dev/rpc-proxy'
+import { freePort, startService } from '../dev/services'
 import { waitForHead } from '../dev/indexed'
-import { startWorld } from '../dev/world'
+import {
+  attestDigest,
+  domainSeparator,
+  keySigner,
+  type AttestMessage,
+  type AttestTypedData,
+} from '../src/eas'
+import { EIFFEL_TOWER, offchain } from '../test/offchain'
 import type { Bench, Table } from './bench'
+import { bringUp } from './compute'
 import { insertRecordsSql } from './generated-records'
 import { attestPoints } from './points'
 import { fill } from './records'
@@ -15,6 +26,8 @@ const SIZE = Number(process.env.BENCH_FAIRNESS || 200_000)
 /** Number of changes that a listener missed. */
 const MISSED = Math.min(10_000, SIZE / 2)
 const SECONDS = 20
+/** Names of the attacks to run, separated by semicolons; all attacks if not set. */
+const ASKED = process.env.BENCH_KINDS?.split(';')
 const WARM_UP_SECONDS = 3
 /**
  * Pause after each request of the victim, in milliseconds. The victim has one request of each kind pending at
@@ -26,11 +39,19 @@ const LONGEST_MS = 60_000
 /** Maximum length in bytes of a text that a listener waits for. */
 const LONGEST_TEXT = 100
 const LISTS = '/api/v0/location-records'
+const DISTANCE = '/compute/v0/distance'
+const BATCH = '/compute/v0/batch'
 const ITEMS = '/ogc/collections/location-records/items'
 const GRAPHQL = JSON.stringify({
   query: '{ locationRecords(first: 10, filter: { bbox: [-10, 35, 30, 60] }) { nodes { chain uid memo } } }',
 })
 const GROUPS = graphqlGroups(1)
+/** Milliseconds in which the service that holds the key makes a signature: those of a cloud service. */
+const SIGNATURE_MS = 40
+/** Milliseconds in which a node calls a smart account. The node of this machine would share its processors. */
+const ACCOUNT_MS = 300
+/** Contract that accepts any signature (ERC-1271). */
+const ACCOUNT = { address: `0x${'e1271'.padStart(40, '0')}`, code: '0x631626ba7e60e01b60005260206000f3' }
 
 /** Sends a request of the victim. Resolves after a response; throws without one or for an error. */
 type Ask = (number: number) => Promise<unknown>
@@ -45,27 +66,32 @@ type Attack = (signal: AbortSignal) => Promise<Map<number, number>>
  * errors of each kind of request, alone and during each attack. The hourly limits are off.
  */
 export async function fairness(bench: Bench): Promise<Table[]> {
-  const databaseUrl = await bench.createDatabase()
-  const [port, chainPort] = await Promise.all([freePort(), freePort()])
-  const world = await startWorld({
-    environment: {
-      ...bench.environment,
-      ...{ DATABASE_URL: databaseUrl, CHAINS: LOCAL_CHAIN.slug, API_PROCESSES: '1' },
-      ...{ RATE_LIMIT_PER_HOUR: '0', RECORDS_RATE_LIMIT_PER_HOUR: '0', TRUST_PROXY: '127.0.0.1/32' },
+  const { world, environment } = await bringUp(bench)
+  const [port, signer, node] = await Promise.all([
+    freePort(),
+    startSigner(bench),
+    startSlowNode(bench, world.chain!),
+  ])
+  const { SIGNER_PRIVATE_KEY: _, ...others } = environment
+  const api = startService(
+    'api-under-attack',
+    ['dist/api/main.js'],
+    {
+      ...others,
+      ...{ RPC_URL_BASE_SEPOLIA: node.url, PORT: String(port), TRUST_PROXY: '127.0.0.1/32' },
+      ...{ DEPLOYMENT_NAME: 'local', LOCAL_NODES: 'true' },
+      ...{ SIGNER_URL: signer.url, ATTESTER_ADDRESS: signer.address, SEAL_SECRET: LOCAL_SIGNER_KEY },
       // Without this setting, the victim's lists would be served from the cache.
       CACHE_MB: '0',
-      ...{ PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort) },
     },
-    folder: bench.folder,
-    samples: false,
-    keep: false,
-    report: bench.report,
-    progress: bench.progress,
-  })
-  bench.atEnd(() => world.stop())
+    bench.folder,
+  )
+  bench.atEnd(() => api.stop())
+  await api.ready
+  const { DATABASE_URL: databaseUrl } = environment
   const uids = await attestPoints(world.chain!, 20, bench.progress)
   await waitForHead(world.settings, world.chain!, bench.progress)
-  const client = new Client({ connectionString: databaseUrl })
+  const client = new Client({ connectionString: databaseUrl! })
   await client.connect()
   try {
     await fill(bench, client, 0, SIZE - MISSED)
@@ -75,6 +101,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
     const url = `http://127.0.0.1:${port}`
     const beginning = await positionOf(url)
     const asks = asksOf(url, uids, client, beginning)
+    const accounts = await accountRequests(world.chain!)
     const attacks: Record<string, Attack> = {
       nothing: () => Promise.resolve(new Map<number, number>()),
       'memo LIKE': attackBy(16, (i) => answered(url, '10.6.6.1', `${ITEMS}?${filterOf(likes(i))}`)),
@@ -83,10 +110,16 @@ export async function fairness(bench: Bench): Promise<Table[]> {
       replays: attackBy(50, (i, signal) => replayed(url, '10.6.6.3', i, beginning, signal)),
       // Two addresses with four concurrent requests each, which occupy all slots for sorted files.
       'slow exports': attackBy(10, (i, signal) => slowly(url, `10.6.7.${i % 5}`, signal)),
+      'smart accounts': attackBy(128, (i) =>
+        answered(url, '10.6.6.5', DISTANCE, accounts[i % accounts.length]),
+      ),
+      'contract reads': attackBy(2, (i) => answered(url, '10.6.6.6', BATCH, unknownUids(i))),
+      signatures: attackBy(96, (i) => answered(url, '10.6.6.8', DISTANCE, distanceFrom(i))),
     }
     const rows: Table[number][] = []
     const quiet = new Map<string, number>()
     for (const [attack, run] of Object.entries(attacks)) {
+      if (ASKED && attack !== 'nothing' && !ASKED.includes(attack)) continue
       bench.report(`next to ${attack} ...`)
       const stop = new AbortController()
       setMaxListeners(0, stop.signal)
@@ -97,17 +130,16 @@ export async function fairness(bench: Bench): Promise<Table[]> {
       )
       stop.abort()
       const got = await attacking
-      // Status 0 stands for a response that was incomplete at the end.
-      if (attack !== 'nothing' && !got.has(200) && !got.has(0))
-        throw new Error(`all requests of ${attack} were refused, so that it floods nothing`)
-      const statuses = [...got].map(([status, count]) => `${count} of ${status}`)
+      const statuses = [...got].map(([status, count]) => `${count} of ${status}`).join(', ') || 'n/a'
+      if (attack !== 'nothing' && [...got.keys()].every((status) => status === 429))
+        throw new Error(`all requests of ${attack} were refused (${statuses}), so that it floods nothing`)
       for (const { kind, ...figures } of measured) {
         const before = quiet.get(kind)
         if (before === undefined) quiet.set(kind, figures.p99Ms)
         rows.push({
           ...{ nextTo: attack, kind, ...figures },
           ofQuiet: before === undefined ? 1 : Math.round((figures.p99Ms / before) * 10) / 10,
-          attackGot: statuses.join(', ') || 'n/a',
+          attackGot: statuses,
         })
       }
       // Waits until pending requests have ended.
@@ -147,7 +179,7 @@ function asksOf(
       ok(
         url,
         '10.0.0.9',
-        '/compute/v0/distance',
+        DISTANCE,
         JSON.stringify({
           chainId: LOCAL_CHAIN.id,
           from: uids[i % uids.length],
@@ -205,7 +237,7 @@ function attackBy(lanes: number, send: (i: number, signal: AbortSignal) => Promi
         const status = await send(next++, signal).catch(() => 0)
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
         // A client pauses after a rejected request. All attackers pause for the same time.
-        if (status !== 200) await pause(100)
+        if (status === 429 || status === 503) await pause(100)
       }
     }
     await Promise.all(Array.from({ length: lanes }, lane))
@@ -244,6 +276,85 @@ function graphqlGroups(count: number): string {
     (_, i) => `g${i}: locationRecordGroups(by: "hour,subject", top: "1")`,
   )
   return JSON.stringify({ query: `{ ${fields.join(' ')} }` })
+}
+
+/** Requests whose inputs are offchain attestations of a smart account. Puts the account on the chain. */
+async function accountRequests({ provider }: LocalChain): Promise<string[]> {
+  const { address, code } = ACCOUNT
+  await provider.send('anvil_setCode', [address, code])
+  const documents = await Promise.all(
+    Array.from({ length: 128 }, () =>
+      offchain(EIFFEL_TOWER, { slug: LOCAL_CHAIN.slug, account: { address, sign: () => '0x00' } }),
+    ),
+  )
+  return documents.map((attestation, i) =>
+    JSON.stringify({
+      chainId: LOCAL_CHAIN.id,
+      from: { attestation },
+      to: { attestation: documents[(i + 1) % documents.length] },
+    }),
+  )
+}
+
+/** A full batch of UIDs that neither the index nor the chain has, so that the contract is read about each. */
+function unknownUids(i: number): string {
+  const uid = (n: number) => `0x${(i * 100 + n + 1).toString(16).padStart(64, 'f')}`
+  const operations = Array.from({ length: 20 }, (_, n) => ({
+    operation: 'distance',
+    from: uid(2 * n),
+    to: uid(2 * n + 1),
+  }))
+  return JSON.stringify({ chainId: LOCAL_CHAIN.id, operations })
+}
+
+function distanceFrom(i: number): string {
+  const to = { type: 'Point', coordinates: [(i % 3_600) / 10 - 180, (i % 1_700) / 10 - 85] }
+  return JSON.stringify({ chainId: LOCAL_CHAIN.id, from: EIFFEL_TOWER, to })
+}
+
+/** Starts a proxy to the node that is slow to call smart accounts, whose calls create a contract. */
+async function startSlowNode(bench: Bench, { url }: LocalChain): Promise<{ url: string }> {
+  const proxy = await startRpcProxy(url)
+  bench.atEnd(() => proxy.close())
+  proxy.misbehave(({ method, params }) =>
+    method === 'eth_call' && params[0].to === undefined
+      ? {
+          ask: async (ask) => {
+            await pause(ACCOUNT_MS)
+            return ask(method, params)
+          },
+        }
+      : undefined,
+  )
+  return proxy
+}
+
+/** Starts a service that holds the local signer's key (eth_signTypedData_v4), and is as far away as a cloud's. */
+async function startSigner(bench: Bench): Promise<{ url: string; address: string }> {
+  const signer = await keySigner(LOCAL_SIGNER_KEY)
+  const server = createServer(async (incoming, response) => {
+    const { id, params } = (await json(incoming)) as { id: number; params: [string, AttestTypedData] }
+    const { domain, message } = params[1]
+    const digest = await attestDigest(
+      domainSeparator(domain),
+      'attester' in message ? 'v2' : 'v1',
+      Object.fromEntries(
+        Object.entries(message).map(([name, value]) => [
+          name,
+          /^\d+$/.test(`${value}`) ? BigInt(value) : value,
+        ]),
+      ) as unknown as AttestMessage,
+    )
+    const result = await signer.sign(digest)
+    await pause(SIGNATURE_MS)
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  bench.atEnd(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, address: signer.address }
 }
 
 async function answered(url: string, address: string, path: string, body?: string): Promise<number> {
