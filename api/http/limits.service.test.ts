@@ -33,6 +33,34 @@ async function serve(counter: RequestCounter, perHour: number, trustProxy?: stri
     app.inject({ url: '/', headers, remoteAddress })
 }
 
+test('starts the checks of long queries of clients alternately', async () => {
+  const app = Fastify()
+  closing.push(() => app.close())
+  const started: string[] = []
+  await app.register(async (scope) => {
+    const counter = new RequestCounter(() => 0)
+    await limitRequests(scope, { scope: 'test', perHour: 0, counter, tooMany: () => new Error() })
+    scope.setValidatorCompiler(() => (query) => {
+      started.push((query as { from: string }).from)
+      return true
+    })
+    scope.get('/', { schema: { querystring: {} } }, () => 'ok')
+  })
+  await app.ready()
+  const ask = (from: string) =>
+    new Promise<number>((resolve, reject) =>
+      app.inject(
+        { url: `/?from=${from}&filter=${'x'.repeat(1_000)}`, remoteAddress: from },
+        (error, response) => (response ? resolve(response.statusCode) : reject(error!)),
+      ),
+    )
+  const greedy = Array.from({ length: 50 }, () => ask('192.0.2.1'))
+  const others = [ask('192.0.2.2'), ask('192.0.2.3')]
+  expect(new Set(await Promise.all([...greedy, ...others]))).toEqual(new Set([200]))
+  expect(started).toHaveLength(52)
+  expect(Math.max(...['192.0.2.2', '192.0.2.3'].map((from) => started.indexOf(from)))).toBeLessThan(5)
+})
+
 /** Starts a server whose requests spend the time in their query, after the given function has finished. */
 async function serveWork(
   counter: RequestCounter,
