@@ -164,6 +164,11 @@ describe('a feature with more positions than are drawn', () => {
     expect(some.length).toBeGreaterThan(0)
     // A shape across the edge of the picture is drawn at both edges.
     expect(some.reduce((sum, mark) => sum + countIn(mark), 0)).toBeLessThanOrEqual(COPIES * MOST)
+    // Pages draw with the default.
+    const onPage = marks(draw(FAMILIES[name]!(40_000) as Geometry).svg)
+    const positions = onPage.reduce((sum, mark) => sum + countIn(mark), 0)
+    expect(positions).toBeGreaterThan(0)
+    expect(positions).toBeLessThanOrEqual(COPIES * 5_000)
   })
   test('keeps its extent to a few pixels, and its large parts', () => {
     const wave = (n: number, south: number) =>
