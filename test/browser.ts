@@ -2,8 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { source as axe, type AxeResults } from 'axe-core'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
-import { afterAll } from 'vitest'
-import { getCurrentTest } from 'vitest/suite'
+import { afterAll, TestRunner } from 'vitest'
 import { CHROMIUM, launchOptions } from '../dev/chromium'
 
 /** Folder of the screenshots for review. */
@@ -38,7 +37,7 @@ export async function openPage({ webgl = true, ...options }: PageOptions = {}): 
   const browser = await browserWith(webgl)
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
   // Ends before the test does, so that the error names the element that a hanging test waits for.
-  page.setDefaultTimeout((getCurrentTest()?.timeout ?? 2 * STEP_MS) / 2)
+  page.setDefaultTimeout((TestRunner.getCurrentTest()?.timeout ?? 2 * STEP_MS) / 2)
   const complaints: string[] = []
   const requested: string[] = []
   page.on('console', (message) => {

@@ -42,9 +42,10 @@ function start(): void {
 }
 /** Resolves when the output contains this text. Rejects if the program ends before. */
 async function printed(text: string): Promise<void> {
+  const exit = once(child, 'exit')
   while (!output.includes(text)) {
     if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}:\n${output}`)
-    await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])
+    await Promise.race([once(child.stdout!, 'data'), exit])
   }
 }
 async function ended(): Promise<number | null> {
