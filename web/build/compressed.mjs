@@ -9,8 +9,8 @@ const COMPRESSIBLE = /\.(js|css|html|json|svg|txt)$/
 const SMALL = 1_024
 
 /**
- * Also writes each file compressed, as `.br` and `.gz`, which the server sends unchanged. All are compressed at
- * once, in the threads of Node: they are half of the processor time of a build.
+ * Also writes each file compressed, as `.br` and `.gz`, which the server sends unchanged. All are compressed
+ * at once, in the threads of Node, because they are half of the processor time of a build.
  */
 export function compressed() {
   let folder = ''
