@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
+import { OPERATION_ROWS, TEXTS } from '../src/operations/table'
 import { en } from '../web/messages/en'
 import { pseudo } from '../web/messages/pseudo'
 
@@ -91,6 +92,14 @@ test('styles name no left and no right, so that a language can run from right to
     [...readFileSync(file, 'utf8').matchAll(physical)].map(([text]) => `${file}: ${text.trim()}`),
   )
   expect(found).toEqual([])
+})
+
+test('names the inputs and numbers of each operation, with the summary that the API has', () => {
+  for (const [name, { inputs, parameters = [] }] of OPERATION_ROWS) {
+    expect(en.operations[name].inputs).toHaveLength(inputs.length)
+    expect(en.operations[name].summary).toBe(TEXTS[name].summary)
+    for (const parameter of parameters) expect(en.numbers[parameter.name]).toBeDefined()
+  }
 })
 
 test('the pseudo-language has every message, and no English one', () => {

@@ -20,9 +20,11 @@ import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } f
 export type Role = 'a' | 'b' | 'measured' | 'end' | 'buffer' | 'overlap'
 export interface Drawing {
   features: Feature[]
-  /** notes for the user about differences between the drawing and the measurement */
-  notes: string[]
+  /** differences between the drawing and the measurement; messages `drawing.notes` */
+  notes: DrawingNote[]
 }
+export type DrawingNote =
+  'isInside' | 'wholeEarth' | 'manyPositions' | 'straightRadius' | 'straightOverlap' | 'complexOverlap'
 
 /** Metres between drawn positions of a geodesic: a straight line between them is off by a pixel at most. */
 const STEP = 25_000
@@ -72,8 +74,7 @@ const feature = (role: Role, geometry: Geometry): Feature => ({
 /** Shortest geodesic between two geometries, and its ends. */
 function drawDistance(a: Measurable, b: Measurable): Drawing {
   const ends = a.nearest(b)
-  if (!ends)
-    return { features: [], notes: ['One contains the other, so there is no path between them to draw.'] }
+  if (!ends) return { features: [], notes: ['isInside'] }
   const path = geodesicPath(...ends, STEP)
   return {
     features: [
@@ -91,8 +92,7 @@ function drawDistance(a: Measurable, b: Measurable): Drawing {
  */
 function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Drawing {
   if (radius <= 0) return { features: [], notes: [] }
-  if (radius > 19_900_000)
-    return { features: [], notes: ['The radius covers the whole Earth, so it has no edge to draw.'] }
+  if (radius > 19_900_000) return { features: [], notes: ['wholeEarth'] }
   if (geometry.type === 'Point') {
     const ring = circle(geometry.coordinates, radius, 2)
     const poles = [NORTH, point([0, -90])].map((pole) => pole.within(target, radius))
@@ -109,13 +109,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
   }
   const chains = chainsOf(geometry)
   const vertices = chains.reduce((sum, chain) => sum + chain.length, 0)
-  if (vertices * 8 > MOST_PLACES)
-    return {
-      features: [],
-      notes: [
-        `The edge of the radius is not drawn, because the target has too many positions (${vertices}) for this page.`,
-      ],
-    }
+  if (vertices * 8 > MOST_PLACES) return { features: [], notes: ['manyPositions'] }
   const pieces = Math.min(100, Math.max(2, Math.floor(MOST_PLACES / 4 / vertices)))
   const turn = Math.min(45, Math.max(3, (360 * vertices) / (MOST_PLACES / 2)))
   const runs: Position[][] = []
@@ -139,7 +133,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
   }
   return {
     features: runs.map((coordinates) => feature('buffer', { type: 'LineString', coordinates })),
-    notes: ['The edge of the radius is drawn with straight lines between exact positions.'],
+    notes: ['straightRadius'],
   }
 }
 
@@ -155,17 +149,16 @@ function circle(centre: Position, radius: number, step: number): Position[] {
  * common position.
  */
 function drawOverlap(a: Geometry, b: Geometry, first: Measurable, second: Measurable): Drawing {
-  const notes: string[] = []
+  const notes: DrawingNote[] = []
   const features: Feature[] = []
   const [areasA, areasB] = [flat(a).filter(isArea), flat(b).filter(isArea)]
   if (areasA.length > 0 && areasB.length > 0)
     try {
       const overlap = areasA.flatMap((one) => areasB.map((other) => overlapOf(one, other)))
       features.push(...overlap.filter((each) => each !== undefined).map((each) => feature('overlap', each)))
-      if (features.length > 0)
-        notes.push('The intersection is drawn with straight lines between positions on the geodesics.')
+      if (features.length > 0) notes.push('straightOverlap')
     } catch {
-      notes.push('The intersection is too complex to draw, so only its edges are drawn.')
+      notes.push('complexOverlap')
     }
   for (const [geometry, other] of [
     [a, second],

@@ -1,8 +1,8 @@
 import type { Answer, Chain } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
-import type { Drawing } from '../map/shapes'
 import { say } from '../messages'
+import type { Drawn } from './asking'
 import { Landing } from './landing'
 import type { Question } from './question'
 import { curlOf, solidityOf, typescriptOf } from './snippets'
@@ -26,7 +26,7 @@ export function AnswerView({
   answer: Answer
   chain: Chain
   /** drawing of the measured parts on the map; undefined until it is shown */
-  drawing: Drawing | undefined
+  drawing: Drawn | undefined
   /** names of the places in the answer */
   names: readonly string[]
   /** distance of the two places in metres, for the operation `within` */
@@ -74,7 +74,7 @@ export function AnswerView({
 }
 
 /** Roles of the drawn features, for tests, which cannot inspect the map. */
-const rolesOf = ({ features }: Drawing) =>
+const rolesOf = ({ features }: Drawn) =>
   [...new Set(features.map(({ properties }) => String(properties!.role)))].join(' ')
 
 /** Results of the checks; undefined while a check runs. */

@@ -1,11 +1,16 @@
 import type { Answer } from '@geospatial-attestation/client'
-import type { Geometry } from 'geojson'
+import type { Feature, Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { frame, positionsOf, show } from '../map/layers'
 import type { Map } from '../map/library'
-import type { Drawing } from '../map/shapes'
 import { say } from '../messages'
 import { ask, type Question } from './question'
+
+/** Drawn measured parts of an answer, and notes for the user about them. */
+export interface Drawn {
+  features: Feature[]
+  notes: string[]
+}
 
 /** Asks questions, one at a time, and draws the measured parts of each answer. */
 export function useAsking(
@@ -15,7 +20,7 @@ export function useAsking(
 ) {
   const [isBusy, setBusy] = useState(false)
   const [answered, setAnswered] = useState<{ question: Question; answer: Answer }>()
-  const [drawing, setDrawing] = useState<Drawing>()
+  const [drawing, setDrawing] = useState<Drawn>()
   const [apart, setApart] = useState<number>()
   const asking = useRef<AbortController>(undefined)
   useEffect(() => () => asking.current?.abort(), [])
@@ -67,15 +72,16 @@ async function measured(
   { operation, numbers }: Question,
   { result }: Answer,
   geometries: readonly (Geometry | undefined)[],
-): Promise<Drawing | undefined> {
+): Promise<Drawn | undefined> {
   if (geometries.some((each) => each === undefined)) return undefined
   try {
     const { drawMeasured } = await import('../map/shapes')
     const drawn = drawMeasured(operation, geometries as Geometry[], numbers[0], result)
+    const notes = drawn.notes.map((note) => say.drawing.notes[note])
     const isPolar = drawn.features.some(({ geometry }) =>
       positionsOf(geometry).some(([, latitude]) => Math.abs(latitude!) > 85),
     )
-    return isPolar ? { ...drawn, notes: [...drawn.notes, say.playground.polar] } : drawn
+    return { features: drawn.features, notes: isPolar ? [...notes, say.playground.polar] : notes }
   } catch (error) {
     return { features: [], notes: [say.playground.notDrawn((error as Error).message)] }
   }

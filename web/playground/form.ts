@@ -77,11 +77,13 @@ export function questionOf(
 ): { question: Question; chain: Chain } | { problem: Problem } {
   const wrong = parsed.findIndex(({ kind }) => kind === 'wrong' || kind === 'nothing')
   if (wrong >= 0) return { problem: { field: wrong, sentence: sentenceOf(parsed[wrong]!) } }
-  for (const { name, label, unit } of numbers)
-    if (numberText(name).trim() === '' || !(Number(numberText(name)) >= 0))
+  for (const { name } of numbers)
+    if (numberText(name).trim() === '' || !(Number(numberText(name)) >= 0)) {
+      const { label, unit } = say.numbers[name]!
       return {
         problem: { field: name, sentence: say.playground.expectedNumber(label.toLowerCase(), unit) },
       }
+    }
   if (!chain) return { problem: { field: 'chain', sentence: say.playground.noChains } }
   const question = {
     ...{ operation, chainId: chain.id },

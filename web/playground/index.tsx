@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { OPERATION_ROWS, TEXTS, type OperationName } from '../../src/operations/table'
+import { OPERATION_ROWS, type OperationName } from '../../src/operations/table'
 import { here, setParameters } from '../location'
 import type { Map } from '../map/library'
 import type { RecordKey } from '../map/records'
@@ -124,7 +124,7 @@ function QuestionFields({
           setParameters({ op })
         }}
       />
-      {form.inputs.map(({ label }, i) => (
+      {say.operations[form.operation].inputs.map((label, i) => (
         <GeometryField
           key={i}
           index={i}
@@ -140,11 +140,11 @@ function QuestionFields({
           onActive={() => onActive(i)}
         />
       ))}
-      {form.numbers.map(({ name, label, unit }) => (
+      {form.numbers.map(({ name }) => (
         <TextField
           key={name}
           name={name}
-          label={say.playground.number(label, unit)}
+          label={say.playground.number(say.numbers[name]!.label, say.numbers[name]!.unit)}
           inputMode="decimal"
           value={form.numberText(name)}
           problem={problemAt(name)}
@@ -171,11 +171,11 @@ function OperationField({
       <select value={operation} onChange={({ currentTarget }) => onOperation(currentTarget.value)}>
         {OPERATION_ROWS.map(([name]) => (
           <option key={name} value={name}>
-            {name[0]!.toUpperCase() + name.slice(1)}
+            {say.operations[name].name}
           </option>
         ))}
       </select>
-      <span class="soft">{TEXTS[operation].summary}</span>
+      <span class="soft">{say.operations[operation].summary}</span>
     </label>
   )
 }

@@ -1,7 +1,33 @@
+import type { OperationName } from '../../../src/operations/table'
 import { count } from './count'
 
 /** Messages of the forms of the playground and of attesting. */
 export const forms = {
+  /** Operations, with the labels of their inputs in the order of src/operations/table.ts. */
+  operations: {
+    distance: { name: 'Distance', summary: 'Distance between two geometries', inputs: ['From', 'To'] },
+    contains: {
+      name: 'Contains',
+      summary: 'Tests if a geometry is entirely inside another',
+      inputs: ['Container', 'Geometry'],
+    },
+    within: {
+      name: 'Within',
+      summary: 'Tests if two geometries are at most a radius apart',
+      inputs: ['Geometry', 'Target'],
+    },
+    intersects: {
+      name: 'Intersects',
+      summary: 'Tests if two geometries share a point',
+      inputs: ['First geometry', 'Second geometry'],
+    },
+    area: { name: 'Area', summary: 'Area of a polygon', inputs: ['Polygon'] },
+    length: { name: 'Length', summary: 'Length of a line', inputs: ['Line'] },
+  } as Readonly<Record<OperationName, { name: string; summary: string; inputs: readonly string[] }>>,
+  /** Numbers of operations by name, with their units. */
+  numbers: { radius: { label: 'Radius', unit: 'metres' } } as Readonly<
+    Record<string, { label: string; unit: string }>
+  >,
   ask: {
     privatePlace: 'your private place',
     position: (text: string) => `the position ${text}`,
@@ -54,6 +80,15 @@ export const forms = {
     editing: 'Drag a corner, or the middle of an edge to add one. A right click removes a corner.',
     done: 'Done',
     notEditable: 'The geometry cannot be edited.',
+    notes: {
+      isInside: 'One contains the other, so there is no path between them to draw.',
+      wholeEarth: 'The radius covers the whole Earth, so it has no edge to draw.',
+      manyPositions:
+        'The edge of the radius is not drawn, because the target has too many positions for this page.',
+      straightRadius: 'The edge of the radius is drawn with straight lines between exact positions.',
+      straightOverlap: 'The intersection is drawn with straight lines between positions on the geodesics.',
+      complexOverlap: 'The intersection is too complex to draw, so only its edges are drawn.',
+    },
   },
   photo: {
     add: 'Add a photo',
@@ -92,6 +127,7 @@ export const forms = {
       'A signed, public statement about a place on a chain. You can revoke it later, but never remove it.',
     fromLink:
       'A link filled in this form. Its author chose the place and the memo: read both before you sign.',
+
     withoutMap: 'Paste a place instead.',
     action: 'Attest place',
     place: 'Place',
@@ -162,6 +198,7 @@ export const forms = {
   playground: {
     title: 'Ask about places',
     withoutMap: 'You can still ask questions: paste geometries.',
+
     asking: 'Asking ...',
     action: 'Ask',
     tooLong: 'These geometries are too long for a link, so the URL does not contain them.',
