@@ -41,9 +41,9 @@ export const SITE_PAGES = [
 ] as const
 
 /**
- * Style of the header. A phone shows the main pages, shortened if a language has longer names, and the others
- * in a menu. Selectors are as specific as those of the documents that contain it: GraphiQL brings its own
- * rules for all elements.
+ * Style of the header. The main pages are actions on one map, so their links look like the parts of one
+ * control. A phone shows them, shortened if a language has longer names, and the others in a menu. Selectors
+ * are as specific as those of the documents that contain it: GraphiQL brings its own rules for all elements.
  */
 export const HEADER_STYLE = `${TOKENS}
 .site { display: flex; flex: none; align-items: center; gap: 1.5rem; height: 3rem; padding: 0 1rem; box-sizing: border-box; border-bottom: 1px solid var(--line); font-size: 1rem; font-family: system-ui, sans-serif; line-height: 1.45; color: var(--text); background: var(--surface) }
@@ -52,9 +52,13 @@ export const HEADER_STYLE = `${TOKENS}
 .site a:hover, .site summary:hover { background: var(--raised) }
 .site a.brand { padding: 0; font-weight: 700; background: none }
 .site nav { display: flex; align-items: center; gap: 0.25rem }
+.site nav > a:not(.minor) { border: 1px solid var(--line); border-radius: 0 }
+.site nav > a:first-child { border-start-start-radius: var(--radius); border-end-start-radius: var(--radius) }
+.site nav > a:nth-child(3) { border-start-end-radius: var(--radius); border-end-end-radius: var(--radius) }
+.site nav > a:not(.minor) + a:not(.minor) { margin-inline-start: calc(-0.25rem - 1px) }
 .site nav a[aria-current] { background: var(--raised); color: var(--accent); font-weight: 600 }
 .site nav details { display: none; position: relative; padding: 0; border: 0 }
 .site details div { position: absolute; z-index: 20; top: 100%; inset-inline-end: 0; display: flex; flex-direction: column; min-width: 9rem; padding: 0.3rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); box-shadow: var(--shadow) }
 .site :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
-@media (max-width: 48rem) { .site { padding: 0 0.5rem; gap: 0.5rem } .site a.brand, .site nav > a.minor { display: none } .site nav { flex: 1; min-width: 0; justify-content: space-between } .site nav > a { min-width: 0; overflow: hidden; text-overflow: ellipsis } .site nav details { display: block; flex: none } }
+@media (max-width: 48rem) { .site { padding: 0 0.5rem; gap: 0.5rem } .site a.brand, .site nav > a.minor { display: none } .site nav { flex: 1; min-width: 0 } .site nav > a { flex: 1; min-width: 0; overflow: hidden; text-align: center; text-overflow: ellipsis } .site nav details { display: block; flex: none } }
 `

@@ -176,9 +176,10 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await using browser = await open({ place: '10, 30' })
     const { page } = browser
     await page.locator('.map[data-state=idle]').waitFor()
-    await page.locator('[data-live=live][data-places="0"]').waitFor()
+    await page.locator('[data-live=live]').waitFor()
+    await page.locator('[data-places="0"]').waitFor({ state: 'attached' })
     await attest(world.chain, locationRequest({ type: 'Point', coordinates: [10.001, 30.001] }))
-    await page.locator('[data-places="1"]').waitFor()
+    await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
   })
 
   test('waits for a service that is unavailable, and shows the attestation afterwards', async () => {
@@ -222,9 +223,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
         .getByLabel('Add a small file')
         .setInputFiles({ name: 'f.png', mimeType: 'image/png', buffer: Buffer.alloc(Number(given.file)) })
     else await button(browser, 'Attest place with Stand-in').click()
-    const name = { Place: 'geometry-0-problem', Recipient: 'problem-recipient', Media: 'problem-media' }[
-      field
-    ]
+    const name = { Place: 'problem-place', Recipient: 'problem-recipient', Media: 'problem-media' }[field]
     const problem = page.locator(`#${name}[role=alert]`)
     await problem.waitFor()
     expect(await problem.innerText()).toMatch(words)

@@ -16,7 +16,7 @@ const components = filesIn(/\.tsx$/)
 
 /** Attributes and properties of components whose values users read or hear. */
 const SHOWN =
-  /^(aria-(label|description|valuetext|roledescription)|title|alt|placeholder|label|help|verb|what|any|name|withoutMap)$/
+  /^(aria-(label|description|valuetext|roledescription)|title|alt|placeholder|label|help|verb|what|any|name)$/
 /** HTML elements that have `name` for programs. */
 const isElement = (tag: string) => /^[a-z]/.test(tag)
 const WORD = /\p{L}{2}/u
@@ -62,7 +62,7 @@ function literalsIn(name: string, text: string): string[] {
   return found
 }
 /** Components whose `name` is a key. */
-const KEYED = new Set(['Choice', 'Text', 'TextField'])
+const KEYED = new Set(['Choice', 'GeometryField', 'Text', 'TextField'])
 
 test('no component contains a text', () => {
   expect(components.length).toBeGreaterThan(30)

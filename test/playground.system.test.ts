@@ -175,6 +175,8 @@ const CASES: Case[] = [
 describe.skipIf(!CHROMIUM)('in a browser', () => {
   test.each(CASES)(
     '$operation returns the result of the API, is drawn and verified in the page, and has working snippets',
+    // Compiles two programs. The limit only ends a test that hangs.
+    { timeout: 240_000 },
     async ({ operation, inputs, radius, body, drawn }) => {
       const [a, b] = inputs.map(text)
       const parameters = { op: operation, a: a!, ...(b && { b }), ...(radius && { radius }) }
@@ -293,9 +295,9 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await world.caughtUp()
     await using browser = await open({ a: '-60.5, -30.25' })
     const { page, complaints } = browser
-    await page.locator('.panel-map[data-places="1"]').waitFor()
+    await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
     await page.locator('.map[data-state=idle]').waitFor()
-    const { x, y, width, height } = (await page.locator('.panel-map').boundingBox())!
+    const { x, y, width, height } = (await page.locator('.map').boundingBox())!
     await page.mouse.click(x + width / 2, y + height / 2)
     await page.getByText('Record on base-sepolia').waitFor()
     expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe(uid)
@@ -325,7 +327,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await page.route(`${world.url}/`, (route) => asked.then(() => route.continue()))
     await page.route(ofAllChains, (route) => isFiltered.then(() => route.continue()))
     await page.goto(`${world.url}/playground?${new URLSearchParams({ a: '-50.5, -20.25' }).toString()}`)
-    await page.locator('.panel-map[data-places="1"]').waitFor()
+    await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
     expect(complaints).toEqual([])
   })
 

@@ -1,38 +1,38 @@
-import type { ComponentChildren, ComponentType } from 'preact'
+import type { ComponentType } from 'preact'
 import { SITE_NAME, SITE_PAGES } from '../src/page-header'
 import { lazy } from './lazy'
-import { goTo, here, type Page } from './location'
+import { hrefOf, shownPage, type Page } from './location'
 import { Search } from './search'
 import { addressOf } from './service'
 import { say } from './messages'
 
+const Places = lazy(async () => (await import('./explorer')).default)
+/** Explorer, playground and attest page are one page, so that they share its map. */
 const PAGES: Record<Page, ComponentType> = {
-  explorer: lazy(async () => (await import('./explorer')).default),
-  playground: lazy(async () => (await import('./playground')).default),
-  attest: lazy(async () => (await import('./attest')).default),
+  ...{ explorer: Places, playground: Places, attest: Places },
   log: lazy(async () => (await import('./log')).default),
 }
 
 /** Header, and the page of the current address. */
 export function App() {
-  const { page } = here.value
+  const page = shownPage.value
   const Content = PAGES[page]
   document.title = `${say.site.pages[page === 'explorer' ? '' : page]} · ${SITE_NAME}`
   return (
     <>
       <header class="site">
-        <PageLink page="explorer" class="brand">
+        <a href={addressOf('')} class="brand">
           {SITE_NAME}
-        </PageLink>
+        </a>
         <nav aria-label={say.site.navigation}>
           {SITE_PAGES.map((site) => (
-            <SiteLink key={site.path} site={site} current={page} />
+            <SiteLink key={site.path} site={site} />
           ))}
           <details>
             <summary>{say.site.more}</summary>
             <div>
               {SITE_PAGES.filter(({ isMain }) => !isMain).map((site) => (
-                <SiteLink key={site.path} site={site} current={page} />
+                <SiteLink key={site.path} site={site} />
               ))}
             </div>
           </details>
@@ -40,51 +40,22 @@ export function App() {
         <Search />
       </header>
       <main>
-        <Content key={page} />
+        <Content />
       </main>
     </>
   )
 }
 
-/** Link to a page of the header: one of these pages, or a page of the API. */
-function SiteLink({ site: { path, isMain }, current }: { site: (typeof SITE_PAGES)[number]; current: Page }) {
+/** Link to a page of the header: one of these pages in its last state, or a page of the API. */
+function SiteLink({ site: { path, isMain } }: { site: (typeof SITE_PAGES)[number] }) {
   const page = path === '' ? 'explorer' : path
-  const name = say.site.pages[path]
-  const className = isMain ? undefined : 'minor'
-  return Object.hasOwn(PAGES, page) ? (
-    <PageLink page={page as Page} class={className} current={page === current}>
-      {name}
-    </PageLink>
-  ) : (
-    <a href={addressOf(path)} class={className}>
-      {name}
-    </a>
-  )
-}
-
-function PageLink({
-  page,
-  current = false,
-  class: className,
-  children,
-}: {
-  page: Page
-  current?: boolean
-  class?: string
-  children: ComponentChildren
-}) {
   return (
     <a
-      href={page === 'explorer' ? addressOf('') : addressOf(page)}
-      class={className}
-      aria-current={current ? 'page' : undefined}
-      onClick={(event) => {
-        if (event.metaKey || event.ctrlKey || event.shiftKey) return
-        event.preventDefault()
-        goTo(page)
-      }}
+      href={Object.hasOwn(PAGES, page) ? hrefOf(page as Page) : addressOf(path)}
+      class={isMain ? undefined : 'minor'}
+      aria-current={page === shownPage.value ? 'page' : undefined}
     >
-      {children}
+      {say.site.pages[path]}
     </a>
   )
 }

@@ -6,12 +6,17 @@ export const isField = (element: Element | null): boolean =>
   Boolean(element?.closest('input, textarea, select, [contenteditable]'))
 
 /**
- * Focuses a title when it appears and when `keys` change: before the first paint, so that a key that is
- * pressed immediately applies to it. Does not take the focus from a field: the title's code may load seconds
- * after the click, when the user already types elsewhere.
+ * Focuses an element when it is shown or a key changes, before the first paint, so that a key that is pressed
+ * immediately applies to it. If its code was loaded late and the user has moved the focus away from `opener`,
+ * the focus stays there.
  */
-export function useFocusedTitle(title: RefObject<HTMLElement>, keys: readonly unknown[]): void {
+export function useFocus(
+  element: RefObject<HTMLElement | null>,
+  opener: Element | null,
+  keys: readonly string[] = [],
+): void {
   useLayoutEffect(() => {
-    if (!isField(document.activeElement)) title.current?.focus()
-  }, keys)
+    const { activeElement } = document
+    if (activeElement === opener || activeElement === document.body) element.current?.focus()
+  }, [...keys])
 }

@@ -1,6 +1,6 @@
 import { GeoError, InvalidInputError, type Place, type PlaceDetails } from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
-import { here, setParameters } from '../location'
+import { parametersOf, setParameters } from '../location'
 import { say } from '../messages'
 import { parseInput } from '../panel/input'
 import { isShareable } from '../panel/shareable'
@@ -32,7 +32,7 @@ export class FormError extends GeoError {
 
 /** Fields of the form, initially filled from the address, and the problem of one of them. */
 export function useForm() {
-  const { parameters } = here.value
+  const parameters = parametersOf('attest')
   const [fields, setFields] = useState<Fields>({
     place: parameters.get('place') ?? '',
     memo: parameters.get('memo') ?? '',
@@ -79,7 +79,7 @@ export function placeOf({ place, memo, time, media, recipient }: Fields): Place 
 
 /** Writes a text into the address, so that it can be shared, if it is short enough. */
 function inAddress(name: 'place' | 'memo', text: string): void {
-  setParameters({ [name]: text.length <= LONGEST_PARAMETER ? text || undefined : undefined })
+  setParameters('attest', { [name]: text.length <= LONGEST_PARAMETER ? text || undefined : undefined })
 }
 
 /** Problem that the client reports, with the field that it names; undefined for other errors. */

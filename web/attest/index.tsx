@@ -1,34 +1,41 @@
 import type { Attested, Chain, LocationRecord } from '@geospatial-attestation/client'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
 import type { Map } from '../map/library'
 import { say } from '../messages'
-import { MapWithPanel, type PanelMap } from '../panel'
 import { ChainField, useChains } from '../panel/chain-field'
 import { TextField } from '../panel/field'
 import { textOf } from '../panel/files'
 import { GeometryField } from '../panel/geometry-field'
 import { useGiven } from '../panel/given'
-import { parseInput } from '../panel/input'
+import { parseInput, recordOf } from '../panel/input'
+import { pickers } from '../panel/picking'
 import { addressOf } from '../service'
 import { WithSigner } from '../wallet'
 import { useAttesting } from './attesting'
 import { useForm, type Fields } from './form'
 import { MediaFields } from './media-fields'
+import '../panel/panel.css'
 import './attest.css'
 
 /** A form that attests a place (Location Protocol v0.1) on a chain, by the user's wallet. */
-export default function Attest() {
-  const [made, setMade] = useState<PanelMap>()
+export default function Attest({
+  map,
+  refresh,
+}: {
+  map: Map | undefined
+  /** reloads the records on the map */
+  refresh: () => void
+}) {
   const form = useForm()
-  const attesting = useAttesting(form, () => made?.records.refresh())
+  const attesting = useAttesting(form, refresh)
   const { fields } = form
-  const { chains, chain } = useChains((error) =>
+  const { chains, chain } = useChains('attest', (error) =>
     form.setProblem({ field: 'chain', sentence: say.attest.reload(error.message) }),
   )
   const parsed = parseInput(fields.place)
-  useGiven(made?.map, [parsed.kind === 'geometry' ? parsed.geometry : undefined])
+  useGiven(map, [parsed.kind === 'geometry' ? parsed.geometry : undefined])
 
   /**
    * Resets the state of attesting: another place, or the same one in another notation, is a second
@@ -42,15 +49,29 @@ export default function Attest() {
     forget()
     form.set(changes)
   }
+  // Only into an empty field, so that a click on the map replaces nothing that the user has entered.
+  pickers.attest = ({ uid }) => {
+    if (parsed.kind !== 'nothing') return
+    void recordOf(uid).then(
+      (record) => record?.geometry && change({ place: textOf(record.geometry) }),
+      (error: Error) => form.setProblem({ field: 'place', sentence: error.message }),
+    )
+  }
   const { attested } = attesting
   return (
-    <MapWithPanel isLive onMap={setMade} withoutMap={say.attest.withoutMap}>
+    <>
       <PlaceForm
         form={form}
-        map={made?.map}
+        map={map}
         change={change}
         chainField={
-          <ChainField chains={chains} chain={chain} problem={form.problemAt('chain')} onChange={forget} />
+          <ChainField
+            page="attest"
+            chains={chains}
+            chain={chain}
+            problem={form.problemAt('chain')}
+            onChange={forget}
+          />
         }
       />
       {fields.memo && !attested && <WholeMemo memo={fields.memo} />}
@@ -69,7 +90,7 @@ export default function Attest() {
       {attested && chain && (
         <AttestedPlace attested={attested} record={attesting.record} chain={chain} onMore={forget} />
       )}
-    </MapWithPanel>
+    </>
   )
 }
 
@@ -101,7 +122,7 @@ function PlaceForm({
         </p>
       )}
       <GeometryField
-        index={0}
+        name="place"
         label={say.attest.place}
         text={fields.place}
         state={{}}
@@ -184,7 +205,7 @@ function AttestedPlace({
       </p>
       {record && (
         <p class="good">
-          {say.attest.onMap} <a href={explorerAddress(record)}>{say.attest.openIt}</a>.
+          {say.attest.onMap} <a href={addressOf(`r/${record.chain}/${record.uid}`)}>{say.attest.openIt}</a>.
         </p>
       )}
       <p>
@@ -210,11 +231,4 @@ function visibleText(text: string): string {
       (character) => `[U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
     )
     .replace(/\n{4,}/g, (breaks) => `\n${say.attest.lineBreaks(breaks.length)}\n`)
-}
-
-/** Address of the explorer with the record open. */
-function explorerAddress({ chain, uid, longitude, latitude }: LocationRecord): string {
-  const parameters = new URLSearchParams({ record: `${chain}-${uid}` })
-  if (longitude !== null && latitude !== null) parameters.set('at', `${longitude},${latitude},12`)
-  return `${addressOf('')}?${parameters}`
 }

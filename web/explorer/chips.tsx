@@ -6,8 +6,8 @@ import { dayText, shortHex } from './words'
 /** Maximum number of characters of a value on a chip. */
 const LONGEST = 40
 
-/** Chips of the active filters. A click removes one. */
-export function Chips({ onWatch }: { onWatch: () => void }) {
+/** Chips of the active filters. A click removes one. `onWatch` watches them. */
+export function Chips({ onWatch }: { onWatch?: () => void }) {
   const set = FILTERS.filter(filterValue)
   return (
     <ul class="chips" aria-label={say.chips.name}>
@@ -26,11 +26,13 @@ export function Chips({ onWatch }: { onWatch: () => void }) {
           </li>
         )
       })}
-      <li>
-        <button type="button" class="watch" onClick={onWatch}>
-          {say.chips.watch}
-        </button>
-      </li>
+      {onWatch && (
+        <li>
+          <button type="button" class="watch" onClick={onWatch}>
+            {say.chips.watch}
+          </button>
+        </li>
+      )}
     </ul>
   )
 }

@@ -3,16 +3,24 @@ import { chainColour, kindOf } from '../chains'
 import { PlainMap, type PlainPlace } from '../map/plain-map'
 import { PLAIN_PLACES, recordOfKey, usePlainRecords } from '../map/plain-records'
 import { say } from '../messages'
-import { seenQuery } from './list'
+import type { RecordKey } from '../map/records'
 import { FailureNotice } from './notice'
-import { colouring, hidden, select, selected } from './state'
+import { colouring, hidden, mapQuery, selected } from './state'
 import { titleText } from './words'
 import './fallback.css'
 
-/** Plain map with the same filters, which replaces the map if there is no WebGL. */
-export function Fallback({ version, onUsed }: { version: number; onUsed: () => void }) {
+/** Plain map of the same records, which replaces the map if there is no WebGL. */
+export function Fallback({
+  version,
+  onUsed,
+  onSelect,
+}: {
+  version: number
+  onUsed: () => void
+  onSelect: (record: RecordKey) => void
+}) {
   useEffect(onUsed, [])
-  const { data, failure, retry } = usePlainRecords(seenQuery(undefined), version)
+  const { data, failure, retry } = usePlainRecords(mapQuery.value, version)
   const by = colouring.value
   const places = (data?.features ?? []).flatMap(({ geometry, properties }): PlainPlace[] => {
     const { chain, uid, location_type: type, revoked } = properties
@@ -35,7 +43,7 @@ export function Fallback({ version, onUsed }: { version: number; onUsed: () => v
       <PlainMap
         places={places}
         selected={selected.value && `${selected.value.chain}-${selected.value.uid}`}
-        onSelect={(key) => select(recordOfKey(key))}
+        onSelect={(key) => onSelect(recordOfKey(key))}
       />
     </div>
   )

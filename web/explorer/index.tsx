@@ -1,17 +1,19 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
-import type { Geometry } from 'geojson'
 import { effect } from '@preact/signals'
+import type { Geometry } from 'geojson'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { say } from '../messages'
 import './explorer.css'
 import { lazy } from '../lazy'
-import { here } from '../location'
+import { shownPage, visitOf, type Page } from '../location'
 import { failureOf, useLoaded, type Failure } from '../loading'
 import { dragArea, showArea, viewBox, type Box } from '../map/area'
+import { followFlights } from '../map/flight'
 import type { Map } from '../map/library'
-import { addRecords, type RecordsOnMap, type Shown } from '../map/records'
-import { frame } from '../map/layers'
+import { addRecords, type RecordKey, type RecordsOnMap, type Shown } from '../map/records'
+import { addLayers, frame } from '../map/layers'
 import { WorldMap } from '../map/world-map'
+import { pickers } from '../panel/picking'
 import { placeWatch, type Watched } from '../watch/place-watch'
 import { ChainStates } from './chain-states'
 import { Chips, filtersText } from './chips'
@@ -30,6 +32,8 @@ import {
   firstView,
   hidden,
   keepView,
+  mapQuery,
+  namedView,
   select,
   selected,
   setFilters,
@@ -39,24 +43,33 @@ import { TimeFilter } from './time-filter'
 const Sheet = lazy(async () => (await import('../sheet')).Sheet)
 const Watch = lazy(async () => (await import('../watch')).Watch)
 const Fallback = lazy(async () => (await import('./fallback')).Fallback)
+/** Forms of the actions other than exploring. A form that was shown keeps its contents while it is hidden. */
+const FORMS = {
+  playground: lazy(async () => (await import('../playground')).default),
+  attest: lazy(async () => (await import('../attest')).default),
+}
 
 /** Minimum zoom at which a single place is shown. */
 const NEAR_ZOOM = 9
 /** Page width in pixels below which the sheet is at the bottom of the page (sheet.css). */
 const NARROW = 704
+/** Maximum share of the page's height that the sheet then has. */
+const SHEET_SHARE = 0.6
 
-/** Map of attested places, with a list, filters, and a sheet for each record. */
-export default function Explorer() {
+/** One map of attested places with three actions: explore the records, ask about places, and attest one. */
+export default function Places() {
   const [isPlain, setPlain] = useState(false)
   const [version, setVersion] = useState(0)
-  const [watched, setWatched] = useState<Watched>()
   const map = useRef<Made | undefined>(undefined)
-  const { isDrawing, draw, stop } = useAreaDrawing(map)
+  const page = shownPage.value
+  const isExplorer = page === 'explorer'
+  const { isDrawing, draw, stop } = useAreaDrawing(map, isExplorer)
   const { view, shown, failure: mapFailure, retry: retryMap, onReady } = useRecordsMap(map, stop)
+  const [watched, setWatched] = useState<Watched>()
 
-  const query = view || isPlain ? seenQuery(view?.box) : undefined
+  const query = isExplorer && (view || isPlain) ? seenQuery(view?.box) : undefined
   const list = useList(query, version)
-  const { chosen, record } = useChosen(map, version)
+  const { chosen, record, opener } = useChosen(map, version)
   const next = () => setVersion((before) => before + 1)
   useChanges(
     (events) => {
@@ -77,10 +90,10 @@ export default function Explorer() {
             view={useMemo(firstView, [])}
             onReady={onReady}
             onView={keepView}
-            fallback={() => <Fallback version={version} onUsed={() => setPlain(true)} />}
+            fallback={() => <Fallback version={version} onUsed={() => setPlain(true)} onSelect={pick} />}
           />
           <ChainStates />
-          <Legend />
+          {isExplorer && <Legend />}
           {mapFailure && (
             <div class="map-failure">
               <FailureNotice failure={mapFailure} retry={retryMap} />
@@ -95,6 +108,7 @@ export default function Explorer() {
             <Sheet
               chosen={chosen}
               loaded={record}
+              opener={opener}
               onShow={isPlain ? undefined : (center) => map.current && zoomTo(map.current.map, center)}
               onClose={() => {
                 select(undefined)
@@ -106,72 +120,123 @@ export default function Explorer() {
               onChanged={next}
             />
           )}
-          {watched && <Watch {...watched} onClose={() => setWatched(undefined)} onSelect={select} />}
+          {isExplorer && watched && (
+            <Watch {...watched} onClose={() => setWatched(undefined)} onSelect={select} />
+          )}
         </div>
-        <TimeFilter />
+        {isExplorer && <TimeFilter />}
       </div>
-      <div class="side">
-        <details class="filter-box" open={innerWidth > 700}>
-          <summary>{say.filters.titleOf(filterCount())}</summary>
-          <Filters
-            isDrawing={isDrawing}
-            onDraw={isPlain ? undefined : draw}
-            onView={view?.box && (() => setFilters({ bbox: boxText(view.box!) }))}
-          />
-        </details>
-        <Chips onWatch={() => setWatched(filtersWatch())} />
-        <RecordList list={list} query={query ?? ''} />
-      </div>
+      {isExplorer && (
+        <div class="side">
+          <details class="filter-box" open={innerWidth > 700}>
+            <summary>{say.filters.titleOf(filterCount())}</summary>
+            <Filters
+              isDrawing={isDrawing}
+              onDraw={isPlain ? undefined : draw}
+              onView={view?.box && (() => setFilters({ bbox: boxText(view.box!) }))}
+            />
+          </details>
+          <Chips onWatch={() => setWatched(filtersWatch())} />
+          <RecordList list={list} query={query ?? ''} />
+        </div>
+      )}
+      <Forms page={page} map={map.current?.map} refresh={() => map.current?.records.refresh()} />
     </div>
   )
+}
+
+/** Forms that have been shown, with the map's filters. An address with other parameters resets a form. */
+function Forms({ page, map, refresh }: { page: Page; map: Map | undefined; refresh: () => void }) {
+  const opened = useRef(new Set<Page>()).current
+  opened.add(page)
+  return (Object.keys(FORMS) as (keyof typeof FORMS)[])
+    .filter((name) => opened.has(name))
+    .map((name) => {
+      const Form = FORMS[name]
+      return (
+        <div key={name} class="side panel" hidden={page !== name}>
+          {page === name && filterCount() > 0 && <Chips />}
+          <Form key={visitOf(name)} map={page === name ? map : undefined} refresh={refresh} />
+        </div>
+      )
+    })
+}
+
+/** Opens a record that is clicked on the map, or hands it to the shown form. */
+const pick = (record: RecordKey): void => {
+  const page = shownPage.peek()
+  if (page === 'explorer') select(record)
+  else pickers[page]?.(record)
 }
 
 /** Watch of the active filters. */
 const filtersWatch = (): Watched => ({
   filters: Object.fromEntries(new URLSearchParams(filterQuery.value)),
   text: filtersText(),
+  opener: document.activeElement,
 })
 
 /**
  * Selected record, whose sheet is open. The map marks it, and moves to it if the address contains no view.
+ * `opener` is the element that had the focus when it was selected.
  */
 function useChosen(map: { readonly current: Made | undefined }, version: number) {
-  const chosen = selected.value
+  const chosen = shownPage.value === 'explorer' ? selected.value : undefined
+  const opener = useMemo(() => document.activeElement, [selected.value?.uid, selected.value?.chain])
   const record = useLoaded(chosen && `${chosen.chain} ${chosen.uid} ${version}`, (signal) =>
     loadRecord(chosen!, signal),
   )
-  const geometry = record.data?.details?.geometry
-  const middle = chosen && middleOf(geometry)
-  useEffect(
-    () => map.current?.records.select(chosen?.uid, middle),
-    [chosen?.uid, middle?.[0], middle?.[1], map.current],
-  )
-  useFirstPlace(map, geometry, middle)
-  return { chosen, record }
+  const isLoaded = chosen !== undefined && record.data?.record.uid === chosen.uid.toLowerCase()
+  const geometry = isLoaded ? record.data?.details?.geometry : undefined
+  const middle = middleOf(geometry)
+  useEffect(() => {
+    map.current?.records.select(chosen?.uid, middle)
+    if (map.current && middle) reveal(map.current.map, middle)
+  }, [chosen?.uid, middle?.[0], middle?.[1], map.current])
+  useOpenedView(map, geometry, middle)
+  return { chosen, record, opener }
 }
 
-/**
- * Moves the map so that a position is in the centre of the part that the sheet does not cover: on a phone,
- * the sheet is at the bottom of the screen.
- */
+/** Height in pixels of the part of the map that the sheet covers on a phone, even if it is still loading. */
+function coveredBelow(map: Map): number {
+  if (innerWidth > NARROW || shownPage.peek() !== 'explorer' || !selected.peek()) return 0
+  return Math.max(0, map.getContainer().getBoundingClientRect().bottom - (1 - SHEET_SHARE) * innerHeight)
+}
+
+/** Moves the map so that a position is in the centre of the part that the sheet does not cover. */
 function zoomTo(map: Map, center: [number, number], isAnimated = true): void {
-  const offset: [number, number] = [0, innerWidth > NARROW ? 0 : -map.getContainer().clientHeight / 4]
+  const offset: [number, number] = [0, -coveredBelow(map) / 2]
   map.easeTo({ center, zoom: Math.max(NEAR_ZOOM, map.getZoom()), offset, animate: isAnimated })
 }
 
-/** Moves the map to the place in the address, if the address contains no view of the map. */
-function useFirstPlace(
+/** Moves the map if the sheet covers a position. */
+function reveal(map: Map, center: [number, number]): void {
+  const covered = coveredBelow(map)
+  if (covered === 0 || map.isMoving()) return
+  if (map.project(center).y > map.getContainer().clientHeight - covered)
+    map.easeTo({ center, offset: [0, -covered / 2] })
+}
+
+/**
+ * Moves the map to the view of each address that opens the explorer, or to its place if it contains no view.
+ * The map is made with the view of the first one.
+ */
+function useOpenedView(
   map: { readonly current: Made | undefined },
   geometry: Geometry | null | undefined,
   middle: [number, number] | undefined,
 ): void {
-  const isShown = useRef(!selected.value || here.value.parameters.has('at'))
+  const visit = visitOf('explorer')
+  const named = useMemo(namedView, [visit])
+  const moved = useRef(named || !selected.value ? visit : undefined)
   useEffect(() => {
-    if (isShown.current || !middle || !map.current) return
-    isShown.current = true
-    if (geometry?.type === 'Point') zoomTo(map.current.map, middle, false)
-    else frame(map.current.map, [{ type: 'Feature', properties: {}, geometry: geometry! }])
-  }, [middle?.[0], middle?.[1], map.current])
+    if (moved.current === visit || !map.current || (!named && selected.value && !middle)) return
+    moved.current = visit
+    if (named) map.current.map.jumpTo({ center: [named.longitude, named.latitude], zoom: named.zoom })
+    else if (geometry?.type === 'Point') zoomTo(map.current.map, middle!, false)
+    else if (geometry)
+      frame(map.current.map, [{ type: 'Feature', properties: {}, geometry }], coveredBelow(map.current.map))
+  }, [visit, middle?.[0], middle?.[1], map.current])
 }
 
 interface Made {
@@ -196,9 +261,9 @@ function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void)
     let isFailing = false
     const records = addRecords(
       made,
-      { query: filterQuery.value, look: { by: colouring.value, hidden: hidden.value } },
+      { query: mapQuery.value, look: { by: colouring.value, hidden: hidden.value } },
       {
-        onSelect: select,
+        onSelect: pick,
         onFailure: (status) => {
           isFailing = true
           setFailure((before) => before ?? mapFailureOf(status, failedTries.current++))
@@ -210,14 +275,16 @@ function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void)
         },
       },
     )
+    addLayers(made)
     map.current = { map: made, records }
     const look = () => setView({ box: viewBox(made) })
     look()
     made.on('moveend', look)
     const leaveArea = showArea(made, area)
+    const leaveFlights = followFlights((features) => frame(made, features, coveredBelow(made)))
     let [isFirstQuery, isFirstLook] = [true, true]
     const leaveQuery = effect(() => {
-      const next = filterQuery.value
+      const next = mapQuery.value
       if (!isFirstQuery) records.setQuery(next)
       isFirstQuery = false
     })
@@ -229,6 +296,7 @@ function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void)
     return () => {
       onRemove()
       leaveArea()
+      leaveFlights()
       leaveQuery()
       leaveLook()
       records.remove()
@@ -238,11 +306,16 @@ function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void)
   return { view, shown, failure, retry, onReady }
 }
 
-/** Lets the user draw the area of the filter on the map, by dragging. */
-function useAreaDrawing(map: { readonly current: Made | undefined }) {
+/** Lets the user draw the area of the filter on the map, by dragging, until another action is shown. */
+function useAreaDrawing(map: { readonly current: Made | undefined }, isShown: boolean) {
   const [isDrawing, setDrawing] = useState(false)
   const stopDrag = useRef<(() => void) | undefined>(undefined)
   const stop = () => stopDrag.current?.()
+  useEffect(() => {
+    if (isShown) return
+    stop()
+    setDrawing(false)
+  }, [isShown])
   const draw = () => {
     if (isDrawing || !map.current) {
       stop()

@@ -1,5 +1,5 @@
-import { computed } from '@preact/signals'
-import { here, setParameters } from '../location'
+import { computed, signal } from '@preact/signals'
+import { parametersOf, setParameters, shownPage } from '../location'
 import type { Box } from '../map/area'
 import { viewOr, type View } from '../map/world-map'
 
@@ -18,7 +18,7 @@ export type Colouring = 'chain' | 'type'
 
 const FIRST_VIEW: View = { longitude: 10, latitude: 25, zoom: 1.2 }
 
-const parameter = (name: string) => computed(() => here.value.parameters.get(name) ?? undefined)
+const parameter = (name: string) => computed(() => parametersOf('explorer').get(name) ?? undefined)
 const ofFilter = Object.fromEntries(FILTERS.map((name) => [name, parameter(name)])) as Record<
   FilterName,
   ReturnType<typeof parameter>
@@ -38,10 +38,22 @@ export const filterQuery = computed(() => {
 })
 export const setFilters = (changes: Partial<Record<FilterName, string | undefined>>): void =>
   setParameters(
+    'explorer',
     Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, value || undefined])),
   )
 export const clearFilters = (): void =>
-  setParameters(Object.fromEntries(FILTERS.map((name) => [name, undefined])))
+  setParameters('explorer', Object.fromEntries(FILTERS.map((name) => [name, undefined])))
+
+/** Chain of the question of the playground; undefined until it is known. */
+export const askedChain = signal<string | undefined>(undefined)
+/** Query of the records on the map: those that match the filters and, in the playground, can be inputs. */
+export const mapQuery = computed(() => {
+  if (shownPage.value !== 'playground') return filterQuery.value
+  const query = new URLSearchParams(filterQuery.value)
+  query.set('revoked', 'false')
+  if (askedChain.value !== undefined) query.set('chain', askedChain.value)
+  return query.toString()
+})
 
 /** Area filter, as drawn by the user. */
 export const area = computed((): Box | undefined => {
@@ -65,7 +77,7 @@ export const selected = computed(() => {
   return chain !== undefined && uid !== undefined ? { chain, uid } : undefined
 })
 export const select = (record: { chain: string; uid: string } | undefined): void =>
-  setParameters({ record: record && `${record.chain}-${record.uid}` })
+  setParameters('explorer', { record: record && `${record.chain}-${record.uid}` })
 
 const byText = parameter('by')
 export const colouring = computed((): Colouring => (byText.value === 'type' ? 'type' : 'chain'))
@@ -73,14 +85,18 @@ const hideText = parameter('hide')
 /** Names of legend entries that are hidden on the map. */
 export const hidden = computed(() => (hideText.value ? hideText.value.split(',') : []))
 export const setLook = (by: Colouring, hide: readonly string[]): void =>
-  setParameters({ by: by === 'type' ? by : undefined, hide: hide.join(',') || undefined })
+  setParameters('explorer', { by: by === 'type' ? by : undefined, hide: hide.join(',') || undefined })
 
-/** Initial view of the map: that of the address if it contains one, otherwise the whole world. */
-export function firstView(): View {
-  const [longitude, latitude, zoom] = (here.value.parameters.get('at') ?? '').split(',').map(Number)
+/** View of the map in the explorer's address; undefined if it contains none. */
+export function namedView(): View | undefined {
+  const [longitude, latitude, zoom] = (parametersOf('explorer').get('at') ?? '').split(',').map(Number)
   return [longitude, latitude, zoom].every((each) => Number.isFinite(each)) && Math.abs(latitude!) <= 90
     ? { longitude: longitude!, latitude: latitude!, zoom: zoom! }
-    : viewOr(FIRST_VIEW)
+    : undefined
 }
-export const keepView = ({ longitude, latitude, zoom }: View): void =>
-  setParameters({ at: `${longitude.toFixed(5)},${latitude.toFixed(5)},${zoom.toFixed(2)}` })
+export const firstView = (): View => namedView() ?? viewOr(FIRST_VIEW)
+/** Writes the view into the explorer's address. Forms have none: the view may show a private place. */
+export const keepView = ({ longitude, latitude, zoom }: View): void => {
+  if (shownPage.peek() === 'explorer')
+    setParameters('explorer', { at: `${longitude.toFixed(5)},${latitude.toFixed(5)},${zoom.toFixed(2)}` })
+}

@@ -2,8 +2,6 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import 'maplibre-gl/dist/maplibre-gl.css'
 import { say } from '../messages'
 import { addStreets, basemapStyle, hasStreets, STREET_ZOOM, type Streets } from './basemap'
-import { followFlights } from './flight'
-import { frame } from './layers'
 import { StreetNote } from './street-note'
 import { AttributionControl, GlobeControl, Map, NavigationControl, ScaleControl } from './library'
 
@@ -19,12 +17,12 @@ export interface View {
   zoom: number
 }
 
-/** Last view of a map, with which the map of the next page starts. */
+/** Last view of the map, with which it starts again after a page without a map. */
 let lastView: View | undefined
 export const viewOr = (first: View): View => lastView ?? first
 
 /**
- * Map that all pages use: the basemap, controls, and all that `onReady` adds. Scale and attribution are in a
+ * Map of the pages: the basemap, controls, and all that `onReady` adds. Scale and attribution are in a
  * separate strip below the map. `fallback` replaces it if the browser has no WebGL. The element has
  * `data-state="idle"` once everything is drawn.
  */
@@ -94,7 +92,6 @@ export function WorldMap({
       onView?.(lastView)
     })
     let leave: void | (() => void)
-    let stopFlights = () => {}
     map.once('style.load', () => {
       const landed = map.on('sourcedata', ({ sourceId, isSourceLoaded }) => {
         if (sourceId !== 'world' || !isSourceLoaded) return
@@ -108,10 +105,8 @@ export function WorldMap({
         streets = added
         moved()
       })
-      stopFlights = followFlights((features) => frame(map, features))
     })
     return () => {
-      stopFlights()
       leave?.()
       rest()
       for (const control of below) control.onRemove()

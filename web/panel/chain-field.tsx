@@ -1,28 +1,33 @@
 import type { Chain } from '@geospatial-attestation/client'
-import { useEffect, useState } from 'preact/hooks'
-import { here, setParameters } from '../location'
+import { useEffect, useId, useState } from 'preact/hooks'
+import { parametersOf, setParameters, type Page } from '../location'
 import { say } from '../messages'
 import { geo } from '../service'
 import { FieldProblem } from './field'
 
-/** Chains of the service, and the chain that the address names by slug or id, otherwise the first one. */
-export function useChains(onFailure: (error: Error) => void): {
+/** Chains of the service, and the one that a page's address names by slug or id, otherwise the first one. */
+export function useChains(
+  page: Page,
+  onFailure: (error: Error) => void,
+): {
   chains: readonly Chain[]
   chain: Chain | undefined
 } {
   const [chains, setChains] = useState<readonly Chain[]>([])
   useEffect(() => void geo.info().then((info) => setChains(info.chains), onFailure), [])
-  const named = here.value.parameters.get('chain') ?? ''
+  const named = parametersOf(page).get('chain') ?? ''
   return { chains, chain: chains.find(({ id, slug }) => [String(id), slug].includes(named)) ?? chains[0] }
 }
 
 /** Chain of a form's request, which the address names. */
 export function ChainField({
+  page,
   chains,
   chain,
   problem,
   onChange,
 }: {
+  page: Page
   /** empty until the service has returned them */
   chains: readonly Chain[]
   chain: Chain | undefined
@@ -30,15 +35,16 @@ export function ChainField({
   /** called before the address names another chain */
   onChange: () => void
 }) {
+  const id = useId()
   return (
     <label class="field">
       {say.place.chain}
       <select
         value={chain?.slug}
-        aria-describedby="problem-chain"
+        aria-describedby={id}
         onChange={({ currentTarget }) => {
           onChange()
-          setParameters({ chain: currentTarget.value })
+          setParameters(page, { chain: currentTarget.value })
         }}
       >
         {chains.map(({ slug }) => (
@@ -47,7 +53,7 @@ export function ChainField({
           </option>
         ))}
       </select>
-      <FieldProblem id="problem-chain" sentence={problem} />
+      <FieldProblem id={id} sentence={problem} />
     </label>
   )
 }

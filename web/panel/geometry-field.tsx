@@ -22,7 +22,8 @@ const SHAPES: readonly Shape[] = ['point', 'linestring', 'polygon']
 const EDITABLE = /^(Point|LineString|Polygon)$/
 
 interface Props {
-  index: number
+  /** name of the field's address parameter */
+  name: 'a' | 'b' | 'place'
   label: string
   text: string
   state: FieldState
@@ -43,7 +44,7 @@ interface Props {
  * Field of one geometry: typed, pasted, drawn, or a record of the request's chain that is picked on the map.
  */
 export function GeometryField({
-  index,
+  name,
   label,
   text,
   state,
@@ -55,13 +56,12 @@ export function GeometryField({
   onText,
   onActive = () => {},
 }: Props) {
-  const id = `geometry-${index}`
+  const problemId = `problem-${name}`
   const { record, note } = state
   return (
-    <fieldset class={`field geometry-${'ab'[index]}`} onFocusIn={onActive}>
+    <fieldset class={`field geometry-${name}`} onFocusIn={onActive}>
       <legend>{label}</legend>
       <textarea
-        id={id}
         aria-label={label}
         rows={text.length > 60 ? 4 : 2}
         spellcheck={false}
@@ -69,7 +69,7 @@ export function GeometryField({
         placeholder={placeholder}
         value={text}
         aria-invalid={problem !== undefined}
-        aria-describedby={`${id}-problem`}
+        aria-describedby={problemId}
         onInput={({ currentTarget }) => onText(currentTarget.value)}
       />
       {map && <DrawButtons map={map} label={label} text={text} onActive={onActive} onText={onText} />}
@@ -85,7 +85,7 @@ export function GeometryField({
       )}
       {note && <p class="soft">{note}</p>}
       {record && <RecordNote record={record} chain={chain} />}
-      <FieldProblem id={`${id}-problem`} sentence={problem} />
+      <FieldProblem id={problemId} sentence={problem} />
     </fieldset>
   )
 }

@@ -1,18 +1,22 @@
 import type { Feature, Geometry } from 'geojson'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { frame, show } from '../map/layers'
 import type { Map } from '../map/library'
 
 /** Address parameters of the geometries of a form, which are also the roles of their drawings. */
 export const FIELDS = ['a', 'b'] as const
 
-/** Draws the geometries of a form when they change, and brings them into view if `isFramed` is true. */
+/**
+ * Draws the geometries of a form while its map is defined. They are brought into view when they change, if
+ * `isFramed` is true.
+ */
 export function useGiven(
   map: Map | undefined,
   geometries: readonly (Geometry | undefined)[],
   isFramed = true,
 ): void {
   const shown = JSON.stringify(geometries)
+  const framed = useRef<string>(undefined)
   useEffect(() => {
     if (!map) return
     let left = false
@@ -27,9 +31,12 @@ export function useGiven(
         }
       })
       show(map, 'given', features)
-      // The map does not move while the user edits vertices on it.
-      if (isFramed && !map.getContainer().hasAttribute('data-drawing')) frame(map, features)
+      // The map does not move while the user edits vertices on it, nor when the form is shown again.
+      const isEditing = map.getContainer().hasAttribute('data-drawing')
+      if (isFramed && framed.current !== shown && !isEditing) frame(map, features)
+      framed.current = shown
     })
     return () => void (left = true)
   }, [map, shown])
+  useEffect(() => () => map && show(map, 'given', []), [map])
 }

@@ -24,10 +24,15 @@ export function useAsking(
   const [apart, setApart] = useState<number>()
   const asking = useRef<AbortController>(undefined)
   useEffect(() => () => asking.current?.abort(), [])
+  const framed = useRef<Drawn>(undefined)
   useEffect(() => {
-    if (map) show(map, 'measured', drawing?.features ?? [])
-    if (map && drawing) frame(map, drawing.features)
+    if (!map) return
+    show(map, 'measured', drawing?.features ?? [])
+    // The map does not move when the form is shown again.
+    if (drawing && drawing !== framed.current) frame(map, drawing.features)
+    framed.current = drawing
   }, [map, drawing])
+  useEffect(() => () => map && show(map, 'measured', []), [map])
 
   return {
     ...{ isBusy, answered, drawing, apart },

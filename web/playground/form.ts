@@ -1,8 +1,8 @@
 import type { Chain } from '@geospatial-attestation/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { readMeters } from '../../src/geodesy/centimeters'
 import { isOperation, OPERATION_ROWS, rowOf, type OperationName } from '../../src/operations/table'
-import { here, setParameters } from '../location'
+import { parametersOf, setParameters } from '../location'
 import { say } from '../messages'
 import { FIELDS } from '../panel/given'
 import { parseInput, type Parsed } from '../panel/input'
@@ -26,7 +26,7 @@ const withoutNumbers = () =>
 
 /** Contents of the form. The page's address contains them too, except private places and long geometries. */
 export function useForm() {
-  const { parameters } = here.value
+  const parameters = parametersOf('playground')
   const named = parameters.get('op') ?? ''
   const operation: OperationName = isOperation(named) ? named : 'distance'
   const { inputs, parameters: numbers = [] } = rowOf(operation)
@@ -35,20 +35,12 @@ export function useForm() {
   const [isShared, setShared] = useState(true)
   const numberText = (name: string) => written[name] ?? parameters.get(name) ?? USUAL_NUMBER
 
-  // The address changes by navigation in the history, or by a link to this page.
-  useEffect(() => {
-    const named = FIELDS.map((name) => here.value.parameters.get(name))
-    if (isShared && named.some((text, i) => text !== null && text !== texts[i]))
-      setTexts(named.map((text, i) => text ?? texts[i]!))
-  }, [here.value])
-  const inAddressNow = numbers.map(({ name }) => parameters.get(name)).join()
-  useEffect(() => setWritten({}), [inAddressNow])
-
   const share = (next: readonly string[]) => {
     const open = next.map((text) => (isShareable(text) ? text : ''))
     const fits = open.reduce((sum, text) => sum + encodeURIComponent(text).length, 0) <= LONGEST_PARAMETERS
     setShared(fits)
-    setParameters(Object.fromEntries(FIELDS.map((name, i) => [name, (fits && open[i]) || undefined])))
+    const values = FIELDS.map((name, i) => [name, (fits && open[i]) || undefined] as const)
+    setParameters('playground', Object.fromEntries(values))
   }
   const parsed = inputs.map((_, i) => parseInput(texts[i]!))
   return {
@@ -65,7 +57,10 @@ export function useForm() {
     shareAll: (chain: Chain) => {
       share(texts)
       const values = numbers.map(({ name }) => [name, numberText(name)] as const)
-      setParameters({ ...withoutNumbers(), ...Object.fromEntries(values), op: operation, chain: chain.slug })
+      setParameters('playground', {
+        ...{ ...withoutNumbers(), ...Object.fromEntries(values) },
+        ...{ op: operation, chain: chain.slug },
+      })
     },
   }
 }

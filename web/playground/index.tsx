@@ -1,32 +1,33 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { OPERATION_ROWS, type OperationName } from '../../src/operations/table'
-import { here, setParameters } from '../location'
+import { askedChain } from '../explorer/state'
+import { parametersOf, setParameters } from '../location'
 import type { Map } from '../map/library'
-import type { RecordKey } from '../map/records'
 import { say } from '../messages'
-import { MapWithPanel } from '../panel'
 import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem, TextField } from '../panel/field'
 import { GeometryField, type FieldState } from '../panel/geometry-field'
-import { useGiven } from '../panel/given'
+import { FIELDS, useGiven } from '../panel/given'
 import { recordOf, type Parsed } from '../panel/input'
+import { pickers } from '../panel/picking'
 import { AnswerView } from './answer'
 import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
 import { namesOf } from './names'
 import { problemOf, type Problem } from './words'
+import '../panel/panel.css'
 import './playground.css'
 
-/** Page that asks a question about geometries, and draws the measured parts of the answer. */
-export default function Playground() {
+/** Form that asks a question about geometries, and draws the measured parts of the answer. */
+export default function Playground({ map }: { map: Map | undefined }) {
   const form = useForm()
   const { operation, parsed } = form
   const [problem, setProblem] = useState<Problem>()
   const onFailure = (error: unknown) => setProblem(problemOf(error, operation))
-  const [map, setMap] = useState<Map>()
   const active = useRef(0)
 
-  const { chains, chain } = useChains(onFailure)
+  const { chains, chain } = useChains('playground', onFailure)
+  useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
   const fields = useRecords(parsed)
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, onFailure)
@@ -42,8 +43,7 @@ export default function Playground() {
     forget()
     form.setText(index, text)
   }
-  const pick = useRef((_: RecordKey) => {})
-  pick.current = ({ uid }) => change(active.current, uid)
+  pickers.playground = ({ uid }) => change(active.current, uid)
   const submit = async () => {
     forget()
     const read = questionOf(form, chain)
@@ -54,12 +54,7 @@ export default function Playground() {
   const problemAt = (field: Problem['field']) => (problem?.field === field ? problem.sentence : undefined)
 
   return (
-    <MapWithPanel
-      onMap={(made) => setMap(made?.map)}
-      onPick={(record) => pick.current(record)}
-      chain={chain?.slug}
-      withoutMap={say.playground.withoutMap}
-    >
+    <>
       <form
         noValidate
         onSubmit={(event) => {
@@ -74,7 +69,13 @@ export default function Playground() {
           onText={change}
           onActive={(index) => (active.current = index)}
         />
-        <ChainField chains={chains} chain={chain} problem={problemAt('chain')} onChange={forget} />
+        <ChainField
+          page="playground"
+          chains={chains}
+          chain={chain}
+          problem={problemAt('chain')}
+          onChange={forget}
+        />
         <button class="primary" disabled={isBusy}>
           {isBusy ? say.playground.asking : say.playground.action}
         </button>
@@ -90,7 +91,7 @@ export default function Playground() {
           apart={asking.apart}
         />
       )}
-    </MapWithPanel>
+    </>
   )
 }
 
@@ -121,13 +122,13 @@ function QuestionFields({
         operation={form.operation}
         onOperation={(op) => {
           forget()
-          setParameters({ op })
+          setParameters('playground', { op })
         }}
       />
       {say.operations[form.operation].inputs.map((label, i) => (
         <GeometryField
           key={i}
-          index={i}
+          name={FIELDS[i]!}
           label={label}
           map={map}
           text={form.texts[i]!}
@@ -184,7 +185,8 @@ function OperationField({
 function useChainOfRecord(fields: readonly FieldState[]): void {
   const chain = fields.find(({ record }) => record)?.record?.chain
   useEffect(() => {
-    if (chain !== undefined && !here.value.parameters.has('chain')) setParameters({ chain })
+    if (chain !== undefined && !parametersOf('playground').has('chain'))
+      setParameters('playground', { chain })
   }, [chain])
 }
 

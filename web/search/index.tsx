@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { isField } from '../focus'
-import { goTo, here, setParameters } from '../location'
+import { goTo, hrefOf, setParameters, shownPage } from '../location'
 import { failureOf } from '../loading'
 import { flyTo } from '../map/flight'
 import { say } from '../messages'
@@ -146,18 +146,15 @@ function useShortcut(input: { readonly current: HTMLInputElement | null }): void
   }, [])
 }
 
-/**
- * Shows a hit: a position or town on the map of this page, a place or an attester's places in the explorer.
- */
+/** Shows a hit: a position or town on the map, a place or an attester's places in the explorer. */
 async function show({ record, attester, features }: Hit): Promise<void> {
-  const { page } = here.peek()
-  const changes = {
+  const isOfExplorer = record !== undefined || attester !== undefined
+  setParameters('explorer', {
     ...(record && { record: `${record.chain}-${record.uid}` }),
     ...(attester !== undefined && { prover: attester }),
-  }
-  const isOfExplorer = record !== undefined || attester !== undefined
-  if (isOfExplorer && page !== 'explorer') goTo('explorer', new URLSearchParams(changes))
-  else setParameters(changes)
+  })
+  const page = shownPage.peek()
+  if ((isOfExplorer && page !== 'explorer') || page === 'log') goTo(hrefOf('explorer'))
   // The record is shown even if its geometry cannot be loaded.
-  flyTo(isOfExplorer ? 'explorer' : page, await features().catch(() => []))
+  flyTo(await features().catch(() => []))
 }

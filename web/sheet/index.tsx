@@ -4,7 +4,6 @@ import { lacksGeometry } from '../../src/location/event-time'
 import { chainName } from '../chains'
 import { FailureNotice } from '../explorer/notice'
 import { timeText, titleText } from '../explorer/words'
-import { useFocusedTitle } from '../focus'
 import { useLoaded, type Loaded } from '../loading'
 import { say } from '../messages'
 import { areaText, lengthText } from '../units'
@@ -12,6 +11,7 @@ import { UnitsField } from '../units-field'
 import { Actions } from './actions'
 import { Attester } from './attester'
 import { Checks } from './checks'
+import { useFocus } from '../focus'
 import { Media } from './media'
 import { RawData, SHOWN } from './raw'
 import { middleOf, type Full } from './record'
@@ -21,6 +21,8 @@ import './sheet.css'
 export interface SheetProps {
   chosen: { chain: string; uid: string }
   loaded: Loaded<Full | undefined>
+  /** element that had the focus when the record was selected */
+  opener: Element | null
   /** moves the map to the record; undefined if there is no map */
   onShow: ((at: [number, number]) => void) | undefined
   onClose: () => void
@@ -34,10 +36,10 @@ export interface SheetProps {
 
 /** Sheet of a place: the attested content, its attester, the checks of this page, and actions. */
 export function Sheet(props: SheetProps) {
-  const { chosen, onShow, onClose } = props
+  const { chosen, opener, onShow, onClose } = props
   const { data, isLoading, failure, retry } = props.loaded
   const title = useRef<HTMLHeadingElement>(null)
-  useFocusedTitle(title, [chosen.uid, chosen.chain])
+  useFocus(title, opener, [chosen.uid, chosen.chain])
   const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
   const middle = middleOf(full?.details?.geometry)
   const { sheet } = say

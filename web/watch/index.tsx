@@ -1,8 +1,8 @@
 import { useRef } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
-import { useFocusedTitle } from '../focus'
 import { say } from '../messages'
 import { BASE } from '../service'
+import { useFocus } from '../focus'
 import { linesOf, noticed, stopWatching, watch, WATCHED, watching, type WatchFilters } from './watching'
 import '../sheet/sheet.css'
 import './watch.css'
@@ -14,6 +14,7 @@ import './watch.css'
 export function Watch({
   filters,
   text,
+  opener,
   onClose,
   onSelect,
 }: {
@@ -21,11 +22,13 @@ export function Watch({
   filters: Readonly<Record<string, string>>
   /** description of the filters for the user; empty for all places */
   text: string
+  /** element that had the focus when the panel was opened */
+  opener: Element | null
   onClose: () => void
   onSelect: (record: { chain: string; uid: string }) => void
 }) {
   const title = useRef<HTMLHeadingElement>(null)
-  useFocusedTitle(title, [])
+  useFocus(title, opener)
   const known = Object.entries(filters).filter(([name]) => WATCHED.some((each) => each === name))
   const ignored = Object.keys(filters).filter((name) => !WATCHED.some((each) => each === name))
   const watched = Object.fromEntries(known) as WatchFilters

@@ -46,7 +46,7 @@ export const explorer = {
       chains.length === 0 ? memo : `${memo} (on ${chains.join(', ')})`,
     plain: (places: number) =>
       `This browser cannot show the full map (no WebGL 2). This simple map shows the newest ${count(places, 'place')}; the list has all of them.`,
-    noWebGL: 'This browser cannot show the full map (no WebGL 2).',
+
     shows: (places: number, revoked: number) =>
       `The map shows ${count(places, 'place')}, ${revoked} of them revoked.`,
   },

@@ -128,7 +128,6 @@ export const forms = {
     fromLink:
       'A link filled in this form. Its author chose the place and the memo: read both before you sign.',
 
-    withoutMap: 'Paste a place instead.',
     action: 'Attest place',
     place: 'Place',
     placeExample: '2.2945, 48.8584, or GeoJSON',
@@ -197,7 +196,6 @@ export const forms = {
   },
   playground: {
     title: 'Ask about places',
-    withoutMap: 'You can still ask questions: paste geometries.',
 
     asking: 'Asking ...',
     action: 'Ask',

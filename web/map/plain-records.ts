@@ -1,8 +1,6 @@
 import type { RecordFeatureCollection } from '@geospatial-attestation/client'
-import { chainColour } from '../chains'
 import { useLoaded } from '../loading'
 import { geoOnce } from '../service'
-import { PlainMap } from './plain-map'
 import type { RecordKey } from './records'
 
 /** Maximum number of features of the plain map. */
@@ -12,7 +10,7 @@ export const PLAIN_PLACES = 1_000
  * Loads the newest records of a query (docs/reference/records.md) for a plain map, and loads them again when
  * `version` changes.
  */
-export function usePlainRecords(query: string, version = 0) {
+export function usePlainRecords(query: string, version: number) {
   return useLoaded(`plain ${query} ${version}`, async (signal) => {
     const stream = await geoOnce.records.export({
       ...Object.fromEntries(new URLSearchParams(query)),
@@ -20,22 +18,6 @@ export function usePlainRecords(query: string, version = 0) {
     })
     return (await new Response(stream).json()) as RecordFeatureCollection
   })
-}
-
-/** Plain map of the newest records of a query, for browsers without WebGL. */
-export function PlainRecords({ query, onSelect }: { query: string; onSelect: (record: RecordKey) => void }) {
-  const { data } = usePlainRecords(query)
-  const places = (data?.features ?? []).flatMap(({ geometry, properties }) =>
-    geometry === null
-      ? []
-      : [
-          {
-            ...{ key: `${properties.chain}-${properties.uid}`, geometry, faded: properties.revoked },
-            ...{ name: properties.memo || properties.location_type, colour: chainColour(properties.chain) },
-          },
-        ],
-  )
-  return <PlainMap places={places} selected={undefined} onSelect={(key) => onSelect(recordOfKey(key))} />
 }
 
 /** Record of a key of the plain map: its chain and UID, joined by a hyphen. */

@@ -1,0 +1,230 @@
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Tests that exploring, asking and attesting are actions on one map, in a real browser (needs chromium). */
+
+let world: TestWorld
+let tower: { chain: string; uid: string; longitude: number; latitude: number }
+let park: { chain: string; uid: string }
+beforeAll(async () => {
+  world = await startTestWorld({}, { samples: true })
+  const found = async (query: string) => (await world.get(`/api/v0/location-records?${query}`)).body.data[0]
+  tower = await found('memo=Eiffel&location_type=geojson-point&chain=base-sepolia')
+  park = await found('memo=Champ+de+Mars&chain=base-sepolia')
+})
+afterAll(() => world?.stop())
+
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
+const action = (page: Page, name: string) =>
+  page.getByRole('navigation').getByRole('link', { name, exact: true })
+const parameters = (page: Page) => new URL(page.url()).searchParams
+const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
+/** Opens an address, and marks the map so that a new one would be noticed. */
+async function opened({ page }: OpenPage, path: string): Promise<Page> {
+  await page.goto(world.url + path)
+  await idle(page)
+  await page.evaluate(`document.querySelector('.maplibregl-canvas').dataset.first = ''`)
+  return page
+}
+const isFirstMap = async (page: Page) => {
+  expect(await page.locator('.maplibregl-canvas').count()).toBe(1)
+  expect(await page.locator('.maplibregl-canvas[data-first]').count()).toBe(1)
+}
+/** Middle of a map of the page, and whether another element covers a point. */
+const middle = async (page: Page) => {
+  const { x, y, width, height } = (await page.locator('.map').boundingBox())!
+  return { x: x + width / 2, y: y + height / 2 }
+}
+const isCovered = (element: Locator) =>
+  element.evaluate((node: any) => {
+    const { x, y, width, height } = node.getBoundingClientRect()
+    return !node.contains((globalThis as any).document.elementFromPoint(x + width / 2, y + height / 2))
+  })
+
+const MEANS: [string, PageOptions, (link: Locator) => Promise<void>][] = [
+  ['mouse', {}, (link) => link.click()],
+  ['keyboard', { colorScheme: 'dark' }, (link) => link.press('Enter')],
+  ['touch on a phone', PHONE, (link) => link.tap()],
+]
+
+describe.skipIf(!CHROMIUM)('the three actions', () => {
+  test.each(MEANS)(
+    'share a map, and keep its view, their filters and fields, by %s',
+    async (name, options, use) => {
+      await using browser = await openPage({ reducedMotion: 'reduce', ...options })
+      const page = await opened(browser, '/?memo=tower&at=2.30000%2C48.86000%2C12.00')
+      const start = page.url()
+      await browser.picture(`actions-explore-${name}`)
+      await use(action(page, 'Ask'))
+      await page.getByRole('heading', { name: 'Ask about places' }).waitFor()
+      expect(new URL(page.url()).pathname).toBe('/playground')
+      expect(await action(page, 'Ask').getAttribute('aria-current')).toBe('page')
+      // The filter stays in force, and visible.
+      await page.locator('[data-chip=memo]').waitFor()
+      await idle(page)
+      await use(action(page, 'Attest'))
+      await field(page, 'Memo').fill('A memo')
+      expect(new URL(page.url()).pathname).toBe('/attest')
+      await use(action(page, 'Explore'))
+      await page.locator('.list').waitFor()
+      expect(page.url()).toBe(start)
+      // The view is the one before: the address of a moved map would show another one.
+      await idle(page)
+      await page.getByRole('button', { name: 'Zoom in' }).click()
+      await expect.poll(() => parameters(page).get('at')).toBe('2.30000,48.86000,13.00')
+
+      await use(action(page, 'Ask'))
+      await page.getByRole('button', { name: 'Draw a point as From' }).click()
+      await page.getByText('Click the map.').waitFor()
+      const { x, y } = await middle(page)
+      await page.mouse.click(x, y)
+      await expect.poll(() => field(page, 'From').inputValue()).toMatch(/^-?[\d.]+, -?[\d.]+$/)
+      const from = await field(page, 'From').inputValue()
+      // A private place is in no address, and yet stays.
+      await page.getByRole('button', { name: 'Make private: From' }).click()
+      const kept = await field(page, 'From').inputValue()
+      await use(action(page, 'Attest'))
+      expect(await field(page, 'Memo').inputValue()).toBe('A memo')
+      expect(await browser.barriers()).toEqual([])
+      await browser.picture(`actions-attest-${name}`)
+      await use(action(page, 'Explore'))
+      await use(action(page, 'Ask'))
+      expect(await field(page, 'From').inputValue()).toBe(kept)
+      expect(page.url()).not.toContain(from.split(',')[0])
+      await browser.picture(`actions-ask-${name}`)
+      expect(await browser.barriers()).toEqual([])
+      await isFirstMap(page)
+      expect(browser.requested.filter((url) => new URL(url).pathname === '/attest')).toEqual([])
+      expect(browser.complaints).toEqual([])
+    },
+  )
+
+  test('open at their addresses, and follow back and forward', async () => {
+    await using browser = await openPage({ reducedMotion: 'reduce' })
+    const page = await opened(browser, `/playground?op=contains&a=2.2,48.8&b=2.4,48.9&chain=base-sepolia`)
+    expect(await field(page, 'Container').inputValue()).toBe('2.2,48.8')
+    await action(page, 'Explore').click()
+    await page.getByLabel('Memo contains').fill('tower')
+    await page.getByLabel('Memo contains').press('Enter')
+    await page.locator('[data-chip=memo]').waitFor()
+    await page.locator('.place').first().click()
+    await page.locator('.card .facts').waitFor()
+    await page.locator('.card').getByRole('link', { name: 'Measure from here' }).click()
+    await expect.poll(() => field(page, 'From').inputValue()).toMatch(/^0x[0-9a-f]{64}$/)
+    expect(await field(page, 'To').inputValue()).toBe('')
+    expect(await page.locator('.card').count()).toBe(0)
+    await page.goBack()
+    await page.locator('.card .facts').waitFor()
+    expect(parameters(page).get('memo')).toBe('tower')
+    await page.goBack()
+    await expect.poll(() => field(page, 'Container').inputValue()).toBe('2.2,48.8')
+    expect(await field(page, 'Geometry').inputValue()).toBe('2.4,48.9')
+    await page.goForward()
+    await page.locator('.card .facts').waitFor()
+    await page.goForward()
+    await expect.poll(() => field(page, 'From').inputValue()).toMatch(/^0x[0-9a-f]{64}$/)
+    await isFirstMap(page)
+    // A link of another form: its author is named, and the memo is not the explorer's filter.
+    await page.goto(`${world.url}/attest?place=2.2945,48.8584&memo=Mine`)
+    await page.getByRole('note').waitFor()
+    await idle(page)
+    expect(await page.locator('[data-chip]').count()).toBe(0)
+    expect(await field(page, 'Memo').inputValue()).toBe('Mine')
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('take a record that is clicked on the map, unless attesting already has a place', async () => {
+    await using browser = await openPage({ reducedMotion: 'reduce' })
+    const page = await opened(browser, `/?at=${tower.longitude},${tower.latitude},17`)
+    const { x, y } = await middle(page)
+    await action(page, 'Attest').click()
+    await field(page, 'Place').waitFor()
+    await idle(page)
+    // The map is higher without the histogram.
+    const at = await middle(page)
+    await page.mouse.click(at.x, at.y)
+    const place = `${tower.longitude}, ${tower.latitude}`
+    await expect.poll(() => field(page, 'Place').inputValue()).toBe(place)
+    await field(page, 'Place').fill('1, 2')
+    await idle(page)
+    await page.mouse.click(at.x, at.y)
+    await action(page, 'Ask').click()
+    await field(page, 'From').fill(place)
+    await idle(page)
+    await page.mouse.click(at.x, at.y)
+    await expect.poll(() => field(page, 'From').inputValue()).toMatch(/^0x[0-9a-f]{64}$/)
+    await action(page, 'Attest').click()
+    expect(await field(page, 'Place').inputValue()).toBe('1, 2')
+    await action(page, 'Explore').click()
+    await idle(page)
+    await page.mouse.click(x, y)
+    await page.locator('.card').waitFor()
+    await isFirstMap(page)
+    expect(browser.complaints).toEqual([])
+  })
+})
+
+describe.skipIf(!CHROMIUM)('the sheet', () => {
+  test('leaves the focus where the user moved it if it is loaded late', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route(/\/assets\/sheet-[^/]*\.js$/, async (route) => {
+      await held
+      await route.continue()
+    })
+    const asked = page.waitForRequest(/\/assets\/sheet-[^/]*\.js$/)
+    await page.goto(`${world.url}/r/${park.chain}/${park.uid}`)
+    await asked
+    await page.getByLabel('Memo contains').fill('tow')
+    release()
+    await page.locator('.card .facts').waitFor()
+    await page.keyboard.type('er')
+    expect(await page.getByLabel('Memo contains').inputValue()).toBe('tower')
+    // One that is loaded takes the focus, so that Escape closes it.
+    await page.getByRole('button', { name: 'Close the record' }).click()
+    await page.locator('.place').first().click()
+    await page.locator('.card').waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('.card').waitFor({ state: 'detached' })
+  })
+
+  test('does not cover its place on a phone', async () => {
+    await using browser = await openPage({ ...PHONE, reducedMotion: 'reduce' })
+    const { page } = browser
+    const isVisible = async () => {
+      await page.locator('.card .facts').waitFor()
+      await idle(page)
+      const [place, card, map] = await Promise.all(
+        ['.selected-place', '.card', '.map'].map((each) => page.locator(each).boundingBox()),
+      )
+      const y = place!.y + place!.height / 2
+      expect(y).toBeLessThan(card!.y)
+      expect(y).toBeGreaterThan(map!.y)
+    }
+    for (const { chain, uid } of [park, tower]) {
+      await page.goto(`${world.url}/r/${chain}/${uid}`)
+      await isVisible()
+      await browser.picture('actions-sheet-phone')
+    }
+    // The place is near the bottom of the map, which the sheet will cover.
+    await page.goto(`${world.url}/?at=${tower.longitude},${tower.latitude + 0.012},12`)
+    await idle(page)
+    await page.locator(`[data-record="${tower.chain}-${tower.uid}"]`).tap()
+    await isVisible()
+  })
+
+  test.each([1280, 1024])('does not cover the note about streets at %i pixels', async (width) => {
+    await using browser = await openPage({ viewport: { width, height: 800 } })
+    const { page } = browser
+    await page.goto(`${world.url}/?record=${park.chain}-${park.uid}&at=2.3,48.85,12`)
+    await page.locator('.card .facts').waitFor()
+    await idle(page)
+    expect(await isCovered(page.locator('.street-note'))).toBe(false)
+    await browser.picture(`actions-note-${width}`)
+  })
+})
