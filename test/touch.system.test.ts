@@ -105,6 +105,10 @@ describe.skipIf(!CHROMIUM)('on a phone, by touch', () => {
     await page.getByRole('button', { name: 'Ask', exact: true }).tap()
     await page.locator('.answer[data-drawn]').waitFor()
     await page.locator('.answer [data-check=good]').nth(1).waitFor()
+    // Only the panel scrolls to the answer: the header stays.
+    expect(await page.evaluate('[scrollY, document.documentElement.scrollHeight - innerHeight]')).toEqual([
+      0, 0,
+    ])
     await browser.picture('touch-answer')
     expect(browser.complaints).toEqual([])
   })
