@@ -10,8 +10,11 @@ export function parseSettingsFile(text: string): unknown {
   return parseStrictJson(text)
 }
 
-/** Entry of a list in a settings file. `problem`: why the entry has no single meaning, such as a repeated key. */
-export interface SettingsEntry {
+/**
+ * Entry of a list in a settings file. `problem`: why the entry has no single meaning, such as a repeated
+ * key.
+ */
+interface SettingsEntry {
   value: unknown
   problem?: string
 }
