@@ -149,15 +149,16 @@ export async function limitRequests(
 }
 
 /**
- * Requests with long queries whose check may start in one turn of the event loop: of all clients, and of one. A check
- * runs in the main thread, where a filter with large geometries takes up to 20 ms that no hourly limit counts.
+ * Requests with a body or a long query whose check may start in one turn of the event loop: of all clients, and of one.
+ * A check runs in the main thread, takes up to 20 ms for large geometries and for attestations of smart accounts, and
+ * no hourly limit counts that time.
  */
 const ADMISSIONS = new Semaphore({ all: 8, each: 1, waiting: Infinity, waitingEach: Infinity })
 /** Characters of a URL whose check takes less than a millisecond. */
 const SHORT_URL = 1_000
 
 async function admit(request: FastifyRequest): Promise<void> {
-  if (request.url.length <= SHORT_URL) return
+  if (request.method !== 'POST' && request.url.length <= SHORT_URL) return
   setImmediate(await ADMISSIONS.acquire(clientOf(request), workOf(request).signal))
 }
 
