@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { createServer, get, request, type IncomingMessage } from 'node:http'
+import { createServer, get, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -48,7 +48,9 @@ const GRAPHQL = JSON.stringify({
 const GROUPS = graphqlGroups(1)
 /** Milliseconds in which the service that holds the key makes a signature: those of a cloud service. */
 const SIGNATURE_MS = 40
-/** Milliseconds in which a node calls a smart account. The node of this machine would share its processors. */
+/**
+ * Milliseconds in which a node calls a smart account. The node of this machine would share its processors.
+ */
 const ACCOUNT_MS = 300
 /** Contract that accepts any signature (ERC-1271). */
 const ACCOUNT = { address: `0x${'e1271'.padStart(40, '0')}`, code: '0x631626ba7e60e01b60005260206000f3' }
@@ -317,9 +319,9 @@ async function startSlowNode(bench: Bench, { url }: LocalChain): Promise<{ url: 
   const proxy = await startRpcProxy(url)
   bench.atEnd(() => proxy.close())
   proxy.misbehave(({ method, params }) =>
-    method === 'eth_call' && params[0].to === undefined
+    method === 'eth_call' && (params[0] as { to?: string }).to === undefined
       ? {
-          ask: async (ask) => {
+          ask: async (ask): Promise<unknown> => {
             await pause(ACCOUNT_MS)
             return ask(method, params)
           },
@@ -329,10 +331,12 @@ async function startSlowNode(bench: Bench, { url }: LocalChain): Promise<{ url: 
   return proxy
 }
 
-/** Starts a service that holds the local signer's key (eth_signTypedData_v4), and is as far away as a cloud's. */
+/**
+ * Starts a service that holds the local signer's key (eth_signTypedData_v4), and is as far away as a cloud's.
+ */
 async function startSigner(bench: Bench): Promise<{ url: string; address: string }> {
   const signer = await keySigner(LOCAL_SIGNER_KEY)
-  const server = createServer(async (incoming, response) => {
+  const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { id, params } = (await json(incoming)) as { id: number; params: [string, AttestTypedData] }
     const { domain, message } = params[1]
     const digest = await attestDigest(
@@ -348,7 +352,8 @@ async function startSigner(bench: Bench): Promise<{ url: string; address: string
     const result = await signer.sign(digest)
     await pause(SIGNATURE_MS)
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-  })
+  }
+  const server = createServer((incoming, response) => void answer(incoming, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   bench.atEnd(async () => {
     server.closeAllConnections()

@@ -7,8 +7,9 @@ import type { Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
- * Starves the process of an indexer while it changes from history to the head: it stands still during its calls, and
- * the chain grows beyond its finality until it gets the response. Some responses arrive after the time-out.
+ * Starves the process of an indexer while it changes from history to the head: it stands still during its
+ * calls, and the chain grows beyond its finality until it gets the response. Some responses arrive after the
+ * time-out.
  */
 const STARVED_CALLS = 40
 const LATE_EVERY = 15

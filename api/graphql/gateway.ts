@@ -60,7 +60,7 @@ class GraphqlRequestError extends Error {
  * that was not executed has a status of 400 or more.
  */
 export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): Promise<void> {
-  const { backend, counter, rateLimitPerHour, examples } = parts
+  const { counter, rateLimitPerHour, examples } = parts
   const semaphore = new Semaphore(SLOTS, refusal)
   app.setErrorHandler(errorHandler)
   app.addHook('onRequest', async (_request, reply) => {
@@ -113,8 +113,8 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
 }
 
 /**
- * Checks and runs a query once it has a slot: a check takes up to 20 ms of the main thread. Rejects after the time
- * limit, or when the client disconnects. The slot stays taken until the database has finished.
+ * Checks and runs a query once it has a slot: a check takes up to 20 ms of the main thread. Rejects after the
+ * time limit, or when the client disconnects. The slot stays taken until the database has finished.
  */
 async function answered(
   { backend, answerMs = ANSWER_MS }: GraphqlParts,

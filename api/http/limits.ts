@@ -149,9 +149,9 @@ export async function limitRequests(
 }
 
 /**
- * Requests with a body or a long query whose check may start in one turn of the event loop: of all clients, and of one.
- * A check runs in the main thread, takes up to 20 ms for large geometries and for attestations of smart accounts, and
- * no hourly limit counts that time.
+ * Requests with a body or a long query whose check may start in one turn of the event loop: of all clients,
+ * and of one. A check runs in the main thread, takes up to 20 ms for large geometries and for attestations of
+ * smart accounts, and no hourly limit counts that time.
  */
 const ADMISSIONS = new Semaphore({ all: 8, each: 1, waiting: Infinity, waitingEach: Infinity })
 /** Characters of a URL whose check takes less than a millisecond. */

@@ -43,8 +43,8 @@ const WIDTH = 960
  */
 const MAX_POSITIONS = 50_000
 /**
- * Maximum number of positions of a feature's areas, lines or points that are drawn in detail: all of 50,000 take
- * 0.2 s of the main thread.
+ * Maximum number of positions of a feature's areas, lines or points that are drawn in detail: all of 50,000
+ * take 0.2 s of the main thread.
  */
 const MOST_DETAILED = 5_000
 /** Minimum distance in pixels between two neighbours of a line: of features, and of land. */

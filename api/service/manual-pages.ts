@@ -18,8 +18,8 @@ const TITLES: Readonly<Record<ManualPage['section'], string>> = {
 }
 const MOST_CHARACTERS = 200
 /**
- * Limits of searches. A search takes up to 20 ms of the main thread, and no hourly limit counts it. After it, the
- * thread does other work for IDLE times as long.
+ * Limits of searches. A search takes up to 20 ms of the main thread, and no hourly limit counts it. After it,
+ * the thread does other work for IDLE times as long.
  */
 const SEARCHES = { all: 1, each: { quick: 1, slow: 1 }, waiting: 64, waitingEach: 8, waitMs: 5_000 }
 const IDLE = 4
