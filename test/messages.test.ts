@@ -96,9 +96,9 @@ test('styles name no left and no right, so that a language can run from right to
 
 test('names the inputs and numbers of each operation, with the summary that the API has', () => {
   for (const [name, { inputs, parameters = [] }] of OPERATION_ROWS) {
-    expect(en.operations[name].inputs).toHaveLength(inputs.length)
+    expect(en.operations[name].inputs).toEqual(inputs.map(({ label }) => label))
     expect(en.operations[name].summary).toBe(TEXTS[name].summary)
-    for (const parameter of parameters) expect(en.numbers[parameter.name]).toBeDefined()
+    for (const { name, label, unit } of parameters) expect(en.numbers[name]).toEqual({ label, unit })
   }
 })
 

@@ -29,6 +29,8 @@ export interface InputRow {
   name: string
   /** Further names that the API accepts. */
   aliases?: readonly string[]
+  /** Name in tools for agents, and in English forms (web/messages). */
+  label: string
   /** Name of the CLI argument. */
   argument: string
   /** GeoJSON types that the kernel accepts. Default: all. */
@@ -39,6 +41,7 @@ export interface InputRow {
 /** A number of an operation. Its value in centimetres is part of the label in answers. */
 export interface ParameterRow {
   name: string
+  label: string
   unit: 'metres'
   about: string
   range: { exclusiveMinimum: number; maximum: number }
@@ -61,27 +64,27 @@ const LINES = ['LineString', 'MultiLineString']
 export const OPERATIONS = {
   distance: {
     inputs: [
-      { name: 'from', argument: 'a' },
-      { name: 'to', argument: 'b' },
+      { name: 'from', label: 'From', argument: 'a' },
+      { name: 'to', label: 'To', argument: 'b' },
     ],
     units: 'meters',
     claim: 'The distance between {0} and {1} is {result}',
   },
   contains: {
     inputs: [
-      { name: 'container', argument: 'container', usual: POLYGONS },
-      { name: 'geometry', argument: 'place', aliases: ['containee'] },
+      { name: 'container', label: 'Container', argument: 'container', usual: POLYGONS },
+      { name: 'geometry', label: 'Geometry', argument: 'place', aliases: ['containee'] },
     ],
     claim: ['{0} contains {1}', '{0} does not contain {1}'],
   },
   within: {
     inputs: [
-      { name: 'geometry', argument: 'a', usual: ['Point'] },
-      { name: 'target', argument: 'b' },
+      { name: 'geometry', label: 'Geometry', argument: 'a', usual: ['Point'] },
+      { name: 'target', label: 'Target', argument: 'b' },
     ],
     parameters: [
       {
-        ...{ name: 'radius', unit: 'metres', about: 'Maximum distance in metres.' },
+        ...{ name: 'radius', label: 'Radius', unit: 'metres', about: 'Maximum distance in metres.' },
         // The maximum exceeds the distance between any two points on Earth.
         range: { exclusiveMinimum: 0, maximum: 100_000_000 },
       },
@@ -90,18 +93,18 @@ export const OPERATIONS = {
   },
   intersects: {
     inputs: [
-      { name: 'geometry1', argument: 'a' },
-      { name: 'geometry2', argument: 'b' },
+      { name: 'geometry1', label: 'First geometry', argument: 'a' },
+      { name: 'geometry2', label: 'Second geometry', argument: 'b' },
     ],
     claim: ['{0} intersects {1}', '{0} does not intersect {1}'],
   },
   area: {
-    inputs: [{ name: 'geometry', argument: 'polygon', accepts: POLYGONS }],
+    inputs: [{ name: 'geometry', label: 'Polygon', argument: 'polygon', accepts: POLYGONS }],
     units: 'square_meters',
     claim: 'The area of {0} is {result}',
   },
   length: {
-    inputs: [{ name: 'geometry', argument: 'line', accepts: LINES }],
+    inputs: [{ name: 'geometry', label: 'Line', argument: 'line', accepts: LINES }],
     units: 'meters',
     claim: 'The length of {0} is {result}',
   },
