@@ -19,8 +19,8 @@ const STALLED_MS = 15_000
 /** Milliseconds until a batch is retried because no endpoint has the state of its blocks yet. */
 const AGAIN_AFTER_MS = 200
 /**
- * Milliseconds until a block that cannot be read or written is a doubt. It may contain revocations, and the next
- * block, which would show the age of the database, may come much later.
+ * Milliseconds until a block that cannot be read or written is a doubt. It may contain revocations, and the
+ * next block, which would show the age of the database, may come much later.
  */
 const UNWRITTEN_PATIENCE_MS = 5_000
 /** Milliseconds until a shorter fork is followed that only one of several endpoints can confirm. */

@@ -50,8 +50,8 @@ export interface SourceOptions<Block> {
 }
 
 /**
- * The last final block has stayed below the one that was reported to the runner: another chain was read before,
- * or the endpoints have lost blocks. The runner cannot follow a shorter chain, but a new run can.
+ * The last final block has stayed below the one that was reported to the runner: another chain was read
+ * before, or the endpoints have lost blocks. The runner cannot follow a shorter chain, but a new run can.
  */
 export class ShorterChainError extends Error {
   override readonly name: string = 'ShorterChainError'
@@ -196,8 +196,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   }
 
   /**
-   * Reads the next range. Returns undefined if there is none; the promise resolves to undefined if the range is
-   * not final.
+   * Reads the next range. Returns undefined if there is none; the promise resolves to undefined if the range
+   * is not final.
    */
   private read(from: number, end: number): Promise<{ blocks: Block[]; to: number } | undefined> | undefined {
     if (from > end) return undefined

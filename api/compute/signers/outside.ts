@@ -116,9 +116,7 @@ export class OutsideSigner implements Signer {
 }
 
 function tooManyOfYours(): ComputeError {
-  return ownShareUsed(
-    `${QUEUE.waitingEach} of your signatures are queued. Retry after they have been made.`,
-  )
+  return ownShareUsed(`${QUEUE.waitingEach} of your signatures are queued. Retry after they have been made.`)
 }
 
 function tooMany(): UnavailableError {
