@@ -187,8 +187,10 @@ class ChainIndexer implements Indexer {
     const final = await finalBlock(database.query, this.chain)
     parts.doubt.unprovenAtHead = await unprovenBlocks(database.query, this.chain)
     this.signal.throwIfAborted()
-    // The check waits while no endpoint has the last final block. The API must then know of the doubt.
-    this.running.push(this.followHead(parts))
+    // The check waits while no endpoint has the last final block. The API must then know of the doubt. A new
+    // chain is followed later: its row in chain_status would make the registry read the history of its
+    // schemas again.
+    if (final) this.running.push(this.followHead(parts))
     const [stored] = await Promise.all([
       final && this.checkSameChain(final, parts),
       this.rpc.check(),
@@ -300,6 +302,7 @@ class ChainIndexer implements Indexer {
     const { chain, rpc, signal } = this
     const { database, lease } = parts
     return [
+      ...(isFresh ? [this.followHead(parts)] : []),
       watchContract(rpc, parts.doubt, signal),
       forgetOldChanges(database, chain, signal),
       new Auditor({ chain, rpc, log, ...parts }).follow(this.settings.auditCallsPerSecond, signal),
