@@ -280,7 +280,9 @@ function graphqlGroups(count: number): string {
   return JSON.stringify({ query: `{ ${fields.join(' ')} }` })
 }
 
-/** Requests whose inputs are offchain attestations of a smart account. Puts the account on the chain. */
+/**
+ * Requests whose inputs are offchain attestations of a smart account. Stores the account's code on the chain.
+ */
 async function accountRequests({ provider }: LocalChain): Promise<string[]> {
   const { address, code } = ACCOUNT
   await provider.send('anvil_setCode', [address, code])
@@ -298,7 +300,7 @@ async function accountRequests({ provider }: LocalChain): Promise<string[]> {
   )
 }
 
-/** A full batch of UIDs that neither the index nor the chain has, so that the contract is read about each. */
+/** A full batch of UIDs that neither the index nor the chain has, so that each is read from the contract. */
 function unknownUids(i: number): string {
   const uid = (n: number) => `0x${(i * 100 + n + 1).toString(16).padStart(64, 'f')}`
   const operations = Array.from({ length: 20 }, (_, n) => ({
@@ -314,7 +316,7 @@ function distanceFrom(i: number): string {
   return JSON.stringify({ chainId: LOCAL_CHAIN.id, from: EIFFEL_TOWER, to })
 }
 
-/** Starts a proxy to the node that is slow to call smart accounts, whose calls create a contract. */
+/** Starts a proxy to the node that delays calls of smart accounts: those of `eth_call` without a `to`. */
 async function startSlowNode(bench: Bench, { url }: LocalChain): Promise<{ url: string }> {
   const proxy = await startRpcProxy(url)
   bench.atEnd(() => proxy.close())
@@ -332,7 +334,8 @@ async function startSlowNode(bench: Bench, { url }: LocalChain): Promise<{ url: 
 }
 
 /**
- * Starts a service that holds the local signer's key (eth_signTypedData_v4), and is as far away as a cloud's.
+ * Starts a service that holds the local signer's key (eth_signTypedData_v4), and responds as late as one in a
+ * cloud.
  */
 async function startSigner(bench: Bench): Promise<{ url: string; address: string }> {
   const signer = await keySigner(LOCAL_SIGNER_KEY)

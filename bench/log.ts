@@ -75,7 +75,7 @@ async function computeWithAndWithout(bench: Bench): Promise<Table> {
   let alone = 0
   for (const concurrency of [1, 8, 32]) {
     const measured = { on: [] as Costs[], off: [] as Costs[], inserts: [] as number[] }
-    // The first round warms all up.
+    // The first round only warms up caches and compiled code.
     for (let round = 0; round <= ROUNDS; round++) {
       bench.progress(`rounds, ${concurrency} at a time`, round, ROUNDS)
       const each = {
@@ -91,7 +91,7 @@ async function computeWithAndWithout(bench: Bench): Promise<Table> {
     const costs = { on: medians(measured.on), off: medians(measured.off) }
     const inserts = percentile(measured.inserts, 0.5)
     alone ||= 1 / costs.off.requestsPerSecond
-    // An answer takes at least its own time and that of a commit, and no more answers than without a log.
+    // Upper bound: each answer waits for its commit, and the log cannot make answers faster than without it.
     const limit = Math.min(costs.off.requestsPerSecond, concurrency / (alone + concurrency / inserts))
     for (const [log, each] of Object.entries(costs))
       rows.push({
@@ -175,7 +175,7 @@ async function logAlone(bench: Bench): Promise<Table> {
   const seconds = (performance.now() - began) / 1000
   const after = await processorTimes(client, process.pid)
 
-  // No API process has these objects, whose garbage collection would take most of the p99.
+  // Frees the entries, which no API process holds: their garbage collection would take most of the p99.
   const asked = Array.from({ length: PROOFS }, () => leaves[Math.floor(Math.random() * ENTRIES)]!)
   entries.length = leaves.length = 0
   globalThis.gc?.()

@@ -164,7 +164,7 @@ async function traced(page: Page, run: () => Promise<void>) {
     events
       .filter((each) => each.pid === pid && each.tid === tid && each.ph === 'X' && TASK.test(each.name))
       .map(({ ts, dur = 0, tdur = 0 }): Span => ({ name: 'task', from: ts, to: ts + dur, cpu: tdur / 1_000 }))
-  // The page runs more tasks than the other pages of the browser.
+  // Each page of the browser has a main thread. The one with the most tasks is that of the tested page.
   const [tasks = []] = events
     .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
     .map(tasksOf)

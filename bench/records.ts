@@ -252,7 +252,7 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
     'CQL2: a city or a prover': variants(() =>
       filterPage(`S_INTERSECTS(geometry, BBOX(${neighbourhood().bbox.join()})) OR prover = '${anyProver()}'`),
     ),
-    // Compared with the geometries alone of the first records in planar order, which are not the nearest.
+    // pgbench reads only the geometries of the first records in planar order, which need not be the nearest.
     'nearest, of the plane': variants(() =>
       nearestPage((store, at) => store.samplePlaces({}, [[...at, ...at]], LIMIT + 1)),
     ),

@@ -20,8 +20,8 @@ const API = 'dist/api/main.js'
 const CLIENT = 'packages/client/dist/index.mjs'
 const CLIENT_TYPES = 'packages/client/src/openapi.ts'
 /**
- * True if declarations of the packages are built. `npm start` does not install what builds them: they are for
- * the linter, tests and users of the packages.
+ * True if type declarations of the packages are built. Only the linter, tests and users of the packages need
+ * them, so the installation of `npm start` lacks the package that builds them.
  */
 const TYPED = existsSync('node_modules/rolldown-plugin-dts')
 /**

@@ -27,7 +27,7 @@ const document = app.swagger()
 await app.close()
 await close()
 
-/** A type with a property for each operation, of its inputs and numbers. */
+/** Returns the source of an interface with a property for each operation, typed by its inputs and numbers. */
 function ofOperations(name, about, typeOf) {
   const properties = OPERATION_ROWS.map(([operation, row]) => {
     const parts = [

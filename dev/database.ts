@@ -235,11 +235,11 @@ const ENDS_COPY = new Set(['c', 'f'])
  */
 const DATABASE = 'postgres'
 const CREATE_DATABASE = /^\s*CREATE\s+DATABASE\b/i
-/** By the extended protocol PGlite would wait for rows indefinitely, and end. */
+/** With the extended protocol, PGlite would wait for the rows indefinitely and then end. */
 const SIMPLE_COPY = 'the embedded database supports COPY FROM STDIN only as a simple query'
 const ONE_DATABASE = `the embedded database has only the database ${DATABASE}. For another one, use Postgres with PostGIS.`
 
-/** Database that a client's first message requests: by default the one of its user's name. */
+/** Database that a client's first message requests: by default, the one with the name of its user. */
 function askedDatabase(startup: Buffer): string | undefined {
   const texts = startup.toString('utf8', 8).split('\0')
   const value = (name: string) => texts.find((_, i) => i % 2 === 1 && texts[i - 1] === name)

@@ -18,7 +18,7 @@ const SERVICES = {
 }
 let start = startWorld()
 const touched = new Set()
-/** Services of builds after which nothing was restarted. */
+/** Services that were not restarted after their code changed, because the build failed or was outdated. */
 const failed = new Set()
 let building = false
 const seen = new Map()

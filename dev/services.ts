@@ -24,7 +24,7 @@ export interface Service {
   tail(): string
 }
 
-/** An explanation for the user: printed without a stack. */
+/** Error whose message is for the user. It is printed without a stack trace. */
 export class PlainError extends Error {}
 
 /** The limit is long, because a busy machine is slow to write its data. */
@@ -79,8 +79,8 @@ export function startService(
 }
 
 /**
- * Throws a PlainError if another program listens on this port. `remedy` is a value of the setting, and the
- * command that it is for.
+ * Throws a PlainError if another program listens on this port. `remedy` is another value of the setting,
+ * followed by the command to run with it.
  */
 export async function requireFreePort(
   port: number,

@@ -1,6 +1,6 @@
 import { settingNames } from '../src/config'
 
-/** Every setting with an empty value, which means unset and keeps .env from setting it. */
+/** Returns every setting with an empty value: it counts as unset, and .env does not override it. */
 export function blankSettings(): NodeJS.ProcessEnv {
   return Object.fromEntries(settingNames().map((name) => [name, '']))
 }

@@ -334,7 +334,7 @@ class Start {
     void service.ended.then((end) => {
       if (this.isStopping) return
       if (end === 2) return this.setBroken(`The ${what} could not start:\n${service.tail()}`)
-      // The program lost its database or its node, or was killed. It resumes where it stopped.
+      // The program has lost its database or its node, or was killed. A new process resumes where it stopped.
       const next = performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
       const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
       const log = `${path.join(this.logs, service.name)}.log`

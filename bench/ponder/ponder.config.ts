@@ -1,7 +1,7 @@
 import { createConfig } from 'ponder'
 import { easAbi } from './abi'
 
-// Ponder starts with 20 requests a second per endpoint and raises that by a twentieth now and then; no
+// Ponder starts with 20 requests a second per endpoint and raises the rate by 5 % from time to time; no
 // setting changes it (src/rpc/index.ts in 0.16). An endpoint that is listed several times gets this allowance
 // several times, so that the local node, which has no limits, is queried as fast as Ponder can. RPC_COPIES=1
 // shows the result for a user with one endpoint.

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { HDNodeWallet, type Contract, type JsonRpcProvider, type TransactionReceipt } from 'ethers'
 import { CHAINS, type Chain } from '../../src/chains'
 
-/** A running local chain, its test accounts, and what every user of it needs. */
+/** A running local chain, its test accounts, and helpers that all programs with a local chain share. */
 
 /** Chain that a local node simulates by default. */
 export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
