@@ -10,8 +10,8 @@ const { dts } = await import('rolldown-plugin-dts').catch((error) => {
 
 /**
  * Configurations that build a library as ESM and as CommonJS. Each format has its own declarations, so that
- * type resolution in one format never meets the other. `options` are rolldown's. No package is bundled unless
- * `external` excludes it.
+ * type resolution in one format never meets the other. `options` are rolldown's. Packages are not bundled,
+ * unless `options` replaces `external`.
  */
 export function library({ plugins, ...options }) {
   const common = { external: /^[^./\0]/, platform: 'neutral', checks: { pluginTimings: false }, ...options }

@@ -45,7 +45,10 @@ export interface Differs extends About {
   difference?: bigint
   inputs: ProvenInput[]
 }
-/** Inputs do not hash to the references, so the answer is about other inputs. Nothing was computed. */
+/**
+ * At least one input does not hash to its reference, so the answer is about other inputs. Nothing was
+ * computed.
+ */
 export interface WrongInputs extends About {
   verdict: 'wrong inputs'
   wrong: WrongInput[]

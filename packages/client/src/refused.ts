@@ -71,9 +71,9 @@ const REVERTS = new Map([
 ])
 
 /**
- * Returns the name of the error with which a contract reverted, if it is EAS's or that of a contract built
- * with packages/contracts, and a text with the error's values as far as they are known. Strings in the error
- * are untrusted: they are quoted, and control characters are replaced.
+ * Describes the error with which a contract reverted. `name` is known for errors of EAS and of contracts
+ * built with packages/contracts. `text` includes the error's values as far as they are known. Strings in the
+ * error are untrusted: they are quoted, and control characters are replaced.
  */
 export function refusedWith(error: RevertedError): { name: string | undefined; text: string } {
   const name = contractError(error) ?? RESOLVER_ERRORS.get(selectorOf(error)!)?.name

@@ -18,7 +18,7 @@ import { ATTESTED, ESCROW, QUESTIONS, TYPED } from './questions'
 import type { Attested, Place, Role, Schema } from './questions'
 import { ACCOUNTS, Use, addressOf, ask, deploy, settings, type Json } from './submitting'
 
-/** Fields of a boolean answer under other names, which a reader could mistake for the contrary. */
+/** Fields of a boolean answer under other names, which a reader could take for the opposite. */
 const DENIED_FIELDS = BOOLEAN_RESULT_FIELDS.replace('result', 'denied')
 /** Seconds after its attestation at which the expiring location expires. */
 const EXPIRES_AFTER = 300

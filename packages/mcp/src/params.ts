@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { z } from 'zod'
 
-/** Rejects messages with a readable error, for which the SDK would return raw validator output. */
+/** Rejects malformed messages with a readable error. The SDK would return raw validator output. */
 
 /** Creates a JSON-RPC error. Without an id it refers to no particular message. */
 export function jsonRpcError<Id extends string | number | null = null>(

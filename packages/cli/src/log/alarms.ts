@@ -11,7 +11,7 @@ export interface Alarm {
   origin: string
   /** Unix seconds */
   time: number
-  /** signed checkpoints that show it */
+  /** signed checkpoints that prove the fault */
   evidence: readonly string[]
 }
 

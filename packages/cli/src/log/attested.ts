@@ -20,11 +20,11 @@ export interface Attested {
   uid: string
   /** Unix seconds of its block */
   time: number
-  /** Content that an entry of the log has, as `contentKey`. */
+  /** Key of its content (`contentKey`), which an entry of the log with the same content has too. */
   key: string
 }
 
-/** Key of what an entry and an attestation have in common. */
+/** Key of the content that the entry and the attestation of an answer share. */
 export async function contentKey(
   chainId: number,
   { attester, schema, data }: { attester: string; schema: string; data: string },

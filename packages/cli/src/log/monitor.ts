@@ -217,7 +217,7 @@ class Monitor {
     }
   }
 
-  /** A witness may have cosigned a checkpoint that the log publishes next. */
+  /** A witness may have cosigned a checkpoint that the log has not published yet. */
   private async compare(text: string): Promise<void> {
     try {
       await this.follower.compare(text)
