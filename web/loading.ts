@@ -55,7 +55,7 @@ export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal
   return { ...state, retry: () => setRound(round + 1) }
 }
 
-/** Message of a failure, after a number of tries. */
+/** Message of a failure, after a number of attempts. */
 export function failureOf(error: unknown, tries: number): Failure {
   const backOff = RETRY_SECONDS[Math.min(tries, RETRY_SECONDS.length - 1)]!
   if (error instanceof RateLimitedError)

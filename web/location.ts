@@ -20,7 +20,7 @@ const none: PageState = { parameters: new URLSearchParams(), visit: 0 }
 const states = signal<Readonly<Record<Page, PageState>>>({
   ...{ explorer: none, playground: none, attest: none, log: none },
 })
-/** The shown page. */
+/** Page that is shown. */
 export const shownPage = signal<Page>(pageOf(location.pathname) ?? 'explorer')
 arrive()
 addEventListener('popstate', arrive)

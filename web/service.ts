@@ -15,7 +15,7 @@ export const BASE = new URL('.', location.origin + location.pathname.replace(PLA
 /** Client of the service that served this page. */
 export const geo = createGeo(BASE)
 
-/** Client without retries, for pages that show the failure and the time of the next try (loading.ts). */
+/** Client without retries, for pages that show the failure and the time of the next attempt (loading.ts). */
 export const geoOnce = createGeo({ url: BASE, retries: 0 })
 
 /** URL of a resource of the service, such as `api/v0/location-records`. */

@@ -5,7 +5,7 @@ import { say } from '../messages'
 import { geo } from '../service'
 import { FieldProblem } from './field'
 
-/** Chains of the service, and the one that a page's address names by slug or id, otherwise the first one. */
+/** Returns the chains of the service, and the one that the page's address names; by default the first one. */
 export function useChains(
   page: Page,
   onFailure: (error: Error) => void,

@@ -6,7 +6,7 @@ import type { Map } from '../map/library'
 import { say } from '../messages'
 import { ask, type Question } from './question'
 
-/** Drawn measured parts of an answer, and notes for the user about them. */
+/** Drawing of the measured parts of an answer, and notes about the drawing for the user. */
 export interface Drawn {
   features: Feature[]
   notes: string[]

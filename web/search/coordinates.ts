@@ -81,7 +81,7 @@ function plusCode(text: string): FoundPosition[] | undefined {
 }
 
 /**
- * Two angles as decimal degrees, or as degrees, minutes and seconds, in either order if letters name them.
+ * Parses two angles: decimal degrees, or degrees, minutes and seconds. Letters may name them in either order.
  */
 function pair(text: string): FoundPosition[] {
   const isArray = /^\[[^[\]]*\]$/.test(text)
