@@ -108,7 +108,7 @@ export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}
       groupsPlugin(groups),
     ],
     skipPlugins: [
-      // No global object IDs, no query within a query.
+      // Adds global object IDs, and a query within the query.
       build.NodePlugin,
       // Replaced by the plugins above.
       build.StandardTypesPlugin,
@@ -124,7 +124,7 @@ export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}
       buildPg.PgMutationCreatePlugin,
       buildPg.PgMutationUpdateDeletePlugin,
       buildPg.PgMutationProceduresPlugin,
-      // No database functions.
+      // Adds database functions as queries.
       buildPg.PgQueryProceduresPlugin,
       buildPg.PgComputedColumnsPlugin,
     ],

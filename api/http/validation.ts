@@ -6,7 +6,7 @@ import { TARGET } from './schema'
  * to correct the request: these rules add that, and conditions that JSON Schema cannot express.
  */
 export interface Rules<T = unknown> {
-  /** Problem of a value of another type, such as `expected a number`; also of a missing one. */
+  /** Problem of a value of another type, such as `expected a number`, and of a missing value. */
   type?: string
   /** Problem of a missing value, if it differs from `type`. */
   missing?: string

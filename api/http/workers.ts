@@ -67,7 +67,8 @@ export class Workers {
     left.throwIfAborted()
     const { slots, busy, slow } = this.limits
     const waitCounts = slots.waitMs === undefined
-    // Not AbortSignal.any: a timeout's signal that it holds may be garbage-collected, and then never aborts.
+    // AbortSignal.any is unsuitable: a timeout's signal in it may be garbage-collected, and then never
+    // aborts.
     const ending = new AbortController()
     const { signal } = ending
     const end = () => ending.abort()

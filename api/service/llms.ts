@@ -12,7 +12,7 @@ interface Told extends Pick<ComputeParts, 'publicBaseUrl' | 'attesters'> {
   description: string
 }
 
-/** Guides of the programs that call the service and act on its answers. */
+/** Guides for programs that call the service and act on its answers. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   '/manual/guide/client.md': 'the package @geospatial-attestation/client for TypeScript and JavaScript',
   '/manual/guide/cli.md': 'the package @geospatial-attestation/cli, whose command is geo',

@@ -40,7 +40,7 @@ const [LOW, HIGH] = [-BUFFER, EXTENT + BUFFER]
 const FARTHEST_LATITUDE = 89.99
 /** A geodesic bends by at most 1 / radius on the map, so a chord of length l is off by at most l^2 / 8. */
 const BEND = (2 * Math.PI) / 8
-/** Up to chords of this share of the world's width, twice that bound holds. */
+/** For chords of up to this share of the world's width, twice the bound l^2 / 8 holds. */
 const SHORT = 0.1
 
 /** Draws a shape into a tile; undefined if the budget is too small. */

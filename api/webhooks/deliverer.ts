@@ -31,7 +31,7 @@ export interface DelivererOptions extends PostOptions {
   firstPauseMs: number
   /** Time for which a message is retried, in milliseconds. */
   giveUpMs: number
-  /** Monotonic clock in milliseconds, by which tries, failures and messages age; set in tests. */
+  /** Monotonic clock in milliseconds, by which attempts, failures and messages age; set in tests. */
   elapsed: () => number
 }
 const DELIVERY: DelivererOptions = {
@@ -266,7 +266,7 @@ export class Deliverer {
     }
   }
 
-  /** Applies the outcome of a try. */
+  /** Applies the outcome of an attempt. */
   private settle(held: Held, item: Item, { error, status, retryAfter }: Outcome): void {
     const { elapsed, firstPauseMs, giveUpMs } = this.options
     const now = elapsed()

@@ -28,7 +28,7 @@ export interface Item {
 export interface Trouble {
   readonly failures: number
   readonly since: number
-  /** Time of the next try; 0: immediately. */
+  /** Time of the next attempt; 0: immediately. */
   readonly nextTry: number
   readonly error: string | null
 }

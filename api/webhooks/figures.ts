@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /** Metrics of a process that delivers, evaluated when they are requested. */
 export interface Figures {
-  /** Number of tries and dead letters, by outcome. */
+  /** Number of attempts and of dead letters, by outcome. */
   messages(): Readonly<Record<string, number>>
   held(): number
   /** Number of subscriptions by state, of all processes. */

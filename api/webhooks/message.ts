@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { messageType, type RecordEvent } from '../stream'
 
-/** A message as it is sent. Its body is the same at every try, by any process. */
+/** A message to send. Its body is the same in every attempt of every process. */
 export interface Message {
-  /** Standard Webhooks' webhook-id: the same at every try, different for each subscription. */
+  /** Standard Webhooks' webhook-id: the same in every attempt, different for each subscription. */
   id: string
   body: string
 }
@@ -25,7 +25,8 @@ export function messageId(subscription: string, ...parts: readonly (string | num
 }
 
 /**
- * Returns the headers of a try. @param secrets each of them signs, so that a receiver needs only one of them
+ * Returns the headers of an attempt. @param secrets each of them signs, so that a receiver needs only one of
+ * them
  */
 export function headersOf(
   { id, body }: Message,

@@ -4,7 +4,10 @@ import { Semaphore } from '../http/semaphore'
 import { headersOf, type Message } from './message'
 import type { HeldRow } from './store'
 
-/** Outcome of a try. `error` states why the receiver did not accept the message; undefined if it did. */
+/**
+ * Outcome of an attempt to send a message. `error` states why the receiver did not accept the message;
+ * undefined if it did.
+ */
 export interface Outcome {
   readonly error?: string
   readonly status?: number
@@ -28,7 +31,7 @@ const ERROR_CHARACTERS = 300
 
 /** Sends requests to receivers, limited in all and per host. */
 export class Posts {
-  /** Numbers of tries: those that receivers accepted, and those that failed. */
+  /** Numbers of attempts: those that receivers accepted, and those that failed. */
   readonly figures = { delivered: 0, failed: 0 }
   private readonly working: Semaphore
   private readonly failing: Semaphore
@@ -45,7 +48,7 @@ export class Posts {
     private readonly lease: { readonly isHeld: boolean; readonly time: Date },
     private readonly stopping: AbortSignal,
   ) {
-    // Each try that waits for a slot listens to this signal, so the limit of listeners is off.
+    // Each attempt that waits for a slot listens to this signal, so the limit of listeners is off.
     setMaxListeners(0, stopping)
     const unbounded = { waiting: Infinity, waitingEach: Infinity }
     this.working = new Semaphore({ ...options.atOnce.working, ...unbounded })
@@ -53,7 +56,7 @@ export class Posts {
   }
 
   /**
-   * Runs one try once there is a slot; undefined if the request did not start or was aborted.
+   * Makes one attempt once there is a slot; undefined if the request did not start or was aborted.
    * @param isWanted called once there is a slot
    */
   async try(

@@ -13,7 +13,7 @@ export interface HeldRow {
   resetReason: string | null
   resetAt: Date | null
   failures: number
-  /** Milliseconds since the first failure, and until the next try, by the clock of the database. */
+  /** Milliseconds since the first failure, and until the next attempt, by the clock of the database. */
   failingMs: number | null
   waitMs: number | null
   version: string

@@ -42,7 +42,9 @@ class TokenDevice implements Device {
   private opening: Promise<Uint8Array> | undefined
   /** Reason why the token could not be opened. A refused PIN is not tried again, as that locks a token. */
   private refused: SettingsError | undefined
-  /** Signatures that timed out. While the worker is in such a call, it gets no further requests. */
+  /**
+   * Ids of signatures that timed out. While the worker is still busy with one, it gets no further requests.
+   */
   private readonly late = new Set<number>()
 
   constructor(
