@@ -98,7 +98,7 @@ export interface Settings extends Omit<Values, 'databaseUrl'> {
 }
 
 /**
- * The signer: a key in this process, or an outside key. Secrets are read when needed, so that no log of the
+ * The signer: a key in this process, or an external key. Secrets are read when needed, so that no log of the
  * settings contains them.
  */
 export type SignerSettings =

@@ -359,8 +359,8 @@ export class BlockReader {
 }
 
 /**
- * Form of a chain's headers or receipts: the fields that they are hashed from, and their encoding. It counts
- * as known while some of them have hashed to the expected value within FORM_PATIENCE_MS.
+ * Form of a chain's headers or receipts: the fields that they are hashed from, and their encoding. The form
+ * counts as known if some of them have hashed to the expected value within FORM_PATIENCE_MS.
  */
 class Form {
   private since: number

@@ -19,11 +19,13 @@ const STALLED_MS = 15_000
 /** Milliseconds until a batch is retried because no endpoint has the state of its blocks yet. */
 const AGAIN_AFTER_MS = 200
 /**
- * Milliseconds until a block that cannot be read or written is a doubt. It may contain revocations, and the
- * next block, which would show the age of the database, may come much later.
+ * Milliseconds after which a block that cannot be read or written counts as a doubt. It may contain
+ * revocations, and the next block, which would show the age of the database, may come much later.
  */
 const UNWRITTEN_PATIENCE_MS = 5_000
-/** Milliseconds until a shorter fork is followed that only one of several endpoints can confirm. */
+/**
+ * Milliseconds after which the indexer follows a shorter fork that only one of several endpoints can confirm.
+ */
 const FORK_PATIENCE_MS = 15_000
 
 /** Result of the last poll of the head, and how it compares with a block of the database. */
@@ -95,9 +97,9 @@ export class HeadReader {
   private agreedAt = -Infinity
   /** Time at which a block was last added to the followed chain. */
   private movedAt = -Infinity
-  /** Time since when polls have reported a fork that is not confirmed. */
+  /** Time at which polls began to report a fork that is not confirmed yet; undefined without such a fork. */
   private forkedAt: number | undefined
-  /** Time since when the next block could not be read or written. */
+  /** Time at which reading or writing the next block first failed; undefined after a success. */
   private unwrittenSince: number | undefined
   /** True if the last poll found a lower head, and no endpoint has the followed head. */
   private isShorter = false

@@ -128,7 +128,7 @@ export class HistoryReader {
         onFailure: (error) => {
           this.ahead = []
           this.left = undefined
-          // The head may have been that of another chain, or of a node that has lost blocks.
+          // The head may have come from another chain, or from a node that has lost blocks.
           this.final = UNKNOWN_HEIGHT
           if (error instanceof ContradictionError) this.options.doubt?.contradicted(error.message)
           this.route.turn()

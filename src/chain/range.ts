@@ -44,7 +44,7 @@ export class LogRange {
 
   /** @param allowed maximum number of blocks that the provider states in its error, if it does */
   refused(blocks: number, allowed: number | undefined): void {
-    // A stated limit that was not exceeded was misread. The range is then halved.
+    // If the range does not exceed the stated limit, the limit was misread. The range is then halved.
     const isStated = allowed !== undefined && allowed < blocks
     if (isStated) this.limit = allowed
     this.blocks = this.ceiling = isStated ? allowed : Math.max(1, Math.floor(blocks / 2))

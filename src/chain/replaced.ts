@@ -8,7 +8,9 @@ import { LATEST } from './logs'
 
 /** Number of consecutive polls that must find another block before the endpoints are believed. */
 const CONTRADICTIONS = 4
-/** Milliseconds after which an endpoint that cannot confirm a block is no longer needed to contradict it. */
+/**
+ * Milliseconds after which an endpoint that lacks a block, or does not respond, no longer delays a verdict.
+ */
 const PATIENCE_MS = 60_000
 const ASK_AGAIN_MS = 500
 const WAIT_FOR_BLOCK_MS = 2_000

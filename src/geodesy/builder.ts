@@ -8,8 +8,8 @@ import { BoxTree } from './tree'
 import { chord, normalLongitude, squaredChord, toCartesian, type Vertices } from './vertices'
 
 /**
- * Edges longer than this, metres, are cut into equal pieces, so that the bounds for short geodesics hold for
- * all edges that the kernel compares.
+ * Edges longer than this many metres are cut into equal pieces, so that the bounds for short geodesics hold
+ * for all edges that the kernel compares.
  */
 const LONGEST_EDGE = 2_000_000
 /**
@@ -137,7 +137,7 @@ export class Builder implements Vertices {
       )
         throw noUniquePath(path, origin)
       const pieces = Math.ceil(distance / LONGEST_EDGE)
-      // Both directions are cut at the same positions, so that edges that coincide still do.
+      // Both directions of an edge are cut at the same positions, so that coinciding edges still coincide.
       const back = this.lon[a]! > this.lon[b]! || (this.lon[a] === this.lon[b] && this.lat[a]! > lat)
       const line = back
         ? geodesicLine(this.lon[b]!, lat, azimuthB + 180)

@@ -22,17 +22,18 @@ import { alongChord, chord, place, type Elements, type Vertices } from './vertic
  * are shorter than 2000 km (shape.ts).
  */
 
-/** Positions nearer than this, metres, touch. It is many times the error of a side or a distance. */
+/** Positions nearer than this many metres touch. It is many times the error of a side or a distance. */
 export const TOUCH = 1e-6
 
 /**
- * The distance from a position is convex along a geodesic if it stays below this, metres: a quarter of the
- * great circle of the sphere with the ellipsoid's greatest curvature, 1 / B^2 (Hessian comparison theorem).
+ * The distance from a position is convex along a geodesic if it stays below this many metres: a quarter of
+ * the great circle of the sphere with the ellipsoid's greatest curvature, 1 / B^2 (Hessian comparison
+ * theorem).
  */
 const CONVEX_BELOW = (Math.PI / 2) * B - 1000
 /**
- * The distance from a position is concave along a geodesic if it stays above this, metres: the same theorem
- * for the least curvature, B^2 / A^4, at the poles. The kinks at cut loci are concave too.
+ * The distance from a position is concave along a geodesic if it stays above this many metres: the same
+ * theorem for the least curvature, B^2 / A^4, at the poles. The kinks at cut loci are concave too.
  */
 const CONCAVE_ABOVE = ((Math.PI / 2) * A * A) / B + 1000
 /**
@@ -41,7 +42,7 @@ const CONCAVE_ABOVE = ((Math.PI / 2) * A * A) / B + 1000
  */
 const SAMPLED = 8_000
 /**
- * Edges shorter than this, metres, count as straight between the two bounds: the second derivative of the
+ * Edges shorter than this many metres count as straight between the two bounds: the second derivative of the
  * distance is below 2e-9 per metre there (the same theorem), so the distance is linear to 6 nanometres.
  */
 const STRAIGHT = 5

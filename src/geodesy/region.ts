@@ -41,8 +41,8 @@ export interface Rings {
  */
 const WIDEST_CAP = 0.2
 /**
- * Boundaries are meaningful to a centimetre. The smaller side is ambiguous if the areas of both differ by
- * less than the ring's length times this, metres.
+ * Boundaries are meaningful to a centimetre. The smaller side is ambiguous if the areas of both sides differ
+ * by less than the ring's length times this many metres.
  */
 const BOUNDARY_WIDTH = 0.01
 

@@ -10,13 +10,13 @@ import { place, type Elements, type Vertices } from './vertices'
 /** Range along an edge, metres from its start. */
 export type Stretch = readonly [from: number, to: number]
 
-/** Distances below this, metres, round to 0.00 m. */
+/** Distances below this many metres round to 0.00 m. */
 export const NEAR = 0.005
 /** Shorter stretches and gaps, metres, are rounding errors. */
 const SPECK = 1e-6
 /**
- * Edges shorter than this, metres, are compared in a plane. Distances in it are accurate to 0.3 mm, and lines
- * are straight to a micrometre.
+ * Edges shorter than this many metres are compared in a plane. Distances in it are accurate to 0.3 mm, and
+ * lines are straight to a micrometre.
  */
 const SHORT = 3000
 

@@ -26,7 +26,7 @@ export interface Labels {
   turns: Int8Array
 }
 
-/** Positions this much higher than an edge, metres, are certainly above it. */
+/** A position that is higher than an edge by this many metres is certainly above it. */
 const CLEAR = 1e-5
 
 /** Position of an element relative to the moving meridian. */
@@ -266,7 +266,8 @@ class Sweep {
   }
 
   /**
-   * Passes positions that coincide, whose rank is `first`. Removes what ends there, then inserts the rest.
+   * Moves the sweep past positions that coincide, whose rank is `first`: removes the elements that end there,
+   * then inserts those that begin there.
    */
   private pass(first: number, here: Uint32Array): void {
     const { rank, left, course, previous } = this.elements

@@ -140,7 +140,8 @@ export class BodyReader {
   }
 
   private async readPage(uids: string[], route: Route): Promise<AttestationBody[]> {
-    // Retries have no limit only for a single body, which cannot be split.
+    // A failed page is split after a few attempts. A single body cannot be split, so it is retried without
+    // limit.
     const options = uids.length > 1 ? { splittable: true, rounds: PAGE_ROUNDS } : {}
     // A single body is read from EAS directly, because Multicall3 would copy it in memory, which costs gas.
     const byMulticall = uids.length > 1 && (await this.hasMulticall())

@@ -225,9 +225,9 @@ async function replayPart(
 
 const MEASURES = ['area_square_centimeters', 'length_centimeters']
 /**
- * SQL that is true if a row and the expected row are equal in a column that is not compared as JSON. These
- * are the PostGIS column, whose JSON is not exact, the line of a record, which contains its write times, and
- * its measures, which no response about a single record shows.
+ * SQL that is true if a row and the expected row are equal in the columns that are not compared as JSON: the
+ * PostGIS column, whose JSON is not exact; the line of a record, which contains its write times; and the
+ * measures, which no response about a single record shows.
  */
 const EQUAL: Readonly<Record<ProjectedTable, { shape: string; line: string; version: string }>> = {
   location_record: {
