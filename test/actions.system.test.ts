@@ -136,7 +136,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('take a record that is clicked on the map, unless attesting already has a place', async () => {
+  test('use a record that is clicked on the map as their place, unless the attest form has one', async () => {
     await using browser = await openPage({ reducedMotion: 'reduce' })
     const page = await opened(browser, `/?at=${tower.longitude},${tower.latitude},17`)
     const { x, y } = await middle(page)

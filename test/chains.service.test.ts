@@ -174,7 +174,7 @@ async function submission(
 }
 
 test.each(ACTIVE_SLUGS)(
-  'signs an answer that the real contract of %s accepts, and no other chain',
+  'signs an answer that the real contract of %s accepts, and that of no other chain',
   async (slug) => {
     const from = await attest(local(slug), locationRequest(BRANDENBURG_GATE), 3)
     await world.caughtUp()

@@ -53,7 +53,7 @@ const opened = async (page: Page, path: string) => {
 
 describe.skipIf(!CHROMIUM)('all pages', () => {
   test.each(['light', 'dark'] as const)(
-    'have no serious barrier and no sideways scrolling at three sizes, %s',
+    'have no serious accessibility violation and no horizontal scrolling at three sizes, %s',
     // 17 pages, each three times.
     { timeout: 240_000 },
     async (colorScheme) => {

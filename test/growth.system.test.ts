@@ -35,7 +35,7 @@ async function sizeOf(session: CDPSession): Promise<Size> {
 }
 
 describe.skipIf(!CHROMIUM)('the explorer', () => {
-  hunt('does not grow during live changes', CHANGES, async ({ cases, report }) => {
+  hunt('needs no more memory after many live changes', CHANGES, async ({ cases, report }) => {
     await using browser = await openPage()
     const { page } = browser
     await page.goto(`${world.url}?at=10,10,6`)

@@ -187,7 +187,7 @@ test("records the contract that calls EAS as attester, not the transaction's sen
   expect([body.prover.toLowerCase(), body.longitude]).toEqual([MULTICALL3.toLowerCase(), 45])
 })
 
-test('stores all of 300 attestations in one block, some of them absurd', async () => {
+test('stores all of 300 attestations in one block, some of them malformed', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const encode = (type: string, location: string, memo = '') =>
     AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [

@@ -207,7 +207,7 @@ describe('proxies', () => {
     )
     expect([status, status ? stderr : '']).toEqual([0, ''])
   })
-  test('Caddy leads to HAProxy, HAProxy to the default port of the API and to its health', () => {
+  test('Caddy forwards to HAProxy, which forwards to the default port of the API and checks its health', () => {
     const haproxy = read('ops/haproxy.cfg')
     expect(read('ops/Caddyfile')).toContain(`reverse_proxy 127.0.0.1:${/^ +bind :(\d+)/m.exec(haproxy)![1]}`)
     expect(new Set([...haproxy.matchAll(/server api-\d \S+:(\d+)/g)].map(([, port]) => port))).toEqual(

@@ -168,7 +168,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('names the other chains of the same place, also in the list, as one entry', async () => {
+  test('names the other chains of the same place, which are one entry in the list', async () => {
     const [{ location, prover, srs, type }] = (await rows<Record<string, string>>(
       world.databaseUrl,
       'SELECT location, prover, srs, location_type AS type FROM location_record WHERE uid = $1',

@@ -74,7 +74,7 @@ test('replay repairs records that differ from the log; --check only reports them
   await expectInvariants(world)
 })
 
-test('replay counts and measures the records of a chain without an indexer, and leaves a running one alone', async () => {
+test('replay counts and measures the records of a chain without an indexer, and skips a chain whose indexer runs', async () => {
   await sql(
     `INSERT INTO attestation_event SELECT (jsonb_populate_record(NULL::attestation_event, to_jsonb(e) || jsonb_build_object('id', replace(id, 'base-sepolia', 'celo'), 'chain', 'celo'))).* FROM attestation_event e WHERE chain = 'base-sepolia'`,
   )

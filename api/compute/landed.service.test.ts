@@ -109,7 +109,7 @@ test('shrinks a range that the RPC endpoint refuses and keeps its size; returns 
   expect(await findLanded(served(), statement, address, timestamp)).toMatchObject({ status: 'unknown' })
 })
 
-test('does not ask for fewer blocks because a client has left', async () => {
+test('does not shrink the range of blocks when a client disconnects', async () => {
   const { statement, timestamp } = await land()
   const { attester, reader } = served()
   const left = reader.of({ ...OWN_WORK, signal: AbortSignal.abort(new Error('gone')) })

@@ -66,7 +66,7 @@ describe('a salt in GeoJSON', () => {
     expect(isSalted(salted, 'from')).toBe(true)
     await expect(resolveSalted(salted, 'from', new Measurer())).rejects.toThrow(GeometryError)
   })
-  test('is not seen in plain coordinates, however many there are', () => {
+  test('is not found in plain coordinates, however many there are', () => {
     const coordinates = Array.from({ length: 50_000 }, (_, i) => [i / 1e3, 0])
     expect(() => refuseSalts({ type: 'LineString', coordinates }, 'from')).not.toThrow()
   })

@@ -65,7 +65,7 @@ test('serves a client that waits before further calls of the clients that have a
   for (const { leave } of clients) leave()
 })
 
-test('refuses the calls of a client beyond its places in the queue, and no calls of others', async () => {
+test('refuses calls of a client whose share of the queue is full, and no calls of others', async () => {
   const node = held()
   const hostile = callsOf(node, 'hostile')
   const all = hostile.calls(16 + 200 + 1)

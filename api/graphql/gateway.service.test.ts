@@ -713,7 +713,7 @@ describe('the check before execution', () => {
     expect(await get('GET', '/graphql/graphiql/..%2f..%2fpackage.json')).toEqual([404, undefined, ['errors']])
   })
 
-  test('checks queries that are expensive to validate fast: overlapping fields or fragments, many errors', async () => {
+  test('quickly checks queries that are expensive to validate: overlapping fields or fragments, many errors', async () => {
     const duplicates = `{ locationRecords { nodes { ${'uid '.repeat(590)} } } }`
     const nested = (depth: number): string =>
       depth === 0

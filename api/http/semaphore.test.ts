@@ -92,7 +92,7 @@ test('serves waiting clients alternately, however many requests each has', async
   expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a'])
 })
 
-test('allows a client its whole increased limit', async () => {
+test('lets a client use its whole limit after an increase', async () => {
   let each = 1
   const semaphore = new Semaphore({ all: 4, each: () => each, waiting: 8, waitingEach: 8 })
   const first = await semaphore.acquire('a', never())

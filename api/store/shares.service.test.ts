@@ -142,7 +142,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)('returns 429 to a client beyond its places in the queue', async () => {
+test.runIf(TEST_DATABASE_URL)('returns 429 to a client whose share of the queue is full', async () => {
   const hostile = workOf('hostile')
   const holding = hold(hostile.work, 202)
   await expect.poll(countHeld).toBe(2)

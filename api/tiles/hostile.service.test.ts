@@ -90,7 +90,7 @@ test('finds and counts a record at the position of its shape, in every query', a
   }
 })
 
-test.each(TILES)('returns tile %i/%i/%i with the shapes that fit it', async (z, x, y) => {
+test.each(TILES)('returns tile %i/%i/%i with the shapes that are small enough for it', async (z, x, y) => {
   const response = await fetch(`${api.url}/tiles/location-records/${z}/${x}/${y}.mvt`)
   expect(response.status).toBe(200)
   const { rows } = await client.query<TileRecord>(recordsQuery({}, { z, x, y }))

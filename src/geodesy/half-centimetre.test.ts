@@ -110,7 +110,7 @@ hunt(
 )
 
 hunt(
-  'contains no sliver outside, even if all of it is nearer than half a centimetre',
+  'contains is false for a sliver outside, even if all of it is nearer than half a centimetre',
   40,
   ({ cases, random }) => {
     for (let i = 0; i < cases; i++) {

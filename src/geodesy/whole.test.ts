@@ -211,7 +211,7 @@ hunt('a union that leaves out a part of the ellipsoid does not contain it', 10, 
   }
 })
 
-hunt('a union that leaves out slivers contains the ellipsoid below half a centimetre', 10, (run) => {
+hunt('a union contains the ellipsoid if it leaves out only slivers below half a centimetre', 10, (run) => {
   const { cases, random } = run
   for (let i = 0; i < cases; i++) {
     const parts = tiling(random)

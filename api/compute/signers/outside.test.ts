@@ -3,7 +3,7 @@ import { OutsideSigner, type Device } from './outside'
 
 /** Queue of a signer outside this process, whose signatures end when the test ends them. */
 
-test('makes the signatures of clients alternately, and refuses those of a client beyond its places', async () => {
+test('signs for clients alternately, and refuses a client whose share of the queue is full', async () => {
   const started: { digest: string; fail: () => void }[] = []
   const device: Device = {
     parallel: 2,

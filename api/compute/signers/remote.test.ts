@@ -117,7 +117,7 @@ describe('a signing service', () => {
     expect(calls).toHaveLength(tries + 2)
     expect(calls.at(-1)!.params[0]).toBe(ADDRESS)
   })
-  test('has signatures with the higher s, and v 0 or 1, made canonical', async () => {
+  test('may return signatures with the higher s, or v 0 or 1, which become canonical', async () => {
     const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
     const { url } = await service(
       v4((data) => {

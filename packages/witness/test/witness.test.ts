@@ -222,7 +222,7 @@ describe('geo-witness', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(7).fill(409)])
   })
 
-  test('has a state for each log, and every key of a log that rotates them', async () => {
+  test('has a state for each log, and accepts every key of a log that rotates its keys', async () => {
     await geoWitness('init', NAME)
     const [first, second] = [await newLog(1), await newLog(2)]
     const rotated = new MemoryLog(await seededKey(first.key.name, 'ed25519', 7))
