@@ -117,8 +117,8 @@ class TextReader {
     if (this.word('in')) return negated(not, this.build.in(at, left, this.list()))
     if (!not && 'value' in left && typeof left.value === 'boolean') return this.build.literal(at, left.value)
     if (not) return this.fail('LIKE, BETWEEN or IN')
-    const example = 'property' in left ? ' (compare a boolean, too: revoked = true)' : ''
-    return this.fail(`=, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some${example}`)
+    const example = 'property' in left ? ' (also for a boolean, as in revoked = true)' : ''
+    return this.fail(`=, <>, <, >, <=, >=, [NOT] LIKE, [NOT] BETWEEN, [NOT] IN or IS [NOT] NULL${example}`)
   }
 
   private list(): Operand[] {
