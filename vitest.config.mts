@@ -57,7 +57,8 @@ function tier(name: string, groupOrder: number, options: { isolate?: boolean } =
       exclude: ['**/node_modules/**'],
       globalSetup: 'test/run.ts',
       setupFiles: ['test/failures.ts'],
-      // Browsers and compilers compute. With more of them at once, each one exceeds its limits.
+      // Browsers and compilers use whole processors. If more of them ran at once, each would exceed its time
+      // limits.
       maxWorkers: workers(name === 'service' ? 4 : 2),
       sequence: { groupOrder },
       ...options,

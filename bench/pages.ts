@@ -44,7 +44,8 @@ const TASK = /^(?:ThreadControllerImpl::)?RunTask$/
 
 /**
  * Measures the explorer's main thread with 50,000 records: the CPU time of its interactions and of its tasks
- * while the map is dragged, compared with budgets. It depends less on other processes than the elapsed time.
+ * while the map is dragged, compared with budgets. CPU time depends less on other processes than elapsed time
+ * does.
  */
 export async function pages(bench: Bench): Promise<Table[]> {
   if (!CHROMIUM) throw new PlainError('The benchmark of the pages needs Chromium, which is not installed.')

@@ -75,7 +75,10 @@ async function start(port: number, folder: string | undefined): Promise<Listenin
   return { ...listening, close }
 }
 
-/** initdb sets 5 and 64 segments: unused ones would be copied, and long writes would often reach 64. */
+/**
+ * initdb's limits are 5 and 64 segments: each start would copy unused ones, and long writes would reach 64
+ * often.
+ */
 const WAL_SIZES = ['-c', 'min_wal_size=2MB', '-c', 'max_wal_size=1GB']
 const startParameters = [...PGlite.defaultStartParams, ...WAL_SIZES]
 

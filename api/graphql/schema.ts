@@ -108,7 +108,7 @@ export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}
       groupsPlugin(groups),
     ],
     skipPlugins: [
-      // Adds global object IDs, and a query within the query.
+      // Adds global object IDs, and a field `query` of type Query.
       build.NodePlugin,
       // Replaced by the plugins above.
       build.StandardTypesPlugin,
@@ -118,7 +118,7 @@ export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}
       buildPg.PgConnectionArgOrderByDefaultValue,
       buildPg.PgConnectionTotalCount,
       buildPg.PgConnectionArgCondition,
-      // Read-only.
+      // Adds mutations and subscriptions, but the schema is read-only.
       build.MutationPlugin,
       build.SubscriptionPlugin,
       buildPg.PgMutationCreatePlugin,

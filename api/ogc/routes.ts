@@ -77,9 +77,9 @@ interface OgcParts {
 }
 
 /**
- * OGC API - Features, Part 1: Core (OGC 17-069r4) with GeoJSON, HTML and OpenAPI 3.0, and Part 3: Filtering
- * (OGC 19-079r2) with CQL2: the records for GIS software, mounted at /ogc. It has its own OpenAPI document.
- * The document of the service leaves it out.
+ * Registers OGC API - Features at /ogc, which serves the records to GIS software: Part 1: Core (OGC 17-069r4)
+ * with GeoJSON, HTML and OpenAPI 3.0, and Part 3: Filtering (OGC 19-079r2) with CQL2. It has its own OpenAPI
+ * document, and the service's document leaves it out.
  */
 export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<void> {
   const { freshness, publicBaseUrl, deploymentName } = parts

@@ -179,7 +179,7 @@ function structWriter(layout: AttestLayout): StructWriter {
   }
 }
 
-/** Writes `bytes` bytes of hex. Throws a TypeError if the text is not that. */
+/** Writes `bytes` bytes of hex. Throws a TypeError for any other text. */
 function writeHex(buffer: Buffer, text: string, at: number, bytes: number): void {
   buffer.write(hex(text, bytes), at, 'hex')
 }

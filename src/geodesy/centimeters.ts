@@ -25,7 +25,7 @@ export function readMeters(text: string): number {
   if (text.length < MORE_THAN_A_DOUBLE || !Number.isFinite(meters) || meters <= 0) return meters
   const before = meters * (1 - Number.EPSILON / 2)
   if (toCentimeters(before) === toCentimeters(meters)) return meters
-  // The double is that of half a centimetre, and a text that reads as it has as many digits before the point.
+  // The double is nearest to an exact half of a centimetre. Fewer digits mean a text below that half.
   return digitsOf(text) < digitsOf(meters.toExponential()) ? before : meters
 }
 

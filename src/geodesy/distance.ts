@@ -28,7 +28,9 @@ const FAR = 1_000_000
 /** Gap in metres beyond which the bounds from chords of single edges are too weak (see shortestArc). */
 const FARTHER = 4_000_000
 
-/** Pairs that are nearer than the best pair by at most this are skipped, metres: a tenth of a micrometre. */
+/**
+ * Pairs that are nearer than the best pair by at most this many metres are skipped: a tenth of a micrometre.
+ */
 const SLACK = 1e-7
 
 export interface Prepared extends Outline {

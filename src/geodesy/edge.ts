@@ -22,7 +22,9 @@ import { alongChord, chord, place, type Elements, type Vertices } from './vertic
  * are shorter than 2000 km (shape.ts).
  */
 
-/** Positions nearer than this many metres touch. It is many times the error of a side or a distance. */
+/**
+ * Positions nearer than this many metres touch. The limit is many times the error of a side or a distance.
+ */
 export const TOUCH = 1e-6
 
 /**

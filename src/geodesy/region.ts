@@ -86,8 +86,8 @@ export function holdsNorth({ northBefore }: Rings, [first, end]: ChainRange): bo
 }
 
 /**
- * True if the inside of a ring contains the area below the south pole, if longitude and latitude form a
- * cylinder.
+ * True if the inside of a ring contains the area below the south pole, on the cylinder that longitude and
+ * latitude form.
  */
 export function holdsSouth(shape: Shape, rings: Rings, chain: number): boolean {
   return rings.of[chain]!.holdsNorthPole !== (turnsOf(shape, shape.chains[chain]!) % 2 !== 0)

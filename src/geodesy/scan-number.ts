@@ -19,8 +19,8 @@ const WHOLE_DIGITS = 6
 /** Number of decimals in the first of the two parts in which decimals are read. */
 const HIGH_DIGITS = 8
 /**
- * Maximum number of decimals that are read four at a time; the second part has up to eight of them, and up to
- * two more.
+ * Maximum number of decimals that are read four at a time: eight in each part. The second part may have two
+ * more.
  */
 const MOST_WHOLE_FOURS = 16
 const MOST_DECIMALS = 18
@@ -175,7 +175,8 @@ export class NumberScanner {
    * allocated.
    * @param whole digits before the point
    * @param first first eight decimals; 0 if there are fewer
-   * @param part decimals after those, in fours, which the last `more` decimals, `rest`, follow
+   * @param part decimals after `first` that were read four at a time; the last `more` decimals, `rest`,
+   * follow them
    */
   private readLong(
     end: number,

@@ -185,7 +185,10 @@ function readGeohash(location: string): unknown {
   return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
 }
 
-/** Below half a centimetre, so that a position between a geodesic and its parallel is not outside. */
+/**
+ * Maximum distance in metres of a geodesic from its parallel: below half a centimetre, so that a position
+ * between the two is not outside.
+ */
 const PARALLEL_METRES = 0.0045
 
 /**

@@ -31,7 +31,10 @@ export function firstView() {
   }
 }
 
-/** Modules that those with these ends import statically, without those of `except`. */
+/**
+ * Returns the modules whose paths have these suffixes and all that they import statically, except those in
+ * `except`.
+ */
 function closureOf(ends, graph, except) {
   const found = new Set()
   const visit = (id) => {

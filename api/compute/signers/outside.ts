@@ -46,9 +46,9 @@ const TRY_AGAIN_MS = { ready: 60_000, failing: 5_000 }
 /**
  * A signer whose key is outside this process. It does not trust the device: it recovers the address of each
  * signature, and returns the signature only if it matches the digest and the address. It makes a limited
- * number of signatures at once, those of all clients alternately. A limited number wait, and more are
- * refused immediately, with a ComputeError if they are of one client. A signature that takes too long times
- * out. Every other failure is an UnavailableError.
+ * number of signatures at once, alternately for all clients. A limited number wait, and further ones are
+ * refused immediately, with a ComputeError if the limit per client is reached. A signature that takes too
+ * long times out. Every other failure is an UnavailableError.
  */
 export class OutsideSigner implements Signer {
   private readonly slots: Semaphore
