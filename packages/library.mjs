@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * Package that makes declarations; undefined in the installation of `npm start`, which needs no declarations.
+ * Package that generates declarations; undefined in the installation of `npm start`, which needs no
+ * declarations.
  */
 const { dts } = await import('rolldown-plugin-dts').catch((error) => {
   if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error

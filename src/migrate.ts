@@ -20,8 +20,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * Returns true if the database has all migrations. In this case it also applies the comments, because loading
- * TypeORM for them takes longer.
+ * Returns true if the database has all migrations. In this case it also applies the comments itself, so that
+ * TypeORM, which loads slowly, is not needed.
  */
 async function isUpToDate(url: string, comments: string): Promise<boolean> {
   const known = require(path.resolve('db/migrations/load.js')) as (new () => { name: string })[] // oxlint-disable-line typescript/no-require-imports -- outside of the sources

@@ -238,8 +238,8 @@ const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
   })[status]
 
 /**
- * Verifies an answer: if this service signed it and it is unchanged, if the contract accepts it now, why not,
- * what it claims, and where it landed.
+ * Verifies an answer. Reports whether this service signed it and it is unchanged, whether the contract
+ * accepts it now or the reason why not, its claims, and the attestation as which it landed.
  */
 export async function verify(parts: ComputeParts, request: VerifyRequest, work: Work): Promise<Verification> {
   const answer = readAnswer(request)
@@ -295,7 +295,7 @@ interface Standing {
   current?: number
 }
 
-/** True if the deadline of an answer has passed, with the remedy. */
+/** Result of comparing the deadline of an answer with the clock, and the remedy if it has passed. */
 interface Lateness {
   isLate: boolean
   remedy: string

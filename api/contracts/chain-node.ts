@@ -52,7 +52,7 @@ const CHAIN_ID_SHARED_MS = 60_000
 /** Age in milliseconds at which the name of the node's software is read again. */
 const SOFTWARE_SHARED_MS = 60_000
 export interface Reading {
-  /** True if every answer of the API needs the call: it is made without waiting for a slot. */
+  /** True for a call that every answer of the API needs. It does not wait for a slot. */
   essential?: boolean
   /**
    * True if the response must not be older than the call, so that it is not shared with an equal call under

@@ -88,8 +88,9 @@ export class VerifyingContract {
   }
 
   /**
-   * Returns what a client needs to submit: the functions and errors of the contract, as an ABI for ethers and
-   * viem, and the EIP-712 domain of its signatures. Without ABI and domain while it cannot be signed for.
+   * Returns the values that a client needs to submit an answer: the functions and errors of the contract, as
+   * an ABI for ethers and viem, and the EIP-712 domain of its signatures. Without ABI and domain while it
+   * cannot be signed for.
    */
   async interface(): Promise<{ abi: readonly string[]; domain?: AttestDomain }> {
     const probe = await this.probe()

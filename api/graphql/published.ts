@@ -118,8 +118,9 @@ export class PublishedGraphql implements GraphqlBackend {
   }
 
   /**
-   * Runs work with a runner that opens its transaction for the first statement, after the groups of the same
-   * query: these have connections of their own, which the embedded database serves only between transactions.
+   * Runs work with a runner that opens its transaction for the first statement, once the groups of the same
+   * query are read. The groups use other connections, which the embedded database serves only between
+   * transactions.
    */
   private async reading<T>(
     { work: { signal }, reading }: GroupContext,

@@ -238,7 +238,9 @@ function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
   )
 }
 
-/** Describes a contract: if answers can be signed for it, why not, and what a client needs to submit them. */
+/**
+ * Describes a contract: whether answers can be signed for it, or the reason why not, and its ABI and domain.
+ */
 async function described(attester: Attester, contract: VerifyingContract) {
   const reason = (await contract.notReady()) ?? attester.signerNotReady()
   return {

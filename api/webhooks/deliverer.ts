@@ -222,7 +222,10 @@ export class Deliverer {
     for (const letter of await this.webhooks.wanted(holder, WANTED_AT_ONCE)) void this.redeliver(letter)
   }
 
-  /** Stops sending for a subscription. A request under way ends first; what follows it is read after that. */
+  /**
+   * Stops sending for a subscription. If a request is under way, the changed subscription is read only after
+   * the request has ended.
+   */
   private drop(held: Held): void {
     this.apply(held, { type: 'dropped' })
     this.keeper.forget(held)

@@ -85,7 +85,7 @@ const TOO_INTRICATE =
   'too many edges touch, overlap or run side by side over thousands of kilometres, so validation takes too long; use fewer positions, shorter edges or several geometries'
 
 /**
- * Runs a measurement of geometries. Throws a GeometryError if the work exceeds the limit: the one that the
+ * Runs a measurement of geometries. Throws a GeometryError if the work exceeds the limit: the error that the
  * measurement noted, if any.
  */
 function measured<T>(

@@ -63,8 +63,8 @@ function outlineOf(path: string, polygons: readonly (readonly ChainOf[])[]): Out
 }
 
 /**
- * Rings of the union, built from unions of neighbours, which are built in the same way: only their boundaries
- * meet. Undefined if a union is more than half of the ellipsoid.
+ * Rings of the union. Neighbours are united first, recursively, so that only boundaries of unions are
+ * compared. Undefined if a union is more than half of the ellipsoid.
  */
 function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
   if (seams) return undefined

@@ -219,7 +219,7 @@ function reveal(map: Map, center: [number, number]): void {
 
 /**
  * Moves the map to the view of each address that opens the explorer, or to its place if it contains no view.
- * The map is made with the view of the first one.
+ * The map is created with the view of the first address.
  */
 function useOpenedView(
   map: { readonly current: Made | undefined },

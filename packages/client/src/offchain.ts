@@ -189,7 +189,7 @@ export async function signOffchain(
   const sig = {
     ...{ version: 2, uid, ...typed, domain: { ...domain, chainId: String(id) } },
     message: { ...typed.message, time: String(time), expirationTime: String(expirationTime) },
-    // If the account's key did not make the signature, it is a smart account's, which only its contract can
+    // A signature that the account's key did not make is a smart account's, which only its contract can
     // verify.
     signature: same(byKey, signer) && bytes.length === 132 ? partsOf(bytes) : signature,
   }

@@ -24,7 +24,7 @@ export function chainIdOf(answer: Answer | BatchAnswer): number {
   throw new GeoError('The answer has no chainId. Add it, as in land({ chainId: 84532, ...answer }, signer).')
 }
 
-/** Builds the transaction of an answer or batch, after checking it against what was signed. */
+/** Builds the transaction of an answer or batch, after checking it against the signed content. */
 export async function submissionOf(
   { options }: Context,
   chain: Chain,

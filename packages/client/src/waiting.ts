@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/** Waiting that an AbortSignal can end. */
+/** Promises and pauses that an AbortSignal can end. */
 
 /**
  * Resolves with the result of the work; rejects with the signal's reason as soon as the signal is aborted.

@@ -39,7 +39,7 @@ export async function takeAttesters(database: Database, chain: Chain): Promise<A
          (SELECT greatest(indexed_height, head_height) + $2::int FROM chain_status WHERE chain = $1), 0))
        WHERE chain = $1 AND read_from IS NULL
        RETURNING address, first_block AS "firstBlock", read_from AS "readFrom"`,
-      // Blocks above its head that are being read now were requested without these attesters.
+      // The blocks above the head that are being read at this moment were requested without these attesters.
       [chain.slug, chain.finality],
     )
     const first = Math.min(...taken.map(({ firstBlock }) => firstBlock))

@@ -9,7 +9,7 @@ import { same } from '../says'
 import type { Hex } from '../signer'
 import type { QuorumContent, QuorumSignature } from '../types'
 
-/** Verification that an operator signed what was asked (EIP-712, GeoQuorum.sol). */
+/** Verifies that an operator signed the requested answer (EIP-712, GeoQuorum.sol). */
 
 /** Terms that a signed answer must have. */
 export interface Expected extends Pick<QuorumContent, 'deadline' | 'expirationTime' | 'epoch'> {
