@@ -271,7 +271,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await browser.picture('playground-drawn')
   })
 
-  test('measures a drawn line that Enter ends', async () => {
+  test('measures a drawn line after Enter ends the drawing', async () => {
     await using browser = await open({ op: 'length' })
     const { page, complaints } = browser
     const canvas = page.locator('canvas.maplibregl-canvas')

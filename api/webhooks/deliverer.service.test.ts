@@ -532,7 +532,7 @@ describe('failures', () => {
     await target.until(() => target.received.length >= 2)
     expect(target.received[1]!.at - target.received[0]!.at).toBeGreaterThanOrEqual(1_990)
   })
-  test('leave other receivers undelayed while some hang', async () => {
+  test('do not delay other receivers while some hang', async () => {
     const hanging = await receiver(() => answers.hang)
     const target = await receiver()
     await deliver(

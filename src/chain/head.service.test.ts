@@ -285,7 +285,7 @@ test('does not follow a fork that the second look at its endpoint does not repor
   expect(reports).toBeLessThan(0)
 })
 
-test('ends with a remedy if the chain has another block instead of the last final one', async () => {
+test('ends with an error that names the remedy if the chain has another final block', async () => {
   const { look, doubt } = await reader([])
   await look()
   const fresh = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })

@@ -105,7 +105,7 @@ const SRS_WORDS = [
 ]
 
 /** A change of this hash requires a new READING. Otherwise existing databases keep their old records. */
-test('has the version of the projection that its output requires', () => {
+test('requires a new version of the projection when its output changes', () => {
   const rows = [
     ...Object.entries(LOCATION_TYPES).flatMap(([type, { spellings }]) =>
       spellings.flatMap((spelling) =>

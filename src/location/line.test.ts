@@ -7,7 +7,7 @@ const at = (time: string) => new Date(`2026-${time}Z`)
  * Another line of this record requires a new LINE_VERSION, so that readers do not use lines of earlier
  * versions.
  */
-test('has the version of lines that their form requires', () => {
+test('requires a new version of lines when their form changes', () => {
   const line = recordLine({
     ...{ uid: `0x${'ab'.repeat(32)}`, chain: 'celo' },
     ...{ prover: `0x${'a'.repeat(40)}`, subject: `0x${'0'.repeat(39)}b` },

@@ -503,7 +503,7 @@ test('returns attested text as data: quoted, on one line, without hidden charact
     expect(line).toContain(`memo ${JSON.stringify(clean)}`)
   }
 })
-test('shortens long texts, and reports it', async () => {
+test('shortens long texts, and states that it did', async () => {
   const uid = await attest(
     world.chain,
     locationRequest({ type: 'Point', coordinates: [-123.393, -48.9] }, { memo: '\u{1f5fa}'.repeat(3_000) }),
