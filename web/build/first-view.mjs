@@ -7,7 +7,8 @@ const WORKER = ['/maplibre-gl/src/source/worker.ts']
 
 /**
  * Puts the modules that the first view imports into one chunk, apart from those that the map's worker loads
- * too: otherwise each that another part shares is a request of its own.
+ * too. Otherwise, each module that other parts import as well would become a chunk, and a request, of its
+ * own.
  */
 export function firstView() {
   let first = new Set()
