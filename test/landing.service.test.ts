@@ -711,7 +711,7 @@ test('50 agents that submit at once all land: each re-signs its answer if anothe
   expect(await Promise.all(answers.map(land))).toEqual(Array(50).fill(true))
   expect(await nonceOf(chain)).toBe(started + 50)
   expect(resigned).toBeGreaterThanOrEqual(49)
-})
+}, 180_000)
 
 test('a late answer is refused by contracts with deadlines, and accepted by 0.26', async () => {
   for (const slug of ['base-sepolia', 'celo', 'base', 'arbitrum']) {
