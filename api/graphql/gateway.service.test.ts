@@ -29,8 +29,15 @@ import { sentence, testSentences } from '../../test/sentences'
 /** Raw GraphQL on a large database: results, query plans and rejections. */
 
 type Json = any
-const COUNT = 30_000
-const EVENTS = 100_001
+/** Plans and limits need large tables, which take a minute on the embedded database. */
+const isLarge = TEST_DATABASE_URL !== undefined
+const COUNT = isLarge ? 30_000 : 12_000
+const EVENTS = isLarge ? 100_001 : 12_000
+/** Position of record i: the points cover the globe, its seam and its poles. */
+const positionOf = (i: number): [number, number] => [
+  ((i * 7919) % 36001) / 100 - 180,
+  ((i * 104729) % 18001) / 100 - 90,
+]
 const log: { fields: Json; text: string }[] = []
 const logger = { info: () => {}, warn: (fields: object, text: string) => void log.push({ fields, text }) }
 let database: TestDatabase
@@ -46,7 +53,6 @@ beforeAll(async () => {
     database.url,
     Array.from({ length: COUNT }, (_, n) => {
       const i = n + 1
-      const coordinates = [((i * 7919) % 36001) / 100 - 180, ((i * 104729) % 18001) / 100 - 90]
       return {
         chain: ['base-sepolia', 'sepolia', 'arbitrum', 'celo'][i % 4]!,
         uid: uidOf(i),
@@ -54,10 +60,10 @@ beforeAll(async () => {
         subject: proverOf(i % 300),
         timestamp: Date.UTC(2026, 0, 1) + Math.floor(i / 3) * 60_000,
         locationType: 'geojson-point',
-        geometry: { type: 'Point', coordinates },
+        geometry: { type: 'Point', coordinates: positionOf(i) },
         revoked: i % 10 === 0,
         ...(i % 100 === 0 &&
-          i < 25_000 && { memo: `Water tower ${i}`, attributes: { asset: { id: `pump-${i % 700}` } } }),
+          i < COUNT - 5_000 && { memo: `Water tower ${i}`, attributes: { asset: { id: `pump-${i % 700}` } } }),
         columns: { block_number: i },
       }
     }),
@@ -211,18 +217,29 @@ describe('results', () => {
       const [a, b] = [corner(90, 100), corner(90, 100)]
       boxes.push([corner(180, 1), Math.min(a, b), corner(180, 1), Math.max(a, b)])
     }
+    const positions = Array.from({ length: COUNT }, (_, n) => positionOf(n + 1))
+    // -180 and 180 are one meridian, and a pole is at every longitude.
+    const isIn =
+      ([west, south, east, north]: Bbox) =>
+      ([longitude, latitude]: [number, number]) =>
+        south <= latitude &&
+        latitude <= north &&
+        (Math.abs(latitude) === 90 ||
+          (Math.abs(longitude) === 180 ? [-180, 180] : [longitude]).some((it) =>
+            west <= east ? west <= it && it <= east : west <= it || it <= east,
+          ))
     for (const bbox of boxes) {
       const { locationRecords } = await data(
         'query ($bbox: [Float!]) { locationRecords(first: 200, filter: { bbox: $bbox }) { totalCount nodes { uid } } }',
         { bbox },
       )
-      const expected = await store.listRecords({ bbox, limit: COUNT, offset: 0 })
+      const first = await store.listRecords({ bbox, limit: 200, offset: 0 })
       expect([
         seed,
         bbox,
         locationRecords.totalCount,
         locationRecords.nodes.map(({ uid }: Json) => uid),
-      ]).toEqual([seed, bbox, expected.length, expected.slice(0, 200).map(({ uid }) => uid)])
+      ]).toEqual([seed, bbox, positions.filter(isIn(bbox)).length, first.map(({ uid }) => uid)])
     }
   })
 
@@ -341,7 +358,7 @@ describe('results', () => {
     expect(it.h).toEqual({ nodes: [it.b.nodes[0]], pageInfo: { hasPreviousPage: true, hasNextPage: false } })
   })
 
-  test('stops a count at 100,000, and reports that it is not exact', async () => {
+  test.skipIf(!isLarge)('stops a count at 100,000, and reports that it is not exact', async () => {
     const { all, some } = await data(
       '{ all: attestationEvents(first: 1) { totalCount again: totalCount totalCountIsExact } some: attestationEvents(filter: { chain: { equalTo: "celo" } }, first: 1) { totalCount totalCountIsExact } }',
     )
@@ -350,7 +367,7 @@ describe('results', () => {
   })
 })
 
-describe('the plan of a query', () => {
+describe.skipIf(!isLarge)('the plan of a query', () => {
   let views: PublishedViews
   let schema: GraphQLSchema
   beforeAll(async () => {
