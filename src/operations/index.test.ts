@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
-import { GeometryError, prepareGeometry, readGeometry } from '../geodesy'
+import { GeometryError, areaSquareMeters, lengthMeters, prepareGeometry, readGeometry } from '../geodesy'
 import { OPERATION_ROWS, OPERATIONS, readLabel, UNITS, writeLabel, type OperationName } from '.'
 
 test('reads the operation and its numbers from a label', () => {
@@ -38,6 +38,29 @@ hunt('rounds a radius half up, as the decimal number that was sent', 10_000, ({ 
     const thousandths = random() < 0.5 ? 1000n * decimals + 500n : decimals
     const text = `${thousandths / 100_000n}.${String(thousandths % 100_000n).padStart(5, '0')}`
     expect(writeLabel('within', [Number(text)]), text).toBe(`within:${(thousandths + 500n) / 1000n}`)
+  }
+})
+hunt('rounds areas and lengths to the nearest unit of the payload', 200, ({ cases, random }) => {
+  const around = (radius: number) => {
+    const [longitude, latitude] = [random() * 300 - 150, random() * 120 - 60]
+    const corner = (degrees: number) => [
+      longitude + radius * Math.cos((degrees * Math.PI) / 180),
+      latitude + radius * Math.sin((degrees * Math.PI) / 180),
+    ]
+    return [0, 120, 240, 0].map(corner)
+  }
+  const prepared = (geometry: object) => prepareGeometry(readGeometry(geometry, 'g'))
+  for (let i = 0; i < cases; i++) {
+    // Sides from a metre to 3 km: doubles hold the area to a hundredth of a square centimetre.
+    const ring = around(1e-5 * 3000 ** random())
+    const area = prepared({ type: 'Polygon', coordinates: [ring] })
+    const line = prepared({ type: 'LineString', coordinates: ring })
+    expect(Math.abs(Number(OPERATIONS.area.compute([area], [])) - 1e4 * areaSquareMeters(area))).toBeLessThan(
+      0.51,
+    )
+    expect(Math.abs(Number(OPERATIONS.length.compute([line], [])) - 1e2 * lengthMeters(line))).toBeLessThan(
+      0.51,
+    )
   }
 })
 test.each([
