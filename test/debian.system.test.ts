@@ -90,6 +90,10 @@ test.skipIf(!isAllowed).each([
       ${text}
       stat --format 'owner of %n: %U' /usr/bin /usr/lib /usr/bin/of-node
       cat /var/lib/prometheus/node-exporter/geo.prom
+      api=$(systemctl show --property MainPID --value geo-api)
+      for secret in /proc/$api/environ /proc/$api/mem; do
+        runuser -u geo -- head -c 0 $secret && echo "readable: $secret"
+      done || true
       journalctl --quiet --output cat -u geo-migrate
     `
     writeFileSync(path.join(folder, 'inside.sh'), inside)
@@ -157,7 +161,9 @@ test.skipIf(!isAllowed).each([
     // Systemd retries while there is no database. `systemctl restart` migrates again.
     const failed = output.includes('geo-migrate.service: Main process exited, code=exited, status=1/FAILURE')
     const migrated = output.match(/^Finished geo-migrate\.service/gm)
-    expect([failed, migrated?.length]).toEqual([ordered !== commandsAsTheyStand, 2])
+    expect([failed, migrated?.length]).toEqual([ordered !== commandsAsTheyStand, 3])
+    expect(output).not.toContain('readable: ')
+    expect(output).toContain('0 attestations restored.')
     expect(output).toMatch(/^snapshot-\d{4}-/m)
     expect(output.match(/(?<=^owner of .*: )\w+$/gm)).toEqual(['root', 'root', 'root'])
     expect(output).toMatch(/^geo_backup_time_seconds \d+$/m)

@@ -156,6 +156,7 @@ describe('systemd', () => {
     const text = read(`ops/systemd/${unit}`)
     expect(isProgram(/^ExecStart=\/usr\/bin\/node (\S+)/m.exec(text)![1]!)).toBe(true)
     expect(text.includes(`UnsetEnvironment=${SECRETS.join(' ')}\n`)).toBe(unit !== 'geo-api.service')
+    expect(text.includes('\nPrivateUsers=yes\n')).toBe(unit === 'geo-api.service')
     // A unit that requires another ends, and restarts, with it.
     expect(text).not.toContain('Requires=')
     for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'User=geo'])

@@ -377,12 +377,15 @@ describe('npm run restore rejects a snapshot', () => {
   })
 })
 
-test('npm run snapshot needs a new folder, and at least one event', async () => {
+test('npm run snapshot needs a new folder that can be created, and at least one event', async () => {
   const again = await offline(world.environment, 'snapshot', snapshot)
   expect([again.code, again.output]).toEqual([
     2,
     expect.stringContaining(`'${snapshot}' exists. Name a folder that does not exist.`),
   ])
+  const file = path.join(snapshot, 'manifest.json')
+  const inFile = await offline(world.environment, 'snapshot', path.join(path.relative('.', file), 'new'))
+  expect([inFile.code, inFile.output]).toEqual([2, expect.stringContaining(`Could not create '${file}/new`)])
   const other = await emptied()
   const none = await offline(other.environment, 'snapshot', path.join(folder, 'none'))
   expect([none.code, none.output]).toEqual([

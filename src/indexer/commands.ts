@@ -1,4 +1,5 @@
 import '../chains-file'
+import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLogger } from '@subsquid/logger'
 import { Auditor, type Findings } from './audit'
@@ -54,14 +55,16 @@ const DIFFERENCES_SHOWN = 20
  */
 async function main(): Promise<number> {
   const { positionals, values } = parse()
-  const [verb, folder] = positionals
+  const [verb, given = ''] = positionals
+  // Messages name the absolute path: geo-run starts this program in another folder than the caller's.
+  const folder = path.resolve(given)
   const settings = verb === 'audit' ? processSettings('database', 'chains') : processSettings('database')
   unifySubsquidLog(settings.logLevel)
   addLocationSchemas(settings.locationSchemas)
   const database = new Database(await primaryUrl(settings.databaseUrl), () => {})
   try {
-    if (verb === 'snapshot') return await snapshot(database, settings, folder!)
-    if (verb === 'restore') return await restore(database, settings, folder!)
+    if (verb === 'snapshot') return await snapshot(database, settings, folder)
+    if (verb === 'restore') return await restore(database, settings, folder)
     if (verb === 'replay') return await replay(database, settings, values.chain, !values.check)
     return await audit(database, settings, chosenChain(settings.chains, values.chain), values)
   } finally {

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, readFile, writeFile } from 'node:fs/promises'
+import { lstat, open, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -165,11 +165,8 @@ export async function* linesOf(folder: string, { name, lines }: FileNote): Async
 }
 
 export async function exists(file: string): Promise<boolean> {
-  return open(file).then(
-    async (handle) => {
-      await handle.close()
-      return true
-    },
-    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  return lstat(file).then(
+    () => true,
+    () => false,
   )
 }

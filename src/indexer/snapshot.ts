@@ -61,7 +61,7 @@ export type Progress = (line: string) => void
 
 /**
  * Writes a snapshot of these chains into a new folder. Throws a SnapshotError if no chain has a final block
- * yet, or if the folder exists.
+ * yet, or if the folder exists or cannot be created.
  */
 export async function takeSnapshot(
   database: Database,
@@ -71,8 +71,14 @@ export async function takeSnapshot(
 ): Promise<Manifest> {
   const part = `${folder}.part`
   if (await exists(folder)) throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist.`)
-  await rm(part, { recursive: true, force: true })
-  await mkdir(part, { recursive: true })
+  try {
+    await rm(part, { recursive: true, force: true })
+    await mkdir(part, { recursive: true })
+  } catch (error) {
+    throw new SnapshotError(
+      `Could not create '${part}': ${(error as NodeJS.ErrnoException).code}. Name a new folder in one that this user may write.`,
+    )
+  }
   try {
     const content = await atOneMoment(database, async (query) => {
       const notes: ChainNote[] = []
