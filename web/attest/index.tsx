@@ -16,6 +16,7 @@ import { WithSigner } from '../wallet'
 import { useAttesting } from './attesting'
 import { useForm, type Fields } from './form'
 import { MediaFields } from './media-fields'
+import { visibleText } from './visible-text'
 import '../panel/panel.css'
 import './attest.css'
 
@@ -165,7 +166,7 @@ function WholeMemo({ memo }: { memo: string }) {
   return (
     <section class="whole-memo" aria-label={say.attest.wholeMemo}>
       <p class="soft">{say.attest.wholeMemoOf([...memo].length)}</p>
-      <bdi data-memo>{visibleText(memo)}</bdi>
+      <bdi data-memo>{visibleText(memo, say.attest.lineBreaks)}</bdi>
     </section>
   )
 }
@@ -218,17 +219,4 @@ function AttestedPlace({
       </button>
     </section>
   )
-}
-
-/**
- * Text with its hiding characters made visible: invisible characters as their code points, and the number of
- * consecutive line breaks.
- */
-function visibleText(text: string): string {
-  return text
-    .replace(
-      /(?![\n\t ])[\p{C}\p{Z}\p{Variation_Selector}]/gu,
-      (character) => `[U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
-    )
-    .replace(/\n{4,}/g, (breaks) => `\n${say.attest.lineBreaks(breaks.length)}\n`)
 }
