@@ -199,7 +199,7 @@ export const Verification = named(
       nonce: orNull(
         Type.Object(
           {
-            signed: Type.Integer({ description: 'Schema of the answer.' }),
+            signed: Type.Integer({ description: 'Nonce of the answer.' }),
             current: Type.Integer({
               description: 'Nonce of the next signature that the contract accepts.',
             }),
