@@ -77,7 +77,8 @@ export function placeOf(geojson: unknown, name: string, radiusMeters?: number): 
  * accepted.
  */
 function wideBoxHint({ layout, chains, lon, lat }: Reading): string {
-  if (layout.type !== 'Polygon' || chains.length > 1 || lon.length !== 5) return ''
+  const isPolygon = layout.type === 'Polygon' || layout.type === 'MultiPolygon'
+  if (!isPolygon || chains.length > 1 || lon.length !== 5) return ''
   const [west, east] = [Math.min(...lon), Math.max(...lon)]
   const [south, north] = [Math.min(...lat), Math.max(...lat)]
   const isCorner = (i: number) =>
