@@ -23,6 +23,8 @@ const AGAIN_AFTER_MS = 200
  * revocations, and the next block, which would show the age of the database, may come much later.
  */
 const UNWRITTEN_PATIENCE_MS = 5_000
+/** Maximum number of forks for which the time of an unwritten block is tracked. */
+const FORKS_AWAITED = 100
 /**
  * Milliseconds after which the indexer follows a shorter fork that only one of several endpoints can confirm.
  */
@@ -99,8 +101,11 @@ export class HeadReader {
   private movedAt = -Infinity
   /** Time at which polls began to report a fork that is not confirmed yet; undefined without such a fork. */
   private forkedAt: number | undefined
-  /** Time at which reading or writing the next block first failed; undefined after a success. */
-  private unwrittenSince: number | undefined
+  /**
+   * Times at which reading or writing the next block first failed, by its hash, because a fork may replace
+   * it; empty after a success.
+   */
+  private readonly unwrittenSince = new Map<string, number>()
   /** True if the last poll found a lower head, and no endpoint has the followed head. */
   private isShorter = false
   /** Block of the followed chain that an unconfirmed fork replaces. */
@@ -156,13 +161,13 @@ export class HeadReader {
         if (!isDataConsistencyError(error)) throw error
         // Nothing was written: no endpoint has the state of a block yet, or a fork has replaced the block.
         log.info({ reason: error.message.slice(0, 300) }, 'a batch is incomplete; retrying')
-        this.unwritten(`block ${base.height + 1} cannot be written: ${error.message}`)
+        this.unwritten(blocks[0]!, `cannot be written: ${error.message}`)
         this.final = before
         this.options.blocks.turn()
         await this.clock.pause(AGAIN_AFTER_MS, signal)
         continue
       }
-      this.unwrittenSince = undefined
+      this.unwrittenSince.clear()
       written = [...written.slice(0, shared + 1), ...blocks].filter(({ height }) => height >= finalHeight)
       // A poll that reached its limit of blocks is continued immediately.
       if (this.seen && this.seen.number > tip.height) continue
@@ -283,7 +288,7 @@ export class HeadReader {
       this.options.doubt.unprovenAtHead = chain.unproven
     }
     if (path.length > complete.length)
-      this.unwritten(`the logs of block ${refOf(path[complete.length]!).height} are missing or uncertain`)
+      this.unwritten(refOf(path[complete.length]!), 'has missing or uncertain logs')
     // Blocks whose logs are not known yet are nevertheless ancestors of the latest one.
     const isLinked = path.length > 0 && path[path.length - 1] === latest
     if (isLinked && (complete.length > 0 || parentOf(path[0]!) === tip.hash)) this.agreed(askedAt)
@@ -401,10 +406,16 @@ export class HeadReader {
   }
 
   /** Records that the next block could not be read or written. */
-  private unwritten(reason: string): void {
-    this.unwrittenSince ??= this.clock.now()
-    if (this.clock.now() - this.unwrittenSince > UNWRITTEN_PATIENCE_MS)
-      this.options.doubt.contradicted(reason)
+  private unwritten({ height, hash }: BlockRef, problem: string): void {
+    const { unwrittenSince } = this
+    const now = this.clock.now()
+    const since = unwrittenSince.get(hash) ?? now
+    unwrittenSince.delete(hash)
+    // The chain no longer has this block.
+    if (this.isShorter && height > this.seen!.number) return
+    unwrittenSince.set(hash, since)
+    if (unwrittenSince.size > FORKS_AWAITED) unwrittenSince.delete(unwrittenSince.keys().next().value!)
+    if (now - since > UNWRITTEN_PATIENCE_MS) this.options.doubt.contradicted(`block ${height} ${problem}`)
   }
 
   private agreed(askedAt: number): void {

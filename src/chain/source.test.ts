@@ -157,3 +157,26 @@ test.each(['read', 'written'])('reports a doubt while the last block cannot be %
   expect([heights.at(-1), doubt.reason()]).toEqual([LENGTH, undefined])
   stop()
 })
+
+test.each([
+  ['read', 'removed'],
+  ['read', 'replaced'],
+  ['written', 'removed'],
+  ['written', 'replaced'],
+])('waits before a doubt about a block that cannot be %s after a fork has %s another', async (how, left) => {
+  const { chain, doubt, endpoints, faults, passes, stop } = await start()
+  await passes(30_000)
+  faults.isIncomplete = how === 'written'
+  for (const { behaviour } of endpoints) behaviour.staleBy = how === 'read' ? 1 : 0
+  const mine = () => chain.mine(1_700_000_000 + LENGTH, [[topic(1)]])
+  await mine()
+  await passes(3_000)
+  chain.revert(1)
+  if (left === 'removed') await passes(60_000)
+  await mine()
+  await passes(4_000)
+  expect(doubt.reason()).toBeUndefined()
+  await passes(4_000)
+  expect(doubt.reason()).toBeDefined()
+  stop()
+})
