@@ -6,6 +6,7 @@ import { doubtAbout, type IndexState } from '../api/store'
 import {
   BlockReader,
   ChainSource,
+  ContradictionError,
   Doubt,
   HeadReader,
   ShorterChainError,
@@ -226,7 +227,10 @@ class SimulatedIndexer {
       head,
       blocks,
       selection: SELECTION,
-      decode: (block) => block,
+      decode: (block) => {
+        if (block.logs.some(({ data }) => data === '0x')) throw new ContradictionError('a log has no data')
+        return block
+      },
       stored,
       storedAtOrBelow,
       signal,
@@ -359,7 +363,7 @@ async function simulate(random: () => number): Promise<number> {
   for (let step = 0; step < 40 && !indexer.refused; step++) {
     const endpoint = endpoints[below(endpoints.length)]!
     const { behaviour } = endpoint
-    const kind = step === 0 && chance(0.1) ? 25 : below(26)
+    const kind = step === 0 && chance(0.1) ? 26 : below(27)
     if (kind < 7) {
       script.push('mine')
       await mine(1 + below(4))
@@ -417,6 +421,9 @@ async function simulate(random: () => number): Promise<number> {
       for (let i = 2 + below(400); i > 0; i--) await other.mine(EPOCH, [])
       endpoint.chain = other
       behaviour.frozenAt = behaviour.cachedAt = undefined
+    } else if (kind < 26) {
+      script.push('malformed logs')
+      Object.assign(behaviour, { cutsLogs: true, omitsLogs: false })
     } else if (chance(0.15) || step === 0) {
       script.push('replaced chain')
       mayRefuse = true

@@ -150,11 +150,13 @@ export interface Behaviour {
   staleBy: number
   /** omits the last log from receipts, and from eth_getLogs of one block */
   omitsLogs: boolean
+  /** truncates the data of logs, and returns no receipts that would disprove them */
+  cutsLogs: boolean
 }
 
 export const WELL: Behaviour = {
   ...{ lag: 0, frozenAt: undefined, cachedAt: undefined, spread: 0 },
-  ...{ isDown: false, staleBy: 0, omitsLogs: false },
+  ...{ isDown: false, staleBy: 0, omitsLogs: false, cutsLogs: false },
 }
 
 /** A JSON-RPC endpoint of a simulated chain. Each request takes some time. */
@@ -210,12 +212,16 @@ export class SimulatedEndpoint {
     if (method === 'eth_getBlockByNumber') return numbered()?.header ?? null
     if (method === 'eth_getBlockByHash') return this.block(params[0])?.header ?? null
     if (method === 'eth_getBlockReceipts') {
+      if (this.behaviour.cutsLogs) throw new RpcError({ code: -32601, message: 'method not found' })
       const receipts = numbered()?.receipts ?? null
       return receipts && this.behaviour.omitsLogs
         ? receipts.map((receipt, i) => (i === receipts.length - 1 ? { ...receipt, logs: [] } : receipt))
         : receipts
     }
-    if (method === 'eth_getLogs') return this.logs(params[0] as LogQuery)
+    if (method === 'eth_getLogs') {
+      const logs = this.logs(params[0] as LogQuery)
+      return this.behaviour.cutsLogs ? logs.map((log) => ({ ...log, data: '0x' })) : logs
+    }
     throw new Error(`${method} is not simulated`)
   }
 

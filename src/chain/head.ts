@@ -3,7 +3,7 @@ import { isDataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import type { BlockReader, CheckedHeader } from './blocks'
-import type { Doubt } from './doubt'
+import { ContradictionError, type Doubt } from './doubt'
 import { FollowedChain, parentOf, refOf, type BlockRef, type HeadBlock } from './followed'
 import { LATEST, headerByHash, headerCall } from './logs'
 import { StoredBlockCheck, otherChain } from './replaced'
@@ -121,8 +121,9 @@ export class HeadReader {
 
   /**
    * Follows the chain from the blocks that the database holds: the last final one, and those above it. Passes
-   * each change to `write`, one at a time. Ends only with an error: a SettingsError if the chain was
-   * replaced, an error of `write`, or the reason of the signal when it aborts.
+   * each change to `write`, one at a time. If that throws a ContradictionError, reads the blocks again. Ends
+   * only with another error: a SettingsError if the chain was replaced, an error of `write`, or the reason of
+   * the signal when it aborts.
    */
   async follow(
     stored: readonly [BlockRef, ...BlockRef[]],
@@ -158,11 +159,14 @@ export class HeadReader {
       try {
         await write({ base, blocks: blocks.map(({ block }) => block!), final })
       } catch (error) {
-        if (!isDataConsistencyError(error)) throw error
-        // Nothing was written: no endpoint has the state of a block yet, or a fork has replaced the block.
-        log.info({ reason: error.message.slice(0, 300) }, 'a batch is incomplete; retrying')
-        this.unwritten(blocks[0]!, `cannot be written: ${error.message}`)
+        if (!(error instanceof ContradictionError || isDataConsistencyError(error))) throw error
+        const { message } = error
+        // Nothing was written: no endpoint has the state of a block yet, a fork has replaced the block, or a
+        // log of it is malformed.
+        log.info({ reason: message.slice(0, 300) }, 'a batch is incomplete; retrying')
         this.final = before
+        if (error instanceof ContradictionError) await this.discardAbove(chain, base.height, message)
+        else this.unwritten(blocks[0]!, `cannot be written: ${message}`)
         this.options.blocks.turn()
         await this.clock.pause(AGAIN_AFTER_MS, signal)
         continue
@@ -227,6 +231,15 @@ export class HeadReader {
   settled(from: number, to: number): void {
     this.chain?.prove(from, to)
     this.options.doubt.proven(from, to)
+  }
+
+  /** Discards the followed blocks above this number, so that the next poll reads them again. */
+  private async discardAbove(chain: FollowedChain, height: number, reason: string): Promise<void> {
+    this.options.doubt.contradicted(reason)
+    // A poll under way may be about to append blocks to those that are discarded.
+    while (this.looking) await this.looking.catch(() => {})
+    chain.replaceAbove(height, [], this.final.height)
+    this.options.doubt.unprovenAtHead = chain.unproven
   }
 
   private look(): Promise<void> {

@@ -125,16 +125,19 @@ export class HistoryReader {
         attempts: ATTEMPTS,
         pauseMs: (attempt) => FIRST_PAUSE_MS * 2 ** (attempt - 1),
         clock: this.clock,
-        onFailure: (error) => {
-          this.ahead = []
-          this.left = undefined
-          // The head may have come from another chain, or from a node that has lost blocks.
-          this.final = UNKNOWN_HEIGHT
-          if (error instanceof ContradictionError) this.options.doubt?.contradicted(error.message)
-          this.route.turn()
-        },
+        onFailure: this.discard,
       },
     )
+  }
+
+  /** Discards all responses because of this error. The next request queries another endpoint. */
+  readonly discard = (error: Error): void => {
+    this.ahead = []
+    this.left = undefined
+    // The head may have come from another chain, or from a node that has lost blocks.
+    this.final = UNKNOWN_HEIGHT
+    if (error instanceof ContradictionError) this.options.doubt?.contradicted(error.message)
+    this.route.turn()
   }
 
   private async readOnce(from: number, to: number): Promise<LogsAnswer> {

@@ -7,7 +7,7 @@ import { CHAINS } from '../chains'
 import { SettingsError } from '../config'
 import { Rpc } from '../rpc'
 import { BlockReader } from './blocks'
-import { Doubt } from './doubt'
+import { ContradictionError, Doubt } from './doubt'
 import { HeadReader } from './head'
 import { fixedSelection, type ChainBlock } from './logs'
 import { ChainSource, ShorterChainError } from './source'
@@ -39,7 +39,10 @@ async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; late
     ...{ ...common, rpc, selection, blocks: blocks(), signal: stop.signal, stored: undefined },
     head: new HeadReader({ ...common, pollMs: 1_000, blocks: blocks() }),
     storedAtOrBelow: () => Promise.resolve(undefined),
-    decode: (block) => block,
+    decode: (block) => {
+      if (block.logs.some(({ data }) => data === '0x')) throw new ContradictionError('a log has no data')
+      return block
+    },
   })
   const archive = source.confirmed({
     getFinalizedHeight: () => Promise.resolve(archiveUpTo!),
@@ -178,5 +181,23 @@ test.each([
   expect(doubt.reason()).toBeUndefined()
   await passes(4_000)
   expect(doubt.reason()).toBeDefined()
+  stop()
+})
+
+test.each([
+  ['history', 0],
+  ['the head', 30_000],
+])('reads %s again after both endpoints returned malformed logs', async (_, beforeMs) => {
+  const { chain, doubt, endpoints, heights, passes, stop } = await start()
+  const malform = (cutsLogs: boolean) => endpoints.forEach(({ behaviour }) => (behaviour.cutsLogs = cutsLogs))
+  malform(beforeMs === 0)
+  await passes(beforeMs)
+  malform(true)
+  const { height } = await chain.mine(1_700_000_000 + LENGTH, [[topic(1)]])
+  expect(await passes(20_000)).toBe('continues')
+  expect([heights.includes(height), doubt.reason()]).toEqual([false, expect.any(String)])
+  malform(false)
+  expect(await passes(30_000)).toBe('continues')
+  expect([heights.at(-1), doubt.reason()]).toEqual([height, undefined])
   stop()
 })

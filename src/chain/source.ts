@@ -15,7 +15,7 @@ import type { Doubt } from './doubt'
 import type { BlockRef } from './followed'
 import type { HeadReader } from './head'
 import { BrokenLinkError, HistoryReader, NotFinalYetError } from './history'
-import { chainBlock, type ChainBlock, type LogSelection } from './logs'
+import { chainBlock, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
 import { contradiction, otherChain, otherGateway, type Contradiction } from './replaced'
 
 type Requests = Parameters<DataSource<unknown, unknown>['getFinalizedBlocks']>[0]
@@ -41,7 +41,9 @@ export interface SourceOptions<Block> {
   stored: BlockRef | undefined
   /** Returns the newest final block at or below this number whose hash the database holds. */
   storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
-  /** Decodes the logs of a block. Called once per block. */
+  /**
+   * Decodes the logs of a block. Throws a ContradictionError for malformed logs, which are then read again.
+   */
   decode: (block: ChainBlock) => Block
   /** Called with blocks of history before they are written. */
   onHistory?: (blocks: readonly Block[]) => void
@@ -205,7 +207,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     const reading = this.persist(async () => {
       try {
         const { blocks: read, to } = await this.history.read(from, end, parent?.hash)
-        const blocks = read.map((block) => this.options.decode(chainBlock(block)))
+        const blocks = this.decoded(read)
         this.options.onHistory?.(blocks)
         return { blocks, to }
       } catch (error) {
@@ -216,6 +218,15 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     })
     reading.catch(() => {}) // the await throws the error
     return reading
+  }
+
+  private decoded(read: readonly BlockLogs[]): Block[] {
+    try {
+      return read.map((block) => this.options.decode(chainBlock(block)))
+    } catch (error) {
+      this.history.discard(error as Error)
+      throw error
+    }
   }
 
   /** Throws a SettingsError if the endpoints have another block instead of this one. */

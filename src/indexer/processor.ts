@@ -3,7 +3,7 @@ import { createLogger, type Logger } from '@subsquid/logger'
 import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
-import type { ChainBlock, ChainSource, Doubt, HeadReader } from '../chain'
+import { ContradictionError, type ChainBlock, type ChainSource, type Doubt, type HeadReader } from '../chain'
 import { isAnswerAttester } from '../answer'
 import { isLocationSchema } from '../location'
 import { EventKind } from '../model/generated/_eventKind'
@@ -26,7 +26,10 @@ export interface EventBlock extends Pick<ChainBlock, 'header'> {
   readonly events: readonly ChainEvent[]
 }
 
-/** Decodes the events of one block, in order, without duplicates. Skips other logs. */
+/**
+ * Decodes the events of one block, in order, without duplicates. Skips other logs. Throws a
+ * ContradictionError for a malformed log.
+ */
 export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainEvent[] {
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {
@@ -35,7 +38,7 @@ export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainE
     // Attested and Revoked have the same parameters, one word each: recipient, attester, UID, schema.
     const [, recipient, attester, schemaUid] = entry.topics as [string, string, string, string]
     if (entry.data.length !== WORD_LENGTH)
-      throw new Error(`a log of block ${header.height} has no UID: ${entry.data.slice(0, 80)}`)
+      throw new ContradictionError(`a log of block ${header.height} has no UID: ${entry.data.slice(0, 80)}`)
     events.set(entry.logIndex, {
       kind,
       uid: entry.data.toLowerCase(),
