@@ -1,9 +1,17 @@
-import { AbiCoder, hexlify, randomBytes, zeroPadValue } from 'ethers'
+import type { RpcClient } from '@subsquid/rpc-client'
+import { AbiCoder, ZeroAddress, ZeroHash, hexlify, randomBytes, zeroPadValue } from 'ethers'
 import { expect, test } from 'vitest'
+import { SILENT } from '../../test/rpc-proxy'
 import * as eas from '../abi/EAS'
 import * as aggregate from '../abi/Multicall3'
+import { CHAINS } from '../chains'
+import { attestationUid } from '../eas'
+import { Rpc } from '../rpc'
 import {
+  BodyReader,
   CountError,
+  FalseBodyError,
+  MissingBodyError,
   attestationCall,
   bytesOf,
   decodeAttestation,
@@ -64,4 +72,51 @@ test('rejects a result that is truncated, or has offsets beyond its end', () => 
   // The response claims a million results at the same offset. It is rejected before any is read.
   const many = `0x${[32, 1_000_000].map((each) => each.toString(16).padStart(64, '0')).join('')}`
   expect(() => multicallAnswers(many + '0'.repeat(64 * 1_000_000), 100)).toThrow(CountError)
+})
+
+/** Reads a body from endpoints that return these results, and reports which of them were queried. */
+async function readFrom(uid: string, time: bigint, results: readonly string[]) {
+  const urls = results.map((_, i) => `http://endpoint-${i}.example`)
+  const queried: number[] = []
+  const clientOf = (i: number) =>
+    ({
+      call: () => Promise.resolve(`0x${CHAINS[0]!.id.toString(16)}`),
+      batchCall: () => (queried.push(i), Promise.resolve([results[i]])),
+      close: () => {},
+    }) as unknown as RpcClient
+  const connect = ({ url }: { url: string }) => clientOf(urls.indexOf(url))
+  const rpc = new Rpc({ chain: CHAINS[0]!, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, connect })
+  const outcome = await new BodyReader(rpc, CHAINS[0]!.eas).read(new Map([[uid, time]])).then(
+    (bodies) => [...bodies.keys()],
+    (error: Error) => error,
+  )
+  return { outcome, queried }
+}
+
+const resultOf = (body: ReturnType<typeof made>) => abi.encode([STRUCT], [body])
+const NONE = resultOf({
+  ...made(0),
+  ...{ uid: ZeroHash, schema: ZeroHash, refUID: ZeroHash, recipient: ZeroAddress, attester: ZeroAddress },
+})
+const body = made(100)
+const uid = attestationUid(body, 0)
+const OWN = resultOf({ ...body, uid })
+const FALSE = resultOf({ ...body, uid, recipient: random(20) })
+
+test.each([1, 2, 3, 4])('reads a body that only one of %i endpoints has', async (count) => {
+  for (let i = 0; i < count; i++)
+    for (const other of [NONE, FALSE]) {
+      const results = Array.from({ length: count }, (_, n) => (n === i ? OWN : other))
+      expect(await readFrom(uid, body.time, results)).toEqual({
+        outcome: [uid],
+        queried: Array.from({ length: i + 1 }, (_, n) => n),
+      })
+    }
+})
+test.each([
+  [NONE, MissingBodyError],
+  [FALSE, FalseBodyError],
+])('queries every endpoint once before it fails', async (result, kind) => {
+  const { outcome, queried } = await readFrom(uid, body.time, [result, result, result])
+  expect([outcome, queried]).toEqual([expect.any(kind), [0, 1, 2]])
 })

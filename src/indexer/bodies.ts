@@ -59,7 +59,7 @@ export class BodyReader {
   private readonly prefetched = new Map<string, Promise<Map<string, AttestationBody>>>()
 
   constructor(
-    rpc: Rpc,
+    private readonly rpc: Rpc,
     private readonly easAddress: string,
   ) {
     this.route = rpc.route()
@@ -103,15 +103,19 @@ export class BodyReader {
   }
 
   /**
-   * Reads a page. If the endpoint lacks bodies or returns ones that do not match, reads it again from another
-   * endpoint.
+   * Reads a page. If the endpoint lacks bodies or returns ones that do not match, reads it again from each of
+   * the others. A single endpoint is queried twice, because several nodes may be behind its URL.
    */
-  private readProven(page: [string, bigint][]): Promise<Map<string, AttestationBody>> {
-    return this.readAndProve(page, this.route).catch((error: Error) => {
-      if (error instanceof MissingBodyError || error instanceof FalseBodyError)
-        return this.readAndProve(page, this.route.opposite)
-      throw error
-    })
+  private async readProven(page: [string, bigint][]): Promise<Map<string, AttestationBody>> {
+    let failure: unknown
+    for (const [, route] of this.route.turning(Math.max(2, this.rpc.size)))
+      try {
+        return await this.readAndProve(page, route)
+      } catch (error) {
+        if (!(error instanceof MissingBodyError || error instanceof FalseBodyError)) throw error
+        failure = error
+      }
+    throw failure
   }
 
   private async readAndProve(page: [string, bigint][], route: Route): Promise<Map<string, AttestationBody>> {
