@@ -104,16 +104,17 @@ export class AccountChecks {
    * @param node the node for the work of the request
    */
   async refusal(claim: AccountSignature, node: ChainNode): Promise<AccountRefusal | undefined> {
-    const call = accountCall(claim)
-    if (!call)
-      return {
-        isContract: true,
-        problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires',
-      }
     const { slug } = node.connected.chain
     const { client, signal } = node.work
     const release = await this.slots.acquire(client, signal)
     try {
+      // Encoding takes longer than the rest of a request that gets no slot.
+      const call = accountCall(claim)
+      if (!call)
+        return {
+          isContract: true,
+          problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires',
+        }
       const [last, final] = await Promise.all([
         ask(node, call, 'latest'),
         node.isLocal().then((isLocal) => (isLocal ? undefined : askAtFinalBlock(node, call))),

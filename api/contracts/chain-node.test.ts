@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
-import { expect, test } from 'vitest'
+import { AbiCoder } from 'ethers/abi'
+import { expect, test, vi } from 'vitest'
 import { CHAINS } from '../../src/chains'
 import { OWN_WORK } from '../http/work'
 import { AccountChecks } from './account'
@@ -96,9 +97,12 @@ test('checks the signatures of smart accounts for each client in its share', asy
         node.of({ ...OWN_WORK, client }),
       )
       .catch(() => {})
+  const encode = vi.spyOn(AbiCoder.prototype, 'encode')
   for (let i = 0; i < 30; i++) void check('hostile')
   const atHead = () => node.sent.filter(({ parameters }) => parameters[1] === 'latest').length
   await expect.poll(atHead).toBe(6)
+  expect(encode).toHaveBeenCalledTimes(6)
+  encode.mockRestore()
   void check('victim')
   await expect.poll(atHead).toBe(7)
 })
