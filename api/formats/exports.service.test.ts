@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { getPriority } from 'node:os'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
@@ -17,7 +18,7 @@ import {
 import { insertRecords } from '../../test/records'
 import { EFFORT } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
-import { beginWork } from '../http/work'
+import { OWN_WORK, beginWork } from '../http/work'
 import { ColumnarFiles } from './columnar/file'
 import { Exports } from './exports'
 
@@ -416,6 +417,27 @@ test('exports exactly the records that match a place', async () => {
       .total,
   )
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'sorts long files, but not short ones, at a lower priority than the event loop',
+  async () => {
+    const files = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
+    const tasks = () => readdirSync('/proc/self/task').map(Number)
+    const before = new Set(tasks())
+    /** Niceness of the threads that this test has started. */
+    const niceness = () => new Set(tasks().flatMap((task) => (before.has(task) ? [] : getPriority(task))))
+    const row = { uid: '', chain: '', text: '{}', geometry: null }
+    const normal = getPriority()
+    const short = files.small('geoparquet', OWN_WORK)
+    await short.add([row])
+    expect(niceness()).toEqual(new Set([normal]))
+    const long = await files.begin('geoparquet', OWN_WORK)
+    await long.add([row])
+    expect(niceness()).toEqual(new Set([normal, normal + 10]))
+    await Promise.all([short.close(), long.close()])
+    await files.close()
+  },
+)
 
 describe('a short file in spatial order', () => {
   test('does not wait for the workers of long files', async () => {

@@ -12,6 +12,8 @@ export interface WorkerLimits {
   slots: SemaphoreLimits
   /** Time limit of a task in milliseconds. It includes the wait unless `slots` limits the wait. */
   taskMs: number
+  /** Niceness of the threads above that of the process. The file reads it in its `workerData`. */
+  niceness?: number
   /** Error of a task that gets no thread; `isOwn`: the client's own limit is reached. */
   busy: (isOwn: boolean) => Error
   /** Error of a task that exceeded its limit; `isStarved`: other load slowed the machine. */
@@ -95,6 +97,7 @@ export class Workers {
       minThreads: 0,
       maxThreads: slots.all,
       idleTimeout: IDLE_MS,
+      workerData: { niceness: this.limits.niceness },
     }).on('error', () => {})
     try {
       return (await this.pool.run(input, { name, transferList, signal })) as Answer

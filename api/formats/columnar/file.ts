@@ -25,13 +25,16 @@ const FILES = { all: 4, each: 1, waiting: 16, waitingEach: 1, waitMs: 15_000 }
 const LIMITS: WorkerLimits = {
   slots: { all: 2, each: 1, waiting: 64, waitingEach: 16, waitMs: 60_000 },
   taskMs: 60_000,
+  // Two threads that sort pages without a pause would take most of two processors from the event loop, which
+  // serves all clients. A tenth of its weight is left to them while it has work.
+  niceness: 10,
   ...workerErrors('Too many exports in spatial order are queued.', 'Sorting these records took too long.'),
 }
 /**
  * Limits for files of one page: their few short tasks have workers of their own, so that they do not wait
  * behind the tasks of long files.
  */
-const LIMITS_OF_SMALL: WorkerLimits = { ...LIMITS, slots: { ...LIMITS.slots, all: 1 } }
+const LIMITS_OF_SMALL: WorkerLimits = { ...LIMITS, niceness: 0, slots: { ...LIMITS.slots, all: 1 } }
 /** A row group ends at whichever limit is reached first. Readers hold a whole row group in memory. */
 const GROUP_RECORDS = 10_000
 const GROUP_BYTES = 16_000_000
