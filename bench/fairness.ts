@@ -18,7 +18,7 @@ import {
 import { EIFFEL_TOWER, offchain } from '../test/offchain'
 import type { Bench, Table } from './bench'
 import { bringUp } from './compute'
-import { insertRecordsSql } from './generated-records'
+import { insertRecordsSql, insertWrittenRecords } from './generated-records'
 import { attestPoints } from './points'
 import { fill } from './records'
 
@@ -98,7 +98,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
   try {
     await fill(bench, client, 0, SIZE - MISSED)
     for (let first = SIZE - MISSED + 1; first <= SIZE; first += 1_000)
-      await client.query(insertRecordsSql(), [first, Math.min(SIZE, first + 999)])
+      await insertWrittenRecords(client, first, Math.min(SIZE, first + 999))
     await client.query('VACUUM (ANALYZE) location_record')
     const url = `http://127.0.0.1:${port}`
     const beginning = await positionOf(url)
