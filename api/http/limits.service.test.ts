@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { request } from 'node:http'
 import Fastify from 'fastify'
 import { createClient } from 'redis'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startApi } from '../../test/api'
 import { startRedisProxy } from '../../test/redis-proxy'
 import { RequestCounter, limitRequests } from './limits'
@@ -33,33 +33,65 @@ async function serve(counter: RequestCounter, perHour: number, trustProxy?: stri
     app.inject({ url: '/', headers, remoteAddress })
 }
 
-test('starts the checks of long queries of clients alternately', async () => {
+/** Starts a server of long queries, and returns a function that sends one for a client. */
+async function serveLongQueries(check: (from: string) => void) {
   const app = Fastify()
   closing.push(() => app.close())
-  const started: string[] = []
   await app.register(async (scope) => {
     const counter = new RequestCounter(() => 0)
     await limitRequests(scope, { scope: 'test', perHour: 0, counter, tooMany: () => new Error() })
     scope.setValidatorCompiler(() => (query) => {
-      started.push((query as { from: string }).from)
+      check((query as { from: string }).from)
       return true
     })
     scope.get('/', { schema: { querystring: {} } }, () => 'ok')
   })
   await app.ready()
-  const ask = (from: string) =>
+  return (from: string) =>
     new Promise<number>((resolve, reject) =>
       app.inject(
         { url: `/?from=${from}&filter=${'x'.repeat(1_000)}`, remoteAddress: from },
         (error, response) => (response ? resolve(response.statusCode) : reject(error!)),
       ),
     )
+}
+
+test('starts the checks of long queries of clients alternately', async () => {
+  const started: string[] = []
+  const ask = await serveLongQueries((from) => started.push(from))
   const greedy = Array.from({ length: 50 }, () => ask('192.0.2.1'))
   const others = [ask('192.0.2.2'), ask('192.0.2.3')]
   expect(new Set(await Promise.all([...greedy, ...others]))).toEqual(new Set([200]))
   expect(started).toHaveLength(52)
   expect(Math.max(...['192.0.2.2', '192.0.2.3'].map((from) => started.indexOf(from)))).toBeLessThan(5)
 })
+
+test.each([
+  [0, 8],
+  [20, 1],
+])(
+  'starts checks of a client that take %i ms in groups of %i per turn of the event loop',
+  async (ms, most) => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    closing.push(() => vi.useRealTimers())
+    let turn = 0
+    let timer: NodeJS.Immediate
+    const count = () => {
+      turn++
+      timer = setImmediate(count)
+    }
+    count()
+    closing.push(() => clearImmediate(timer))
+    const startedIn = new Map<number, number>()
+    const ask = await serveLongQueries(() => {
+      startedIn.set(turn, (startedIn.get(turn) ?? 0) + 1)
+      vi.advanceTimersByTime(ms)
+    })
+    await Promise.all(Array.from({ length: 50 }, () => ask('192.0.2.1')))
+    // The counter may advance after the first group of a turn.
+    expect([most, 2 * most]).toContain(Math.max(...startedIn.values()))
+  },
+)
 
 /** Starts a server whose requests spend the time in their query, after the given function has finished. */
 async function serveWork(

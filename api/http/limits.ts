@@ -3,7 +3,7 @@ import rateLimit, { normalizeIP, type FastifyRateLimitStore } from '@fastify/rat
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Cache } from './cache'
 import type { Count, SharedCount, SharedMarks } from './redis'
-import { Semaphore } from './semaphore'
+import { Turns } from './turns'
 import { beginWork, workOf, type Budget } from './work'
 
 export const HOUR_MS = 3_600_000
@@ -151,15 +151,23 @@ export async function limitRequests(
 /**
  * Requests with a body or a long query whose check may start in one turn of the event loop: of all clients,
  * and of one. A check runs in the main thread, takes up to 20 ms for large geometries and for attestations of
- * smart accounts, and no hourly limit counts that time.
+ * smart accounts, and no hourly limit counts that time. A client whose checks are quick may start several:
+ * with one each, its concurrent requests took a quarter to a half more of the main thread.
  */
-const ADMISSIONS = new Semaphore({ all: 8, each: 1, waiting: Infinity, waitingEach: Infinity })
+const ADMISSIONS = new Turns({
+  ...{ all: 8, each: { quick: 8, slow: 1 }, slowMs: 4 },
+  ...{ waiting: Infinity, waitingEach: Infinity },
+})
 /** Characters of a URL whose check takes less than a millisecond. */
 const SHORT_URL = 1_000
 
 async function admit(request: FastifyRequest): Promise<void> {
   if (request.method !== 'POST' && request.url.length <= SHORT_URL) return
-  setImmediate(await ADMISSIONS.acquire(clientOf(request), workOf(request).signal))
+  const client = clientOf(request)
+  setImmediate(await ADMISSIONS.acquire(client, workOf(request).signal))
+  const began = performance.now()
+  // Runs when the check, and all else that needs no event, is done.
+  process.nextTick(() => ADMISSIONS.note(client, performance.now() - began))
 }
 
 const keyOf = (client: string) => `rate:${client}`

@@ -2,7 +2,7 @@ import { Cache } from './cache'
 import { Semaphore, type SemaphoreLimits } from './semaphore'
 import type { Work } from './work'
 
-/** Mean time in milliseconds of a client's last turns above which it counts as slow. */
+/** Default of the mean time of a client's last turns at which it counts as slow, in milliseconds. */
 const SLOW_MS = 100
 /** Weight of the last turn in the mean: about ten quick turns offset one of a second. */
 const NEWEST = 0.2
@@ -18,11 +18,12 @@ export class Turns {
   private readonly means = new Cache<number>('turn times')
 
   constructor(
-    limits: Omit<SemaphoreLimits, 'each'> & { each: { quick: number; slow: number } },
+    limits: Omit<SemaphoreLimits, 'each'> & { each: { quick: number; slow: number }; slowMs?: number },
     ...others: DropFirst<ConstructorParameters<typeof Semaphore>>
   ) {
+    const { slowMs = SLOW_MS } = limits
     const { quick, slow } = limits.each
-    const each = (client: string) => ((this.means.get(client) ?? SLOW_MS) < SLOW_MS ? quick : slow)
+    const each = (client: string) => ((this.means.get(client) ?? slowMs) < slowMs ? quick : slow)
     this.slots = new Semaphore({ ...limits, each }, ...others)
   }
 
@@ -32,17 +33,27 @@ export class Turns {
 
   /** Runs a function when it is the client's turn, and charges its time to the work. */
   async take<T>({ client, signal, spend }: Work, run: () => Promise<T>): Promise<T> {
-    const release = await this.slots.acquire(client, signal)
+    const release = await this.acquire(client, signal)
     const began = performance.now()
     try {
       return await run()
     } finally {
       const ms = performance.now() - began
-      const mean = this.means.get(client) ?? ms
-      this.means.set(client, mean + NEWEST * (ms - mean))
+      this.note(client, ms)
       spend(ms)
       release()
     }
+  }
+
+  /** Resolves when it is the client's turn, with the function that ends it. The caller notes its time. */
+  acquire(client: string, signal: AbortSignal): Promise<() => void> {
+    return this.slots.acquire(client, signal)
+  }
+
+  /** Adds the time of a turn in milliseconds to the client's mean. */
+  note(client: string, ms: number): void {
+    const mean = this.means.get(client) ?? ms
+    this.means.set(client, mean + NEWEST * (ms - mean))
   }
 }
 
