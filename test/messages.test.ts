@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
-import { OPERATION_ROWS, TEXTS } from '../src/operations/table'
+import { claimOf, OPERATION_ROWS, TEXTS } from '../src/operations/table'
 import { en } from '../web/messages/en'
 import { pseudo } from '../web/messages/pseudo'
 
@@ -100,6 +100,21 @@ test('names the inputs and numbers of each operation, with the summary that the 
     expect(en.operations[name].summary).toBe(TEXTS[name].summary)
     for (const { name, label, unit } of parameters) expect(en.numbers[name]).toEqual({ label, unit })
   }
+})
+
+test('writes each result in the words that the client has', () => {
+  for (const [name, { inputs, parameters = [], units }] of OPERATION_ROWS)
+    for (const result of units ? [0.01, 4109.53] : [true, false]) {
+      const claims = en.claims[name]
+      const claim = typeof claims === 'function' ? claims : claims[result === true ? 0 : 1]
+      const asked = {
+        result,
+        inputs: inputs.map((_, i) => `place ${i}`),
+        numbers: parameters.map(() => 5000),
+      }
+      const written = claimOf(name, asked, (value, unit) => `${value}${unit ? ' m' : ''}`)
+      expect(claim({ a: 'place 0', b: 'place 1' }, units ? `${Number(result)} m` : '5000 m')).toBe(written)
+    }
 })
 
 test('the pseudo-language has every message, and no English one', () => {

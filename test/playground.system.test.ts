@@ -242,6 +242,28 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       .waitFor()
   })
 
+  test('shows no English sentence of an answer in another language', { timeout: 240_000 }, async () => {
+    await using browser = await open({}, { locale: 'en-XA' })
+    const { page, complaints } = browser
+    for (const { operation, inputs, radius } of CASES) {
+      const [a, b] = inputs.map(text)
+      const asked = new URLSearchParams({ op: operation, a: a!, ...(b && { b }), ...(radius && { radius }) })
+      await page.goto(`${world.url}/playground?${asked.toString()}`)
+      await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+      await page.locator('button.primary').click()
+      await verified(browser)
+      // Within has its distance after it is computed.
+      if (operation === 'within') await page.locator('.result', { hasText: ': [' }).waitFor()
+      const sentences = await page.locator('.result, .checks li').allInnerTexts()
+      const english = sentences.flatMap(
+        (sentence) => sentence.match(/^[^[]*[a-z]{2}|\][^[]*[a-z]{3}/gi) ?? [],
+      )
+      expect(english, operation).toEqual([])
+      await browser.picture(`playground-${operation}-other-language`)
+    }
+    expect(complaints).toEqual([])
+  })
+
   test('sends geometries drawn on the map, without serious axe findings', async () => {
     await using browser = await open({ op: 'contains' })
     const { page, complaints } = browser

@@ -58,8 +58,7 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
       )}
       {checked && (
         <p class={checked.valid ? 'good' : 'problem'} role="status" data-checked={checked.valid}>
-          {checked.valid ? say.landing.valid : say.landing.notValid(checked.problems.join(' '))}{' '}
-          {checked.sentence}
+          {say.landing.checked(checked)}
         </p>
       )}
       {unread && (

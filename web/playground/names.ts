@@ -8,14 +8,14 @@ const LONGEST_NAME = 60
 
 /** Names of the places of a question: the memo of a record, a position, or the kind of geometry. */
 export function namesOf(parsed: readonly Parsed[], fields: readonly FieldState[]): string[] {
-  const names = parsed.map((each, i) => nameOf(each, fields[i]!))
-  const { ordinals } = say.ask
+  const names = parsed.map((each, i) => nameOf(each, fields[i]!, 0))
   return names.length === 2 && names[0] === names[1]
-    ? names.map((name, i) => (name.startsWith('the ') ? `the ${ordinals[i]} ${name.slice(4)}` : name))
+    ? parsed.map((each, i) => nameOf(each, fields[i]!, i + 1))
     : names
 }
 
-function nameOf(parsed: Parsed, { record }: FieldState): string {
+/** @param which 0 for a geometry that is the only one with its name, otherwise its number */
+function nameOf(parsed: Parsed, { record }: FieldState, which: number): string {
   const { ask } = say
   if (parsed.kind === 'uid') {
     const memo = record && lineText(record.memo)
@@ -30,5 +30,5 @@ function nameOf(parsed: Parsed, { record }: FieldState): string {
   const { geometry } = parsed
   return geometry.type === 'Point'
     ? ask.position(geometry.coordinates.slice(0, 2).join(', '))
-    : ask.shapes[geometry.type]
+    : ask.shapes[geometry.type][which]!
 }

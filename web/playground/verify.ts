@@ -42,11 +42,8 @@ export async function checkSignature(answer: Answer): Promise<Check> {
  */
 export async function checkResult(answer: Answer, inputs: readonly Input[]): Promise<Check> {
   const contents = await Promise.all(inputs.map(contentOf))
-  const { verdict, sentence } = await geo.recompute(answer, contents)
-  return {
-    good: verdict === 'equal',
-    sentence: verdict === 'equal' ? say.answer.recomputed(sentence) : sentence,
-  }
+  const recomputed = await geo.recompute(answer, contents)
+  return { good: recomputed.verdict === 'equal', sentence: say.answer.recomputed(recomputed) }
 }
 
 const QUERY = `query ($uid: String!) {

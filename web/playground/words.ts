@@ -1,6 +1,6 @@
 import { ApiError, ConnectionError, type Answer } from '@geospatial-attestation/client'
-import { claimOf, rowOf, type OperationName } from '../../src/operations/table'
-import { locale, say } from '../messages'
+import { rowOf, type OperationName } from '../../src/operations/table'
+import { say } from '../messages'
 import { areaText, lengthText, typedLengthText } from '../units'
 import type { Question } from './question'
 
@@ -26,14 +26,15 @@ export function sentenceOf(
     const limit = result === true ? ask.within(radius) : ask.notWithin(radius)
     return `${verdict}${started(`${ask.apart(a, b, lengthText(apart))}: ${limit}`)}`
   }
-  const claim = claimOf(operation, { result, inputs: [a, b], numbers }, (value, unit) =>
-    unit === 'meters'
-      ? lengthText(value)
-      : unit
-        ? areaText(value)
-        : value.toLocaleString(locale, { maximumFractionDigits: 2 }),
-  )
-  return `${verdict}${started(claim)}`
+  const claims = say.claims[operation]
+  const claim = typeof claims === 'function' ? claims : claims[result === true ? 0 : 1]
+  const value =
+    typeof result === 'boolean'
+      ? numbers.map(typedLengthText).join()
+      : rowOf(operation).units === 'meters'
+        ? lengthText(result)
+        : areaText(result)
+  return `${verdict}${started(claim({ a, b }, value))}`
 }
 
 /** An error, and the field at which it is shown. */

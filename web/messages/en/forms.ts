@@ -1,5 +1,10 @@
+import type { Checked } from '@geospatial-attestation/client'
+import type { Recomputed } from '@geospatial-attestation/client/kernel'
 import type { OperationName } from '../../../src/operations/table'
 import { count } from './count'
+
+/** Writes a result as a sentence without a full stop. `value` is the result or the radius, with its unit. */
+type Claim = (names: { a: string; b: string }, value: string) => string
 
 /** Messages of the forms of the playground and of attesting. */
 export const forms = {
@@ -28,19 +33,33 @@ export const forms = {
   numbers: { radius: { label: 'Radius', unit: 'metres' } } as Readonly<
     Record<string, { label: string; unit: string }>
   >,
+  /**
+   * Results of operations as sentences without a full stop; for booleans one for true and one for false. In
+   * English, they are those of the client (src/operations/table.ts).
+   */
+  claims: {
+    distance: ({ a, b }, value) => `The distance between ${a} and ${b} is ${value}`,
+    contains: [({ a, b }) => `${a} contains ${b}`, ({ a, b }) => `${a} does not contain ${b}`],
+    within: [
+      ({ a, b }, value) => `${a} is within ${value} of ${b}`,
+      ({ a, b }, value) => `${a} is not within ${value} of ${b}`,
+    ],
+    intersects: [({ a, b }) => `${a} intersects ${b}`, ({ a, b }) => `${a} does not intersect ${b}`],
+    area: ({ a }, value) => `The area of ${a} is ${value}`,
+    length: ({ a }, value) => `The length of ${a} is ${value}`,
+  } as Readonly<Record<OperationName, Claim | readonly [yes: Claim, no: Claim]>>,
   ask: {
     privatePlace: 'your private place',
     position: (text: string) => `the position ${text}`,
+    /** Names of a geometry: alone, and as the first and the second of two of the same type. */
     shapes: {
-      Point: 'the point',
-      MultiPoint: 'the points',
-      LineString: 'the line',
-      MultiLineString: 'the lines',
-      Polygon: 'the polygon',
-      MultiPolygon: 'the polygons',
-      GeometryCollection: 'the geometry',
+      MultiPoint: ['the points', 'the first points', 'the second points'],
+      LineString: ['the line', 'the first line', 'the second line'],
+      MultiLineString: ['the lines', 'the first lines', 'the second lines'],
+      Polygon: ['the polygon', 'the first polygon', 'the second polygon'],
+      MultiPolygon: ['the polygons', 'the first polygons', 'the second polygons'],
+      GeometryCollection: ['the geometry', 'the first geometry', 'the second geometry'],
     },
-    ordinals: ['first', 'second'],
     record: (uid: string) => `record ${uid}`,
     apart: (a: string, b: string, distance: string) => `${a} is ${distance} from ${b}`,
     within: (radius: string) => `within ${radius}`,
@@ -222,7 +241,9 @@ export const forms = {
       `The service names no contract on ${chain}, so the signature cannot be checked.`,
     signed: (attester: string, chain: string) =>
       `Signed by ${attester}, the attester of this service on ${chain}: recovered from the signature in your browser.`,
-    recomputed: (sentence: string) => `Recomputed in your browser: ${sentence}`,
+    /** English has the sentence of the client. Other languages write the verdict and the computed result. */
+    recomputed: ({ verdict, sentence }: Recomputed) =>
+      verdict === 'equal' ? `Recomputed in your browser: ${sentence}` : sentence,
     notIndexed: 'The attestation is not indexed, so the answer cannot be recomputed here.',
     attestation: 'The signed attestation',
     code: 'Do this in code',
@@ -258,8 +279,9 @@ export const forms = {
     unread: (reason: string) => `It landed, but could not be read from the chain: ${reason}`,
     attestedAs: 'Attested as',
     explorer: "Show it in EAS's explorer",
-    valid: 'Checked on the chain, and valid:',
-    notValid: (problems: string) => `Not valid: ${problems}`,
+    /** English has the sentences of the client. Other languages write the claims. */
+    checked: ({ valid, problems, sentence = '' }: Checked) =>
+      `${valid ? 'Checked on the chain, and valid:' : `Not valid: ${problems.join(' ')}`} ${sentence}`.trimEnd(),
   },
   wallet: {
     testAccount: (verb: string) => `${verb} with a test account`,
