@@ -159,17 +159,20 @@ describe.skipIf(!CHROMIUM)('the map', () => {
   })
 
   test.each([1280, 1024, 820])(
-    'has buttons and attribution that no card covers at %i pixels',
+    'has buttons, attribution and a note about streets that no card covers at %i pixels',
     async (width) => {
       await using browser = await openPage({ viewport: { width, height: 800 } })
       const { page } = browser
       await opened(page, pages.record!)
       await page.getByText('Champ de Mars').first().waitFor()
+      await page.locator('.street-note').waitFor()
       const covered = await page.evaluate(`[
-      ...document.querySelectorAll('.map .maplibregl-ctrl-group button, .maplibregl-ctrl-attrib')
+      ...document.querySelectorAll('.map .maplibregl-ctrl-group button, .maplibregl-ctrl-attrib, .street-note')
     ].filter((element) => {
       const { x, y, width, height } = element.getBoundingClientRect()
-      return !element.contains(document.elementFromPoint(x + width / 2, y + height / 2))
+      return [0.05, 0.5, 0.95].some(
+        (share) => !element.contains(document.elementFromPoint(x + width * share, y + height / 2)),
+      )
     }).map(({ className }) => className)`)
       expect(covered).toEqual([])
     },
