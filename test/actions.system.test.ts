@@ -102,6 +102,34 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
     },
   )
 
+  test('have the filters in their addresses, which restore them', async () => {
+    await using browser = await openPage({ reducedMotion: 'reduce' })
+    const page = await opened(browser, '/?memo=tower&chain=base-sepolia')
+    for (const name of ['Ask', 'Attest']) {
+      await action(page, name).click()
+      await expect.poll(() => parameters(page).get('filters')).toBe('chain=base-sepolia&memo=tower')
+      await page.reload()
+      await page.locator('[data-chip=memo]:visible').waitFor()
+    }
+    // Fields of the forms have the names of filters.
+    await opened(
+      browser,
+      `/playground?op=within&radius=20&filters=${encodeURIComponent('chain=celo&memo=tower')}`,
+    )
+    await page.locator('[data-chip=chain]').waitFor()
+    expect(await page.getByLabel('Radius, metres').inputValue()).toBe('20')
+    await page.locator('[data-chip=memo]').click()
+    await expect.poll(() => parameters(page).get('filters')).toBe('chain=celo')
+    await action(page, 'Explore').click()
+    expect([...parameters(page).keys()].filter((name) => name !== 'at')).toEqual(['chain'])
+    await page.goBack()
+    await page.locator('[data-chip=chain]').waitFor()
+    expect(parameters(page).get('radius')).toBe('20')
+    await page.locator('[data-chip=chain]').click()
+    await expect.poll(() => parameters(page).has('filters')).toBe(false)
+    expect(browser.complaints).toEqual([])
+  })
+
   test('open at their addresses, and follow back and forward', async () => {
     await using browser = await openPage({ reducedMotion: 'reduce' })
     const page = await opened(browser, `/playground?op=contains&a=2.2,48.8&b=2.4,48.9&chain=base-sepolia`)

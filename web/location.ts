@@ -5,10 +5,21 @@ import { addressOf, BASE, PLACE_PATH } from './service'
  * State of the pages in the address: the last path segment is the name of the page, the query parameters are
  * the rest. The page of a place (/r/<chain>/<uid>) is the explorer with the parameter `record`. Explorer,
  * playground and attest page are actions on one map, and each keeps its parameters while another one is
- * shown. Links and the browser's back and forward buttons work as usual.
+ * shown. They share the filters: those are parameters of the explorer, and in addresses of the other two one
+ * parameter, a query of the Records API, because forms have fields of the same names. Links and the browser's
+ * back and forward buttons work as usual.
  */
 
 export type Page = 'explorer' | 'playground' | 'attest' | 'log'
+
+/** Filters of the map by their names in the Records API (docs/reference/records.md). */
+export const FILTERS = [
+  ...['chain', 'prover', 'subject', 'schema', 'location_type', 'memo', 'revoked'],
+  ...['fromTimestamp', 'toTimestamp', 'bbox', 'near', 'radius', 'intersects'],
+] as const
+/** Address parameter of the forms for the filters. */
+const FILTERS_PARAMETER = 'filters'
+const hasForm = (page: Page) => page === 'playground' || page === 'attest'
 
 /** Parameters of a page, and the number of times that an address opened it with other parameters. */
 interface PageState {
@@ -33,7 +44,7 @@ export const visitOf = (page: Page): number => states.value[page].visit
 
 /** URL of a page with its last parameters. */
 export function hrefOf(page: Page): string {
-  const query = parametersOf(page).toString()
+  const query = addressedOf(page, states.value).toString()
   return addressOf(`${page === 'explorer' ? '' : page}${query && `?${query}`}`)
 }
 
@@ -43,16 +54,51 @@ export function goTo(href: string): void {
   arrive()
 }
 
+/** Parameters of a page as its address has them: those of a form with the filters of the map. */
+function addressedOf(page: Page, all: typeof states.value): URLSearchParams {
+  const parameters = new URLSearchParams(all[page].parameters)
+  const filters = hasForm(page) ? filtersIn(all.explorer.parameters).toString() : ''
+  if (filters) parameters.set(FILTERS_PARAMETER, filters)
+  return parameters
+}
+
+/** Filters among the parameters, as a query of the Records API. */
+export function filtersIn(parameters: URLSearchParams): URLSearchParams {
+  const query = new URLSearchParams()
+  for (const name of FILTERS) {
+    const value = parameters.get(name)
+    if (value) query.set(name, value)
+  }
+  return query
+}
+
+/**
+ * Replaces the map's filters by those in the address of a form, and removes them from its parameters. An
+ * address without filters keeps them, so that a link from a place to a form does not reset the map.
+ */
+function takeFilters(parameters: URLSearchParams): void {
+  const given = parameters.get(FILTERS_PARAMETER)
+  parameters.delete(FILTERS_PARAMETER)
+  const { visit, parameters: last } = states.peek().explorer
+  if (given === null || given === String(filtersIn(last))) return
+  const explorer = new URLSearchParams(last)
+  for (const name of FILTERS) explorer.delete(name)
+  for (const [name, value] of filtersIn(new URLSearchParams(given))) explorer.set(name, value)
+  states.value = { ...states.peek(), explorer: { parameters: explorer, visit } }
+}
+
 /** Shows the page of the address. */
 function arrive(): void {
   const page = pageOf(location.pathname) ?? 'explorer'
   const parameters = new URLSearchParams(location.search)
+  if (hasForm(page)) takeFilters(parameters)
   const place = placeIn(location.pathname)
   if (place !== undefined && !parameters.has('record')) parameters.set('record', place)
   const { visit, parameters: last } = states.peek()[page]
   if (String(parameters) !== String(last))
     states.value = { ...states.peek(), [page]: { parameters, visit: visit + 1 } }
   shownPage.value = page
+  if (hasForm(page)) writeAddress()
 }
 
 /** Opens links to pages of this app without loading the app again. */
@@ -93,12 +139,18 @@ export function setParameters(page: Page, changes: Record<string, string | undef
     else parameters.set(name, value)
   if (String(parameters) === String(last)) return
   states.value = { ...states.peek(), [page]: { parameters, visit } }
-  if (page !== shownPage.peek()) return
+  writeAddress()
+}
+
+/** Writes the parameters of the shown page into the address, without a new history entry. */
+function writeAddress(): void {
+  const parameters = addressedOf(shownPage.peek(), states.peek())
   const place = placeIn(location.pathname)
   const isPlace = place !== undefined && parameters.get('record') === place
   const shown = new URLSearchParams(parameters)
   if (isPlace) shown.delete('record')
   const path = place === undefined || isPlace ? location.pathname : new URL(addressOf('')).pathname
   const query = shown.toString()
-  history.replaceState(null, '', `${path}${query && `?${query}`}`)
+  const address = `${path}${query && `?${query}`}`
+  if (address !== `${location.pathname}${location.search}`) history.replaceState(null, '', address)
 }

@@ -1,6 +1,7 @@
 import { chainName } from '../chains'
+import { FILTERS } from '../location'
 import { say } from '../messages'
-import { FILTERS, filterValue, setFilters, type FilterName } from './state'
+import { filterValue, setFilters, type FilterName } from './state'
 import { dayText, shortHex } from './words'
 
 /** Maximum number of characters of a value on a chip. */

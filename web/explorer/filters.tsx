@@ -1,7 +1,8 @@
 import { useEffect, useId, useState } from 'preact/hooks'
 import { chainName, SLUGS } from '../chains'
+import { FILTERS } from '../location'
 import { say } from '../messages'
-import { clearFilters, FILTERS, filterQuery, filterValue, setFilters, type FilterName } from './state'
+import { clearFilters, filterQuery, filterValue, setFilters, type FilterName } from './state'
 
 /** Suggested location types; any other can be typed. */
 const TYPES = [

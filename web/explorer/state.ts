@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import { parametersOf, setParameters, shownPage } from '../location'
+import { FILTERS, filtersIn, parametersOf, setParameters, shownPage } from '../location'
 import type { Box } from '../map/area'
 import { viewOr, type View } from '../map/world-map'
 
@@ -8,10 +8,6 @@ import { viewOr, type View } from '../map/world-map'
  * meanings of those of the Records API (docs/reference/records.md), so that both accept the same query.
  */
 
-export const FILTERS = [
-  ...['chain', 'prover', 'subject', 'schema', 'location_type', 'memo', 'revoked'],
-  ...['fromTimestamp', 'toTimestamp', 'bbox', 'near', 'radius', 'intersects'],
-] as const
 export type FilterName = (typeof FILTERS)[number]
 
 export type Colouring = 'chain' | 'type'
@@ -28,14 +24,7 @@ const ofFilter = Object.fromEntries(FILTERS.map((name) => [name, parameter(name)
 export const filterValue = (name: FilterName): string | undefined => ofFilter[name].value
 
 /** Filters as a query of the Records API. */
-export const filterQuery = computed(() => {
-  const query = new URLSearchParams()
-  for (const name of FILTERS) {
-    const value = filterValue(name)
-    if (value) query.set(name, value)
-  }
-  return query.toString()
-})
+export const filterQuery = computed(() => filtersIn(parametersOf('explorer')).toString())
 export const setFilters = (changes: Partial<Record<FilterName, string | undefined>>): void =>
   setParameters(
     'explorer',
