@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { setMaxListeners } from 'node:events'
 import { createGeo, type Chain, type Geo } from '@geospatial-attestation/client'
 import type { Account, HttpTransport, PublicClient, WalletClient } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
@@ -83,6 +84,8 @@ export function openSession<O extends object>(
   )
   const over = new AbortController()
   const signal = AbortSignal.any([context.signal, over.signal])
+  // Each concurrent request to an RPC endpoint adds one, and Node.js warns on stderr from the 11th on.
+  setMaxListeners(0, signal)
   const { timeout } = options
   const timer = timeout && setTimeout(() => over.abort(waiting.overtime(timeout)), timeout * 1000).unref()
   const geo = createGeo({
