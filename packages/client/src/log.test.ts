@@ -124,6 +124,8 @@ describe('the state of an answer in the log', () => {
         })
       const { log: _, ...without } = past.answer
       expect(await geo.logged(without)).toBeUndefined()
+      const policy = `log ${formatVerifierKey(log.key)}\nquorum none\n`
+      expect(await geo.logged(without, { policy })).toMatchObject({ state: 'missing' })
     },
   )
 

@@ -55,7 +55,8 @@ export interface Logged {
 
 /**
  * Implements `Geo.logged`. Encodes the entry of the answer again, requests its proof, and verifies it by the
- * policy. Without a policy it trusts the key that the service names, and requires no witness.
+ * policy. Without a policy it trusts the key that the service names, requires no witness, and returns
+ * undefined for an answer that names no entry, as of a service without a log.
  */
 export async function loggedAnswer(
   connection: Connection,
@@ -64,7 +65,11 @@ export async function loggedAnswer(
 ): Promise<Logged | undefined> {
   refuseUnknown('logged', given, { policy: true, signal: true })
   const { log } = answer
-  if (log === undefined) return undefined
+  if (log === undefined) {
+    if ((given.policy ?? connection.options.log) === undefined) return undefined
+    const by = answer.timestamp + INCLUSION_SECONDS
+    return { state: 'missing', by, reason: 'The answer names no entry, and a policy is set.' }
+  }
   const { by } = log
   const [leaf, problem] = await leafOf(connection, answer, log)
   if (problem !== undefined) return { state: 'missing', by, reason: problem }
