@@ -52,9 +52,10 @@ export class Pages {
 
   private readonly basemapVersion: string | undefined
 
-  private get policy(): string {
+  /** @param operators origins of the operators that the page may ask */
+  private policy(operators: readonly string[]): string {
     const nodes = Object.values(this.localNodes).map((url) => new URL(url).origin)
-    return `${POLICY}; connect-src ${["'self'", ...nodes].join(' ')}`
+    return `${POLICY}; connect-src ${["'self'", ...new Set([...nodes, ...operators])].join(' ')}`
   }
 
   /** Registers the assets, and the pages except the explorer. */
@@ -78,13 +79,19 @@ export class Pages {
           }),
       )
     app.get('/local-nodes', { schema: { hide: true } }, () => this.localNodes)
-    for (const page of PAGES) app.get(page, { schema: { hide: true } }, (_request, reply) => this.send(reply))
+    for (const page of PAGES)
+      app.get<{ Querystring: { operators?: unknown } }>(page, { schema: { hide: true } }, (request, reply) =>
+        this.send(reply, page === '/playground' ? originsIn(request.query.operators) : []),
+      )
   }
 
-  /** Sends the document that all pages share. */
-  send(reply: FastifyReply): FastifyReply {
-    if (this.basemap !== undefined) return this.sendWith(reply, './')
-    return this.withPolicy(reply).sendFile('index.html', this.folder, { maxAge: 0, immutable: false })
+  /** Sends the document that all pages share. `operators` are origins that it may ask. */
+  send(reply: FastifyReply, operators: readonly string[] = []): FastifyReply {
+    if (this.basemap !== undefined) return this.sendWith(reply, './', undefined, operators)
+    return this.withPolicy(reply, operators).sendFile('index.html', this.folder, {
+      maxAge: 0,
+      immutable: false,
+    })
   }
 
   /**
@@ -92,7 +99,12 @@ export class Pages {
    * browsers without scripts.
    * @param root address of the service's root, relative to the page, with a trailing slash
    */
-  sendWith(reply: FastifyReply, root: string, parts?: { head: Html; noscript: Html }): FastifyReply {
+  sendWith(
+    reply: FastifyReply,
+    root: string,
+    parts?: { head: Html; noscript: Html },
+    operators: readonly string[] = [],
+  ): FastifyReply {
     let document = readFileSync(path.join(this.folder, 'index.html'), 'utf8').replaceAll('"./', `"${root}`)
     if (this.basemapVersion !== undefined)
       document = document.replace('<html ', `<html data-basemap="${this.basemapVersion}" `)
@@ -100,17 +112,30 @@ export class Pages {
       document = document
         .replace(/<title>[^<]*<\/title>/, () => String(parts.head))
         .replace(/<noscript>[^]*<\/noscript>/, () => `<noscript>${String(parts.noscript)}</noscript>`)
-    return this.withPolicy(reply)
+    return this.withPolicy(reply, operators)
       .header('cache-control', 'no-cache')
       .type('text/html; charset=utf-8')
       .send(document)
   }
 
-  private withPolicy(reply: FastifyReply): FastifyReply {
+  private withPolicy(reply: FastifyReply, operators: readonly string[]): FastifyReply {
     return reply.headers({
-      'content-security-policy': this.policy,
+      'content-security-policy': this.policy(operators),
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     })
   }
+}
+
+/** Maximum number of operators that an address adds to the policy, so that the header stays short. */
+const MOST_OPERATORS = 64
+
+/** Origins of the operators that the address of a page names, comma-separated, without wildcards. */
+function originsIn(operators: unknown): string[] {
+  if (typeof operators !== 'string') return []
+  return operators
+    .split(',')
+    .slice(0, MOST_OPERATORS)
+    .flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : []))
+    .filter((origin) => /^https?:\/\/[\w.:[\]-]+$/.test(origin))
 }

@@ -1,10 +1,11 @@
-import type { Answer, Chain } from '@geospatial-attestation/client'
+import type { Answer, Chain, QuorumAnswer } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
 import { say } from '../messages'
 import type { Drawn } from './asking'
 import { Landing } from './landing'
 import type { Question } from './question'
+import { Dissent, isOfQuorum, signersOf } from './quorum'
 import { curlOf, solidityOf, typescriptOf } from './snippets'
 import { UnitsField } from '../units-field'
 import { checkResult, checkSignature, type Check } from './verify'
@@ -23,7 +24,7 @@ export function AnswerView({
   apart,
 }: {
   question: Question
-  answer: Answer
+  answer: Answer | QuorumAnswer
   chain: Chain
   /** drawing of the measured parts on the map; undefined until it is shown */
   drawing: Drawn | undefined
@@ -35,7 +36,6 @@ export function AnswerView({
   const checks = useChecks(question, answer)
   const section = useRef<HTMLElement>(null)
   useEffect(() => section.current?.scrollIntoView({ block: 'start' }), [answer])
-  const solidity = solidityOf(question, answer, chain.eas)
   const refused = checks.some((check) => check?.good === false)
   return (
     <section
@@ -58,18 +58,44 @@ export function AnswerView({
       <ul class="checks">
         {checks.map((check, i) => (
           <li key={i} data-check={check ? (check.good ? 'good' : 'bad') : 'waiting'}>
-            {check ? check.sentence : say.answer.checking[i]}
+            {check ? check.sentence : say.answer.checking[i === checks.length - 1 ? 1 : 0]}
           </li>
         ))}
       </ul>
-      {!refused && <Landing key={answer.attestation.signature} answer={answer} chain={chain} />}
+      {isOfQuorum(answer) && (
+        <>
+          <Dissent answer={answer} />
+          <p class="soft">{say.answer.quorum.contract(answer.quorum, chain.slug)}</p>
+        </>
+      )}
+      {!refused && (
+        <Landing
+          key={isOfQuorum(answer) ? answer.digest : answer.attestation.signature}
+          answer={answer}
+          chain={chain}
+        />
+      )}
+      {isOfQuorum(answer) ? (
+        <Snippet name={say.answer.quorum.file} text={JSON.stringify(answer, null, 2)} />
+      ) : (
+        <OwnAnswer question={question} answer={answer} chain={chain} />
+      )}
+    </section>
+  )
+}
+
+/** Signed fields of an answer of this service, and programs that ask the same question. */
+function OwnAnswer({ question, answer, chain }: { question: Question; answer: Answer; chain: Chain }) {
+  const solidity = solidityOf(question, answer, chain.eas)
+  return (
+    <>
       <h2>{say.answer.attestation}</h2>
       <Fields answer={answer} />
       <h2>{say.answer.code}</h2>
       <Snippet name={say.answer.snippets.curl} text={curlOf(question)} />
       <Snippet name={say.answer.snippets.typescript} text={typescriptOf(question)} />
       {solidity !== undefined && <Snippet name={say.answer.snippets.solidity} text={solidity} />}
-    </section>
+    </>
   )
 }
 
@@ -78,12 +104,19 @@ const rolesOf = ({ features }: Drawn) =>
   [...new Set(features.map(({ properties }) => String(properties!.role)))].join(' ')
 
 /** Results of the checks; undefined while a check runs. */
-function useChecks(question: Question, answer: Answer): readonly (Check | undefined)[] {
+function useChecks(question: Question, answer: Answer | QuorumAnswer): readonly (Check | undefined)[] {
   const [checks, setChecks] = useState<readonly (Check | undefined)[]>([undefined, undefined])
   useEffect(() => {
     let left = false
-    setChecks([undefined, undefined])
-    const asked = [checkSignature(answer), checkResult(answer, question.inputs)]
+    const signatures = isOfQuorum(answer)
+      ? // The client has verified each of them: it counts no other signature.
+        signersOf(answer).map((operator): Promise<Check> => {
+          const sentence = say.answer.quorum.signed(operator, answer.answer.epoch)
+          return Promise.resolve({ good: true, sentence })
+        })
+      : [checkSignature(answer)]
+    const asked = [...signatures, checkResult(answer, question.inputs)]
+    setChecks(asked.map(() => undefined))
     for (const [i, check] of asked.entries())
       void check
         .catch((error: Error): Check => ({

@@ -1,10 +1,11 @@
-import type { Answer } from '@geospatial-attestation/client'
+import type { Answer, QuorumAnswer } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { frame, positionsOf, show } from '../map/layers'
 import type { Map } from '../map/library'
 import { say } from '../messages'
 import { ask, type Question } from './question'
+import { namedQuorum } from './quorum'
 
 /** Drawing of the measured parts of an answer, and notes about the drawing for the user. */
 export interface Drawn {
@@ -19,7 +20,7 @@ export function useAsking(
   onFailure: (error: unknown) => void,
 ) {
   const [isBusy, setBusy] = useState(false)
-  const [answered, setAnswered] = useState<{ question: Question; answer: Answer }>()
+  const [answered, setAnswered] = useState<{ question: Question; answer: Answer | QuorumAnswer }>()
   const [drawing, setDrawing] = useState<Drawn>()
   const [apart, setApart] = useState<number>()
   const asking = useRef<AbortController>(undefined)
@@ -47,7 +48,7 @@ export function useAsking(
       asking.current = controller
       setBusy(true)
       try {
-        const answer = await ask(question, controller.signal)
+        const answer = await ask(question, controller.signal, namedQuorum())
         setAnswered({ question, answer })
         if (question.operation === 'within')
           void apartOf(geometries).then((meters) => controller.signal.aborted || setApart(meters))
@@ -75,7 +76,7 @@ async function apartOf([a, b]: readonly (Geometry | undefined)[]): Promise<numbe
 /** Drawing of the measured parts of an answer; undefined if a geometry is unknown. */
 async function measured(
   { operation, numbers }: Question,
-  { result }: Answer,
+  { result }: Pick<Answer, 'result'>,
   geometries: readonly (Geometry | undefined)[],
 ): Promise<Drawn | undefined> {
   if (geometries.some((each) => each === undefined)) return undefined

@@ -14,6 +14,7 @@ import { AnswerView } from './answer'
 import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
 import { namesOf } from './names'
+import { QuorumField } from './quorum'
 import { problemOf, type Problem } from './words'
 import '../panel/panel.css'
 import './playground.css'
@@ -75,6 +76,11 @@ export default function Playground({ map }: { map: Map | undefined }) {
           chain={chain}
           problem={problemAt('chain')}
           onChange={forget}
+        />
+        <QuorumField
+          isInAddress={form.isShared && !parsed.some((each) => 'isPrivate' in each && each.isPrivate)}
+          onUse={() => chain && form.shareAll(chain)}
+          onLeave={forget}
         />
         <button class="primary" disabled={isBusy}>
           {isBusy ? say.playground.asking : say.playground.action}

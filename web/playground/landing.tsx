@@ -1,13 +1,24 @@
-import type { Answer, Chain, Checked, Landed, Provider, Signer } from '@geospatial-attestation/client'
+import {
+  createGeo,
+  type Answer,
+  type Chain,
+  type Checked,
+  type Landed,
+  type LandingStep,
+  type Provider,
+  type QuorumAnswer,
+  type Signer,
+} from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
 import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import { say } from '../messages'
-import { geo } from '../service'
+import { BASE, geo } from '../service'
 import { WithSigner } from '../wallet'
+import { isOfQuorum } from './quorum'
 
 /** Lands an answer on its chain through a wallet, and reads it back from the chain. */
-export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
+export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chain: Chain }) {
   const [steps, setSteps] = useState<readonly string[]>([])
   const [landed, setLanded] = useState<Landed>()
   const [checked, setChecked] = useState<Checked>()
@@ -16,29 +27,29 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
   const page = landed && pages?.attestation(landed.uid)
   const land = async (signer: Signer) => {
     setSteps([say.landing.confirm])
-    const done = await geo.land(answer, signer, {
-      onStep: (step) =>
-        setSteps((before) => [
-          ...before,
-          step.step === 'sent'
-            ? say.landing.sent(step.transactionHash)
-            : say.landing.signedAgain(step.reason),
-        ]),
-    })
+    const onStep = (step: LandingStep) =>
+      setSteps((before) => [
+        ...before,
+        step.step === 'sent' ? say.landing.sent(step.transactionHash) : say.landing.signedAgain(step.reason),
+      ])
+    const done = isOfQuorum(answer)
+      ? await geo.land(answer, signer, { onStep })
+      : await geo.land(answer, signer, { onStep })
     setLanded(done)
     setSteps((before) => [
       ...before,
       done.already ? say.landing.already : say.landing.confirmed(done.blockNumber),
     ])
     // Read through the wallet's RPC endpoint, so that the check does not trust the service.
-    await geo
+    // The attester of a quorum's answer is its contract.
+    await (isOfQuorum(answer) ? createGeo({ url: BASE, attester: answer.quorum }) : geo)
       .check(done.uid, { chain: chain.id, provider: signer as Provider })
       .then(setChecked, (error: Error) => setUnread(say.landing.unread(error.message)))
   }
   return (
     <div class="landing">
       <h2>{say.landing.title(chain.slug)}</h2>
-      {!landed && chain.ready === false && <p class="problem">{chain.reason}</p>}
+      {!landed && !isOfQuorum(answer) && chain.ready === false && <p class="problem">{chain.reason}</p>}
       {!landed && <WithSigner chain={chain} verb={say.landing.action} act={land} />}
       <ol class="steps" aria-live="polite">
         {steps.map((step) => (

@@ -1,6 +1,7 @@
-import type { Answer, Input, Question as Asked } from '@geospatial-attestation/client'
+import type { Answer, Input, QuorumAnswer, Question as Asked } from '@geospatial-attestation/client'
 import { rowOf, type OperationName } from '../../src/operations/table'
-import { geoOnce } from '../service'
+import { geo, geoOnce } from '../service'
+import type { NamedQuorum } from './quorum'
 
 /** A complete question. */
 export interface Question {
@@ -28,8 +29,14 @@ export function bodyOf(question: Question): object {
   return { chainId: question.chainId, ...Object.fromEntries(namedOf(question)) }
 }
 
-/** Sends the question to the service. Throws the errors of the client. */
-export function ask(question: Question, signal: AbortSignal): Promise<Answer> {
+/** Sends the question to the service, or to a quorum. Throws the errors of the client. */
+export async function ask(
+  question: Question,
+  signal: AbortSignal,
+  quorum: NamedQuorum | undefined,
+): Promise<Answer | QuorumAnswer> {
   const asked = { operation: question.operation, ...Object.fromEntries(namedOf(question)) }
-  return geoOnce.ask(asked as unknown as Asked, { chain: question.chainId, signal })
+  const options = { chain: question.chainId, signal }
+  if (!quorum) return geoOnce.ask(asked as unknown as Asked, options)
+  return (await geo.quorum(quorum)).ask(asked as unknown as Asked, options)
 }

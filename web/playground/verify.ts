@@ -2,6 +2,7 @@ import {
   checkSigned,
   expectedAttester,
   type Answer,
+  type QuorumAnswer,
   type Input,
   type RecomputeInput,
 } from '@geospatial-attestation/client'
@@ -40,7 +41,7 @@ export async function checkSignature(answer: Answer): Promise<Check> {
  * service's event log and checks that their content hashes to their UID, so that the service cannot falsify
  * them.
  */
-export async function checkResult(answer: Answer, inputs: readonly Input[]): Promise<Check> {
+export async function checkResult(answer: Answer | QuorumAnswer, inputs: readonly Input[]): Promise<Check> {
   const contents = await Promise.all(inputs.map(contentOf))
   const recomputed = await geo.recompute(answer, contents)
   return { good: recomputed.verdict === 'equal', sentence: say.answer.recomputed(recomputed) }

@@ -12,7 +12,7 @@ import type { Question } from './question'
  */
 export function sentenceOf(
   { operation, inputs, numbers }: Question,
-  { result }: Answer,
+  { result }: Pick<Answer, 'result'>,
   names: readonly string[],
   apart?: number,
 ): string {

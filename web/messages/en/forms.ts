@@ -230,6 +230,19 @@ export const forms = {
     noPlace: 'Choose a place: draw it, pick one on the map, or paste coordinates.',
     polar: 'Lines and points within 5 degrees of a pole are drawn at 85 degrees, where the map ends.',
     notDrawn: (reason: string) => `Could not draw the answer: ${reason}`,
+    quorum: {
+      title: 'Ask several operators',
+      asks: (k: number, operators: number) => `Asks ${operators} operators: ${k} must sign the same answer`,
+      operators: 'Operators',
+      help: 'One URL per line. Each operator receives the question and computes the answer itself.',
+      example: 'https://one.example',
+      k: 'Signatures needed',
+      expected: 'Expected URLs of operators, and a number of signatures from 1 to their number.',
+      use: 'Use these operators',
+      leave: 'Ask this service only',
+      unsaved:
+        'The page loads again to use other operators, and would lose a private or very long place. Save it, and clear its field.',
+    },
   },
   answer: {
     title: 'Answer',
@@ -244,6 +257,15 @@ export const forms = {
     /** English has the sentence of the client. Other languages write the verdict and the computed result. */
     recomputed: ({ verdict, sentence }: Recomputed) =>
       verdict === 'equal' ? `Recomputed in your browser: ${sentence}` : sentence,
+    quorum: {
+      signed: (operator: number, epoch: number) =>
+        `Signed by operator ${operator} of epoch ${epoch}: recovered from the signature in your browser.`,
+      contract: (contract: string, chain: string) =>
+        `The contract ${contract} on ${chain} has these operators, as they say themselves: compare its address with the one that you know.`,
+      dissent: (operator: string, reason: string, detail: string) =>
+        `${operator} did not sign: ${reason}. ${detail}`,
+      file: 'answer.json, for geo land',
+    },
     notIndexed: 'The attestation is not indexed, so the answer cannot be recomputed here.',
     attestation: 'The signed attestation',
     code: 'Do this in code',

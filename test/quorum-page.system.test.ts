@@ -1,0 +1,132 @@
+import path from 'node:path'
+import { Wallet } from 'ethers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Pages } from '../api/web'
+import { deployQuorum, LOCAL_CHAIN } from '../dev/chain'
+import { startApi, type TestApi } from './api'
+import { CHROMIUM, openPage } from './browser'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Tests of asking a quorum of three operators in the playground, in a real browser (needs chromium). */
+
+const THRESHOLD = 2
+const WALLETS = ['1', '2', '3']
+  .map((digit) => new Wallet(`0x${digit.repeat(64)}`))
+  .sort((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1))
+const SIZES = [
+  { width: 390, height: 844 },
+  { width: 820, height: 1180 },
+  { width: 1280, height: 800 },
+]
+
+let world: TestWorld
+let contract: string
+let operators: TestApi[]
+beforeAll(async () => {
+  world = await startTestWorld()
+  const { chain } = world
+  // Local chains start in the past, but answers have the present time.
+  await chain.provider.send('anvil_setTime', [Date.now()])
+  await chain.provider.send('anvil_mine', ['0x1'])
+  contract = await deployQuorum(chain, {
+    operators: WALLETS.map(({ address }) => address),
+    threshold: THRESHOLD,
+  })
+  operators = await Promise.all(
+    WALLETS.map(({ privateKey }) =>
+      startApi({
+        ...{ databaseUrl: world.databaseUrl, rpcUrl: chain.url, key: privateKey, quorum: contract },
+        pages: Pages.in(path.resolve('dist/web'), { [LOCAL_CHAIN.id]: chain.url }),
+      }),
+    ),
+  )
+})
+afterAll(async () => {
+  await Promise.all((operators ?? []).map((each) => each.close()))
+  await world?.stop()
+})
+
+describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
+  test.each(['light', 'dark'] as const)(
+    'answers with verified signatures, and lands (%s)',
+    async (colorScheme) => {
+      await using browser = await openPage({ colorScheme, reducedMotion: 'reduce' })
+      const { page, complaints } = browser
+      const question = { op: 'within', a: '2.2945, 48.8584', b: '2.3499, 48.853', chain: LOCAL_CHAIN.slug }
+      await page.goto(`${operators[0]!.url}/playground?${new URLSearchParams(question).toString()}`)
+      await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+      await page.getByLabel('Radius, metres').fill('5000')
+      await page.getByText('Ask several operators').click()
+      await page.getByLabel('Operators').fill(operators.map(({ url }) => url).join('\n'))
+      await page.getByLabel('Signatures needed').fill('4')
+      await page.getByRole('button', { name: 'Use these operators' }).click()
+      await page.getByRole('alert').filter({ hasText: 'from 1 to their number' }).waitFor()
+      await page.getByLabel('Signatures needed').fill('2')
+      await page.getByRole('button', { name: 'Use these operators' }).click()
+      await page.getByText('Asks 3 operators: 2 must sign the same answer').waitFor()
+      await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+      await page.getByRole('button', { name: 'Ask', exact: true }).click()
+      await page.locator('.result', { hasText: /^Yes\. .*: within 5 km\.$/ }).waitFor()
+      await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
+      const checks = await page.locator('.checks [data-check=good]').allInnerTexts()
+      expect(checks.filter((text) => /^Signed by operator [012] of epoch 1/.test(text))).toHaveLength(2)
+      expect(checks.at(-1)).toMatch(/^Recomputed in your browser: within 5000 m is true/)
+      await page.getByText(contract).first().waitFor()
+      for (const size of SIZES) {
+        await page.setViewportSize(size)
+        const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+        expect(wide).toBeLessThanOrEqual(size.width)
+        expect(await browser.barriers()).toEqual([])
+        await browser.picture(`quorum-${size.width}-${colorScheme}`)
+      }
+      await page.getByRole('button', { name: 'Publish with a test account' }).click()
+      await page.locator('[data-checked=true]').waitFor()
+      expect(complaints).toEqual([])
+      // The service alone answers again.
+      await page.getByRole('button', { name: 'Ask this service only' }).click()
+      expect(new URL(page.url()).searchParams.has('operators')).toBe(false)
+    },
+  )
+
+  test('has no answer below the number of signatures, and names the operators that did not sign', async () => {
+    const urls = [operators[0]!.url, operators[1]!.url, 'http://127.0.0.1:9']
+    const address = new URLSearchParams({
+      op: 'distance',
+      a: '1, 2',
+      b: '1, 3',
+      operators: urls.join(),
+      k: '3',
+    })
+    await using browser = await openPage({ reducedMotion: 'reduce' })
+    const { page } = browser
+    await page.goto(`${operators[0]!.url}/playground?${address.toString()}`)
+    await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+    await page.getByRole('button', { name: 'Ask', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: 'http://127.0.0.1:9' }).waitFor()
+    expect(await page.locator('.answer').count()).toBe(0)
+  })
+})
+
+test('the policy of the page allows the operators that its address names, and nothing else', async () => {
+  const sources = async (path: string) => {
+    const { headers } = await fetch(operators[0]!.url + path)
+    return /connect-src (.*)$/.exec(headers.get('content-security-policy')!)![1]!.split(' ')
+  }
+  const own = ["'self'", new URL(world.chain.url).origin]
+  const listed = (urls: string) => `operators=${encodeURIComponent(urls)}`
+  expect(await sources('/playground')).toEqual(own)
+  expect(await sources(`/playground?${listed('https://one.example/geo,http://127.0.0.1:4001')}`)).toEqual([
+    ...own,
+    ...['https://one.example', 'http://127.0.0.1:4001'],
+  ])
+  for (const refused of [
+    'https://*',
+    'https://*.example',
+    'data:,x',
+    'file:///etc',
+    "https://a;script-src *'",
+    '*',
+  ])
+    expect(await sources(`/playground?${listed(refused)}`), refused).toEqual(own)
+  expect(await sources(`/attest?${listed('https://one.example')}`)).toEqual(own)
+})

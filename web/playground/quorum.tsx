@@ -1,0 +1,124 @@
+import type { Answer, QuorumAnswer } from '@geospatial-attestation/client'
+import { useState } from 'preact/hooks'
+import { parametersOf, setParameters } from '../location'
+import { say } from '../messages'
+import { TextField } from '../panel/field'
+
+/** Operators that the page's address names, and the number of them that must sign the same answer. */
+export interface NamedQuorum {
+  operators: readonly string[]
+  k: number
+}
+
+/** Quorum that the address names; undefined without one. */
+export function namedQuorum(): NamedQuorum | undefined {
+  const parameters = parametersOf('playground')
+  const operators = parameters.get('operators')?.split(',') ?? []
+  const k = Number(parameters.get('k'))
+  return isQuorum({ operators, k }) ? { operators, k } : undefined
+}
+
+const isQuorum = ({ operators, k }: NamedQuorum) =>
+  operators.length > 0 &&
+  operators.every((url) => /^https?:\/\//.test(url) && URL.canParse(url)) &&
+  Number.isInteger(k) &&
+  k >= 1 &&
+  k <= operators.length
+
+/** True if a quorum signed the answer, and not the service alone. */
+export const isOfQuorum = (answer: Answer | QuorumAnswer): answer is QuorumAnswer => 'signers' in answer
+
+/** Indices of the operators that signed an answer, in the operator set of its epoch. */
+export function signersOf({ signers }: QuorumAnswer): number[] {
+  const bits = [...BigInt(signers).toString(2)].reverse()
+  return bits.flatMap((bit, index) => (bit === '1' ? [index] : []))
+}
+
+/**
+ * Fields for the operators of a quorum. The Content-Security-Policy of the page allows requests to the
+ * operators that its address names, so that other ones are used after the page has been loaded again.
+ */
+export function QuorumField({
+  isInAddress,
+  onUse,
+  onLeave,
+}: {
+  /** false if the form has a place that is not in the address, and would be lost */
+  isInAddress: boolean
+  /** called before the page is loaded again */
+  onUse: () => void
+  onLeave: () => void
+}) {
+  const named = namedQuorum()
+  const [operators, setOperators] = useState(named?.operators.join('\n') ?? '')
+  const [k, setK] = useState(String(named?.k ?? 2))
+  const [problem, setProblem] = useState<string>()
+  const { quorum } = say.playground
+  const use = () => {
+    const listed = operators.split(/[\s,]+/).filter(Boolean)
+    if (!isQuorum({ operators: listed, k: Number(k) })) return setProblem(quorum.expected)
+    if (!isInAddress) return setProblem(quorum.unsaved)
+    onUse()
+    setParameters('playground', { operators: listed.join(), k })
+    location.reload()
+  }
+  return (
+    <details class="quorum" open={named !== undefined}>
+      <summary>{named ? quorum.asks(named.k, named.operators.length) : quorum.title}</summary>
+      <TextField
+        name="operators"
+        label={quorum.operators}
+        help={quorum.help}
+        rows={3}
+        placeholder={quorum.example}
+        spellcheck={false}
+        value={operators}
+        problem={problem}
+        onText={(text) => {
+          setOperators(text)
+          setProblem(undefined)
+        }}
+      />
+      <TextField
+        name="k"
+        label={quorum.k}
+        inputMode="decimal"
+        value={k}
+        problem={undefined}
+        onText={(text) => {
+          setK(text)
+          setProblem(undefined)
+        }}
+      />
+      <p class="actions">
+        <button type="button" onClick={use}>
+          {quorum.use}
+        </button>
+        {named && (
+          <button
+            type="button"
+            onClick={() => {
+              onLeave()
+              setParameters('playground', { operators: undefined, k: undefined })
+            }}
+          >
+            {quorum.leave}
+          </button>
+        )}
+      </p>
+    </details>
+  )
+}
+
+/** Operators that did not sign an answer, with their reasons. */
+export function Dissent({ answer: { dissent } }: { answer: QuorumAnswer }) {
+  return (
+    <>
+      {dissent.map(({ url, reason, detail }) => (
+        <p key={url} class="soft">
+          {say.answer.quorum.dissent(url, reason, detail)}
+        </p>
+      ))}
+    </>
+  )
+}
