@@ -101,7 +101,9 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
       ...(seen.ours ? [] : seen.reasons),
       ...(other ? [`it was signed by ${seen.attester}, not by ${attester}`] : []),
       ...(seen.landed?.revoked ? [`its attestation ${seen.landed.uid} was revoked`] : []),
-      ...(log?.state === 'missing' ? [`the transparency log does not include it: ${log.reason}`] : []),
+      ...(log?.state === 'missing'
+        ? [`the transparency log does not prove that it includes it: ${log.reason}`]
+        : []),
     ]
     all.push({ valid: problems.length === 0, problems, ...seen, ...(log && { log }) })
   }

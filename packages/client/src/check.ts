@@ -126,7 +126,7 @@ export async function checkAnswer(
       (!same(answer.attestation.data, attestation.data) ||
         !same(answer.attestation.schema, attestation.schema)) &&
       'Its data and schema are not those of the answer.',
-    log?.state === 'missing' && `The transparency log does not include it: ${log.reason}`,
+    log?.state === 'missing' && `The transparency log does not prove that it includes it: ${log.reason}`,
   ].filter((problem) => typeof problem === 'string')
   const common = { valid: problems.length === 0, problems, attester, attestation, ...(log && { log }) }
   if (!decoded) return common
