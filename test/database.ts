@@ -131,8 +131,8 @@ async function embedded(
     await stop()
     removeFolder(folder)
   }
-  // A statement of one second takes more than the API's limit of five if all cores are busy with other databases.
-  // The parameter overrides the limits of pg's pools.
+  // A statement of one second takes more than the API's limit of five if all cores are busy with other
+  // databases. The parameter overrides the limits of pg's pools.
   return { url: `postgres://postgres@127.0.0.1:${port}/postgres?query_timeout=60000`, stop, drop }
 }
 

@@ -63,7 +63,10 @@ beforeAll(async () => {
         geometry: { type: 'Point', coordinates: positionOf(i) },
         revoked: i % 10 === 0,
         ...(i % 100 === 0 &&
-          i < COUNT - 5_000 && { memo: `Water tower ${i}`, attributes: { asset: { id: `pump-${i % 700}` } } }),
+          i < COUNT - 5_000 && {
+            memo: `Water tower ${i}`,
+            attributes: { asset: { id: `pump-${i % 700}` } },
+          }),
         columns: { block_number: i },
       }
     }),

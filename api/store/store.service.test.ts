@@ -168,55 +168,58 @@ const scanned = async (passes: (place: { i: number; longitude: number; latitude:
     .map(({ i }) => i)
 const numberOf = ({ text }: RecordResult) => Number((JSON.parse(text) as { memo: string }).memo.split(' ')[1])
 
-onLarge('finds the same records in boxes window by window as a full scan: cities, the world, nothing, in pages', async () => {
-  for (const [bbox, atLeast] of [
-    [boxRound(cities[0]!, 0.2), 3_000],
-    [boxRound(cities[3]!, 0.2), 500],
-    [boxRound(cities[100]!, 0.05), 5],
-    [[-180, -90, 180, 90], 40_000],
-    [[170, -50, -170, 70], 500],
-    [[0, 85, 1, 86], 0],
-  ] as const) {
-    const [w, s, e, n] = bbox
-    const inside = await scanned(
-      ({ longitude, latitude }) =>
-        (w <= e ? longitude >= w && longitude <= e : longitude >= w || longitude <= e) &&
-        latitude >= s &&
-        latitude <= n,
-    )
-    expect(inside.length).toBeGreaterThanOrEqual(atLeast)
-    const query = { bbox, locationType: 'geojson-point' }
-    const first = await store.listRecords({ ...query, limit: 101 })
-    expect(first.map(numberOf)).toEqual(inside.slice(0, 101))
-    expect((await store.listRecords({ ...query, limit: 50, offset: 30 })).map(numberOf)).toEqual(
-      inside.slice(30, 80),
-    )
-    const middle = timeOf(inside[Math.floor(inside.length / 2)] ?? 7)
-    expect((await store.listRecords({ ...query, before: middle, limit: 60 })).map(numberOf)).toEqual(
-      inside.filter((i) => timeOf(i) < middle).slice(0, 60),
-    )
-    expect((await store.listRecords({ ...query, after: middle, limit: 5_000 })).map(numberOf)).toEqual(
-      inside.filter((i) => timeOf(i) > middle).slice(0, 5_000),
-    )
-    const last = first.at(-1)
-    const candidates = await store.listRecords({
-      reaching: [bbox],
-      locationType: 'geojson-point',
-      limit: 5_000,
-    })
-    expect(candidates.map(numberOf)).toEqual(inside.slice(0, 5_000))
-    if (last)
-      expect(
-        (
-          await store.listRecords({
-            ...query,
-            from: { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` },
-            limit: 101,
-          })
-        ).map(numberOf),
-      ).toEqual(inside.slice(101, 202))
-  }
-})
+onLarge(
+  'finds the same records in boxes window by window as a full scan: cities, the world, nothing, in pages',
+  async () => {
+    for (const [bbox, atLeast] of [
+      [boxRound(cities[0]!, 0.2), 3_000],
+      [boxRound(cities[3]!, 0.2), 500],
+      [boxRound(cities[100]!, 0.05), 5],
+      [[-180, -90, 180, 90], 40_000],
+      [[170, -50, -170, 70], 500],
+      [[0, 85, 1, 86], 0],
+    ] as const) {
+      const [w, s, e, n] = bbox
+      const inside = await scanned(
+        ({ longitude, latitude }) =>
+          (w <= e ? longitude >= w && longitude <= e : longitude >= w || longitude <= e) &&
+          latitude >= s &&
+          latitude <= n,
+      )
+      expect(inside.length).toBeGreaterThanOrEqual(atLeast)
+      const query = { bbox, locationType: 'geojson-point' }
+      const first = await store.listRecords({ ...query, limit: 101 })
+      expect(first.map(numberOf)).toEqual(inside.slice(0, 101))
+      expect((await store.listRecords({ ...query, limit: 50, offset: 30 })).map(numberOf)).toEqual(
+        inside.slice(30, 80),
+      )
+      const middle = timeOf(inside[Math.floor(inside.length / 2)] ?? 7)
+      expect((await store.listRecords({ ...query, before: middle, limit: 60 })).map(numberOf)).toEqual(
+        inside.filter((i) => timeOf(i) < middle).slice(0, 60),
+      )
+      expect((await store.listRecords({ ...query, after: middle, limit: 5_000 })).map(numberOf)).toEqual(
+        inside.filter((i) => timeOf(i) > middle).slice(0, 5_000),
+      )
+      const last = first.at(-1)
+      const candidates = await store.listRecords({
+        reaching: [bbox],
+        locationType: 'geojson-point',
+        limit: 5_000,
+      })
+      expect(candidates.map(numberOf)).toEqual(inside.slice(0, 5_000))
+      if (last)
+        expect(
+          (
+            await store.listRecords({
+              ...query,
+              from: { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` },
+              limit: 101,
+            })
+          ).map(numberOf),
+        ).toEqual(inside.slice(101, 202))
+    }
+  },
+)
 
 test('finds a new record at once, although the cached extent is older', async () => {
   const bbox = boxRound(cities[0]!, 0.2)
@@ -346,45 +349,48 @@ test('does not know an input whose schema is no longer indexed, because its revo
 })
 
 // This test is the last one because it changes the records.
-onLarge('lists records in a box or without a geometry in one order, each by its own index, in pages and with counts', async () => {
-  await rows(
-    database.url,
-    'UPDATE location_record SET geometry = NULL, geom = NULL, longitude = NULL, latitude = NULL WHERE block_number % 150 = 0',
-  )
-  await rows(database.url, 'ANALYZE location_record')
-  for (const [bbox, atLeast] of [
-    [boxRound(cities[0]!, 0.2), 3_000],
-    [boxRound(cities[40]!, 0.05), 300],
-    [[-180, -90, 180, 90], 40_000],
-    [[0, 85, 1, 86], 300],
-  ] as const) {
-    const [w, s, e, n] = bbox
-    const found = (
-      await rows<{ i: number }>(
-        database.url,
-        `SELECT block_number AS i FROM location_record WHERE location_type = 'geojson-point' AND (geom IS NULL OR longitude BETWEEN $1 AND $2 AND latitude BETWEEN $3 AND $4) ORDER BY timestamp DESC, id DESC`,
-        [w, e, s, n],
-      )
-    ).map(({ i }) => i)
-    expect(found.length).toBeGreaterThanOrEqual(atLeast)
-    const query = { bbox, nowhere: 'too' as const, locationType: 'geojson-point' }
-    expect(await store.countRecords(query, 1_000_000)).toBe(found.length)
-    expect(await store.countRecords(query, 200)).toBe(200)
-    let from: RecordQuery['from']
-    for (let seen = 0; seen < Math.min(found.length, 2_000); seen += 150) {
-      const page = await store.listRecords({ ...query, limit: 150, ...(from && { from }) })
-      expect(page.map(numberOf)).toEqual(found.slice(seen, seen + 150))
-      const last = page.at(-1)!
-      from = { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` }
-    }
-    expect((await store.listRecords({ ...query, limit: 20, offset: 10 })).map(numberOf)).toEqual(
-      found.slice(10, 30),
+onLarge(
+  'lists records in a box or without a geometry in one order, each by its own index, in pages and with counts',
+  async () => {
+    await rows(
+      database.url,
+      'UPDATE location_record SET geometry = NULL, geom = NULL, longitude = NULL, latitude = NULL WHERE block_number % 150 = 0',
     )
-  }
-  expect(
-    await explained(listQuery({ bbox: boxRound(cities[40]!, 0.02), nowhere: 'too', limit: 101 })),
-  ).toMatch(/location_record_geom[^]*location_record_nowhere/)
-})
+    await rows(database.url, 'ANALYZE location_record')
+    for (const [bbox, atLeast] of [
+      [boxRound(cities[0]!, 0.2), 3_000],
+      [boxRound(cities[40]!, 0.05), 300],
+      [[-180, -90, 180, 90], 40_000],
+      [[0, 85, 1, 86], 300],
+    ] as const) {
+      const [w, s, e, n] = bbox
+      const found = (
+        await rows<{ i: number }>(
+          database.url,
+          `SELECT block_number AS i FROM location_record WHERE location_type = 'geojson-point' AND (geom IS NULL OR longitude BETWEEN $1 AND $2 AND latitude BETWEEN $3 AND $4) ORDER BY timestamp DESC, id DESC`,
+          [w, e, s, n],
+        )
+      ).map(({ i }) => i)
+      expect(found.length).toBeGreaterThanOrEqual(atLeast)
+      const query = { bbox, nowhere: 'too' as const, locationType: 'geojson-point' }
+      expect(await store.countRecords(query, 1_000_000)).toBe(found.length)
+      expect(await store.countRecords(query, 200)).toBe(200)
+      let from: RecordQuery['from']
+      for (let seen = 0; seen < Math.min(found.length, 2_000); seen += 150) {
+        const page = await store.listRecords({ ...query, limit: 150, ...(from && { from }) })
+        expect(page.map(numberOf)).toEqual(found.slice(seen, seen + 150))
+        const last = page.at(-1)!
+        from = { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` }
+      }
+      expect((await store.listRecords({ ...query, limit: 20, offset: 10 })).map(numberOf)).toEqual(
+        found.slice(10, 30),
+      )
+    }
+    expect(
+      await explained(listQuery({ bbox: boxRound(cities[40]!, 0.02), nowhere: 'too', limit: 101 })),
+    ).toMatch(/location_record_geom[^]*location_record_nowhere/)
+  },
+)
 
 test('lists all schemas that are indexed, and the newest 100 of the others', async () => {
   const registered = (first: number, last: number, watched: boolean) =>
