@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { hunt } from './seed'
 import { positionsIn } from '../web/search/coordinates'
+import { positions } from './positions'
 
 /** Writers of a position in each notation, and the degrees to which it is exact. */
 const pad = (value: number, digits: number, decimals = 0) =>
@@ -110,28 +111,10 @@ describe('the parser of coordinates', () => {
     }
   })
   test.each([
-    [
-      '48.8584, 2.2945',
-      [
-        [2.2945, 48.8584],
-        [48.8584, 2.2945],
-      ],
-    ],
-    [
-      '[2.2945, 48.8584]',
-      [
-        [2.2945, 48.8584],
-        [48.8584, 2.2945],
-      ],
-    ],
+    ['48.8584, 2.2945', positions('2.2945 48.8584, 48.8584 2.2945')],
+    ['[2.2945, 48.8584]', positions('2.2945 48.8584, 48.8584 2.2945')],
     ['151.2, -33.9', [[151.2, -33.9]]],
-    [
-      '48,8584 2,2945',
-      [
-        [2.2945, 48.8584],
-        [48.8584, 2.2945],
-      ],
-    ],
+    ['48,8584 2,2945', positions('2.2945 48.8584, 48.8584 2.2945')],
     ['40:26:46N 79:58:56W', [[-79.98222222222222, 40.44611111111111]]],
     ['8FW4V75V+8Q', [[2.2944375, 48.8583125]]],
     ['https://maps.google.com/?q=48.8584,2.2945', [[2.2945, 48.8584]]],

@@ -11,6 +11,7 @@ import { CHROMIUM, openPage, type OpenPage } from './browser'
 import { removeFolder, rows, temporaryFolder } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
+import { positions } from './positions'
 
 /** Tests of the explorer in a real browser, on the running service and a local chain (needs chromium). */
 
@@ -32,12 +33,7 @@ beforeAll(async () => {
     attest(chain, locationRequest({ type: 'Point', coordinates: [longitude, latitude] }, { memo }))
   uids.tower = await point(2.2945, 48.8584, 'Eiffel Tower')
   uids.gate = await point(13.3777, 52.5163, 'Brandenburg Gate')
-  const ring = [
-    [-74, 40.7],
-    [-73.9, 40.7],
-    [-73.9, 40.8],
-    [-74, 40.7],
-  ]
+  const ring = positions('-74 40.7, -73.9 40.7, -73.9 40.8, -74 40.7')
   uids.park = await attest(
     chain,
     locationRequest({ type: 'Polygon', coordinates: [ring] }, { memo: 'A park' }),

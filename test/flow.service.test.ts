@@ -6,6 +6,7 @@ import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { Wallet } from 'ethers'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { positions } from './positions'
 
 /** Tests the whole path with real parts: chain -> indexer -> database -> HTTP -> signature -> chain. */
 let world: TestWorld
@@ -97,15 +98,7 @@ test('lands a boolean answer about an attested polygon', async () => {
     chain,
     locationRequest({
       type: 'Polygon',
-      coordinates: [
-        [
-          [2.22, 48.81],
-          [2.42, 48.81],
-          [2.42, 48.91],
-          [2.22, 48.91],
-          [2.22, 48.81],
-        ],
-      ],
+      coordinates: [positions('2.22 48.81, 2.42 48.81, 2.42 48.91, 2.22 48.91, 2.22 48.81')],
     }),
     2,
   )
@@ -127,24 +120,12 @@ test('lands a boolean answer about an attested polygon', async () => {
 test('records both location schemas, and keeps an unreadable payload in the event log without stopping', async () => {
   const { chain } = world
   const undecodable = await attest(chain, request(LOCATION_SCHEMA.uid, '0x1234'))
-  const bowTie = [
-    [0, 0],
-    [1, 1],
-    [1, 0],
-    [0, 1],
-    [0, 0],
-  ]
+  const bowTie = positions('0 0, 1 1, 1 0, 0 1, 0 0')
   const crossed = await attest(chain, locationRequest({ type: 'Polygon', coordinates: [bowTie] }))
   const line = await attest(
     chain,
     locationRequest(
-      {
-        type: 'LineString',
-        coordinates: [
-          [179, -17],
-          [-179, -16],
-        ],
-      },
+      { type: 'LineString', coordinates: positions('179 -17, -179 -16') },
       { schema: LOCATION_PROTOCOL_SCHEMA.uid },
     ),
     1,

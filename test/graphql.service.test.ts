@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../dev/chain'
 import { startTestWorld, type TestWorld } from './world'
+import { positions } from './positions'
 
 /** Tests raw GraphQL on the whole service of `npm start` (chain, indexer, database, API). */
 
@@ -9,15 +10,7 @@ let world: TestWorld
 const uids: string[] = []
 const FIJI = {
   type: 'Polygon' as const,
-  coordinates: [
-    [
-      [177, -19],
-      [-178, -19],
-      [-178, -16],
-      [177, -16],
-      [177, -19],
-    ],
-  ],
+  coordinates: [positions('177 -19, -178 -19, -178 -16, 177 -16, 177 -19')],
 }
 beforeAll(async () => {
   world = await startTestWorld()

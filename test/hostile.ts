@@ -3,6 +3,7 @@ import type { AttestationBody } from '../src/indexer/bodies'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { EventKind } from '../src/model'
 import type { ChainEvent } from '../src/indexer/project'
+import { positions } from './positions'
 
 /** Hostile attestations: anyone may attest anything (docs/spec/trust.md 5). */
 
@@ -96,16 +97,7 @@ export const FAMILIES: Readonly<Record<string, (positions: number) => object>> =
   'holes that cross each other': (n) => ({
     type: 'Polygon',
     coordinates: [
-      ring(
-        4,
-        (i) =>
-          [
-            [-80, -80],
-            [80, -80],
-            [80, 80],
-            [-80, 80],
-          ][i]!,
-      ),
+      ring(4, (i) => positions('-80 -80, 80 -80, 80 80, -80 80')[i]!),
       ...Array.from({ length: Math.floor(n / 4) }, (_, k) =>
         ring(3, (i) => [60 * Math.cos(i * 2.1 + k), 60 * Math.sin(i * 2.1 + k)]),
       ),

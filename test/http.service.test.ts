@@ -11,6 +11,7 @@ import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { positions } from './positions'
 
 /** Schemas of docs/spec/facts.md 2. */
 const NUMERIC_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
@@ -326,18 +327,7 @@ describe('malformed computations', () => {
     [
       {
         ...good,
-        to: {
-          type: 'Polygon',
-          coordinates: [
-            [
-              [0, 0],
-              [1, 1],
-              [1, 0],
-              [0, 1],
-              [0, 0],
-            ],
-          ],
-        },
+        to: { type: 'Polygon', coordinates: [positions('0 0, 1 1, 1 0, 0 1, 0 0')] },
       },
       'to.coordinates[0][0]',
     ],
@@ -514,18 +504,7 @@ describe('the six operations', () => {
     ])
     expect(body.attestation.schema).toBe(numeric ? NUMERIC_SCHEMA : BOOLEAN_SCHEMA)
   })
-  const square = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [0, 51],
-        [1, 51],
-        [1, 52],
-        [0, 52],
-        [0, 51],
-      ],
-    ],
-  }
+  const square = { type: 'Polygon', coordinates: [positions('0 51, 1 51, 1 52, 0 52, 0 51')] }
   const point = { type: 'Point', coordinates: [0.5, 51.5] }
   test('accept containee as an alias of geometry, but not both', async () => {
     expect(

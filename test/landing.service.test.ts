@@ -49,6 +49,7 @@ import {
 import { startRpcProxy } from './rpc-proxy'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { positions } from './positions'
 
 /**
  * Tests that answers land on every chain, with the real contracts of its version at their real addresses and
@@ -66,15 +67,7 @@ const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const PARIS = {
   type: 'Polygon' as const,
-  coordinates: [
-    [
-      [2.22, 48.81],
-      [2.42, 48.81],
-      [2.42, 48.91],
-      [2.22, 48.91],
-      [2.22, 48.81],
-    ],
-  ],
+  coordinates: [positions('2.22 48.81, 2.42 48.81, 2.42 48.91, 2.22 48.91, 2.22 48.81')],
 }
 const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
 const contains = { container: PARIS, geometry: EIFFEL_TOWER }

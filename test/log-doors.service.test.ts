@@ -7,16 +7,11 @@ import { decodeEntry, parseSignerKey, type EntryKind } from '../src/tlog'
 import { startApi, type TestApi } from './api'
 import { rows } from './database'
 import { startTestWorld, type TestWorld } from './world'
+import { positions } from './positions'
 
 /** Every route that can return a signature: each signature must be an entry of the log, of its kind. */
 const POINT = { type: 'Point', coordinates: [2.2945, 48.8584] }
-const ring = [
-  [2, 48],
-  [3, 48],
-  [3, 49],
-  [2, 49],
-  [2, 48],
-]
+const ring = positions('2 48, 3 48, 3 49, 2 49, 2 48')
 const POLYGON = { type: 'Polygon', coordinates: [ring] }
 const QUESTIONS: Record<OperationName, object> = {
   distance: { from: POINT, to: { type: 'Point', coordinates: [2.3, 48.9] } },

@@ -12,6 +12,7 @@ import { insertRecords } from './records'
 import { compilePrograms } from './typescript'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
+import { positions } from './positions'
 
 /**
  * Tests of the playground on the running service, in a real browser (needs chromium), and of its drawings.
@@ -41,15 +42,7 @@ const square = (west: number, south: number, size = 1): Polygon => ({
 })
 const ROUND_THE_POLE: Polygon = {
   type: 'Polygon',
-  coordinates: [
-    [
-      [0, 80],
-      [90, 80],
-      [180, 80],
-      [-90, 80],
-      [0, 80],
-    ],
-  ],
+  coordinates: [positions('0 80, 90 80, 180 80, -90 80, 0 80')],
 }
 const jumps = (line: readonly Position[]) =>
   line.filter((place, i) => i > 0 && Math.abs(place[0]! - line[i - 1]![0]!) > 180)

@@ -19,6 +19,7 @@ import { INCLUSION_SECONDS, encodeEntry, leafHash, parseSignerKey, toHex } from 
 import { removeFolder, rows, temporaryFolder } from './database'
 import { signContent } from './operators'
 import { startTestWorld, type TestWorld } from './world'
+import { positions } from './positions'
 
 /**
  * Tests five operators with their own keys, which read one database and one chain. They sign the same bytes,
@@ -31,25 +32,8 @@ const operatorsByAddress = KEYS.map((key) => new Wallet(key)).sort((a, b) =>
 const OTHER = privateKeyToAccount(testAccount(8).privateKey as `0x${string}`)
 const THRESHOLD = 3
 const POINT = { type: 'Point', coordinates: [2.2945, 48.8584] }
-const POLYGON = {
-  type: 'Polygon',
-  coordinates: [
-    [
-      [2, 48],
-      [3, 48],
-      [3, 49],
-      [2, 49],
-      [2, 48],
-    ],
-  ],
-}
-const LINE = {
-  type: 'LineString',
-  coordinates: [
-    [2, 48],
-    [3, 49],
-  ],
-}
+const POLYGON = { type: 'Polygon', coordinates: [positions('2 48, 3 48, 3 49, 2 49, 2 48')] }
+const LINE = { type: 'LineString', coordinates: positions('2 48, 3 49') }
 /** Arguments of each operation. The place is an attestation. */
 const questions = (place: string): Record<OperationName, object> => ({
   distance: { from: place, to: POINT },

@@ -5,6 +5,7 @@ import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
 import { rows, TEST_DATABASE_URL } from './database'
 import { inOneBlock, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { positions } from './positions'
 
 /**
  * Tests records from the chain to HTTP. Each known defect of an earlier public records service
@@ -51,24 +52,10 @@ describe('does not have this defect of an earlier public records service', () =>
   test('geometry is never written, so bbox finds nothing', async () => {
     const [place, line, area] = await attested(
       point(13.3777, 52.5163),
-      {
-        type: 'LineString',
-        coordinates: [
-          [13.35, 52.5145],
-          [13.4, 52.5186],
-        ],
-      },
+      { type: 'LineString', coordinates: positions('13.35 52.5145, 13.4 52.5186') },
       {
         type: 'Polygon',
-        coordinates: [
-          [
-            [13.3, 52.5],
-            [13.45, 52.5],
-            [13.45, 52.53],
-            [13.3, 52.53],
-            [13.3, 52.5],
-          ],
-        ],
+        coordinates: [positions('13.3 52.5, 13.45 52.5, 13.45 52.53, 13.3 52.53, 13.3 52.5')],
       },
     )
     expect(await found('?bbox=13.37,52.51,13.38,52.52')).toEqual(new Set([area, line, place]))
@@ -81,11 +68,9 @@ describe('does not have this defect of an earlier public records service', () =>
       const { longitude, latitude } = (await world.get(`${LIST}/${uid}`)).body
       return [longitude, latitude]
     }
-    expect([await placeOf(greenwich!), await placeOf(quito!), await placeOf(island!)]).toEqual([
-      [0, 51.4779],
-      [-78.5, 0],
-      [0, 0],
-    ])
+    expect([await placeOf(greenwich!), await placeOf(quito!), await placeOf(island!)]).toEqual(
+      positions('0 51.4779, -78.5 0, 0 0'),
+    )
     expect(await uidsOf('?bbox=0,0,0,0')).toEqual([island])
     const csv = await (await fetch(`${world.url}${LIST}?bbox=0,0,0,0&format=csv`)).text()
     expect(csv).toContain(',0,0,[],')

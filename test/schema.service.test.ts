@@ -10,6 +10,7 @@ import { LOCATION_PROTOCOL_SCHEMA, RECORD_FIELD_LIST } from '../src/location'
 import { planeShape } from '../src/location/plane'
 import { EventKind } from '../src/model'
 import { createMigratedDatabase, rows, type TestDatabase } from './database'
+import { positions } from './positions'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -91,56 +92,22 @@ const covers = async (geojson: object, [lng, lat]: [number, number]) => {
 
 test('PostGIS reads the planar shape that bbox queries use', async () => {
   expect(await wkt({ type: 'Point', coordinates: [180, -17, 30] })).toBe('POINT(180 -17)')
-  expect(
-    await wkt({
-      type: 'LineString',
-      coordinates: [
-        [179, 0],
-        [-179, 1],
-      ],
-    }),
-  ).toBe('MULTILINESTRING((179 0,180 0.5),(-180 0.5,-179 1))')
-  expect(
-    await wkt({
-      type: 'LineString',
-      coordinates: [
-        [-179, 0],
-        [-1, 0],
-        [179, 0],
-      ],
-    }),
-  ).toBe('LINESTRING(-179 0,-1 0,179 0)')
+  expect(await wkt({ type: 'LineString', coordinates: positions('179 0, -179 1') })).toBe(
+    'MULTILINESTRING((179 0,180 0.5),(-180 0.5,-179 1))',
+  )
+  expect(await wkt({ type: 'LineString', coordinates: positions('-179 0, -1 0, 179 0') })).toBe(
+    'LINESTRING(-179 0,-1 0,179 0)',
+  )
   expect(
     await wkt({
       type: 'GeometryCollection',
       geometries: [
         { type: 'Point', coordinates: [1, 2] },
-        {
-          type: 'Polygon',
-          coordinates: [
-            [
-              [0, 0],
-              [1, 0],
-              [1, 1],
-              [0, 0],
-            ],
-          ],
-        },
+        { type: 'Polygon', coordinates: [positions('0 0, 1 0, 1 1, 0 0')] },
       ],
     }),
   ).toBe('GEOMETRYCOLLECTION(POINT(1 2),POLYGON((0 0,1 0,1 1,0 0)))')
-  const fiji = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [177, -19],
-        [-178, -19],
-        [-178, -16],
-        [177, -16],
-        [177, -19],
-      ],
-    ],
-  }
+  const fiji = { type: 'Polygon', coordinates: [positions('177 -19, -178 -19, -178 -16, 177 -16, 177 -19')] }
   expect(await wkt(fiji)).toBe(
     'MULTIPOLYGON(((-183 -19,-178 -19,-178 -16,-183 -16,-183 -19)),((177 -19,182 -19,182 -16,177 -16,177 -19)))',
   )
@@ -149,86 +116,28 @@ test('PostGIS reads the planar shape that bbox queries use', async () => {
     await covers(fiji, [-179.5, -17]),
     await covers(fiji, [0, -17]),
   ]).toEqual([true, true, false])
-  const arctic = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [0, 70],
-        [120, 70],
-        [-120, 70],
-        [0, 70],
-      ],
-    ],
-  }
+  const arctic = { type: 'Polygon', coordinates: [positions('0 70, 120 70, -120 70, 0 70')] }
   expect([
     await covers(arctic, [45, 89]),
     await covers(arctic, [-45, 75]),
     await covers(arctic, [45, 60]),
   ]).toEqual([true, true, false])
-  const antarctic = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [0, -70],
-        [-120, -70],
-        [120, -70],
-        [0, -70],
-      ],
-    ],
-  }
+  const antarctic = { type: 'Polygon', coordinates: [positions('0 -70, -120 -70, 120 -70, 0 -70')] }
   expect([await covers(antarctic, [45, -89]), await covers(antarctic, [45, -60])]).toEqual([true, false])
   // With varying latitudes the ring is not a straight line on the plane; it still covers the pole.
-  const wavy = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [0, 70],
-        [90, 75],
-        [180, 72],
-        [-90, 80],
-        [0, 70],
-      ],
-    ],
-  }
+  const wavy = { type: 'Polygon', coordinates: [positions('0 70, 90 75, 180 72, -90 80, 0 70')] }
   expect([await covers(wavy, [-90, 89]), await covers(wavy, [10, 85]), await covers(wavy, [10, 60])]).toEqual(
     [true, true, false],
   )
   // The world as a rectangle: its edges are 360 degrees long and do not cross the antimeridian.
-  const world = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [-180, -90],
-        [180, -90],
-        [180, 90],
-        [-180, 90],
-        [-180, -90],
-      ],
-    ],
-  }
+  const world = { type: 'Polygon', coordinates: [positions('-180 -90, 180 -90, 180 90, -180 90, -180 -90')] }
   expect(await covers(world, [33, 44])).toBe(true)
   // Each part separately: one crosses the antimeridian, the other Greenwich.
   const both = {
     type: 'MultiPolygon',
     coordinates: [
-      [
-        [
-          [170, -20],
-          [-170, -20],
-          [-170, -10],
-          [170, -10],
-          [170, -20],
-        ],
-      ],
-      [
-        [
-          [-5, 40],
-          [5, 40],
-          [5, 50],
-          [-5, 50],
-          [-5, 40],
-        ],
-      ],
+      [positions('170 -20, -170 -20, -170 -10, 170 -10, 170 -20')],
+      [positions('-5 40, 5 40, 5 50, -5 50, -5 40')],
     ],
   }
   expect([
@@ -238,36 +147,14 @@ test('PostGIS reads the planar shape that bbox queries use', async () => {
     await covers(both, [95, 45]),
   ]).toEqual([true, true, true, false])
   // A ring that crosses itself covers both of its parts, and nothing else.
-  const bowTie = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [0, 0],
-        [1, 1],
-        [1, 0],
-        [0, 1],
-        [0, 0],
-      ],
-    ],
-  }
+  const bowTie = { type: 'Polygon', coordinates: [positions('0 0, 1 1, 1 0, 0 1, 0 0')] }
   expect([
     await covers(bowTie, [0.1, 0.5]),
     await covers(bowTie, [0.9, 0.5]),
     await covers(bowTie, [0.5, 0.1]),
     await covers(bowTie, [1.1, 0.5]),
   ]).toEqual([true, true, false, false])
-  const bowTieAcross = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [179, 0],
-        [-179, 1],
-        [-179, 0],
-        [179, 1],
-        [179, 0],
-      ],
-    ],
-  }
+  const bowTieAcross = { type: 'Polygon', coordinates: [positions('179 0, -179 1, -179 0, 179 1, 179 0')] }
   expect([
     await covers(bowTieAcross, [179.1, 0.5]),
     await covers(bowTieAcross, [-179.1, 0.5]),
@@ -283,15 +170,7 @@ test('no shape breaks a box query: rings that cross themselves, holes outside th
   const kinds: (() => object)[] = [
     () => ({ type: 'Polygon', coordinates: Array.from({ length: 1 + one(3) }, ring) }),
     () => ({ type: 'MultiPolygon', coordinates: Array.from({ length: 1 + one(3) }, () => [ring()]) }),
-    () => ({
-      type: 'LineString',
-      coordinates: one(4)
-        ? ring()
-        : [
-            [1, 1],
-            [1, 1],
-          ],
-    }),
+    () => ({ type: 'LineString', coordinates: one(4) ? ring() : positions('1 1, 1 1') }),
     () => ({
       type: 'GeometryCollection',
       geometries: [

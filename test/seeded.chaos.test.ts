@@ -21,6 +21,7 @@ import { expectInvariants } from './invariants'
 import { faults, sometimes, type Fault } from './rpc-proxy'
 import { SEED, hunt } from './seed'
 import { LOCAL_CHAIN, mine } from './world'
+import { positions } from './positions'
 
 /**
  * Tests a busy chain with reorgs, endpoints that fail and lie, and an indexer that is killed and
@@ -94,13 +95,10 @@ function payload() {
   const [longitude, latitude] = [below(3_600) / 10 - 180, below(1_600) / 10 - 80]
   switch (below(6)) {
     case 0: {
-      const square = [
-        [0, 0],
-        [1, 0],
-        [1, 1],
-        [0, 1],
-        [0, 0],
-      ].map(([x, y]) => [longitude / 2 + x!, latitude / 2 + y!])
+      const square = positions('0 0, 1 0, 1 1, 0 1, 0 0').map(([x, y]) => [
+        longitude / 2 + x!,
+        latitude / 2 + y!,
+      ])
       return locationRequest(
         { type: 'Polygon', coordinates: [square] },
         { schema: pick([LOCATION_SCHEMA.uid, LOCATION_PROTOCOL_SCHEMA.uid]) },

@@ -10,6 +10,7 @@ import { insertRecords } from './records'
 import { startTestChain } from './chains'
 import { freePort } from '../dev/services'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
+import { positions } from './positions'
 
 /** Tests which files a request passes, by V8's counts of function calls. */
 
@@ -19,13 +20,7 @@ let server: Awaited<ReturnType<typeof buildTestServer>>
 const profiler = new Session()
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  const square = [
-    [0, 40],
-    [10, 40],
-    [10, 50],
-    [0, 50],
-    [0, 40],
-  ]
+  const square = positions('0 40, 10 40, 10 50, 0 50, 0 40')
   await insertRecords(database.url, [
     { geometry: { type: 'Point', coordinates: [2, 50] } },
     { geometry: { type: 'Polygon', coordinates: [square] } },

@@ -9,6 +9,7 @@ import { hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from '../../test/world'
 import { Measurer, TimeLimitError } from './measure'
+import { positions } from '../../test/positions'
 
 /** Tests POST /compute/v0/zones with zones attested on a local chain. */
 
@@ -247,13 +248,7 @@ describe('refusals', () => {
       [{ geometry: point(1, 100), zones }, 'geometry.coordinates'],
       [
         {
-          geometry: polygon([
-            [0, 0],
-            [2, 2],
-            [2, 0],
-            [0, 2],
-            [0, 0],
-          ]),
+          geometry: polygon(positions('0 0, 2 2, 2 0, 0 2, 0 0')),
           zones: { uids: [row[0]] },
         },
         'geometry.coordinates[0][0]',

@@ -3,6 +3,7 @@ import { jsonOf, plain, someFilter, textOf, type Filter } from '../../test/cql2'
 import { hunt } from '../../test/seed'
 import { Cql2Error, readJson, readText } from './index'
 import { sentence, testSentences } from '../../test/sentences'
+import { positions } from '../../test/positions'
 
 const text = (given: string) => plain(readText(given))
 const json = (given: unknown) => plain(readJson(JSON.stringify(given)))
@@ -79,13 +80,7 @@ test.each<[string, unknown]>([
           type: 'GeometryCollection',
           geometries: [
             { type: 'Point', coordinates: [1, 2] },
-            {
-              type: 'LineString',
-              coordinates: [
-                [1, 2],
-                [3, 4],
-              ],
-            },
+            { type: 'LineString', coordinates: positions('1 2, 3 4') },
           ],
         },
       ],

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { FAMILIES } from '../../test/hostile'
 import { drawMap, type Drawable, type Geometry } from './map'
 import type { Bbox } from '../store/model'
+import { positions } from '../../test/positions'
 
 const draw = (...geometries: (Geometry | null)[]) =>
   drawMap(
@@ -28,23 +29,14 @@ test('centres a single point, with a margin of some kilometres', () => {
   expect(marks(svg)).toEqual([`<circle class="point" cx="${width! / 2}" cy="${height! / 2}" r="5"/>`])
   expect(svg).toMatch(/>13\.\d\d°E<[^]*>52\.\d\d°N</)
   // At a corner of the world the picture stays within it.
-  for (const coordinates of [
-    [180, 90],
-    [-180, -90],
-  ])
+  for (const coordinates of positions('180 90, -180 -90'))
     expect(draw({ type: 'Point', coordinates }).svg).not.toMatch(/NaN|Infinity|>1[89]\d\.[1-9]|>9\d\.[1-9]/)
 })
 test('draws areas below lines, lines below points, large ones below small ones, each linked to its feature', () => {
   const { svg } = draw(
     { type: 'Point', coordinates: [5, 5] },
     polygon([4, 4], [6, 4], [6, 6]),
-    {
-      type: 'LineString',
-      coordinates: [
-        [0, 0],
-        [10, 10],
-      ],
-    },
+    { type: 'LineString', coordinates: positions('0 0, 10 10') },
     polygon([0, 0], [10, 0], [10, 10], [0, 10]),
   )
   expect(
@@ -56,13 +48,7 @@ const xsOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(
 const ysOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, , y]) => Number(y))
 test('draws a geometry across the antimeridian in one piece if the picture crosses it, otherwise at both edges, and never a line across the picture', () => {
   const crossing = [
-    {
-      type: 'LineString',
-      coordinates: [
-        [170, 10],
-        [-170, 10],
-      ],
-    },
+    { type: 'LineString', coordinates: positions('170 10, -170 10') },
     polygon([-175, -20], [175, -20], [175, -10], [-175, -10]),
   ]
   const near = draw(...crossing, { type: 'Point', coordinates: [-179, 0] }).svg
@@ -120,15 +106,7 @@ describe('the picture shows the requested box', () => {
     const far: Drawable = {
       title: 'y',
       href: 'https://x.example/',
-      geometry: {
-        type: 'LineString',
-        coordinates: [
-          [-100, 20],
-          [0, 30],
-          [100, 20],
-          [-160, 10],
-        ],
-      },
+      geometry: { type: 'LineString', coordinates: positions('-100 20, 0 30, 100 20, -160 10') },
     }
     const { svg } = drawMap([point(lng, lat), far], box)
     const [left, top, right, bottom] = outline(svg) as [number, number, number, number]

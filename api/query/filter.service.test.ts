@@ -12,6 +12,7 @@ import { RecordSearch } from './search'
 import type { RecordQuery, RecordResult } from '../store/model'
 import { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
+import { positions } from '../../test/positions'
 
 /**
  * Compares CQL2 filters over HTTP, in both encodings, with an evaluator of three-valued logic on the same
@@ -420,13 +421,7 @@ test('compares without regard to letter case within CASEI, in both encodings', a
 })
 
 test('treats a record without a geometry, or without a certain inside, as neither meeting a place nor missing it', async () => {
-  const ring = [
-    [60, 60],
-    [62, 62],
-    [62, 60],
-    [60, 62],
-    [60, 60],
-  ]
+  const ring = positions('60 60, 62 62, 62 60, 60 62, 60 60')
   const [crossing, nowhere] = await insertRecords(
     database.url,
     [{ type: 'Polygon', coordinates: [ring] }, null].map((geometry) => ({ geometry })),
@@ -452,10 +447,10 @@ test('leaves out a record that arrives between measuring and reading', async () 
       if (query.reaching && late.length === 0)
         late = await insertRecords(
           database.url,
-          [
-            [10, 50],
-            [-60, -60],
-          ].map((coordinates) => ({ geometry: { type: 'Point', coordinates }, memo: 'late' })),
+          positions('10 50, -60 -60').map((coordinates) => ({
+            geometry: { type: 'Point', coordinates },
+            memo: 'late',
+          })),
           COUNT + 1,
         )
       return found

@@ -17,6 +17,7 @@ import { RecordSearch, type SearchQuery } from './search'
 import { placeOf } from './sieve'
 import { Store } from '../store/store'
 import type { RecordResult } from '../store/model'
+import { positions } from '../../test/positions'
 
 const COUNT = 500
 let random = seededRandom(SEED)
@@ -129,37 +130,15 @@ test('boxes of a geometry contain everything within the radius: across the antim
     )
   expect(boxes({ type: 'Point', coordinates: [10, 20] })).toEqual([[10, 20, 10, 20]])
   // The geodesic from 0 to 100 E at 49 N reaches 60.8 N.
-  expect(
-    boxes({
-      type: 'LineString',
-      coordinates: [
-        [0, 49],
-        [100, 49],
-      ],
-    }),
-  ).toEqual([[0, 49, 100, 60.907]])
-  expect(
-    boxes({
-      type: 'LineString',
-      coordinates: [
-        [179, -17],
-        [-179, -18],
-      ],
-    }),
-  ).toEqual([[179, -18.003, -179, -17]])
-  expect(
-    boxes({
-      type: 'Polygon',
-      coordinates: [
-        [
-          [0, 70],
-          [120, 70],
-          [-120, 70],
-          [0, 70],
-        ],
-      ],
-    }),
-  ).toEqual([[-180, -90, 180, 90]])
+  expect(boxes({ type: 'LineString', coordinates: positions('0 49, 100 49') })).toEqual([
+    [0, 49, 100, 60.907],
+  ])
+  expect(boxes({ type: 'LineString', coordinates: positions('179 -17, -179 -18') })).toEqual([
+    [179, -18.003, -179, -17],
+  ])
+  expect(boxes({ type: 'Polygon', coordinates: [positions('0 70, 120 70, -120 70, 0 70')] })).toEqual([
+    [-180, -90, 180, 90],
+  ])
   expect(boxes({ type: 'Point', coordinates: [179.9, 60] }, 100_000)).toEqual([
     [178.053, 59.095, -178.253, 60.905],
   ])

@@ -20,6 +20,7 @@ import { OWN_WORK } from '../http/work'
 import { RecordSearch } from '../query/search'
 import { RECORD_DIMENSIONS, recordGroups, type RecordFilter, Store } from '../store'
 import { recordGroupsQuery } from './statistics'
+import { positions } from '../../test/positions'
 
 /** Compares statistics by group with groups of the same records computed in this process. */
 
@@ -47,18 +48,7 @@ function someRecord(random: () => number): GivenRecord {
     { type: 'LineString', coordinates: line },
     { type: 'Polygon', coordinates: [[...line, [line[1]![0]!, line[0]![1]! - 1], line[0]!]] },
     // A ring that crosses itself has no area.
-    {
-      type: 'Polygon',
-      coordinates: [
-        [
-          [0, 0],
-          [2, 2],
-          [2, 0],
-          [0, 2],
-          [0, 0],
-        ],
-      ],
-    },
+    { type: 'Polygon', coordinates: [positions('0 0, 2 2, 2 0, 0 2, 0 0')] },
   ])
   return {
     chain: pick(CHAINS),
@@ -464,18 +454,7 @@ describe('groups', () => {
   })
   test('have sums with more digits than a double in JSON and CSV', async () => {
     const [first, owner] = [95_000, addressOf(95_000)]
-    const wide = {
-      type: 'Polygon',
-      coordinates: [
-        [
-          [0, 0.1],
-          [70.3, 0.2],
-          [60, 60.7],
-          [1, 50],
-          [0, 0.1],
-        ],
-      ],
-    }
+    const wide = { type: 'Polygon', coordinates: [positions('0 0.1, 70.3 0.2, 60 60.7, 1 50, 0 0.1')] }
     await insertRecords(
       database.url,
       Array.from({ length: 3 }, (_, i) => ({ prover: owner, geometry: wide, timestamp: START + i })),

@@ -10,6 +10,7 @@ import { CSV_COLUMNS, guarded } from '../formats/csv'
 import { chooseFormat } from '../http/accept'
 import { PROVENANCE_FIELDS } from '../store/provenance'
 import { sentence, testSentences } from '../../test/sentences'
+import { positions } from '../../test/positions'
 
 /** Tests the list of records on a real database: filters, order, paging, formats and headers. */
 const BASE = 'https://x.example/geo'
@@ -62,18 +63,7 @@ beforeAll(async () => {
     [
       'bowtie',
       {
-        geometry: {
-          type: 'Polygon',
-          coordinates: [
-            [
-              [-60, 0],
-              [-58, 2],
-              [-58, 0],
-              [-60, 2],
-              [-60, 0],
-            ],
-          ],
-        },
+        geometry: { type: 'Polygon', coordinates: [positions('-60 0, -58 2, -58 0, -60 2, -60 0')] },
         chain: 'celo',
       },
     ],

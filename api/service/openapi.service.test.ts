@@ -42,6 +42,7 @@ import { SafeSender } from '../outgoing'
 import type { LogClaim } from '../log'
 import { Store } from '../store'
 import { WebhookStore, type WebhookAdminParts } from '../webhooks'
+import { positions } from '../../test/positions'
 
 /**
  * Compares the OpenAPI document with the service. The service runs in this process, with a real chain,
@@ -65,22 +66,14 @@ const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.516
 const PARK = {
   type: 'Polygon' as const,
   coordinates: [
-    [
-      [13.3411, 52.5126],
-      [13.3777, 52.5105],
-      [13.3769, 52.5159],
-      [13.3503, 52.5175],
-      [13.3411, 52.5126],
-    ],
+    positions(`
+      13.3411 52.5126, 13.3777 52.5105, 13.3769 52.5159, 13.3503 52.5175, 13.3411 52.5126
+    `),
   ],
 }
 const STREET = {
   type: 'LineString' as const,
-  coordinates: [
-    [13.3501, 52.5145],
-    [13.3777, 52.5163],
-    [13.4023, 52.5186],
-  ],
+  coordinates: positions('13.3501 52.5145, 13.3777 52.5163, 13.4023 52.5186'),
 }
 
 /**

@@ -4,6 +4,7 @@ import { hunt } from '../../test/seed'
 import { canonicalJson, prepareGeometry, readGeometry } from '.'
 import { inRange, longitudeProblem } from './degrees'
 import { sentence, testSentences } from '../../test/sentences'
+import { positions } from '../../test/positions'
 
 const read = (coordinates: number[]) => readGeometry({ type: 'Point', coordinates }, 'g')
 const box = (west: number, south: number, east: number, north: number) => ({
@@ -37,12 +38,7 @@ describe('a coordinate beyond its range', () => {
     )
   })
   test('closes a ring if rounding caused it, and is read as the end of the range', () => {
-    const ring = [
-      [180, 0],
-      [179, 0],
-      [179, 1],
-      [180.00000000000003, 0],
-    ]
+    const ring = positions('180 0, 179 0, 179 1, 180.00000000000003 0')
     expect(readGeometry({ type: 'Polygon', coordinates: [ring] }, 'g').lon).toEqual(
       Float64Array.of(180, 179, 179, 180),
     )

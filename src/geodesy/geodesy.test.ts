@@ -22,6 +22,7 @@ import {
   type PreparedGeometry,
 } from '.'
 import { sentence, testSentences } from '../../test/sentences'
+import { positions } from '../../test/positions'
 
 const prepare = (value: unknown, path = 'g') => prepareGeometry(readGeometry(value, path))
 const geometry = (type: string, coordinates: unknown) => prepare({ type, coordinates })
@@ -35,17 +36,7 @@ const box = (west: number, south: number, east: number, north: number) => [
   [west, south],
 ]
 
-const WEST_OF_0 = {
-  type: 'Polygon',
-  coordinates: [
-    [
-      [0, 0],
-      [-7.8, 4.5],
-      [0, 9],
-      [0, 0],
-    ],
-  ],
-}
+const WEST_OF_0 = { type: 'Polygon', coordinates: [positions('0 0, -7.8 4.5, 0 9, 0 0')] }
 /** Hexagon around [0, 0], with vertices just west of the prime meridian. */
 const hexagon = (radius: number) =>
   [0, 60, 120, 180, 240, 300, 0].map((azimuth) => [
@@ -130,15 +121,7 @@ describe('distanceMeters', () => {
     expect(Math.abs(distanceMeters(prepare(brazil), prepare(indonesia)) - least)).toBeLessThan(1e-6)
   })
   test('ignores a spike without width', () => {
-    const west = [
-      [0, 0],
-      [1, 0],
-      [1, 1],
-      [2, 1],
-      [1, 1],
-      [0, 1],
-      [0, 0],
-    ]
+    const west = positions('0 0, 1 0, 1 1, 2 1, 1 1, 0 1, 0 0')
     const far = distanceMeters(geometry('Polygon', [west]), point(40, 1))
     expect(far).toBe(distanceMeters(geometry('Polygon', [box(0, 0, 1, 1)]), point(40, 1)))
     // The ring begins at the tip.
@@ -152,53 +135,21 @@ describe('distanceMeters', () => {
     [
       'edges of 10 cm that cross',
       0,
-      [
-        [-79.7854407360335, 66.26093566236051],
-        [-79.78543926383121, 66.26093633763702],
-      ],
-      [
-        [-79.7854391603441, 66.2609357040717],
-        [-79.7854408395206, 66.26093629592583],
-      ],
+      positions('-79.7854407360335 66.26093566236051, -79.78543926383121 66.26093633763702'),
+      positions('-79.7854391603441 66.2609357040717, -79.7854408395206 66.26093629592583'),
     ],
-    [
-      'edges of 3 mm that cross',
-      0,
-      [
-        [0, 0],
-        [3e-8, 0],
-      ],
-      [
-        [1.5e-8, -1.5e-8],
-        [1.5e-8, 1.5e-8],
-      ],
-    ],
+    ['edges of 3 mm that cross', 0, positions('0 0, 3e-8 0'), positions('1.5e-8 -1.5e-8, 1.5e-8 1.5e-8')],
     // 179 degrees along the equator are a shortest path, although the ends nearly mirror each other at the
     // equator. True value: test/reference.
-    [
-      'edges near the equator',
-      0.0961996199647871,
-      [
-        [-14, 8.7e-7],
-        [165, 0],
-      ],
-      [
-        [0, 0],
-        [-74, 0],
-      ],
-    ],
+    ['edges near the equator', 0.0961996199647871, positions('-14 8.7e-7, 165 0'), positions('0 0, -74 0')],
     // The distance is neither convex nor concave along the edge. True value by golden-section search.
     [
       'edges a quarter of the globe apart',
       10015008.541848,
-      [
-        [169.24666154356336, 65.6829979712113],
-        [-10.75333897180342, 84.8746033493818],
-      ],
-      [
-        [-100.75333854721038, -0.11795525280292095],
-        [-100.75333854721038, -3.368975755291624],
-      ],
+      positions('169.24666154356336 65.6829979712113, -10.75333897180342 84.8746033493818'),
+      positions(`
+        -100.75333854721038 -0.11795525280292095, -100.75333854721038 -3.368975755291624
+      `),
     ],
   ])('measures %s', (_, expected, a, b) => {
     expect(
@@ -230,21 +181,9 @@ describe('contains follows OGC', () => {
   /** Rectangle from 170 E to 170 W, once cut at the antimeridian and once uncut. */
   const cut = geometry('MultiPolygon', [[box(170, -10, 180, 10)], [box(-180, -10, -170, 10)]])
   const whole = geometry('Polygon', [
-    [
-      [170, -10],
-      [180, -10],
-      [-170, -10],
-      [-170, 10],
-      [180, 10],
-      [170, 10],
-      [170, -10],
-    ],
+    positions('170 -10, 180 -10, -170 -10, -170 10, 180 10, 170 10, 170 -10'),
   ])
-  const line = geometry('LineString', [
-    [0, 0],
-    [1, 0],
-    [2, 0],
-  ])
+  const line = geometry('LineString', positions('0 0, 1 0, 2 0'))
   test.each<[string, boolean, PreparedGeometry, PreparedGeometry]>([
     ['a polygon in the hole', false, holed, geometry('Polygon', [box(3, 3, 6, 6)])],
     ['a polygon around the hole', false, holed, geometry('Polygon', [box(1, 1, 9, 9)])],
@@ -254,75 +193,23 @@ describe('contains follows OGC', () => {
       'a line that touches the boundary from inside',
       true,
       square,
-      geometry('LineString', [
-        [0, 5],
-        [5, 5],
-        [0, 6],
-      ]),
+      geometry('LineString', positions('0 5, 5 5, 0 6')),
     ],
-    [
-      'a line along the boundary only',
-      false,
-      square,
-      geometry('LineString', [
-        [0, 2],
-        [0, 5],
-      ]),
-    ],
-    [
-      'points on the boundary and one inside',
-      true,
-      square,
-      geometry('MultiPoint', [
-        [0, 5],
-        [5, 5],
-      ]),
-    ],
-    [
-      'points on the boundary only',
-      false,
-      square,
-      geometry('MultiPoint', [
-        [0, 5],
-        [0, 6],
-      ]),
-    ],
+    ['a line along the boundary only', false, square, geometry('LineString', positions('0 2, 0 5'))],
+    ['points on the boundary and one inside', true, square, geometry('MultiPoint', positions('0 5, 5 5'))],
+    ['points on the boundary only', false, square, geometry('MultiPoint', positions('0 5, 0 6'))],
     ['a point 6 mm inside the boundary', true, square, point(5.4e-8, 5)],
     ['a point 4 mm inside the boundary, which counts as on it', false, square, point(3.6e-8, 5)],
     ['a polygon that sticks out by 4 mm', true, square, geometry('Polygon', [box(-3.6e-8, 1, 5, 5)])],
     ['a polygon that sticks out by 6 mm', false, square, geometry('Polygon', [box(-5.4e-8, 1, 5, 5)])],
     ['a point on the cut between two parts', true, cut, point(180, 0)],
-    [
-      'a line along the cut',
-      true,
-      cut,
-      geometry('LineString', [
-        [180, -5],
-        [-180, 5],
-      ]),
-    ],
-    [
-      'a line across the cut',
-      true,
-      cut,
-      geometry('LineString', [
-        [175, -5],
-        [-175, 5],
-      ]),
-    ],
+    ['a line along the cut', true, cut, geometry('LineString', positions('180 -5, -180 5'))],
+    ['a line across the cut', true, cut, geometry('LineString', positions('175 -5, -175 5'))],
     [
       'a polygon across the cut',
       true,
       cut,
-      geometry('Polygon', [
-        [
-          [175, -5],
-          [-175, -5],
-          [-175, 5],
-          [175, 5],
-          [175, -5],
-        ],
-      ]),
+      geometry('Polygon', [positions('175 -5, -175 -5, -175 5, 175 5, 175 -5')]),
     ],
     ['a point where the cut ends', false, cut, point(180, 10)],
     ['the cut container in the uncut one', true, whole, cut],
@@ -331,36 +218,20 @@ describe('contains follows OGC', () => {
       'a polygon that leaves the cut container',
       false,
       cut,
-      geometry('Polygon', [
-        [
-          [165, -5],
-          [-175, -5],
-          [-175, 5],
-          [165, 5],
-          [165, -5],
-        ],
-      ]),
+      geometry('Polygon', [positions('165 -5, -175 -5, -175 5, 165 5, 165 -5')]),
     ],
     [
       'a line past the vertex in which two parts touch',
       false,
       geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 1, 2, 2)]]),
-      geometry('LineString', [
-        [0.5, 0.6],
-        [1.5, 1.6],
-      ]),
+      geometry('LineString', positions('0.5 0.6, 1.5 1.6')),
     ],
     ['an inner point of a line', true, line, point(1, 0)],
     ['the end of a line', false, line, point(0, 0)],
     [
       'the closing point of a line',
       true,
-      geometry('LineString', [
-        [0, 0],
-        [1, 0],
-        [1, 1],
-        [0, 0],
-      ]),
+      geometry('LineString', positions('0 0, 1 0, 1 1, 0 0')),
       point(0, 0),
     ],
     [
@@ -380,23 +251,18 @@ describe('contains follows OGC', () => {
       prepare({
         type: 'Polygon',
         coordinates: [
-          [
-            [141.418099355, -89.978017303],
-            [-164.833054019, -89.984231644],
-            [-91.474163231, -89.979615256],
-            [-41.009349346, -89.989305939],
-            [20.819464389, -89.999563397],
-            [79.37376718, -89.98034426],
-            [141.418099355, -89.978017303],
-          ],
+          positions(`
+            141.418099355 -89.978017303, -164.833054019 -89.984231644, -91.474163231 -89.979615256,
+            -41.009349346 -89.989305939, 20.819464389 -89.999563397, 79.37376718 -89.98034426,
+            141.418099355 -89.978017303
+          `),
         ],
       }),
       prepare({
         type: 'LineString',
-        coordinates: [
-          [-164.83299834729596, -89.98423168502511],
-          [-40.54817923417315, -89.99122831234052],
-        ],
+        coordinates: positions(
+          '-164.83299834729596 -89.98423168502511, -40.54817923417315 -89.99122831234052',
+        ),
       }),
     ],
     [
@@ -407,12 +273,9 @@ describe('contains follows OGC', () => {
       prepare({
         type: 'Polygon',
         coordinates: [
-          [
-            [-179.0664097747051, 82.46],
-            [179.5, 82.3],
-            [0.933590225294867, 82.6],
-            [-179.0664097747051, 82.46],
-          ],
+          positions(`
+            -179.0664097747051 82.46, 179.5 82.3, 0.933590225294867 82.6, -179.0664097747051 82.46
+          `),
         ],
       }),
       point(0.933590225294867, 82.3),
@@ -420,51 +283,17 @@ describe('contains follows OGC', () => {
     [
       'the point at which a line ends on another (the mod-2 rule)',
       false,
-      geometry('MultiLineString', [
-        [
-          [0, 0],
-          [2, 0],
-        ],
-        [
-          [1, 0],
-          [1, 1],
-        ],
-      ]),
+      geometry('MultiLineString', [positions('0 0, 2 0'), positions('1 0, 1 1')]),
       point(1, 0),
     ],
     [
       'the point at which lines of a MultiLineString meet',
       true,
-      geometry('MultiLineString', [
-        [
-          [0, 0],
-          [1, 0],
-        ],
-        [
-          [1, 0],
-          [2, 0],
-        ],
-      ]),
+      geometry('MultiLineString', [positions('0 0, 1 0'), positions('1 0, 2 0')]),
       point(1, 0),
     ],
-    [
-      'a part of a line',
-      true,
-      line,
-      geometry('LineString', [
-        [0.5, 0],
-        [1.5, 0],
-      ]),
-    ],
-    [
-      'a line that extends beyond the other',
-      false,
-      line,
-      geometry('LineString', [
-        [0.5, 0],
-        [2.5, 0],
-      ]),
-    ],
+    ['a part of a line', true, line, geometry('LineString', positions('0.5 0, 1.5 0'))],
+    ['a line that extends beyond the other', false, line, geometry('LineString', positions('0.5 0, 2.5 0'))],
     ['an area in a line', false, line, square],
     [
       'the area of which a line is the ring',
@@ -488,38 +317,13 @@ describe('contains follows OGC', () => {
       'two lobes that touch, one of them in the hole',
       false,
       geometry('Polygon', [box(0, 0, 10, 10), box(4, 4, 6, 6)]),
-      geometry('Polygon', [
-        [
-          [4, 4],
-          [6, 4],
-          [6, 6],
-          [4, 6],
-          [4, 4],
-          [2, 3],
-          [3, 2],
-          [4, 4],
-        ],
-      ]),
+      geometry('Polygon', [positions('4 4, 6 4, 6 6, 4 6, 4 4, 2 3, 3 2, 4 4')]),
     ],
     [
       'a line along a seam and beyond it',
       true,
-      geometry('MultiPolygon', [
-        [box(0, 0, 10, 10)],
-        [
-          [
-            [10, 0],
-            [20, 0],
-            [20, 2],
-            [10, 2],
-            [10, 0],
-          ],
-        ],
-      ]),
-      geometry('LineString', [
-        [10, 0],
-        [10, 9],
-      ]),
+      geometry('MultiPolygon', [[box(0, 0, 10, 10)], [positions('10 0, 20 0, 20 2, 10 2, 10 0')]]),
+      geometry('LineString', positions('10 0, 10 9')),
     ],
     [
       'a line on the boundary that a line of the container touches',
@@ -527,31 +331,11 @@ describe('contains follows OGC', () => {
       prepare({
         type: 'GeometryCollection',
         geometries: [
-          {
-            type: 'Polygon',
-            coordinates: [
-              [
-                [0, 0],
-                [2, 0],
-                [2, 4],
-                [0, 4],
-                [0, 0],
-              ],
-            ],
-          },
-          {
-            type: 'LineString',
-            coordinates: [
-              [2, 3],
-              [4, 4],
-            ],
-          },
+          { type: 'Polygon', coordinates: [positions('0 0, 2 0, 2 4, 0 4, 0 0')] },
+          { type: 'LineString', coordinates: positions('2 3, 4 4') },
         ],
       }),
-      geometry('LineString', [
-        [2, 3],
-        [2, 1],
-      ]),
+      geometry('LineString', positions('2 3, 2 1')),
     ],
     [
       'a collection in a polygon',
@@ -561,13 +345,7 @@ describe('contains follows OGC', () => {
         type: 'GeometryCollection',
         geometries: [
           { type: 'Point', coordinates: [5, 5] },
-          {
-            type: 'LineString',
-            coordinates: [
-              [1, 1],
-              [2, 2],
-            ],
-          },
+          { type: 'LineString', coordinates: positions('1 1, 2 2') },
         ],
       }),
     ],
@@ -578,68 +356,30 @@ describe('contains follows OGC', () => {
         type: 'GeometryCollection',
         geometries: [
           { type: 'Polygon', coordinates: [box(0, -1, 1, 1)] },
-          {
-            type: 'LineString',
-            coordinates: [
-              [1, 0],
-              [2, 0],
-            ],
-          },
+          { type: 'LineString', coordinates: positions('1 0, 2 0') },
         ],
       }),
-      geometry('LineString', [
-        [0.5, 0],
-        [1.5, 0],
-      ]),
+      geometry('LineString', positions('0.5 0, 1.5 0')),
     ],
     [
       'the pole that a polygon surrounds',
       true,
-      geometry('Polygon', [
-        [
-          [0, 60],
-          [90, 60],
-          [180, 60],
-          [-90, 60],
-          [0, 60],
-        ],
-      ]),
+      geometry('Polygon', [positions('0 60, 90 60, 180 60, -90 60, 0 60')]),
       point(77, 90),
     ],
     [
       'the pole that a polygon does not surround',
       false,
-      geometry('Polygon', [
-        [
-          [0, 60],
-          [90, 60],
-          [180, 60],
-          [-90, 60],
-          [0, 60],
-        ],
-      ]),
+      geometry('Polygon', [positions('0 60, 90 60, 180 60, -90 60, 0 60')]),
       point(77, -90),
     ],
     [
       'a polar cap cut along the antimeridian',
       true,
       geometry('Polygon', [
-        [
-          [-180, -60],
-          [-90, -65],
-          [0, -60],
-          [90, -65],
-          [180, -60],
-          [180, -90],
-          [-180, -90],
-          [-180, -60],
-        ],
+        positions('-180 -60, -90 -65, 0 -60, 90 -65, 180 -60, 180 -90, -180 -90, -180 -60'),
       ]),
-      geometry('MultiPoint', [
-        [10, -80],
-        [-170, -89],
-        [170, -70],
-      ]),
+      geometry('MultiPoint', positions('10 -80, -170 -89, 170 -70')),
     ],
   ])('returns for %s: %s', (_, expected, container, inner) => {
     expect(contains(container, inner)).toBe(expected)
@@ -705,28 +445,13 @@ describe('area and length', () => {
     )
   })
   test('area and length reject other geometry types', () => {
-    expect(() =>
-      areaSquareMeters(
-        geometry('LineString', [
-          [0, 0],
-          [1, 1],
-        ]),
-      ),
-    ).toThrow(sentence('g'))
+    expect(() => areaSquareMeters(geometry('LineString', positions('0 0, 1 1')))).toThrow(sentence('g'))
     expect(() => lengthMeters(geometry('Polygon', [box(0, 0, 1, 1)]))).toThrow(sentence('g'))
     expect(() =>
       lengthMeters(
         prepare({
           type: 'GeometryCollection',
-          geometries: [
-            {
-              type: 'LineString',
-              coordinates: [
-                [0, 0],
-                [1, 1],
-              ],
-            },
-          ],
+          geometries: [{ type: 'LineString', coordinates: positions('0 0, 1 1') }],
         }),
       ),
     ).toThrow(sentence('g'))
@@ -759,16 +484,12 @@ describe('area and length', () => {
   })
   test('area is accurate past a pole, where geographiclib is off by 0.03 m2', () => {
     // True value: the geodesics in space, by collocation of order 16 with 40 digits.
-    const ring = [
-      [-20.58826608583331, -89.95094852750768],
-      [0, -90],
-      [167.94979062273887, -89.48321796835317],
-      [-84.6230001229404, -89.58764192126574],
-      [-70.01293643799136, -89.37276631913313],
-      [-66.46043905936413, -89.61846454462687],
-      [-68.41537332820886, -89.14513074028967],
-      [-20.58826608583331, -89.95094852750768],
-    ]
+    const ring = positions(`
+      -20.58826608583331 -89.95094852750768, 0 -90, 167.94979062273887 -89.48321796835317,
+      -84.6230001229404 -89.58764192126574, -70.01293643799136 -89.37276631913313,
+      -66.46043905936413 -89.61846454462687, -68.41537332820886 -89.14513074028967,
+      -20.58826608583331 -89.95094852750768
+    `)
     expect(Math.abs(areaSquareMeters(geometry('Polygon', [ring])) - 1892168544.239971)).toBeLessThan(1e-5)
   })
   test('area rejects polygons that overlap', () => {
@@ -785,28 +506,8 @@ describe('area and length', () => {
     expect(() =>
       areaSquareMeters(
         geometry('MultiPolygon', [
-          [
-            [
-              [0, 0],
-              [2, 0],
-              [2, 1],
-              [2, 2],
-              [1, 2],
-              [0, 2],
-              [0, 0],
-            ],
-          ],
-          [
-            [
-              [3, 3],
-              [1, 3],
-              [1, 2],
-              [1, 1],
-              [2, 1],
-              [3, 1],
-              [3, 3],
-            ],
-          ],
+          [positions('0 0, 2 0, 2 1, 2 2, 1 2, 0 2, 0 0')],
+          [positions('3 3, 1 3, 1 2, 1 1, 2 1, 3 1, 3 3')],
         ]),
       ),
     ).toThrow(sentence())
@@ -818,152 +519,42 @@ describe('area and length', () => {
 
 describe('prepareGeometry rejects polygons without an unambiguous inside', () => {
   const refuse: [string, unknown[], string][] = [
-    [
-      'a ring that crosses itself',
-      [
-        [
-          [0, 0],
-          [1, 1],
-          [1, 0],
-          [0, 1],
-          [0, 0],
-        ],
-      ],
-      'g.coordinates[0][0]',
-    ],
+    ['a ring that crosses itself', [positions('0 0, 1 1, 1 0, 0 1, 0 0')], 'g.coordinates[0][0]'],
     [
       'a ring that crosses itself at a vertex',
-      [
-        [
-          [0, 0],
-          [0.5, 0.5],
-          [1, 1],
-          [1, 0],
-          [0.5, 0.5],
-          [0, 1],
-          [0, 0],
-        ],
-      ],
+      [positions('0 0, 0.5 0.5, 1 1, 1 0, 0.5 0.5, 0 1, 0 0')],
       'g.coordinates[0][1]',
     ],
     [
       'a ring that crosses itself along a stretch',
-      [
-        [
-          [0, 0],
-          [1, 0],
-          [2, 0],
-          [3, -2],
-          [0, -2],
-          [1, 0],
-          [2, 0],
-          [2, 2],
-          [0, 2],
-          [0, 0],
-        ],
-      ],
+      [positions('0 0, 1 0, 2 0, 3 -2, 0 -2, 1 0, 2 0, 2 2, 0 2, 0 0')],
       'g.coordinates[0][2]',
     ],
     [
       'a hole that leaves its shell at the end of a shared edge',
-      [
-        box(0, 0, 10, 10),
-        [
-          [4, 2],
-          [4, 0],
-          [6, 0],
-          [6, -2],
-          [8, -2],
-          [8, 0],
-          [9, 0],
-          [9, 2],
-          [4, 2],
-        ],
-      ],
+      [box(0, 0, 10, 10), positions('4 2, 4 0, 6 0, 6 -2, 8 -2, 8 0, 9 0, 9 2, 4 2')],
       'g.coordinates[0][0]',
     ],
-    [
-      'a ring without an area',
-      [
-        [
-          [0, 0],
-          [1, 0],
-          [2, 0],
-          [1, 0],
-          [0, 0],
-        ],
-      ],
-      'g.coordinates[0]',
-    ],
+    ['a ring without an area', [positions('0 0, 1 0, 2 0, 1 0, 0 0')], 'g.coordinates[0]'],
     ['rings that cross', [box(0, 0, 10, 10), box(9, 1, 12, 2)], 'g.coordinates[0][1]'],
     ['a hole outside of the shell', [box(0, 0, 10, 10), box(11, 1, 12, 2)], 'g.coordinates[1]'],
     ['a hole in a hole', [box(0, 0, 10, 10), box(1, 1, 5, 5), box(2, 2, 3, 3)], 'g.coordinates[2]'],
     ['a hole that is the shell', [box(0, 0, 10, 10), box(0, 0, 10, 10)], 'g.coordinates[1]'],
-    [
-      'a ring that halves the ellipsoid',
-      [
-        [
-          [0, 0],
-          [90, 0],
-          [180, 0],
-          [-90, 0],
-          [0, 0],
-        ],
-      ],
-      'g.coordinates[0]',
-    ],
-    [
-      'an edge between antipodes',
-      [
-        [
-          [0, 10],
-          [180, -10],
-          [50, 50],
-          [0, 10],
-        ],
-      ],
-      'g.coordinates[0][0]',
-    ],
+    ['a ring that halves the ellipsoid', [positions('0 0, 90 0, 180 0, -90 0, 0 0')], 'g.coordinates[0]'],
+    ['an edge between antipodes', [positions('0 10, 180 -10, 50 50, 0 10')], 'g.coordinates[0][0]'],
     [
       'an edge between antipodes after positions that repeat, one of them at a pole',
-      [
-        [
-          [5, 5],
-          [5, 5],
-          [0, -90],
-          [90, -90],
-          [0, 90],
-          [5, 5],
-        ],
-      ],
+      [positions('5 5, 5 5, 0 -90, 90 -90, 0 90, 5 5')],
       'g.coordinates[0][3]',
     ],
     [
       'an edge along the equator that is not a shortest path',
-      [
-        [
-          [0, 0],
-          [179.7, 0],
-          [90, 50],
-          [0, 0],
-        ],
-      ],
+      [positions('0 0, 179.7 0, 90 50, 0 0')],
       'g.coordinates[0][0]',
     ],
     [
       'crossing edges among turns at a pole',
-      [
-        [
-          [-90, 90],
-          [-180, 89],
-          [-180, 90],
-          [-90, 89],
-          [-180, 88],
-          [-150, 88],
-          [-90, 90],
-          [-90, 90],
-        ],
-      ],
+      [positions('-90 90, -180 89, -180 90, -90 89, -180 88, -150 88, -90 90, -90 90')],
       'g.coordinates[0][3]',
     ],
     [
@@ -982,76 +573,23 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
     ],
     [
       'a ring whose positions are on one line',
-      [
-        [
-          [0, 0],
-          [3e-5, 3e-5],
-          [4e-5, 4e-5],
-          [0, 0],
-        ],
-      ],
+      [positions('0 0, 3e-5 3e-5, 4e-5 4e-5, 0 0')],
       'g.coordinates[0]',
     ],
     [
       'a ring that runs around twice',
-      [
-        [
-          [0, 2],
-          [3, 2],
-          [2, 0],
-          [1, 1],
-          [1, 2],
-          [3, 2],
-          [2, 0],
-          [0, 2],
-        ].map(([x, y]) => [x! * 1e-5, y! * 1e-5]),
-      ],
+      [positions('0 2, 3 2, 2 0, 1 1, 1 2, 3 2, 2 0, 0 2').map(([x, y]) => [x! * 1e-5, y! * 1e-5])],
       'g.coordinates[0][3]',
     ],
     [
       'a hole with only a spike in the shell',
-      [
-        [
-          [0, 2],
-          [0, 0],
-          [2, 1],
-          [0, 2],
-        ],
-        [
-          [2, 1],
-          [1, 1],
-          [2, 1],
-          [1, 0],
-          [0, 0],
-          [2, 1],
-        ],
-      ].map((ring) => ring.map(([x, y]) => [x! * 1e-5, y! * 1e-5])),
+      [positions('0 2, 0 0, 2 1, 0 2'), positions('2 1, 1 1, 2 1, 1 0, 0 0, 2 1')].map((ring) =>
+        ring.map(([x, y]) => [x! * 1e-5, y! * 1e-5]),
+      ),
       'g.coordinates[1]',
     ],
-    [
-      'two distinct positions',
-      [
-        [
-          [0, 0],
-          [1, 1],
-          [0, 0],
-          [0, 0],
-        ],
-      ],
-      'g.coordinates[0]',
-    ],
-    [
-      'one position with several coordinates',
-      [
-        [
-          [0, 90],
-          [10, 90],
-          [20, 90],
-          [0, 90],
-        ],
-      ],
-      'g.coordinates[0]',
-    ],
+    ['two distinct positions', [positions('0 0, 1 1, 0 0, 0 0')], 'g.coordinates[0]'],
+    ['one position with several coordinates', [positions('0 90, 10 90, 20 90, 0 90')], 'g.coordinates[0]'],
   ]
   /** Rings whose error names an edge by the position that it starts at. */
   const edges = [
@@ -1089,12 +627,7 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
     },
   )
   test('an edge from pole to pole, which has no unique shortest path', () =>
-    expect(() =>
-      geometry('LineString', [
-        [0, 90],
-        [0, -90],
-      ]),
-    ).toThrow(sentence('g.coordinates[0]')))
+    expect(() => geometry('LineString', positions('0 90, 0 -90'))).toThrow(sentence('g.coordinates[0]')))
   test.each([
     [
       'a ring that closes at another altitude',
@@ -1118,83 +651,15 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
         ],
       ],
     ],
-    [
-      'repeated positions',
-      [
-        [
-          [0, 0],
-          [0, 0],
-          [1, 0],
-          [1, 0],
-          [1, 1],
-          [0, 0],
-        ],
-      ],
-    ],
-    [
-      'a ring that touches itself',
-      [
-        [
-          [0, 0],
-          [1, 0],
-          [0.5, 0.5],
-          [1, 1],
-          [0, 1],
-          [0.5, 0.5],
-          [0, 0],
-        ],
-      ],
-    ],
-    [
-      'a ring that runs back along itself',
-      [
-        [
-          [0, 0],
-          [1, 0],
-          [2, 0],
-          [1, 0],
-          [1, 1],
-          [0, 1],
-          [0, 0],
-        ],
-      ],
-    ],
+    ['repeated positions', [positions('0 0, 0 0, 1 0, 1 0, 1 1, 0 0')]],
+    ['a ring that touches itself', [positions('0 0, 1 0, 0.5 0.5, 1 1, 0 1, 0.5 0.5, 0 0')]],
+    ['a ring that runs back along itself', [positions('0 0, 1 0, 2 0, 1 0, 1 1, 0 1, 0 0')]],
     [
       'a hole that touches the middle of every edge',
-      [
-        box(0, 0, 0.002, 0.002),
-        [
-          [0.001, 0],
-          [0.002, 0.001],
-          [0.001, 0.002],
-          [0, 0.001],
-          [0.001, 0],
-        ],
-      ],
+      [box(0, 0, 0.002, 0.002), positions('0.001 0, 0.002 0.001, 0.001 0.002, 0 0.001, 0.001 0')],
     ],
-    [
-      'a hole that touches the shell',
-      [
-        box(0, 0, 10, 10),
-        [
-          [0, 0],
-          [5, 1],
-          [1, 5],
-          [0, 0],
-        ],
-      ],
-    ],
-    [
-      'a ring over a pole',
-      [
-        [
-          [0, 80],
-          [180, 80],
-          [90, 70],
-          [0, 80],
-        ],
-      ],
-    ],
+    ['a hole that touches the shell', [box(0, 0, 10, 10), positions('0 0, 5 1, 1 5, 0 0')]],
+    ['a ring over a pole', [positions('0 80, 180 80, 90 70, 0 80')]],
     [
       'a tall shell with many small holes',
       [
@@ -1207,18 +672,7 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
         ]),
       ],
     ],
-    [
-      'most of the southern half',
-      [
-        [
-          [0, -1],
-          [90, -1],
-          [180, -1],
-          [-90, -1],
-          [0, -1],
-        ],
-      ],
-    ],
+    ['most of the southern half', [positions('0 -1, 90 -1, 180 -1, -90 -1, 0 -1')]],
   ])('but accepts %s', (_, rings) => expect(geometry('Polygon', rings).type).toBe('Polygon'))
 })
 
@@ -1313,12 +767,7 @@ describe.skipIf(EFFORT < 2)('a polygon of 100,000 vertices', () => {
 })
 
 describe('readGeometry', () => {
-  const ring = [
-    [0, 0],
-    [1, 0],
-    [1, 1],
-    [0, 0],
-  ]
+  const ring = positions('0 0, 1 0, 1 1, 0 0')
   test.each([
     [null, 'g'],
     [[1, 2], 'g'],
@@ -1334,20 +783,7 @@ describe('readGeometry', () => {
     [{ type: 'Point', coordinates: [2, 90.5] }, 'g.coordinates'],
     [{ type: 'LineString', coordinates: [[0, 0]] }, 'g.coordinates'],
     [{ type: 'MultiPoint', coordinates: [] }, 'g.coordinates'],
-    [
-      {
-        type: 'Polygon',
-        coordinates: [
-          ring,
-          [
-            [0, 0],
-            [1, 0],
-            [0, 0],
-          ],
-        ],
-      },
-      'g.coordinates[1]',
-    ],
+    [{ type: 'Polygon', coordinates: [ring, positions('0 0, 1 0, 0 0')] }, 'g.coordinates[1]'],
     [{ type: 'MultiPolygon', coordinates: [[[...ring.slice(0, 3), [0, 1]]]] }, 'g.coordinates[0][0]'],
     [{ type: 'FeatureCollection', features: [] }, 'g.features'],
     [{ type: 'Feature', geometry: null }, 'g.geometry'],
@@ -1407,19 +843,7 @@ describe('readGeometry', () => {
         [4, 5],
       ],
     ],
-    [
-      'MultiLineString',
-      [
-        [
-          [1, 2],
-          [3, 4],
-        ],
-        [
-          [5, 6],
-          [7, 8],
-        ],
-      ],
-    ],
+    ['MultiLineString', [positions('1 2, 3 4'), positions('5 6, 7 8')]],
     ['Polygon', [ring, ring]],
     ['MultiPolygon', [[ring, ring], [ring], [ring, ring, ring]]],
   ])(

@@ -15,6 +15,7 @@ import {
   withEffort,
   type PreparedGeometry,
 } from '.'
+import { positions } from '../../test/positions'
 
 /**
  * Tests families of shapes of any size that are designed to be expensive. Their cost is counted (effort.ts)
@@ -514,13 +515,7 @@ describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of c
       true,
     ],
     'strips, and a line across them': [
-      (n) => [
-        VALID['strips side by side']!(n, seededRandom(SEED)),
-        line([
-          [0.5, 0.001],
-          [0.5, 0.99],
-        ]),
-      ],
+      (n) => [VALID['strips side by side']!(n, seededRandom(SEED)), line(positions('0.5 0.001, 0.5 0.99'))],
       true,
       true,
     ],

@@ -13,6 +13,7 @@ import {
   prepareGeometry,
   readGeometry,
 } from '.'
+import { positions } from '../../test/positions'
 
 /**
  * Tests rings that touch to half a centimetre, such as vertices in the middle of straight walls. The true
@@ -159,33 +160,17 @@ describe('a courtyard on a wall', () => {
     expect(refused).toBeLessThan(0.03 * cases + 3)
   })
   test('is accepted if its walls cross the wall a micrometre apart', () => {
-    const house = [
-      [120.2922108, 56.830586],
-      [120.2923818, 56.830586],
-      [120.2923818, 56.8307956],
-      [120.2922108, 56.8307956],
-    ]
-    const yard = [
-      [120.2922846, 56.830586],
-      [120.2923086, 56.8306698],
-      [120.2922606, 56.8306698],
-    ]
+    const house = positions(`
+      120.2922108 56.830586, 120.2923818 56.830586, 120.2923818 56.8307956, 120.2922108 56.8307956
+    `)
+    const yard = positions('120.2922846 56.830586, 120.2923086 56.8306698, 120.2922606 56.8306698')
     const [walls, open] = [house, yard].map(closed)
     const area = areaOfRing(walls!) - areaOfRing(open!)
     expect(Math.abs(areaSquareMeters(prepare(polygon(walls!, open!))) - area)).toBeLessThan(1e-6)
   })
   test('is accepted 1.2 micrometres beyond a geodesic wall', () => {
-    const shell = [
-      [0, 50],
-      [0.0001, 50],
-      [0.0001, 50.0001],
-      [0, 50.0001],
-    ]
-    const yard = [
-      [0.00005, 50],
-      [0.00006, 50.00003],
-      [0.00004, 50.00003],
-    ]
+    const shell = positions('0 50, 0.0001 50, 0.0001 50.0001, 0 50.0001')
+    const yard = positions('0.00005 50, 0.00006 50.00003, 0.00004 50.00003')
     const house = prepare(polygon(closed(shell), closed(yard)))
     const area = areaOfRing(closed(shell)) - areaOfRing(closed(yard))
     expect(Math.abs(areaSquareMeters(house) - area)).toBeLessThan(1e-8)
@@ -203,12 +188,7 @@ describe('a courtyard on a wall', () => {
   test('is rejected at 7 mm beyond the wall, with the position that the wall lacks', () => {
     const house = (y: number) =>
       polygon(
-        closed([
-          [10, 0],
-          [10.001, 0],
-          [10.001, 0.001],
-          [10, 0.001],
-        ]),
+        closed(positions('10 0, 10.001 0, 10.001 0.001, 10 0.001')),
         closed([
           [10.0005, y],
           [10.0006, 0.0003],

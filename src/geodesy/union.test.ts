@@ -11,6 +11,7 @@ import {
   readGeometry,
   type PreparedGeometry,
 } from '.'
+import { positions } from '../../test/positions'
 
 /**
  * Tests that a union of parts is one point set: every result about it must equal the result about the single
@@ -647,15 +648,13 @@ describe('parts with different longitudes near a pole', () => {
     ).toBe(true)
   })
   test('have the sum of their areas if their meridians differ by a rounding', () => {
-    const [hub, west, east]: Ring = [
-      [138.4924405720085, -90],
-      [65.65617465827658, -89.99992913451281],
-      [113.46159412991256, -89.99993707939575],
-    ]
-    const [shorter, longer]: Ring = [
-      [86.57585840485989, -89.99996356800393],
-      [86.5758584048599, -89.99994917339063],
-    ]
+    const [hub, west, east]: Ring = positions(`
+      138.4924405720085 -90, 65.65617465827658 -89.99992913451281,
+      113.46159412991256 -89.99993707939575
+    `)
+    const [shorter, longer]: Ring = positions(
+      '86.57585840485989 -89.99996356800393, 86.5758584048599 -89.99994917339063',
+    )
     const parts = [closed([hub!, west!, longer!]), closed([hub!, shorter!, east!])]
     const [sum, both] = [
       parts.map((part) => areaSquareMeters(prepare(polygon(part)))),
@@ -680,25 +679,17 @@ describe('parts with different longitudes near a pole', () => {
     expect(contains(prepare(union(...parts)), prepare(polygon(parts[1]!)))).toBe(true)
   })
   test('have the area without a spike on almost the same meridian', () => {
-    const ring = closed([
-      [59.48270890731362, 89.99999861377292],
-      [59.482708907313615, 89.99999909821409],
-      [90.7008440704085, 89.99999925266836],
-      [59.48270890731362, 89.99999885599351],
-    ])
+    const ring = closed(
+      positions(`
+        59.48270890731362 89.99999861377292, 59.482708907313615 89.99999909821409,
+        90.7008440704085 89.99999925266836, 59.48270890731362 89.99999885599351
+      `),
+    )
     const bare = closed(ring.slice(1, -1))
     expect(areaSquareMeters(prepare(polygon(ring)))).toBeCloseTo(areaSquareMeters(prepare(polygon(bare))), 6)
   })
   test('contain a line that ends in a vertex at the pole', () => {
-    const sector = prepare(
-      polygon(
-        closed([
-          [0, 90],
-          [10, 89],
-          [30, 89],
-        ]),
-      ),
-    )
+    const sector = prepare(polygon(closed(positions('0 90, 10 89, 30 89'))))
     for (const lon of [0, 20, -90]) expect(contains(sector, prepare(line([20, 89.5], [lon, 90])))).toBe(true)
     expect(contains(sector, prepare(line([20, 89.5], [0, 90], [60, 89.5])))).toBe(false)
   })
@@ -708,33 +699,37 @@ describe('a union contains its parts if their vertices differ by rounding', () =
   // Each corner differs in each part by a nanometre to a micrometre.
   const JITTERED: Record<string, Ring[]> = {
     'at the south pole': [
-      closed([
-        [168.65443632937942, -89.01569112433782],
-        [-12.738184779882431, -89.99999999999999],
-        [-101.34556367062119, -89.0156911243378],
-      ]),
-      closed([
-        [106.70133735984564, -90],
-        [-11.345563670620518, -89.01569112433779],
-        [-56.345563670620294, -88.60797565431794],
-      ]),
-      closed([
-        [123.6544363293803, -88.60797565431794],
-        [78.65443632937968, -89.01569112433779],
-        [93.28330831602216, -89.99999999999997],
-      ]),
+      closed(
+        positions(`
+          168.65443632937942 -89.01569112433782, -12.738184779882431 -89.99999999999999,
+          -101.34556367062119 -89.0156911243378
+        `),
+      ),
+      closed(
+        positions(`
+          106.70133735984564 -90, -11.345563670620518 -89.01569112433779,
+          -56.345563670620294 -88.60797565431794
+        `),
+      ),
+      closed(
+        positions(`
+          123.6544363293803 -88.60797565431794, 78.65443632937968 -89.01569112433779,
+          93.28330831602216 -89.99999999999997
+        `),
+      ),
     ],
     'at the north pole': [
-      closed([
-        [124.20390679500996, 89.99999999999969],
-        [-154.17287025600672, 89.99692994841585],
-        [-109.17287025679641, 89.99565829141247],
-      ]),
-      closed([
-        [0, 90],
-        [160.82712974399328, 89.99565829141247],
-        [-154.17287025600672, 89.99692994841585],
-      ]),
+      closed(
+        positions(`
+          124.20390679500996 89.99999999999969, -154.17287025600672 89.99692994841585,
+          -109.17287025679641 89.99565829141247
+        `),
+      ),
+      closed(
+        positions(`
+          0 90, 160.82712974399328 89.99565829141247, -154.17287025600672 89.99692994841585
+        `),
+      ),
     ],
   }
   test.each(Object.entries(JITTERED))('%s', (_, parts) => {

@@ -4,6 +4,7 @@ import { FAMILIES } from '../../test/hostile'
 import { EFFORT, hunt } from '../../test/seed'
 import { readGeometry } from '../geodesy'
 import { planeShape } from './plane'
+import { positions } from '../../test/positions'
 
 const planeOf = (geojson: object) => readEwkb(Buffer.from(planeShape(readGeometry(geojson, 'g')), 'hex'))
 
@@ -24,84 +25,16 @@ test('planeShape draws an edge the shorter way around, also if it spans half a t
 test('planeShape leaves geometries that do not cross the antimeridian unchanged', () => {
   const shapes = [
     { type: 'Point', coordinates: [-0.1, 51.5] },
-    {
-      type: 'MultiPoint',
-      coordinates: [
-        [180, 0],
-        [-180, 0],
-      ],
-    },
-    {
-      type: 'LineString',
-      coordinates: [
-        [-90, 0],
-        [90, 0],
-      ],
-    },
-    {
-      type: 'MultiLineString',
-      coordinates: [
-        [
-          [0, 0],
-          [1, 1],
-        ],
-        [
-          [2, 2],
-          [3, 3],
-        ],
-      ],
-    },
-    {
-      type: 'Polygon',
-      coordinates: [
-        [
-          [0, 0],
-          [9, 0],
-          [9, 9],
-          [0, 0],
-        ],
-        [
-          [4, 1],
-          [5, 1],
-          [5, 2],
-          [4, 1],
-        ],
-      ],
-    },
+    { type: 'MultiPoint', coordinates: positions('180 0, -180 0') },
+    { type: 'LineString', coordinates: positions('-90 0, 90 0') },
+    { type: 'MultiLineString', coordinates: [positions('0 0, 1 1'), positions('2 2, 3 3')] },
+    { type: 'Polygon', coordinates: [positions('0 0, 9 0, 9 9, 0 0'), positions('4 1, 5 1, 5 2, 4 1')] },
     {
       type: 'MultiPolygon',
-      coordinates: [
-        [
-          [
-            [0, 0],
-            [1, 0],
-            [1, 1],
-            [0, 0],
-          ],
-        ],
-        [
-          [
-            [2, 0],
-            [3, 0],
-            [3, 1],
-            [2, 0],
-          ],
-        ],
-      ],
+      coordinates: [[positions('0 0, 1 0, 1 1, 0 0')], [positions('2 0, 3 0, 3 1, 2 0')]],
     },
     // Border of a world map, which is 360 degrees long.
-    {
-      type: 'Polygon',
-      coordinates: [
-        [
-          [-180, -90],
-          [180, -90],
-          [180, 90],
-          [-180, 90],
-          [-180, -90],
-        ],
-      ],
-    },
+    { type: 'Polygon', coordinates: [positions('-180 -90, 180 -90, 180 90, -180 90, -180 -90')] },
   ]
   for (const shape of shapes) expect(planeOf(shape)).toEqual(shape)
   const collection = {
@@ -116,31 +49,12 @@ test('planeShape leaves geometries that do not cross the antimeridian unchanged'
 })
 
 test('planeShape cuts a line wherever it crosses the antimeridian', () => {
-  expect(
-    planeOf({
-      type: 'LineString',
-      coordinates: [
-        [170, 0],
-        [-170, 10],
-        [170, 20],
-      ],
-    }),
-  ).toEqual({
+  expect(planeOf({ type: 'LineString', coordinates: positions('170 0, -170 10, 170 20') })).toEqual({
     type: 'MultiLineString',
     coordinates: [
-      [
-        [170, 0],
-        [180, 5],
-      ],
-      [
-        [-180, 5],
-        [-170, 10],
-        [-180, 15],
-      ],
-      [
-        [180, 15],
-        [170, 20],
-      ],
+      positions('170 0, 180 5'),
+      positions('-180 5, -170 10, -180 15'),
+      positions('180 15, 170 20'),
     ],
   })
 })
@@ -149,54 +63,15 @@ test('planeShape repeats a polygon that crosses the antimeridian on both sides, 
   const polygon = {
     type: 'Polygon',
     coordinates: [
-      [
-        [170, 0],
-        [-170, 0],
-        [-170, 20],
-        [170, 20],
-        [170, 0],
-      ],
-      [
-        [-175, 5],
-        [-172, 5],
-        [-172, 9],
-        [-175, 5],
-      ],
+      positions('170 0, -170 0, -170 20, 170 20, 170 0'),
+      positions('-175 5, -172 5, -172 9, -175 5'),
     ],
   }
   expect(planeOf(polygon)).toEqual({
     type: 'MultiPolygon',
     coordinates: [
-      [
-        [
-          [-190, 0],
-          [-170, 0],
-          [-170, 20],
-          [-190, 20],
-          [-190, 0],
-        ],
-        [
-          [-175, 5],
-          [-172, 5],
-          [-172, 9],
-          [-175, 5],
-        ],
-      ],
-      [
-        [
-          [170, 0],
-          [190, 0],
-          [190, 20],
-          [170, 20],
-          [170, 0],
-        ],
-        [
-          [185, 5],
-          [188, 5],
-          [188, 9],
-          [185, 5],
-        ],
-      ],
+      [positions('-190 0, -170 0, -170 20, -190 20, -190 0'), positions('-175 5, -172 5, -172 9, -175 5')],
+      [positions('170 0, 190 0, 190 20, 170 20, 170 0'), positions('185 5, 188 5, 188 9, 185 5')],
     ],
   })
 })
@@ -205,15 +80,7 @@ test('planeShape replaces a ring that runs around a pole more than once by its b
   const spiral = Array.from({ length: 40 }, (_, i) => [((i * 60 + 180) % 360) - 180, 80 - i])
   expect(planeOf({ type: 'Polygon', coordinates: [[...spiral, spiral[0]]] })).toEqual({
     type: 'Polygon',
-    coordinates: [
-      [
-        [-180, 41],
-        [180, 41],
-        [180, 90],
-        [-180, 90],
-        [-180, 41],
-      ],
-    ],
+    coordinates: [positions('-180 41, 180 41, 180 90, -180 90, -180 41')],
   })
 })
 

@@ -20,6 +20,7 @@ import { LOCATION_TYPES, SRS_SPELLINGS, locationTypeOf, promisedType } from './n
 import { locationReader } from './types'
 import { readWkt, writeWkt } from './wkt'
 import { sentence, testSentences } from '../../test/sentences'
+import { positions } from '../../test/positions'
 
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 const EPSG_URL = 'http://www.opengis.net/def/crs/EPSG/0/4326'
@@ -41,19 +42,8 @@ const prepare = (geometry: unknown) => prepareGeometry(readGeometry(geometry, 'g
 const point = (longitude: number, latitude: number) => ({ type: 'Point', coordinates: [longitude, latitude] })
 const BERLIN = point(13.4, 52.5)
 const LOCATION_TYPE_LIST = Object.entries(LOCATION_TYPES)
-const LINE = {
-  type: 'LineString',
-  coordinates: [
-    [0, 1],
-    [2, 3],
-  ],
-}
-const TRIANGLE = [
-  [0, 0],
-  [2, 0],
-  [2, 1],
-  [0, 0],
-]
+const LINE = { type: 'LineString', coordinates: positions('0 1, 2 3') }
+const TRIANGLE = positions('0 0, 2 0, 2 1, 0 0')
 
 describe('a location', () => {
   test.each<[string, string, unknown, string?]>([
@@ -102,34 +92,14 @@ describe('a location', () => {
     [
       'wkt',
       'POLYGON((0 0,2 0,2 1,0 0),(1 .1,1.5 .1,1.5 .2,1 .1))',
-      {
-        type: 'Polygon',
-        coordinates: [
-          TRIANGLE,
-          [
-            [1, 0.1],
-            [1.5, 0.1],
-            [1.5, 0.2],
-            [1, 0.1],
-          ],
-        ],
-      },
+      { type: 'Polygon', coordinates: [TRIANGLE, positions('1 0.1, 1.5 0.1, 1.5 0.2, 1 0.1')] },
     ],
     ['wkt', 'MULTIPOINT((0 1),(2 3))', { type: 'MultiPoint', coordinates: LINE.coordinates }],
     ['wkt', 'MULTIPOINT(0 1,2 3)', { type: 'MultiPoint', coordinates: LINE.coordinates }],
     [
       'wkt',
       'MULTILINESTRING((0 1,2 3),(4 5,6 7))',
-      {
-        type: 'MultiLineString',
-        coordinates: [
-          LINE.coordinates,
-          [
-            [4, 5],
-            [6, 7],
-          ],
-        ],
-      },
+      { type: 'MultiLineString', coordinates: [LINE.coordinates, positions('4 5, 6 7')] },
     ],
     ['wkt', 'MULTIPOLYGON(((0 0,2 0,2 1,0 0)))', { type: 'MultiPolygon', coordinates: [[TRIANGLE]] }],
     [

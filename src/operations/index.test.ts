@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
 import { GeometryError, areaSquareMeters, lengthMeters, prepareGeometry, readGeometry } from '../geodesy'
 import { OPERATION_ROWS, OPERATIONS, readLabel, UNITS, writeLabel, type OperationName } from '.'
+import { positions } from '../../test/positions'
 
 test('reads the operation and its numbers from a label', () => {
   for (const name of Object.keys(OPERATIONS) as OperationName[])
@@ -79,12 +80,7 @@ test.each(['toString', 'constructor:1', '__proto__'])('does not treat %j as an o
   expect(readLabel(text)).toBeUndefined(),
 )
 
-const RING = [
-  [0, 0],
-  [1, 0],
-  [1, 1],
-  [0, 0],
-]
+const RING = positions('0 0, 1 0, 1 1, 0 0')
 const GEOMETRIES = [
   { type: 'Point', coordinates: [0, 0] },
   { type: 'MultiPoint', coordinates: RING },

@@ -25,6 +25,7 @@ import { ColumnarFiles } from './file'
 import { curveKey, LAST_KEY, shapeOf } from './shape'
 import { OWN_WORK } from '../../http/work'
 import { sentence, testSentences } from '../../../test/sentences'
+import { positions } from '../../../test/positions'
 
 /** Tests GeoParquet and FlatGeobuf files by reading them with DuckDB, GDAL and flatgeobuf's own reader. */
 
@@ -46,87 +47,20 @@ const MIXED: Geometry = {
 const SPECIAL: Geometry[] = [
   { type: 'Point', coordinates: [8.54, 47.37, 408.5] },
   MIXED,
-  {
-    type: 'MultiLineString',
-    coordinates: [
-      [
-        [1, 2],
-        [3, 4],
-      ],
-    ],
-  },
-  {
-    type: 'MultiLineString',
-    coordinates: [
-      [
-        [1, 2],
-        [3, 4],
-      ],
-      [
-        [5, 6],
-        [7, 8],
-        [9, 9],
-      ],
-    ],
-  },
+  { type: 'MultiLineString', coordinates: [positions('1 2, 3 4')] },
+  { type: 'MultiLineString', coordinates: [positions('1 2, 3 4'), positions('5 6, 7 8, 9 9')] },
   {
     type: 'Polygon',
     coordinates: [
-      [
-        [0, 0],
-        [9, 0],
-        [9, 9],
-        [0, 9],
-        [0, 0],
-      ],
-      [
-        [1, 1],
-        [1, 2],
-        [2, 2],
-        [2, 1],
-        [1, 1],
-      ],
-      [
-        [3, 3],
-        [3, 4],
-        [4, 4],
-        [4, 3],
-        [3, 3],
-      ],
+      positions('0 0, 9 0, 9 9, 0 9, 0 0'),
+      positions('1 1, 1 2, 2 2, 2 1, 1 1'),
+      positions('3 3, 3 4, 4 4, 4 3, 3 3'),
     ],
   },
   // This line crosses the antimeridian, passes a pole and spans the whole world.
-  {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [179, -17],
-        [-179, -17],
-        [-179, -16],
-        [179, -16],
-        [179, -17],
-      ],
-    ],
-  },
-  {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [0, 80],
-        [120, 80],
-        [-120, 80],
-        [0, 80],
-      ],
-    ],
-  },
-  {
-    type: 'LineString',
-    coordinates: [
-      [-180, -90],
-      [0, 0],
-      [180, 90],
-    ],
-  },
+  { type: 'Polygon', coordinates: [positions('179 -17, -179 -17, -179 -16, 179 -16, 179 -17')] },
+  { type: 'Polygon', coordinates: [positions('0 80, 120 80, -120 80, 0 80')] },
+  { type: 'LineString', coordinates: positions('-180 -90, 0 0, 180 90') },
   { type: 'Point', coordinates: [-180, 90] },
   { type: 'Point', coordinates: [0.1 + 0.2, -1e-9] },
   {
@@ -136,24 +70,8 @@ const SPECIAL: Geometry[] = [
       {
         type: 'GeometryCollection',
         geometries: [
-          {
-            type: 'MultiPoint',
-            coordinates: [
-              [3, 4],
-              [5, 6],
-            ],
-          },
-          {
-            type: 'Polygon',
-            coordinates: [
-              [
-                [0, 0],
-                [1, 0],
-                [1, 1],
-                [0, 0],
-              ],
-            ],
-          },
+          { type: 'MultiPoint', coordinates: positions('3 4, 5 6') },
+          { type: 'Polygon', coordinates: [positions('0 0, 1 0, 1 1, 0 0')] },
         ],
       },
     ],

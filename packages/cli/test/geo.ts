@@ -11,6 +11,7 @@ import { removeFolder, temporaryFolder } from '../../../test/database'
 import { shellWords } from '../../../test/documents'
 import type { TestWorld } from '../../../test/world'
 import { run } from '../src/run'
+import { positions } from '../../../test/positions'
 
 /**
  * Runs `geo` in its own folder: its source in this process, or the built program as a process for features
@@ -21,23 +22,11 @@ export const GEO = path.resolve('packages/cli/bin/geo.mjs')
 export const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const FIELD = {
   type: 'Polygon' as const,
-  coordinates: [
-    [
-      [13.35, 52.51],
-      [13.3515, 52.51],
-      [13.3515, 52.5109],
-      [13.35, 52.5109],
-      [13.35, 52.51],
-    ],
-  ],
+  coordinates: [positions('13.35 52.51, 13.3515 52.51, 13.3515 52.5109, 13.35 52.5109, 13.35 52.51')],
 }
 const PATH = {
   type: 'LineString' as const,
-  coordinates: [
-    [13.3777, 52.5163],
-    [13.4094, 52.5208],
-    [13.4401, 52.5051],
-  ],
+  coordinates: positions('13.3777 52.5163, 13.4094 52.5208, 13.4401 52.5051'),
 }
 const KEY_OF_EXAMPLES = testAccount(4).privateKey
 

@@ -18,6 +18,7 @@ import { LOCATION_SCHEMAS } from '../../../src/location'
 import { mine, startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
+import { positions } from '../../../test/positions'
 
 /** Tests places attested with the built package, and their records in the running service. */
 const SLUGS = ['base-sepolia', 'sepolia', 'arbitrum', 'celo']
@@ -45,47 +46,16 @@ const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const PARK: Polygon = {
   type: 'Polygon',
   coordinates: [
-    [
-      [13.33, 52.51],
-      [13.37, 52.51],
-      [13.37, 52.52],
-      [13.33, 52.52],
-      [13.33, 52.51],
-    ],
-    [
-      [13.34, 52.513],
-      [13.34, 52.514],
-      [13.342, 52.514],
-      [13.34, 52.513],
-    ],
+    positions('13.33 52.51, 13.37 52.51, 13.37 52.52, 13.33 52.52, 13.33 52.51'),
+    positions('13.34 52.513, 13.34 52.514, 13.342 52.514, 13.34 52.513'),
   ],
 }
 const FIJI = {
   type: 'MultiPolygon' as const,
-  coordinates: [
-    [
-      [
-        [179, -17],
-        [-179, -17],
-        [-179, -16],
-        [179, -17],
-      ],
-    ],
-  ],
+  coordinates: [[positions('179 -17, -179 -17, -179 -16, 179 -17')]],
 }
 const LINE = { type: 'LineString' as const, coordinates: [GATE.coordinates, [13.4094, 52.5208, 34.5]] }
-const BOW_TIE: Polygon = {
-  type: 'Polygon',
-  coordinates: [
-    [
-      [0, 0],
-      [1, 1],
-      [1, 0],
-      [0, 1],
-      [0, 0],
-    ],
-  ],
-}
+const BOW_TIE: Polygon = { type: 'Polygon', coordinates: [positions('0 0, 1 1, 1 0, 0 1, 0 0')] }
 /** Every field of a place, with emoji outside the basic plane and right-to-left text. */
 const DETAILS: PlaceDetails = {
   location: GATE,

@@ -31,6 +31,7 @@ import { EFFORT } from '../../../test/seed'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, ethersProvider, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
+import { positions } from '../../../test/positions'
 
 /** Tests that answers of the running service land with the built package on every version of EAS. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
@@ -125,18 +126,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     },
   )
 })
-const AROUND = {
-  type: 'Polygon' as const,
-  coordinates: [
-    [
-      [2, 48],
-      [3, 48],
-      [3, 49],
-      [2, 49],
-      [2, 48],
-    ],
-  ],
-}
+const AROUND = { type: 'Polygon' as const, coordinates: [positions('2 48, 3 48, 3 49, 2 49, 2 48')] }
 
 describe('concurrent answers', () => {
   test('all land with the same nonce at the same time, from one signer and from several', async () => {

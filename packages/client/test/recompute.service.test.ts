@@ -24,6 +24,7 @@ import { CHROMIUM, openPage } from '../../../test/browser'
 import { offchain } from '../../../test/offchain'
 import { hunt } from '../../../test/seed'
 import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
+import { positions } from '../../../test/positions'
 
 /** Tests that the built package recomputes answers of the running service. */
 const FLOOR_SCHEMA = 'string srs,string location_type,string location,uint8 floor'
@@ -48,14 +49,7 @@ const square = (west: number, south: number, size: number) => ({
   ],
 })
 const PARIS = square(2.22, 48.81, 0.2)
-const STREET = {
-  type: 'LineString' as const,
-  coordinates: [
-    [2.3, 48.86],
-    [2.32, 48.87],
-    [2.41, 48.9],
-  ],
-}
+const STREET = { type: 'LineString' as const, coordinates: positions('2.3 48.86, 2.32 48.87, 2.41 48.9') }
 type Shape = typeof TOWER | typeof PARIS | typeof STREET
 
 const ask = async (operation: string, parameters: object): Promise<Answer> => {
@@ -440,18 +434,7 @@ describe('an invalid question', () => {
   const reference = (shape: Shape) => id(JSON.stringify(sorted(shape)))
 
   test('is refused for a polygon that crosses itself', async () => {
-    const bow = {
-      type: 'Polygon' as const,
-      coordinates: [
-        [
-          [0, 0],
-          [1, 1],
-          [1, 0],
-          [0, 1],
-          [0, 0],
-        ],
-      ],
-    }
+    const bow = { type: 'Polygon' as const, coordinates: [positions('0 0, 1 1, 1 0, 0 1, 0 0')] }
     expect(await recompute(claim([reference(bow)], 'area', 1, 'square_meters'), [bow])).toEqual({
       verdict: 'refused',
       sentence: expect.stringMatching(/^inputs\[0\]\.coordinates\[0\].* crosses /),

@@ -19,6 +19,7 @@ import { CHAINS } from '../../../src/chains'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, ethersProvider, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
+import { positions } from '../../../test/positions'
 
 /** Tests places that are rejected: no transaction may be sent for them. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
@@ -40,18 +41,7 @@ const sent = () =>
     ),
   )
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
-const BOW_TIE: Polygon = {
-  type: 'Polygon',
-  coordinates: [
-    [
-      [0, 0],
-      [1, 1],
-      [1, 0],
-      [0, 1],
-      [0, 0],
-    ],
-  ],
-}
+const BOW_TIE: Polygon = { type: 'Polygon', coordinates: [positions('0 0, 1 1, 1 0, 0 1, 0 0')] }
 const at = (location: unknown) => ({ location }) as Place
 const polygon = (...ring: number[][]) => ({ type: 'Polygon', coordinates: [ring] }) as Place
 const WRONG: [string, Place, string][] = [

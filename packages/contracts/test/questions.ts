@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Geometry, Polygon, Position } from 'geojson'
+import { positions } from '../../../test/positions'
 
 /** A box as a polygon, from its south-west to its north-east corner. */
 const box = ([west, south]: Position, [east, north]: Position): Polygon => ({
@@ -21,13 +22,7 @@ export const TYPED = {
   elsewhere: { type: 'Point', coordinates: [2.2987, 48.8556] },
   zone: box([2.22, 48.81], [2.42, 48.91]),
   vastTyped: box([0, 45], [20, 55]),
-  line: {
-    type: 'LineString',
-    coordinates: [
-      [2.2945, 48.8584],
-      [2.3522, 48.8566],
-    ],
-  },
+  line: { type: 'LineString', coordinates: positions('2.2945 48.8584, 2.3522 48.8566') },
   parcel: box([2.29, 48.85], [2.297, 48.858]),
 } satisfies Record<string, Geometry>
 

@@ -13,6 +13,7 @@ import { attest, locationRequest, testAccount } from '../../../dev/chain'
 import { startApi } from '../../../test/api'
 import { removeFolder, rows, temporaryFolder } from '../../../test/database'
 import { startTestWorld, type TestWorld } from '../../../test/world'
+import { positions } from '../../../test/positions'
 
 /** Tests the tools with the official client, over stdio and over HTTP, on the running service. */
 let world: TestWorld
@@ -95,15 +96,7 @@ const CHAIN = { chain: 'base-sepolia' }
 const LINE = { type: 'LineString', coordinates: [TOWER, GATE] }
 const SQUARE = {
   type: 'Polygon',
-  coordinates: [
-    [
-      [13.35, 52.51],
-      [13.3515, 52.51],
-      [13.3515, 52.5109],
-      [13.35, 52.5109],
-      [13.35, 52.51],
-    ],
-  ],
+  coordinates: [positions('13.35 52.51, 13.3515 52.51, 13.3515 52.5109, 13.35 52.5109, 13.35 52.51')],
 }
 
 describe.each<[string, Era]>([
