@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { LOCAL_CHAIN, attest, locationRequest, type LocalChain } from '../dev/chain'
 import { startTestChain } from '../test/chains'
 import { freePort } from '../dev/services'
@@ -26,10 +26,6 @@ const closing: (() => unknown)[] = []
 afterEach(async () => {
   vi.useRealTimers()
   for (const close of closing.splice(0).reverse()) await close()
-})
-afterAll(async () => {
-  await chain?.stop()
-  await database?.drop()
 })
 
 const POINT = { type: 'Point', coordinates: [1, 2] }

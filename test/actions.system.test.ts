@@ -1,5 +1,5 @@
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -14,7 +14,6 @@ beforeAll(async () => {
   tower = await found('memo=Eiffel&location_type=geojson-point&chain=base-sepolia')
   park = await found('memo=Champ+de+Mars&chain=base-sepolia')
 })
-afterAll(() => world?.stop())
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()

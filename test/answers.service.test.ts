@@ -1,5 +1,5 @@
 import { parseEther } from 'ethers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
 import { answerRequest } from './behind'
 import { answersAreRead, startTestWorld, type TestWorld } from './world'
@@ -81,7 +81,6 @@ beforeAll(async () => {
   await attest(local('celo'), answerRequest(1n, landed.distance!.answer.attestation.schema), 2)
   await world.caughtUp()
 }, 180_000)
-afterAll(() => world?.stop())
 
 test('lists a landed answer with its claims and its position on the chain', async () => {
   const { uid, answer, chain } = landed.distance!

@@ -26,6 +26,7 @@ import type { SignerKey } from '../src/tlog'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
 import { keySigner, sealOf } from '../src/eas'
 import type { Identity } from '../api/compute/signers'
+import { atEnd } from './ends'
 
 /** Path of the compiled worker. `npm test` builds before it runs. */
 export const MEASURE_WORKER = path.resolve('dist/api/compute/measure-worker.js')
@@ -69,6 +70,7 @@ export interface TestServer {
 
 /**
  * Builds the API in this process, complete but not listening. Parts that are not given have their defaults.
+ * It is closed after the file's tests.
  */
 export async function buildTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const {
@@ -156,13 +158,13 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     ...parts,
     ...(log && { log }),
   })
-  const close = async () => {
+  const close = atEnd(async () => {
     await app.close()
     await ownLog?.stop()
     redis?.close()
     await Promise.all([measurer.close(), records.close(), columnarFiles.close()])
     await store.close()
-  }
+  })
   return { app, redis, close }
 }
 

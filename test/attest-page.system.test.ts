@@ -1,5 +1,5 @@
 import type { Polygon } from 'geojson'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, locationRequest } from '../dev/chain'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
 import { StandIn } from './wallet'
@@ -11,7 +11,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld()
 })
-afterAll(() => world?.stop())
 
 /** Opens the page, and waits for the chains. */
 async function open(

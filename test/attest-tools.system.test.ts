@@ -1,6 +1,6 @@
 import type { Geometry, LineString, Polygon } from 'geojson'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -10,7 +10,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld()
 })
-afterAll(() => world?.stop())
 
 async function open(parameters: Record<string, string> = {}, options?: PageOptions): Promise<OpenPage> {
   const browser = await openPage({ reducedMotion: 'reduce', ...options })

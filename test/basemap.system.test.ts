@@ -27,11 +27,7 @@ beforeAll(async () => {
   plain = await startTestWorld()
   streets = await startTestWorld({ BASEMAP: file })
 })
-afterAll(async () => {
-  await plain?.stop()
-  await streets?.stop()
-  removeFolder(folder)
-})
+afterAll(() => removeFolder(folder))
 
 /** An archive in the schema of Protomaps: two streets that cross, on land. */
 function archive(): Buffer {

@@ -45,10 +45,7 @@ beforeAll(async () => {
     { processes: true },
   )
 })
-afterAll(async () => {
-  await world.stop()
-  rmSync(FILE)
-})
+afterAll(() => rmSync(FILE))
 
 test('indexes the chain, lists it by slug and alias, and signs for it', async () => {
   const { chain } = world

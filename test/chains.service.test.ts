@@ -1,5 +1,5 @@
 import { AbiCoder, Contract } from 'ethers'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import {
   attest,
   locationRequest,
@@ -26,9 +26,6 @@ beforeAll(async () => {
 afterEach(async () => {
   await world.caughtUp()
   for (const slug of ACTIVE_SLUGS) await expectInvariants(world, slug)
-})
-afterAll(async () => {
-  await world?.stop()
 })
 
 const OURS = testAccount(9).address

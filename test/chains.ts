@@ -10,6 +10,7 @@ import {
 } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { ACTIVE_SLUGS, CHAINS, type Chain } from '../src/chains'
+import { atEnd } from './ends'
 
 /** Starts local chains with deployed contracts. Their states are created once and stay between runs. */
 
@@ -69,9 +70,11 @@ export async function prepareChains(): Promise<void> {
 
 /**
  * Starts a local chain like `startLocalChain`, from a prepared state if there is one. The node does not have
- * the states of earlier blocks: calls at them are refused.
+ * the states of earlier blocks: calls at them are refused. It is stopped after the file's tests.
  */
-export function startTestChain(options: Omit<LocalChainOptions, 'stateFile'>): Promise<LocalChain> {
+export async function startTestChain(options: Omit<LocalChainOptions, 'stateFile'>): Promise<LocalChain> {
   const loadedFrom = options.loadedFrom ?? preparedState(options.chain ?? LOCAL_CHAIN)
-  return startLocalChain({ ...options, ...(loadedFrom && { loadedFrom }) })
+  const chain = await startLocalChain({ ...options, ...(loadedFrom && { loadedFrom }) })
+  atEnd(() => chain.stop())
+  return chain
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import openapiTS, { astToString } from 'openapi-typescript'
 import ts from 'typescript'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest } from '../dev/chain'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -11,7 +11,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld()
 })
-afterAll(() => world?.stop())
 
 /** Parsed files other than the schema, shared by all compilations. */
 const parsed = new Map<string, ts.SourceFile | undefined>()

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Two API instances that share a port (docs/architecture/decisions/0017-copies-on-one-machine.md). */
@@ -14,7 +14,6 @@ beforeAll(async () => {
     { processes: true },
   )
 })
-afterAll(() => world.stop())
 
 const point = (lng: number) => ({ type: 'Point', coordinates: [lng, 48] })
 

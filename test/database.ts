@@ -6,6 +6,7 @@ import path from 'node:path'
 import { Client } from 'pg'
 import { preparedDatabase, type DatabaseRequest } from '../dev/prepared'
 import { freePort, isRunning } from '../dev/services'
+import { atEnd } from './ends'
 
 /**
  * Postgres server for test databases: that of the environment, or that of the run (run.ts). Without one,
@@ -25,18 +26,29 @@ export interface TestDatabase {
 /** Creates an empty database: on the server of TEST_DATABASE_URL, otherwise an embedded one in memory. */
 export async function createDatabase(): Promise<TestDatabase> {
   const server = serverUrl()
-  return server ? onServer(server) : embedded(temporaryFolder())
+  return dropped(await (server ? onServer(server) : embedded(temporaryFolder())))
 }
 
 /** Creates a migrated database: a copy of the run's template, or of another one. */
 export async function createMigratedDatabase(template = process.env.TEST_TEMPLATE): Promise<TestDatabase> {
   if (!template) throw new Error('There is no template: a test that needs a database is a service test.')
   const server = serverUrl()
-  if (server) return onServer(server, template)
+  if (server) return dropped(await onServer(server, template))
   const folder = temporaryFolder()
   const data = path.join(folder, 'data')
   cpSync(template, data, { recursive: true })
-  return embedded(folder, data)
+  return dropped(await embedded(folder, data))
+}
+
+/** A database that is dropped after the file's tests, unless a test drops it before. */
+const dropped = ({ url, drop }: TestDatabase): TestDatabase => ({ url, drop: atEnd(drop) })
+
+/** Opens a connection, which is closed after the file's tests. */
+export async function connect(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  atEnd(() => client.end())
+  return client
 }
 
 /** Creates the run's template, migrated. Later runs reuse the embedded one. */

@@ -76,10 +76,7 @@ beforeAll(async () => {
   // As with `npm start`, programs wait for transactions by the next block.
   for (const chain of world.chains.values()) mineOn(chain)
 }, COMPILING_MS)
-afterAll(async () => {
-  await world?.stop()
-  removeFolder(folder)
-})
+afterAll(() => removeFolder(folder))
 
 describe.each(PAGES)('%s', (page) => {
   const blocks = blocksOf(page)

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startService, type Service } from '../dev/services'
 import { copyOver } from '../src/indexer/store/connection'
-import { removeFolder, temporaryFolder } from './database'
+import { connect, removeFolder, temporaryFolder } from './database'
 
 /** Tests the embedded database through the pg driver: several clients share its only session. */
 let service: Service
@@ -19,8 +19,7 @@ afterAll(async () => {
   removeFolder(folder)
 })
 async function connected<T>(work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: url })
-  await client.connect()
+  const client = await connect(url)
   try {
     return await work(client)
   } finally {

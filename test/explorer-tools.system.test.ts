@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
 import { CHROMIUM, openPage, type PageOptions } from './browser'
 import { ADDRESSES, insertRecords } from './records'
@@ -25,7 +25,6 @@ beforeAll(async () => {
     },
   ])
 })
-afterAll(() => world?.stop())
 
 const shows = (page: Page, places: number) =>
   page.locator(`[data-places="${places}"]`).waitFor({ state: 'attached' })

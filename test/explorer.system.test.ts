@@ -52,10 +52,7 @@ beforeAll(async () => {
   uids.unread = await attest(chain, payload('address', '10 Downing Street', 'Nowhere', []))
   await world.caughtUp()
 })
-afterAll(async () => {
-  await world?.stop()
-  removeFolder(folder)
-})
+afterAll(() => removeFolder(folder))
 
 /** An attestation with any text as its location. */
 function payload(type: string, location: string, memo: string, media: readonly [string, string][]) {

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -32,7 +32,6 @@ beforeAll(async () => {
     log: '/log',
   }
 })
-afterAll(() => world?.stop())
 
 const SIZES = [
   { width: 1280, height: 800 },

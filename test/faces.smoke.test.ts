@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createGeo } from '@geospatial-attestation/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest } from '../dev/chain'
 import { closeSigners, signerOf } from '../packages/client/test/signers'
 import { CHROMIUM, openPage } from './browser'
@@ -20,7 +20,6 @@ beforeAll(async () => {
   uid = await attest(world.chain, locationRequest(TOWER, { memo: 'a tower' }), 3)
   await world.caughtUp()
 })
-afterAll(() => world?.stop())
 
 test('REST lists the attested place, and compute signs an answer about it', async () => {
   const listed = await world.get('/api/v0/location-records?limit=1')

@@ -1,5 +1,5 @@
 import { AbiCoder, type Contract } from 'ethers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, mined, request, revoke } from '../dev/chain'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
@@ -12,9 +12,6 @@ import { positions } from './positions'
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ INDEX_MAX_AGE_SECONDS: '2' }, { processes: true })
-})
-afterAll(async () => {
-  await world?.stop()
 })
 
 const OURS = new Wallet(LOCAL_SIGNER_KEY).address

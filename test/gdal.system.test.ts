@@ -73,8 +73,6 @@ afterAll(async () => {
   removeFolder(folder)
   proxy?.closeAllConnections()
   proxy?.close()
-  await api?.close()
-  await database?.drop()
 })
 
 let files = 0

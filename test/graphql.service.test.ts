@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../dev/chain'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
@@ -32,7 +32,6 @@ beforeAll(async () => {
   await revoke(chain, uids[0]!, 1)
   await world.caughtUp()
 })
-afterAll(() => world?.stop())
 
 /** Repeats the query while the status is 503. world.post checks responses against the OpenAPI document. */
 async function ask(query: string, variables: object = {}): Promise<Json> {

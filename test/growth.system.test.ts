@@ -1,5 +1,5 @@
 import type { CDPSession } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
 import { CHROMIUM, openPage } from './browser'
 import { hunt } from './seed'
@@ -19,7 +19,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld()
 })
-afterAll(() => world?.stop())
 
 interface Size {
   heap: number

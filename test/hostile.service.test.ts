@@ -30,11 +30,7 @@ beforeAll(async () => {
   await graphql.start()
   api = await startApi({ databaseUrl: database.url, graphql })
 })
-afterAll(async () => {
-  await api?.close()
-  await graphql?.close()
-  await database?.drop()
-})
+afterAll(() => graphql?.close())
 
 const get = async (path: string, init?: RequestInit) => {
   const response = await fetch(api.url + path, init)

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { AbiCoder, Wallet, ZeroAddress, concat, keccak256 } from 'ethers'
 import { signedText } from '../api/contracts/wallet'
@@ -45,7 +45,6 @@ beforeAll(async () => {
   }
   await world.caughtUp()
 })
-afterAll(() => world?.stop())
 
 const list = async (query: string) => {
   const { status, body } = await world.get(`/api/v0/location-records?${query}`)

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { AbiCoder, Contract } from 'ethers'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { MULTICALL3, attest, locationRequest, mined, request, revoke } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
 import { blankSettings } from '../dev/settings'
@@ -20,9 +20,6 @@ beforeAll(async () => {
 afterEach(async () => {
   await world.caughtUp()
   await expectInvariants(world)
-})
-afterAll(async () => {
-  await world?.stop()
 })
 
 const place = (longitude: number, latitude = 10) =>

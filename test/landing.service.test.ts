@@ -23,7 +23,7 @@ import {
   http,
   parseAbi,
 } from 'viem'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   attest,
   localVersion,
@@ -59,7 +59,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: CHAINS.map(({ slug }) => slug).join() })
 })
-afterAll(() => world?.stop())
 
 const SLUGS = CHAINS.map(({ slug }) => slug)
 const OURS = testAccount(9).address

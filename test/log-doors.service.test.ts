@@ -1,5 +1,5 @@
 import { Contract, Wallet } from 'ethers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, deployQuorum, locationRequest } from '../dev/chain'
 import { QUORUM_ABI } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
@@ -41,10 +41,6 @@ beforeAll(async () => {
     logKey: await parseSignerKey(state!.key),
   })
   expect(await new Contract(quorum, QUORUM_ABI, chain.provider).getFunction('currentEpoch')()).toBe(1n)
-})
-afterAll(async () => {
-  await api?.close()
-  await world?.stop()
 })
 
 async function post(path: string, body: object): Promise<any> {

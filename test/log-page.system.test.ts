@@ -1,5 +1,5 @@
 import { createGeo } from '@geospatial-attestation/client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { formatNote, formatVerifierKey, parseCheckpoint, signNote } from '../src/tlog'
 import { CHROMIUM, openPage } from './browser'
 import { seededKey } from './tlog'
@@ -10,7 +10,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld()
 })
-afterAll(() => world?.stop())
 
 describe.skipIf(!CHROMIUM)('the page of the log', () => {
   test('verifies the checkpoint, and the proof of an answer or a leaf', async () => {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { attest, locationRequest } from '../dev/chain'
 import { freePort } from '../dev/services'
@@ -52,7 +52,6 @@ beforeAll(async () => {
   const balance = /^geospatial_attester_balance\{chain="base-sepolia"\} \d/m
   await vi.waitUntil(async () => balance.test(await figures(world.url)), 30_000)
 })
-afterAll(() => world?.stop())
 
 const figures = async (url: string) => (await fetch(`${url}/metrics`)).text()
 const both = async () => [await figures(world.url), await figures(`http://127.0.0.1:${indexerPort}`)]

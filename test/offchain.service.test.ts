@@ -1,5 +1,5 @@
 import { AbiCoder, ContractFactory, Interface, Signature } from 'ethers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { chainNamed } from '../src/chains'
 import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
@@ -14,7 +14,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join(',') })
 })
-afterAll(() => world?.stop())
 
 const distance = (from: unknown, slug = 'base-sepolia', to: unknown = EIFFEL_TOWER) =>
   world.post('/compute/v0/distance', { chainId: chainNamed(slug)!.id, from, to })

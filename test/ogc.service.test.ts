@@ -1,5 +1,5 @@
 import * as turf from '@turf/turf'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
 import { startApi, type TestApi } from './api'
 import { createMigratedDatabase, rows, type TestDatabase } from './database'
@@ -33,10 +33,6 @@ beforeAll(async () => {
   api = await startApi({ databaseUrl: database.url, publicBaseUrl: BASE })
   definition = await (await fetch(`${api.url}/ogc/api`)).json()
   problems = answerChecker(definition)
-})
-afterAll(async () => {
-  await api?.close()
-  await database?.drop()
 })
 
 interface Answer {

@@ -61,10 +61,7 @@ beforeAll(async () => {
   }
   world = await startTestWorld()
 })
-afterAll(async () => {
-  await world?.stop()
-  removeFolder(project)
-})
+afterAll(() => removeFolder(project))
 
 describe.each(PACKAGES)('%s', (name) => {
   test('contains its build, licence and page, and nothing else', () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Geometry, LineString, Polygon, Position } from 'geojson'
 import solc from 'solc'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { measurable } from '@geospatial-attestation/client/kernel'
 import { LOCAL_CHAIN, attest, locationRequest, testAccount } from '../dev/chain'
 import { drawGeometry, drawMeasured } from '../web/map/shapes'
@@ -22,7 +22,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld()
 })
-afterAll(() => world?.stop())
 
 const at = (longitude: number, latitude: number): Geometry => ({
   type: 'Point',

@@ -36,10 +36,7 @@ beforeAll(async () => {
   replaying = new Database(database.url, () => {})
   store = new ChainDatabase((work) => replaying.transaction(work), CHAIN, SILENT)
 })
-afterAll(async () => {
-  await replaying?.close()
-  await database?.drop()
-})
+afterAll(() => replaying?.close())
 
 /** Writes a batch of final blocks, like the processor. */
 async function write(batch: readonly (Attested | ChainEvent)[]): Promise<BatchWriter['total']> {

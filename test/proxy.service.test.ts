@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { Contract, Interface, Wallet, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
 import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, mineOn, mined, testAccount, type LocalChain } from '../dev/chain'
 import { startTestChain, testedSlugs } from './chains'
 import { freePort } from '../dev/services'
@@ -25,7 +25,6 @@ beforeAll(async () => {
   // eas-sdk waits for the next block.
   for (const chain of world.chains.values()) mineOn(chain)
 })
-afterAll(() => world?.stop())
 
 type Json = any
 // Loads the CommonJS build, because the ESM build names missing source maps.
@@ -464,17 +463,13 @@ describe('the service rejects', () => {
       [undefined, /^submission: base-sepolia has no proxy. Use direct. Chains with a proxy: none\.$/],
     ] as const) {
       const api = await startApi({ rpcUrl: chain.url, ...(proxy && { proxy }) })
-      try {
-        const response = await fetch(`${api.url}/compute/v0/distance`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ chainId: 84532, from: GATE, to: TOWER, submission: 'proxy' }),
-        })
-        const body = (await response.json()) as Json
-        expect([body.status, body.detail]).toEqual([400, expect.stringMatching(expected)])
-      } finally {
-        await api.close()
-      }
+      const response = await fetch(`${api.url}/compute/v0/distance`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ chainId: 84532, from: GATE, to: TOWER, submission: 'proxy' }),
+      })
+      const body = (await response.json()) as Json
+      expect([body.status, body.detail]).toEqual([400, expect.stringMatching(expected)])
     }
   })
 })

@@ -63,10 +63,7 @@ beforeAll(async () => {
   await world.caughtUp()
   operators = await Promise.all(operatorsByAddress.map(({ privateKey }) => operatorWith(privateKey)))
 })
-afterAll(async () => {
-  await Promise.all((operators ?? []).map((each) => each.close()))
-  await world?.stop()
-})
+afterAll(() => Promise.all((operators ?? []).map((each) => each.close())))
 
 function operatorWith(key: string, options: Parameters<typeof startApi>[0] = {}): Promise<TestApi> {
   return startApi({

@@ -1,5 +1,5 @@
 import { AbiCoder } from 'ethers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, request, revoke } from '../dev/chain'
 import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
 import { rows, TEST_DATABASE_URL } from './database'
@@ -16,7 +16,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({}, { processes: true })
 })
-afterAll(() => world?.stop())
 
 const list = async (query = '') => {
   const { status, body } = await world.get(`${LIST}${query}`)

@@ -39,9 +39,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await indexer?.stop()
   removeFolder(folder)
-  await proxy?.close()
-  await chain?.stop()
-  await database?.drop()
 })
 
 test('the same process requests a payload again until it is available', async () => {

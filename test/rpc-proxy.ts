@@ -10,6 +10,7 @@ import {
   type RpcProxy as Proxy,
 } from '../dev/rpc-proxy'
 import { Rpc } from '../src/rpc'
+import { atEnd } from './ends'
 
 export type { Fault, RpcCall }
 export interface RpcProxy extends Proxy {
@@ -19,7 +20,10 @@ export interface RpcProxy extends Proxy {
   readonly requests: number
 }
 
-/** Starts a JSON-RPC proxy in front of a real node that records calls and injects faults. */
+/**
+ * Starts a JSON-RPC proxy in front of a real node that records calls and injects faults. It is closed after
+ * the file's tests.
+ */
 export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promise<RpcProxy> {
   const calls: RpcCall[] = []
   let requests = 0
@@ -28,6 +32,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
     requests++
   })
   proxy.misbehave(...initial)
+  atEnd(() => proxy.close())
   // Not spread: `met` changes.
   return Object.defineProperties(proxy, {
     calls: { value: calls },

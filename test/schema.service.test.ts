@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createOrmConfig } from '@subsquid/typeorm-config'
 import { DataSource } from 'typeorm'
 import { AbiCoder } from 'ethers'
@@ -16,7 +16,6 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await createMigratedDatabase()
 })
-afterAll(() => database.drop())
 
 /** Types of columns in the entity. */
 const COLUMN_TYPES = {

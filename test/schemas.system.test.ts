@@ -1,5 +1,5 @@
 import { AbiCoder, ParamType, ZeroAddress } from 'ethers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, mined, request, revoke, type LocalChain } from '../dev/chain'
 import { LOCATION_SCHEMA } from '../src/location'
 import { schemaUid } from '../src/eas'
@@ -19,7 +19,6 @@ beforeAll(async () => {
     { processes: true },
   )
 })
-afterAll(() => world.stop())
 
 const SDK_FIELDS =
   'string lp_version,string srs,string location_type,string location,string assetId,address owner,uint256 timestamp'

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFailed, test } from 'vitest'
 import { CHROMIUM, openPage, type OpenPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -11,7 +11,6 @@ beforeAll(async () => {
   world = await startTestWorld({}, { samples: true })
   park = (await world.get('/api/v0/location-records?memo=Champ+de+Mars&chain=base-sepolia')).body.data[0]
 })
-afterAll(() => world?.stop())
 
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search' })
 const hits = (page: Page) => page.getByRole('listbox').getByRole('option')

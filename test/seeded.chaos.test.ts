@@ -96,8 +96,8 @@ function payload() {
   switch (below(6)) {
     case 0: {
       const square = positions('0 0, 1 0, 1 1, 0 1, 0 0').map(([x, y]) => [
-        longitude / 2 + x!,
-        latitude / 2 + y!,
+        longitude / 2 + x,
+        latitude / 2 + y,
       ])
       return locationRequest(
         { type: 'Polygon', coordinates: [square] },

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/operations'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { attest, locationRequest, revoke } from '../dev/chain'
@@ -28,7 +28,6 @@ beforeAll(async () => {
   uids.mine = await attest(chain, locationRequest(TOWER, { memo: 'To be revoked' }))
   await world.caughtUp()
 })
-afterAll(() => world?.stop())
 
 const sheet = (page: Page) => page.locator('.card')
 const check = (page: Page, name: string, state: string) =>

@@ -54,7 +54,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server?.stop()
-  await database?.drop()
   removeFolder(folder)
 })
 

@@ -19,10 +19,7 @@ const folder = temporaryFolder()
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: 'base-sepolia,celo', TRUST_PROXY: '127.0.0.1' }, { processes: true })
 })
-afterAll(async () => {
-  await world?.stop()
-  removeFolder(folder)
-})
+afterAll(() => removeFolder(folder))
 
 const PATH = '/api/v0/location-records/stream'
 let longitude = -180

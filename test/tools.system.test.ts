@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
 import { blankSettings } from '../dev/settings'
 import { LOCATION_SCHEMA } from '../src/location'
@@ -25,7 +25,6 @@ beforeAll(async () => {
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
 })
-afterAll(() => world?.stop())
 
 const sql = <Row extends object>(text: string, values?: unknown[]) =>
   rows<Row>(world.databaseUrl, text, values)

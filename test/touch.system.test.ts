@@ -1,5 +1,5 @@
 import type { CDPSession, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage, type OpenPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -9,7 +9,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({}, { samples: true })
 })
-afterAll(() => world?.stop())
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()

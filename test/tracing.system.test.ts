@@ -57,10 +57,7 @@ beforeAll(async () => {
     { processes: true },
   )
 })
-afterAll(async () => {
-  await world?.stop()
-  collector?.close()
-})
+afterAll(() => collector?.close())
 
 /** Waits for the first span that passes, and returns it. */
 async function spanThat(passes: (span: Span) => boolean): Promise<Span> {

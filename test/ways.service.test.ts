@@ -41,9 +41,6 @@ afterAll(async () => {
   await profiler.post('Profiler.stopPreciseCoverage')
   await profiler.post('Debugger.disable')
   profiler.disconnect()
-  await server.close()
-  await chain.stop()
-  await database.drop()
 })
 
 /** The files of rooms that a request passes. Files of http, service and src handle requests of all rooms. */

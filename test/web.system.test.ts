@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -8,7 +8,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld()
 })
-afterAll(() => world?.stop())
 
 const get = (path: string, accept: string) => fetch(world.url + path, { headers: { accept } })
 

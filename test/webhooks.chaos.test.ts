@@ -39,7 +39,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(copies.map((copy) => copy.stop()))
   receiver?.close()
-  await world?.stop()
   removeFolder(folder)
 })
 

@@ -13,6 +13,7 @@ import { ACTIVE_SLUGS, CHAINS, chainNamed, settingSuffix, type Chain } from '../
 import { readSettings } from '../src/config'
 import { preparedState } from './chains'
 import { createMigratedDatabase, createTemplate, removeFolder, rows, temporaryFolder } from './database'
+import { atEnd } from './ends'
 import { openApiChecker } from './openapi'
 
 export interface TestWorld extends Omit<World, 'chain' | 'broken'> {
@@ -39,7 +40,8 @@ interface TestWorldOptions {
 /**
  * The whole service on free ports, without limits, and without sample places by default; with one local
  * chain, or those of CHAINS. The chains start with deployed contracts, and the database is a copy of the
- * run's template. Indexers and API run in this process, from the built modules, unless `processes` is set.
+ * run's template. Indexers and API run in this process, from the built modules, unless `processes` is set. It
+ * is stopped after the file's tests.
  */
 export async function startTestWorld(
   environment: NodeJS.ProcessEnv = {},
@@ -66,7 +68,7 @@ export async function startTestWorld(
       for (const each of world.chains.values())
         await Promise.race([waitForHead(world.settings, each), world.indexing ?? new Promise(() => {})])
     },
-    stop: async () => {
+    stop: atEnd(async () => {
       try {
         await world.stop()
       } finally {
@@ -75,7 +77,7 @@ export async function startTestWorld(
       if ((globalThis as { testFileFailed?: boolean }).testFileFailed)
         console.error(`A test of this file failed. The logs of its world: ${folder}`)
       else removeFolder(folder)
-    },
+    }),
   }
 }
 

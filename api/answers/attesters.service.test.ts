@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, testAccount, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
@@ -30,7 +30,6 @@ afterEach(async () => {
   await servers?.close()
   await database?.drop()
 })
-afterAll(() => chain?.stop())
 
 /** @param host 0.0.0.0 also reaches the loopback interface, but does not count as local */
 async function served(

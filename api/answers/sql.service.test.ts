@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { startApi } from '../../test/api'
 import { parseCsv } from '../../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
@@ -26,7 +26,6 @@ beforeAll(async () => {
   )
   await rows(database.url, 'ANALYZE answer')
 })
-afterAll(() => database?.drop())
 
 interface Plan {
   'Node Type': string
@@ -70,33 +69,29 @@ test.each<[string, Omit<AnswerQuery, 'limit'>, string]>([
 
 test('exports all matching answers in the order of the list, or as many as the limit allows', async () => {
   const api = await startApi({ databaseUrl: database.url })
-  try {
-    const ask = async (query: string, init?: RequestInit) => fetch(`${api.url}/api/v0/answers?${query}`, init)
-    const { data, next_cursor } = (await (await ask('limit=3')).json()) as {
-      data: Record<string, unknown>[]
-      next_cursor: string
-    }
-    const whole = await ask('format=ndjson')
-    expect(whole.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
-    expect(whole.headers.get('content-disposition')).toBe('attachment; filename="answers.ndjson"')
-    const lines = (await whole.text()).trimEnd().split('\n')
-    const answers = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-    expect(answers.slice(0, 3)).toEqual(data)
-    expect(answers.map(({ block_number }) => block_number)).toEqual(
-      Array.from({ length: COUNT }, (_, i) => COUNT - i),
-    )
-    const few = await (await ask(`format=csv&limit=2&sort=timestamp&operation=area`)).text()
-    const [header, ...cells] = parseCsv(few)
-    expect(header).toEqual(Object.keys(data[0]!))
-    expect(cells.map((row) => row[header!.indexOf('operation')])).toEqual(['area', 'area'])
-    expect(JSON.parse(cells[0]![header!.indexOf('input_refs')]!)).toEqual([hex(100, 64), hex(15, 64)])
-    const accepted = await ask(`cursor=${next_cursor}&limit=1001`, {
-      headers: { accept: 'application/x-ndjson' },
-    })
-    expect((await accepted.text()).trimEnd().split('\n')).toEqual(lines.slice(3, 1_004))
-    expect((await ask('format=csv', { method: 'HEAD' })).headers.get('content-type')).toContain('text/csv')
-    expect((await ask('format=geojson')).status).toBe(400)
-  } finally {
-    await api.close()
+  const ask = async (query: string, init?: RequestInit) => fetch(`${api.url}/api/v0/answers?${query}`, init)
+  const { data, next_cursor } = (await (await ask('limit=3')).json()) as {
+    data: Record<string, unknown>[]
+    next_cursor: string
   }
+  const whole = await ask('format=ndjson')
+  expect(whole.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+  expect(whole.headers.get('content-disposition')).toBe('attachment; filename="answers.ndjson"')
+  const lines = (await whole.text()).trimEnd().split('\n')
+  const answers = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  expect(answers.slice(0, 3)).toEqual(data)
+  expect(answers.map(({ block_number }) => block_number)).toEqual(
+    Array.from({ length: COUNT }, (_, i) => COUNT - i),
+  )
+  const few = await (await ask(`format=csv&limit=2&sort=timestamp&operation=area`)).text()
+  const [header, ...cells] = parseCsv(few)
+  expect(header).toEqual(Object.keys(data[0]!))
+  expect(cells.map((row) => row[header!.indexOf('operation')])).toEqual(['area', 'area'])
+  expect(JSON.parse(cells[0]![header!.indexOf('input_refs')]!)).toEqual([hex(100, 64), hex(15, 64)])
+  const accepted = await ask(`cursor=${next_cursor}&limit=1001`, {
+    headers: { accept: 'application/x-ndjson' },
+  })
+  expect((await accepted.text()).trimEnd().split('\n')).toEqual(lines.slice(3, 1_004))
+  expect((await ask('format=csv', { method: 'HEAD' })).headers.get('content-type')).toContain('text/csv')
+  expect((await ask('format=geojson')).status).toBe(400)
 })

@@ -52,8 +52,6 @@ afterEach(() => {
 afterAll(async () => {
   await close?.()
   removeFolder(folder)
-  await chain?.stop()
-  await database?.drop()
 })
 
 const ask = (operation: string, body: object) =>

@@ -18,10 +18,7 @@ beforeAll(async () => {
   proxy = await startRpcProxy(chain.url)
 })
 afterEach(() => proxy?.misbehave())
-afterAll(async () => {
-  await proxy?.close()
-  await chain?.stop()
-})
+afterAll(() => chain?.stop())
 
 const address = testAccount(0).address
 /** @param host 0.0.0.0 reaches the loopback interface as well, but does not count as local */

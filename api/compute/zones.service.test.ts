@@ -1,5 +1,5 @@
 import { AbiCoder } from 'ethers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, request, revoke, testAccount } from '../../dev/chain'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
 import { MEASURE_WORKER, startApi } from '../../test/api'
@@ -51,7 +51,6 @@ beforeAll(async () => {
   aPoint = await attest(chain, locationRequest(point(10.5, 50.5)))
   await world.caughtUp()
 })
-afterAll(() => world?.stop())
 
 async function ask(body: object) {
   return world.post('/compute/v0/zones', { chainId: LOCAL_CHAIN.id, ...body })
@@ -135,35 +134,31 @@ describe('POST /compute/v0/zones', () => {
       rpcUrl: world.chain.url,
       measurer: new SlowMeasurer(20_000, MEASURE_WORKER),
     })
-    try {
-      const response = await fetch(`${api.url}/compute/v0/zones`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({
-          chainId: LOCAL_CHAIN.id,
-          geometry: point(10.5, 50.5),
-          zones: { uids: [...row, bowtie] },
-        }),
-      })
-      const body: any = await response.json()
-      expect([response.status, containing({ status: 200, body } as never)]).toEqual([200, [row[0]]])
-      const near = await fetch(`${api.url}/compute/v0/zones`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({
-          chainId: LOCAL_CHAIN.id,
-          geometry: point(11.5, 50.5),
-          zones: { uids: row },
-        }),
-      })
-      expect(await near.json()).toMatchObject({
-        results: [],
-        undecided: [{ uid: slow, reason: sentence() }],
-        complete: false,
-      })
-    } finally {
-      await api.close()
-    }
+    const response = await fetch(`${api.url}/compute/v0/zones`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        chainId: LOCAL_CHAIN.id,
+        geometry: point(10.5, 50.5),
+        zones: { uids: [...row, bowtie] },
+      }),
+    })
+    const body: any = await response.json()
+    expect([response.status, containing({ status: 200, body } as never)]).toEqual([200, [row[0]]])
+    const near = await fetch(`${api.url}/compute/v0/zones`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        chainId: LOCAL_CHAIN.id,
+        geometry: point(11.5, 50.5),
+        zones: { uids: row },
+      }),
+    })
+    expect(await near.json()).toMatchObject({
+      results: [],
+      undecided: [{ uid: slow, reason: sentence() }],
+      complete: false,
+    })
   })
   test('answers for the polygons of a schema that has many records without a geometry', async () => {
     const attester = testAccount(8).address.toLowerCase()

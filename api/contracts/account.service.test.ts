@@ -40,10 +40,7 @@ beforeAll(async () => {
   api = await serve({})
   factory = await deploy(Factory)
 })
-afterAll(async () => {
-  await api?.close()
-  await chain?.stop()
-})
+afterAll(() => chain?.stop())
 
 const serve = (options: Parameters<typeof startApi>[0]) =>
   startApi({ rpcUrl: chain.url, publicBaseUrl: 'https://x.example', wallet: {}, ...options })

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { COLUMNAR_WORKER, startApi, type TestApi } from '../../test/api'
 import {
   createMigratedDatabase,
@@ -51,11 +51,6 @@ beforeAll(async () => {
 const open: IncomingMessage[] = []
 afterEach(() => {
   for (const response of open.splice(0)) response.destroy()
-})
-afterAll(async () => {
-  await api?.close()
-  await hasty?.close()
-  await database?.drop()
 })
 
 /** Sends a request without reading its response. */

@@ -88,7 +88,6 @@ afterAll(async () => {
   await app?.close()
   await face?.close()
   await store?.close()
-  await database?.drop()
 })
 
 async function serve({

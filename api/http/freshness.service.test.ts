@@ -23,10 +23,7 @@ beforeAll(async () => {
     ),
   )
 })
-afterAll(async () => {
-  await Promise.all((servers ?? []).map(({ close }) => close()))
-  await database?.drop()
-})
+afterAll(() => Promise.all((servers ?? []).map(({ close }) => close())))
 
 type Headers = Record<string, string>
 async function ask(

@@ -11,7 +11,6 @@ let api: TestApi
 beforeAll(async () => {
   api = await startApi({ timeouts: { request: 60_000, answer: 60_000 } })
 })
-afterAll(() => api?.close())
 
 const HEAD = 'POST /compute/v0/distance HTTP/1.1\r\nhost: x\r\n'
 const JSON_HEAD = `${HEAD}content-type: application/json\r\n`

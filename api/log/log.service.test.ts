@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Witness } from '../../packages/witness/src/witness'
 import { buildTestServer, type TestServer } from '../../test/api'
-import { TEST_DATABASE_URL, createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { connect, TEST_DATABASE_URL, createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
 import {
@@ -71,18 +71,13 @@ let client: Client
 let key: SignerKey
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  client = new Client({ connectionString: database.url })
-  await client.connect()
+  client = await connect(database.url)
   key = await generateSignerKey('log.example/log', 'ed25519')
 })
 const closing: (() => unknown)[] = []
 beforeEach(() => client.query(`TRUNCATE ${TABLES}`))
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
-})
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
 })
 
 const entryOf = (n: number, more: Partial<Entry> = {}): Omit<Entry, 'time'> => ({

@@ -26,9 +26,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const close of closing) await close()
-  await api?.close()
-  await chain?.stop()
-  await database?.drop()
 })
 
 const message = (method: string, params?: object) => ({
@@ -229,90 +226,78 @@ describe('limits', () => {
     })
     const send = (url: string, payload: object, client: string) =>
       app.inject({ method: 'POST', url, payload, headers: { 'x-forwarded-for': client } })
-    try {
-      const first = '203.0.113.7'
-      const left = async () => {
-        const { headers } = await send('/mcp', LIST, first)
-        return headers['ratelimit-remaining']
-      }
-      expect(await left()).toBe('4')
-      expect((await send('/mcp', AREA, first)).json().result.isError).toBeUndefined()
-      const direct = await send('/compute/v0/area', { chainId: 84532, geometry: SQUARE }, first)
-      expect([direct.statusCode, direct.headers['ratelimit-remaining']]).toEqual([200, '0'])
-      expect((await send('/mcp', AREA, first)).json().result).toMatchObject({
-        ...{
-          isError: true,
-          content: [{ text: sentence() }],
-        },
-      })
-      expect((await send('/mcp', AREA, '203.0.113.8')).json().result.isError).toBeUndefined()
-      expect(await left()).toBe('1')
-      expect(await left()).toBe('0')
-      const over = await send('/mcp', LIST, first)
-      expect([over.statusCode, over.headers['retry-after'], over.json()]).toEqual([
-        429,
-        expect.stringMatching(/^3[56]\d\d$/),
-        {
-          ...{ jsonrpc: '2.0', id: null },
-          error: {
-            code: -32000,
-            message: sentence(),
-          },
-        },
-      ])
-    } finally {
-      await close()
+    const first = '203.0.113.7'
+    const left = async () => {
+      const { headers } = await send('/mcp', LIST, first)
+      return headers['ratelimit-remaining']
     }
+    expect(await left()).toBe('4')
+    expect((await send('/mcp', AREA, first)).json().result.isError).toBeUndefined()
+    const direct = await send('/compute/v0/area', { chainId: 84532, geometry: SQUARE }, first)
+    expect([direct.statusCode, direct.headers['ratelimit-remaining']]).toEqual([200, '0'])
+    expect((await send('/mcp', AREA, first)).json().result).toMatchObject({
+      ...{
+        isError: true,
+        content: [{ text: sentence() }],
+      },
+    })
+    expect((await send('/mcp', AREA, '203.0.113.8')).json().result.isError).toBeUndefined()
+    expect(await left()).toBe('1')
+    expect(await left()).toBe('0')
+    const over = await send('/mcp', LIST, first)
+    expect([over.statusCode, over.headers['retry-after'], over.json()]).toEqual([
+      429,
+      expect.stringMatching(/^3[56]\d\d$/),
+      {
+        ...{ jsonrpc: '2.0', id: null },
+        error: {
+          code: -32000,
+          message: sentence(),
+        },
+      },
+    ])
   })
   test('cannot be charged to another client without a trusted proxy', async () => {
     const { app, close } = await buildTestServer({
       ...{ databaseUrl: database.url, rpcUrl: chain.url, rateLimitPerHour: 1 },
     })
-    try {
-      const answers = []
-      for (const client of ['203.0.113.7', '203.0.113.8'])
-        answers.push(
-          await app.inject({
-            method: 'POST',
-            url: '/mcp',
-            payload: AREA,
-            headers: { 'x-forwarded-for': client },
-          }),
-        )
-      expect(answers.map((answer) => answer.json().result.isError)).toEqual([undefined, true])
-    } finally {
-      await close()
-    }
+    const answers = []
+    for (const client of ['203.0.113.7', '203.0.113.8'])
+      answers.push(
+        await app.inject({
+          method: 'POST',
+          url: '/mcp',
+          payload: AREA,
+          headers: { 'x-forwarded-for': client },
+        }),
+      )
+    expect(answers.map((answer) => answer.json().result.isError)).toEqual([undefined, true])
   })
 })
 
 describe('MCP', () => {
   test('is absent and not mentioned anywhere if it is off', async () => {
     const { app, close } = await buildTestServer({ mcp: false })
-    try {
-      for (const method of ['POST', 'GET'] as const) {
-        const answer = await app.inject({ method, url: '/mcp', ...(method === 'POST' && { payload: LIST }) })
-        expect([answer.statusCode, answer.json()]).toEqual([
-          ...[
-            404,
-            {
-              status: 'error',
-              message: 'Not found',
-              detail: sentence(),
-            },
-          ],
-        ])
-      }
-      for (const url of ['/', '/llms.txt']) {
-        const { statusCode, body } = await app.inject(url)
-        expect([statusCode, /mcp/i.test(body)], url).toEqual([200, false])
-      }
-      const { paths, components, tags } = (await app.inject('/openapi.json')).json()
-      expect(paths['/mcp']).toBeUndefined()
-      expect(JSON.stringify([Object.keys(components.schemas), tags])).not.toMatch(/Mcp|Agents/)
-    } finally {
-      await close()
+    for (const method of ['POST', 'GET'] as const) {
+      const answer = await app.inject({ method, url: '/mcp', ...(method === 'POST' && { payload: LIST }) })
+      expect([answer.statusCode, answer.json()]).toEqual([
+        ...[
+          404,
+          {
+            status: 'error',
+            message: 'Not found',
+            detail: sentence(),
+          },
+        ],
+      ])
     }
+    for (const url of ['/', '/llms.txt']) {
+      const { statusCode, body } = await app.inject(url)
+      expect([statusCode, /mcp/i.test(body)], url).toEqual([200, false])
+    }
+    const { paths, components, tags } = (await app.inject('/openapi.json')).json()
+    expect(paths['/mcp']).toBeUndefined()
+    expect(JSON.stringify([Object.keys(components.schemas), tags])).not.toMatch(/Mcp|Agents/)
   })
   test('is mentioned if it is on', async () => {
     for (const path of ['/', '/llms.txt', '/openapi.json'])

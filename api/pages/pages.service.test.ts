@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { addressesOf, foreignElements } from '../../test/pages'
@@ -63,10 +63,6 @@ beforeAll(async () => {
      FROM generate_series(1, 25) AS i, lpad(to_hex(i), 64, '0') AS digits, concat('0x', digits) AS uid`,
     [`0x${'1'.repeat(39)}a`, HOSTILE, answerUid(0xf)],
   )
-})
-afterAll(async () => {
-  await api?.close()
-  await database?.drop()
 })
 
 async function ask(path: string, accept?: string, headers: Record<string, string> = {}) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import Fastify from 'fastify'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
@@ -38,10 +38,6 @@ beforeAll(async () => {
     { chain: 'celo', memo: HOSTILE, geometry: GEOMETRIES[0]! },
     { chain: 'celo', memo: 'Withdrawn', geometry: GEOMETRIES[0]!, revoked: true },
   ])
-})
-afterAll(async () => {
-  await api?.close()
-  await database?.drop()
 })
 
 const get = (path: string, options: RequestInit = {}) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { intersects, type PreparedGeometry } from '../../src/geodesy'
 import { SIEVE_WORKER, startApi, type TestApi } from '../../test/api'
@@ -92,10 +92,6 @@ beforeAll(async () => {
     })),
   )
   prepared = new Map(stored.flatMap(({ id, geometry }) => (geometry ? [[id, preparedOf(geometry)!]] : [])))
-})
-afterAll(async () => {
-  await api?.close()
-  await database?.drop()
 })
 
 // --- The evaluator ---

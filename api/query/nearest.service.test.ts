@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { distanceCentimeters, type PreparedGeometry } from '../../src/geodesy'
 import { startApi, type TestApi } from '../../test/api'
@@ -93,10 +93,6 @@ beforeAll(async () => {
   const stored = await insertRecords(database.url, given)
   placed = placedOf(stored)
   await rows(database.url, 'ANALYZE location_record')
-})
-afterAll(async () => {
-  await api?.close()
-  await database?.drop()
 })
 
 interface Answer {

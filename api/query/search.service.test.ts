@@ -83,7 +83,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await records?.close()
   await store?.close()
-  await database?.drop()
 })
 
 const numbers = (found: RecordResult[]) => found.map(({ uid }) => uids.indexOf(uid)).sort((a, b) => a - b)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { intersects, isWithin, prepareGeometry, readGeometry } from '../../src/geodesy'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
@@ -62,10 +62,6 @@ beforeAll(async () => {
       },
     })),
   )
-})
-afterAll(async () => {
-  await api?.close()
-  await database?.drop()
 })
 
 async function ask(query: string) {

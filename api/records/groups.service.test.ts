@@ -1,7 +1,7 @@
 import { Geodesic } from 'geographiclib-geodesic'
 import { parse } from 'graphql'
 import { latLngToCell } from 'h3-js'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { checksumAddress } from '../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
@@ -70,10 +70,6 @@ beforeAll(async () => {
     database.url,
     Array.from({ length: 1_500 }, () => someRecord(random)),
   )
-})
-afterAll(async () => {
-  await api?.close()
-  await database?.drop()
 })
 
 async function ask(query: string, headers: Record<string, string> = {}) {

@@ -87,10 +87,6 @@ beforeAll(async () => {
   for (const [i, [name]] of special.entries()) named[name] = inserted[i]!
   stored.push(...inserted)
 })
-afterAll(async () => {
-  await api?.close()
-  await database?.drop()
-})
 
 async function ask(query: string, headers: Record<string, string> = {}, method = 'GET') {
   const path = `${LIST}${query}`

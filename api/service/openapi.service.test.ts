@@ -131,7 +131,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const close of closing.splice(0).reverse()) await close()
   await chain?.stop()
-  await database?.drop()
 })
 
 /** Runs the indexer until it has read the whole chain. */

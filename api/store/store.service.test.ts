@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CITIES_SQL, FIRST_TIME, SECONDS_BETWEEN, insertRecordsSql } from '../../bench/generated-records'
 import {
   TEST_DATABASE_URL,
+  connect,
   createDatabase,
   createMigratedDatabase,
   rows,
@@ -35,8 +36,7 @@ beforeAll(async () => {
   await rows(database.url, insertRecordsSql(), [1, COUNT])
   await rows(database.url, 'ANALYZE')
   store = new Store(database.url, () => {})
-  client = new Client({ connectionString: database.url })
-  await client.connect()
+  client = await connect(database.url)
   const provers = (
     await client.query<{ prover: string }>(
       'SELECT prover FROM location_record GROUP BY prover ORDER BY count(*) DESC, prover',
@@ -45,11 +45,7 @@ beforeAll(async () => {
   ;[busy, usual] = [provers[0]!, provers[COUNT / 100]!]
   cities = (await client.query<{ lng: number; lat: number }>(CITIES_SQL)).rows
 })
-afterAll(async () => {
-  await client?.end()
-  await store?.close()
-  await database?.drop()
-})
+afterAll(() => store?.close())
 
 const explained = async ({ text, values }: Statement) => {
   const lines = (await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values)).rows

@@ -1,5 +1,5 @@
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { chainNamed } from '../../src/chains'
 import { eventRow } from '../../src/indexer/project'
 import { settleHotBlocks } from '../../src/indexer/store'
@@ -7,7 +7,7 @@ import { insertSql } from '../../src/indexer/store/log'
 import { LOCATION_SCHEMA } from '../../src/location'
 import { EventKind } from '../../src/model'
 import { startApi, type TestApi } from '../../test/api'
-import { createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { connect, createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
 import { listen, type SseListener } from '../../test/sse'
 import { sentence, testSentences } from '../../test/sentences'
@@ -22,8 +22,7 @@ const query = async <Row extends object>(sql: string, values?: unknown[]) =>
   (await client.query<Row>(sql, values)).rows
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  client = new Client({ connectionString: database.url })
-  await client.connect()
+  client = await connect(database.url)
   await client.query(`INSERT INTO chain_status (chain) VALUES ('celo')`)
 })
 const closing: (() => unknown)[] = []
@@ -35,10 +34,6 @@ beforeEach(async () => {
 afterEach(async () => {
   closing.splice(0).forEach((close) => close())
   await api.close()
-})
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
 })
 
 const follow = async (search: string, lastEventId?: string): Promise<SseListener> => {

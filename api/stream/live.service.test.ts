@@ -33,10 +33,7 @@ afterEach(async () => {
   vi.useRealTimers()
   for (const close of closing.splice(0).reverse()) await close()
 })
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
-})
+afterAll(() => client?.end())
 
 const PATH = '/api/v0/location-records/stream'
 const start = async (options: TestApiOptions = {}): Promise<TestApi> => {

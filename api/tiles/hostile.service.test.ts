@@ -1,9 +1,9 @@
 import { VectorTile } from '@mapbox/vector-tile'
 import { PbfReader } from 'pbf'
 import { Client } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../test/api'
-import { createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { connect, createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { FAMILIES, hostileShape } from '../../test/hostile'
 import { ADDRESSES, insertRecords } from '../../test/records'
 import { countsQuery, RECORD_CHARACTERS, recordsQuery, type TileRecord } from './sql'
@@ -32,8 +32,7 @@ const TILES = [
 
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  client = new Client({ connectionString: database.url })
-  await client.connect()
+  client = await connect(database.url)
   for (const [i, [chain, characters]] of Object.entries(SIZES).entries())
     await insertRecords(
       database.url,
@@ -41,11 +40,6 @@ beforeAll(async () => {
       1_000 * i,
     )
   api = await startApi({ databaseUrl: database.url })
-})
-afterAll(async () => {
-  await api?.close()
-  await client?.end()
-  await database?.drop()
 })
 
 /** Number of pages with parts of large values that were read from the table, in memory or not. */

@@ -2,11 +2,11 @@ import { gunzipSync } from 'node:zlib'
 import { VectorTile } from '@mapbox/vector-tile'
 import { PbfReader } from 'pbf'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
 import { SIEVE_WORKER, startApi, type TestApi, type TestApiOptions } from '../../test/api'
-import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { connect, createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { openApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type GivenRecord } from '../../test/records'
 import { startRedisProxy } from '../../test/redis-proxy'
@@ -20,17 +20,12 @@ let database: TestDatabase
 let client: Client
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  client = new Client({ connectionString: database.url })
-  await client.connect()
+  client = await connect(database.url)
 })
 beforeEach(() => client.query('TRUNCATE location_record'))
 const closing: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
-})
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
 })
 
 const start = async (options: TestApiOptions = {}): Promise<TestApi> => {

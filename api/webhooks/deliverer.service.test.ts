@@ -8,9 +8,9 @@ import Fastify from 'fastify'
 import { Client } from 'pg'
 import { Registry } from 'prom-client'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../dev/services'
-import { createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { connect, createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { answers, distinct, startReceiver, type Receiver } from '../../test/receiver'
 import { hunt } from '../../test/seed'
 import { insertRecords, uidOf } from '../../test/records'
@@ -25,8 +25,7 @@ let database: TestDatabase
 let client: Client
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  client = new Client({ connectionString: database.url })
-  await client.connect()
+  client = await connect(database.url)
 })
 const closing: (() => unknown)[] = []
 beforeEach(async () => {
@@ -39,10 +38,6 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.useRealTimers()
   for (const close of closing.splice(0).reverse()) await close()
-})
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
 })
 
 const insert = (...ns: number[]) =>

@@ -42,9 +42,7 @@ beforeEach(async () => {
 afterEach(() => receiver?.close())
 afterAll(async () => {
   await deliverer?.stop()
-  await api?.close()
   await store?.close()
-  await database?.drop()
 })
 
 const ask = async (method: string, path: string, body?: unknown, key = KEY) => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
@@ -22,7 +22,6 @@ beforeAll(async () => {
   number = block.number
   hash = block.hash!
 })
-afterAll(() => chain.stop())
 afterEach(async () => {
   for (const proxy of proxies.splice(0)) await proxy.close()
 })

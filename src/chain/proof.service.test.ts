@@ -1,5 +1,5 @@
 import { ZeroAddress, zeroPadValue } from 'ethers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
@@ -14,7 +14,6 @@ let chain: LocalChain
 beforeAll(async () => {
   chain = await startTestChain({ port: await freePort() })
 })
-afterAll(() => chain.stop())
 const block = (number: number | string): Promise<FullHeader & { logsBloom: string }> =>
   chain.provider.send('eth_getBlockByNumber', [
     typeof number === 'number' ? `0x${number.toString(16)}` : number,

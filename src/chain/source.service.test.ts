@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
@@ -33,7 +33,6 @@ beforeAll(async () => {
     (log) => log.blockNumber,
   )
 })
-afterAll(() => chain.stop())
 
 let proxy: RpcProxy
 let source: ChainSource<ChainBlock>

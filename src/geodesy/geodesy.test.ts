@@ -578,13 +578,13 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
     ],
     [
       'a ring that runs around twice',
-      [positions('0 2, 3 2, 2 0, 1 1, 1 2, 3 2, 2 0, 0 2').map(([x, y]) => [x! * 1e-5, y! * 1e-5])],
+      [positions('0 2, 3 2, 2 0, 1 1, 1 2, 3 2, 2 0, 0 2').map(([x, y]) => [x * 1e-5, y * 1e-5])],
       'g.coordinates[0][3]',
     ],
     [
       'a hole with only a spike in the shell',
       [positions('0 2, 0 0, 2 1, 0 2'), positions('2 1, 1 1, 2 1, 1 0, 0 0, 2 1')].map((ring) =>
-        ring.map(([x, y]) => [x! * 1e-5, y! * 1e-5]),
+        ring.map(([x, y]) => [x * 1e-5, y * 1e-5]),
       ),
       'g.coordinates[1]',
     ],

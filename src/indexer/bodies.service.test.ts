@@ -1,5 +1,5 @@
 import { AbiCoder } from 'ethers'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { MULTICALL3, attest, locationRequest, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
@@ -19,7 +19,6 @@ beforeAll(async () => {
     times.set(uid, BigInt((await chain.provider.getBlock('latest'))!.timestamp))
   }
 })
-afterAll(() => chain.stop())
 
 let proxy: RpcProxy | undefined
 afterEach(() => proxy?.close())

@@ -29,10 +29,7 @@ beforeAll(async () => {
 afterEach(() => {
   for (const child of alive.splice(0)) child.kill('SIGKILL')
 })
-afterAll(async () => {
-  await database?.close()
-  await shared?.drop()
-})
+afterAll(() => database?.close())
 
 const query = <Row extends object>(sql: string, values?: unknown[]) => rows<Row>(shared.url, sql, values)
 const writer = async () => (await query<{ writer: string }>('SELECT writer FROM chain_writer'))[0]!.writer

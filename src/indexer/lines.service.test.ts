@@ -30,7 +30,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await store?.close()
   await database?.close()
-  await own?.drop()
 })
 
 const sql = <Row extends object>(text: string, values: unknown[] = []) => rows<Row>(own.url, text, values)

@@ -20,10 +20,7 @@ beforeAll(async () => {
   world = await startTestWorld()
   database = new Database(world.databaseUrl, () => {})
 })
-afterAll(async () => {
-  await database?.close()
-  await world?.stop()
-})
+afterAll(() => database?.close())
 
 const ofType = (type: string, location: string, srs = 'EPSG:4326') =>
   request(

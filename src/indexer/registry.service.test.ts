@@ -41,8 +41,6 @@ afterAll(async () => {
   if (chain) forget()
   rpc?.close()
   await connection?.close()
-  await chain?.stop()
-  await database?.drop()
 })
 
 /** Starts a registry, which loads its state from the database. */

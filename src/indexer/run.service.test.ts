@@ -41,10 +41,7 @@ afterEach(async () => {
   await indexer?.stop()
   await rows(shared.url, 'DELETE FROM chain_writer')
 })
-afterAll(async () => {
-  endpoint?.close()
-  await shared?.drop()
-})
+afterAll(() => endpoint?.close())
 
 function start(databaseUrl = shared.url): Indexer {
   const rpcUrls = [`http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`]

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { getAddress } from 'ethers'
 import { STORED_LINE, written } from '../../api/store/sql'
 import { seededRandom } from '../../dev/random'
@@ -13,7 +13,6 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await createMigratedDatabase()
 })
-afterAll(() => database?.drop())
 
 const random = seededRandom(20_261_126)
 const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!

@@ -4,7 +4,7 @@ import { createServer, request as forward, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { Wallet } from 'ethers'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createGeo } from '@geospatial-attestation/client'
 import { mined } from '../../../dev/chain'
 import { NUMERIC_RESULT_FIELDS, schemaUid } from '../../../src/eas'
@@ -21,10 +21,6 @@ beforeAll(async () => {
   world = await startTestWorld({ CHAINS: 'base-sepolia,sepolia' })
   shell = openShell(world, { GEO_KEY_FILE: 'key.txt' })
   batches = batchesOf(shell, world)
-})
-afterAll(async () => {
-  shell?.close()
-  await world?.stop()
 })
 
 const servers: Server[] = []

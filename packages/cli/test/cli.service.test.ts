@@ -4,7 +4,7 @@ import path from 'node:path'
 import { encryptKeystoreJsonSync } from 'ethers'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { testAccount } from '../../../dev/chain'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -21,10 +21,6 @@ beforeAll(async () => {
     '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=1',
   )
   place = body.data[0].uid
-})
-afterAll(async () => {
-  shell?.close()
-  await world?.stop()
 })
 
 const ANSWER = ['distance', '2.2945,48.8584', '13.3777,52.5163']

@@ -11,6 +11,7 @@ import { removeFolder, temporaryFolder } from '../../../test/database'
 import { shellWords } from '../../../test/documents'
 import type { TestWorld } from '../../../test/world'
 import { run } from '../src/run'
+import { atEnd } from '../../../test/ends'
 import { positions } from '../../../test/positions'
 
 /**
@@ -67,11 +68,12 @@ export interface Shell {
    * Runs a command line like `sh`, on a terminal; undefined if the system has no suitable `script` program.
    */
   terminal(command: string, env?: NodeJS.ProcessEnv): RunningProcess | undefined
-  /** Fails if a key was written to any output. */
-  close(): void
 }
 
-/** Creates a folder with the files of the examples, and with `geo` in the PATH. */
+/**
+ * Creates a folder with the files of the examples, and with `geo` in the PATH. After the file's tests, it
+ * fails if a key was written to any output.
+ */
 export function openShell(world: TestWorld, environment: Record<string, string> = {}): Shell {
   const folder = temporaryFolder()
   const write: Shell['write'] = (name, content, mode = 0o644) => {
@@ -98,6 +100,11 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     ...environment,
   }
   let written = ''
+  atEnd(() => {
+    removeFolder(folder)
+    for (let account = 0; account < 10; account++)
+      expect(written.toLowerCase()).not.toContain(testAccount(account).privateKey.slice(2).toLowerCase())
+  })
   /** Collects the output of two streams until `code` resolves. */
   const watched = (
     name: string,
@@ -199,11 +206,6 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
       HAS_SCRIPT
         ? spawned('script', ['-qec', command, '/dev/null'], { SHELL: '/bin/sh', TERM: 'xterm', ...more })
         : undefined,
-    close: () => {
-      removeFolder(folder)
-      for (let account = 0; account < 10; account++)
-        expect(written.toLowerCase()).not.toContain(testAccount(account).privateKey.slice(2).toLowerCase())
-    },
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { EXAMPLES } from '../src/examples'
@@ -38,10 +38,6 @@ beforeAll(async () => {
   shell.write('operators.json', JSON.stringify({ operators: [world.url, `${world.url}/two`], k: 2 }))
   // It writes answer.json, which other examples read.
   await shell.line(EXAMPLES.distance!.find(({ command }) => command.includes('> answer.json'))!.command)
-})
-afterAll(async () => {
-  shell?.close()
-  await world?.stop()
 })
 
 test('lists every command with help and examples', async () => {

@@ -38,11 +38,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end()
   receiver.received.length = 0
 })
-afterAll(async () => {
-  receiver?.close()
-  shell?.close()
-  await world?.stop()
-})
+afterAll(() => receiver?.close())
 
 const geo = () => createGeo({ url: world.url, chain: 'base-sepolia' })
 /** Entry of an answer, as the service writes it. */

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Wallet, encryptKeystoreJsonSync } from 'ethers'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../../../dev/chain'
 import { hunt } from '../../../test/seed'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -31,10 +31,6 @@ beforeAll(async () => {
   const memo = 'one\n{"two"},\n"three",\x1b[31m\u009b31m\u202e four'
   await attest(world.chain, locationRequest({ type: 'Point', coordinates: [-123.393, -48.877] }, { memo }), 9)
   await world.caughtUp()
-})
-afterAll(async () => {
-  shell?.close()
-  await world?.stop()
 })
 
 const ANSWER = 'geo distance 2.2945,48.8584 13.3777,52.5163 -q'

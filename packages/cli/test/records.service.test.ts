@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
@@ -27,10 +27,6 @@ beforeAll(async () => {
   await world.caughtUp()
   all = (await world.get(`${LIST}/stats`)).body.total
   expect(all).toBeGreaterThan(400)
-})
-afterAll(async () => {
-  shell?.close()
-  await world?.stop()
 })
 
 const servers: Server[] = []

@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { testAccount } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
@@ -15,10 +15,6 @@ beforeAll(async () => {
   shell = openShell(world)
   shell.write('two.ndjson', '{"answer": {}}\n{"answer": {}}\n')
   shell.write('explorer.json', JSON.stringify({ id: `0x${'ab'.repeat(32)}`, attester: PAYER, data: '0x' }))
-})
-afterAll(async () => {
-  shell?.close()
-  await world?.stop()
 })
 
 const ASK = ['distance', '2.2945,48.8584', '13.3777,52.5163', '--chain', 'base-sepolia']

@@ -12,7 +12,7 @@ import {
   type PlaceDetails,
 } from '@geospatial-attestation/client'
 import type { Polygon } from 'geojson'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { mined, testAccount, type LocalChain } from '../../../dev/chain'
 import { LOCATION_SCHEMAS } from '../../../src/location'
 import { mine, startTestWorld, type TestWorld } from '../../../test/world'
@@ -29,7 +29,6 @@ beforeAll(async () => {
   // base is a compute chain without records; its EAS is the newest version.
   world = await startTestWorld({ CHAINS: [...SLUGS, 'base'].join(), LOCATION_SCHEMAS: OWN_SCHEMA })
 })
-afterAll(() => world?.stop())
 afterEach(closeSigners)
 
 const local = (slug: string): LocalChain => world.chains.get(slug)!

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { createGeo, type Answer, type Geo } from '@geospatial-attestation/client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { mined, testAccount } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { sentence, testSentences } from '../../../test/sentences'
@@ -15,7 +15,6 @@ beforeAll(async () => {
   world = await startTestWorld()
   geo = createGeo({ url: world.url, chain: 'base-sepolia', providers: { 84532: world.chain.url } })
 })
-afterAll(() => world?.stop())
 
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }

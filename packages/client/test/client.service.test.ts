@@ -24,7 +24,7 @@ import {
 import { QueryClient } from '@tanstack/query-core'
 import { Wallet } from 'ethers'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../../../dev/chain'
 import { answersAreRead, startTestWorld, type TestWorld } from '../../../test/world'
 import vectors from '../../../test/vectors/offchain-vectors.json'
@@ -37,7 +37,6 @@ beforeAll(async () => {
   world = await startTestWorld({}, { samples: true })
   geo = createGeo({ url: `${world.url}/`, chain: 'base-sepolia' })
 })
-afterAll(() => world?.stop())
 
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
@@ -96,7 +95,7 @@ describe('questions', () => {
     expect((await geo.intersects(all, position)).result).toBe(true)
     const high: [number, number, number] = [2.2945, 48.8584, 300]
     expect(await geo.reference(high)).toBe(await geo.reference({ type: 'Point', coordinates: high }))
-    const ring = PARK.coordinates[0]!.map(([longitude, latitude]) => [longitude!, latitude!] as const)
+    const ring = PARK.coordinates[0]!.map(([longitude, latitude]) => [longitude, latitude] as const)
     const park = { type: 'Polygon', coordinates: [ring] } as const
     expect((await geo.contains(park, [13.3777, 52.5163])).result).toBe(true)
     const wrong = [[], [2.2945], [200, 0], [2.2945, Number.NaN], [1, 2, 3, 4]]

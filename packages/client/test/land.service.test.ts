@@ -23,7 +23,7 @@ import {
 import { Wallet } from 'ethers'
 import { createPublicClient, createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { mined, revoke, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS } from '../../../src/chains'
 import { testedSlugs } from '../../../test/chains'
@@ -39,7 +39,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join() })
 })
-afterAll(() => world?.stop())
 
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }

@@ -14,7 +14,7 @@ import {
 } from '@geospatial-attestation/client'
 import { ContractFactory, Wallet, type TypedDataDomain, type TypedDataField } from 'ethers'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { locationRequest, mined, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS, chainNamed } from '../../../src/chains'
 import { testedSlugs } from '../../../test/chains'
@@ -31,7 +31,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join() })
 })
-afterAll(() => world?.stop())
 afterEach(closeSigners)
 
 // Loads the CommonJS build: the other one refers to source maps that do not exist.

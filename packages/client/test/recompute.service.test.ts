@@ -16,7 +16,7 @@ import {
 import { AbiCoder, JsonRpcProvider, Wallet, ZeroAddress, id } from 'ethers'
 import { latLngToCell } from 'h3-js'
 import { rolldown } from 'rolldown'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, request, testAccount } from '../../../dev/chain'
 import { fieldTypes, schemaUid } from '../../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../../src/location'
@@ -32,7 +32,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ LOCATION_SCHEMAS: FLOOR_SCHEMA })
 })
-afterAll(() => world?.stop())
 
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const NEAR_TOWER = { type: 'Point' as const, coordinates: [2.2946, 48.8584] }

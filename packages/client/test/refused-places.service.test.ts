@@ -13,7 +13,7 @@ import { Wallet } from 'ethers'
 import type { Polygon } from 'geojson'
 import { createWalletClient, http } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS } from '../../../src/chains'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -27,7 +27,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join() })
 })
-afterAll(() => world?.stop())
 afterEach(closeSigners)
 
 const local = (slug: string): LocalChain => world.chains.get(slug)!

@@ -37,10 +37,7 @@ beforeAll(async () => {
   )
   await world.caughtUp()
 })
-afterAll(async () => {
-  await world?.stop()
-  removeFolder(folder)
-})
+afterAll(() => removeFolder(folder))
 
 const opened: Client[] = []
 afterEach(async () => {
@@ -461,21 +458,17 @@ describe('error messages that state the next step', () => {
       ...{ databaseUrl: world.databaseUrl, rpcUrl: world.chain.url },
       ...{ rateLimitPerHour: 2, recordsRateLimitPerHour: 0 },
     })
-    try {
-      const client = await overHttp('legacy', api.url)
-      await told(client, 'area', { geometry: SQUARE, ...CHAIN })
-      const direct = await fetch(`${api.url}/compute/v0/area`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
-        body: JSON.stringify({ chainId: 84532, geometry: SQUARE }),
-      })
-      expect([direct.status, direct.headers.get('ratelimit-remaining')]).toEqual([200, '0'])
-      expect(await refused(client, 'area', { geometry: SQUARE, ...CHAIN })).toMatch(
-        /^Too Many Requests: More than 2 requests in an hour .* Do not call again before that. Tell the user when to retry \(in \d{4} s\)\.$/,
-      )
-      await told(client, 'search_records', {})
-    } finally {
-      await api.close()
-    }
+    const client = await overHttp('legacy', api.url)
+    await told(client, 'area', { geometry: SQUARE, ...CHAIN })
+    const direct = await fetch(`${api.url}/compute/v0/area`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      body: JSON.stringify({ chainId: 84532, geometry: SQUARE }),
+    })
+    expect([direct.status, direct.headers.get('ratelimit-remaining')]).toEqual([200, '0'])
+    expect(await refused(client, 'area', { geometry: SQUARE, ...CHAIN })).toMatch(
+      /^Too Many Requests: More than 2 requests in an hour .* Do not call again before that. Tell the user when to retry \(in \d{4} s\)\.$/,
+    )
+    await told(client, 'search_records', {})
   })
 })
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/database'
 import { Database } from './connection'
 import { sentence, testSentences } from '../../../test/sentences'
@@ -7,7 +7,6 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await createMigratedDatabase()
 })
-afterAll(() => database?.drop())
 
 test('does not write statements that a failed transaction leaves pending', async () => {
   const connections = new Database(database.url, () => {})

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Client } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDatabase, type TestDatabase } from '../../../test/database'
+import { beforeAll, expect, test } from 'vitest'
+import { connect, createDatabase, type TestDatabase } from '../../../test/database'
 import { hunt } from '../../../test/seed'
 import { copyTexts } from './batch'
 import { copyOver } from './connection'
@@ -10,12 +10,7 @@ let database: TestDatabase
 let client: Client
 beforeAll(async () => {
   database = await createDatabase()
-  client = new Client({ connectionString: database.url })
-  await client.connect()
-})
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
+  client = await connect(database.url)
 })
 
 const COLUMNS = ['t', 'n', 'i', 'b', 'at', 'bytes', 'list', 'json']

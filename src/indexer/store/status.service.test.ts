@@ -19,10 +19,7 @@ beforeAll(async () => {
   server = await createMigratedDatabase()
   database = new Database(server.url, () => {})
 })
-afterAll(async () => {
-  await database?.close()
-  await server?.drop()
-})
+afterAll(() => database?.close())
 
 const CHAIN = chainNamed('celo')!
 const TIME = 1_700_000_000
