@@ -241,17 +241,9 @@ export class ChainReader extends ChainNode {
 
   /** Reads the facts about EAS that the signer compares with the table of chains. */
   async easFacts(): Promise<EasFacts> {
-    const { eas } = this.connected.chain
-    const [domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
-      this.call(eas, EAS, 'getDomainSeparator', [], ESSENTIAL),
-      this.call(eas, EAS, 'getAttestTypeHash', [], ESSENTIAL),
-      this.call(eas, EAS, 'getSchemaRegistry', [], ESSENTIAL),
-    ])
-    return {
-      domainSeparator: domainSeparator as string,
-      attestTypeHash: attestTypeHash as string,
-      schemaRegistry: (schemaRegistry as string).toLowerCase(),
-    }
+    const names = ['getDomainSeparator', 'getAttestTypeHash', 'getSchemaRegistry'] as const
+    const [domainSeparator, attestTypeHash, registry] = await this.facts(this.connected.chain.eas, EAS, names)
+    return { domainSeparator, attestTypeHash, schemaRegistry: registry.toLowerCase() }
   }
 
   /**
@@ -259,19 +251,20 @@ export class ChainReader extends ChainNode {
    * not a proxy.
    */
   async proxyFacts(proxy: string): Promise<ProxyFacts | undefined> {
-    const ask = (name: string) => this.call(proxy, PROXY, name, [], ESSENTIAL) as Promise<string>
-    const answers = await Promise.all(
-      ['getEAS', 'getName', 'version', 'getDomainSeparator', 'getAttestTypeHash'].map(ask),
-    ).catch((error: unknown) => {
+    const names = ['getEAS', 'getName', 'version', 'getDomainSeparator', 'getAttestTypeHash'] as const
+    const answers = await this.facts(proxy, PROXY, names).catch((error: unknown) => {
       if (error instanceof NoAnswerError) return undefined
       throw error
     })
     if (!answers) return undefined
     const [eas, name, version, domainSeparator, attestTypeHash] = answers
-    return {
-      ...{ eas: eas!.toLowerCase(), name: name!, version: version! },
-      ...{ domainSeparator: domainSeparator!, attestTypeHash: attestTypeHash! },
-    }
+    return { eas: eas.toLowerCase(), name, version, domainSeparator, attestTypeHash }
+  }
+
+  /** Calls view functions without parameters that return text or hex. */
+  private facts<const Names extends readonly string[]>(to: string, abi: Interface, names: Names) {
+    const ask = (name: string) => this.call(to, abi, name, [], ESSENTIAL)
+    return Promise.all(names.map(ask)) as Promise<{ [I in keyof Names]: string }>
   }
 
   /**

@@ -395,9 +395,6 @@ export const recordsSchemas = {
     'Chains and schema of the Records API',
     'Chains that the `chain` filter accepts.',
     'Configuration',
-    {
-      400: RECORDS_ERRORS[400],
-      429: RECORDS_ERRORS[429],
-    },
+    { 400: RECORDS_ERRORS[400], 429: RECORDS_ERRORS[429] },
   ),
 } satisfies Record<string, FastifySchema>

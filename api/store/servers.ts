@@ -170,11 +170,6 @@ export class DatabaseServers {
     return [...this.candidates, ...this.replicas].map((server) => [hostOf(server.url), server.connections])
   }
 
-  /** True if there is only one server, so that statements go to it without a choice. */
-  private get isSingle(): boolean {
-    return this.candidates.length === 1 && this.replicas.length === 0
-  }
-
   /** Returns the URL of the primary. Throws an UnavailableError if there is none. */
   async primaryUrl(): Promise<string> {
     return this.onPrimary((server) => Promise.resolve(server.url))
@@ -226,7 +221,8 @@ export class DatabaseServers {
   }
 
   private async onPrimary<T>(work: (server: Server) => Promise<T>): Promise<T> {
-    if (this.isSingle) return work(this.primary)
+    // The only server gets every statement without a choice.
+    if (this.candidates.length === 1 && this.replicas.length === 0) return work(this.primary)
     for (let attempt = 1; ; attempt++) {
       if (this.candidates.length > 1 && performance.now() - this.lookedAt > PRIMARY_FOR_MS)
         await this.newest.fresh().catch(() => {})

@@ -85,11 +85,12 @@ export class Store {
   private readonly turns: Turns
   private readonly work: Work = OWN_WORK
   private readonly inputs = new InputLookups((text, values) => this.query(text, values))
-  private readonly pinged = this.readOnce(() =>
-    this.ask({ text: 'SELECT FROM location_record LIMIT 1', values: [] }),
+  private readonly pinged = new SharedRead(
+    () => this.ask({ text: 'SELECT FROM location_record LIMIT 1', values: [] }),
+    0,
   )
-  private readonly statuses = this.readOnce(() => this.ask<ChainStatusRow>(CHAIN_STATUSES))
-  private readonly states = this.readOnce(() => this.run<RecordState>(RECORD_STATES))
+  private readonly statuses = new SharedRead(() => this.ask<ChainStatusRow>(CHAIN_STATUSES), 0)
+  private readonly states = new SharedRead(() => this.run<RecordState>(RECORD_STATES), 0)
   private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS)
 
   /**
@@ -153,8 +154,7 @@ export class Store {
   }
 
   private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
-    const { text, values } = listQuery(query, window)
-    const [row] = await this.run<{ lines: string | null }>({ text, values }, true)
+    const [row] = await this.run<{ lines: string | null }>(listQuery(query, window), true)
     return readLines(row!.lines, !query.withGeometry && !query.withProvenance)
   }
 
@@ -174,8 +174,7 @@ export class Store {
 
   /** Counts matching records, up to `cap`. */
   async countRecords(filter: RecordFilter, cap: number): Promise<number> {
-    const { text, values } = countQuery(filter, cap)
-    return (await this.run<{ count: number }>({ text, values }, true))[0]!.count
+    return (await this.run<{ count: number }>(countQuery(filter, cap), true))[0]!.count
   }
 
   /** Reads the first records by planar distance from each of the boxes, at most `limit` for each. */
@@ -357,11 +356,6 @@ export class Store {
   /** Runs a statement of the service itself, which reads of clients cannot delay. */
   private ask<Row extends object>(statement: Statement): Promise<Row[]> {
     return translated(this.servers.read<Row>(this.vital, statement), false)
-  }
-
-  /** Creates a read that starts after each call and runs at most once at a time for all calls. */
-  private readOnce<T>(read: () => Promise<T>): SharedRead<T> {
-    return new SharedRead(read, 0)
   }
 
   /** Runs a statement on the primary, for data that a signature depends on. */
