@@ -5,6 +5,7 @@ import { SettingsError } from '../config'
 import type { BlockReader, CheckedHeader } from './blocks'
 import { ContradictionError, type Doubt } from './doubt'
 import { FollowedChain, parentOf, refOf, type BlockRef, type HeadBlock } from './followed'
+import { readLogs } from './head-logs'
 import { LATEST, headerByHash, headerCall } from './logs'
 import { StoredBlockCheck, otherChain } from './replaced'
 
@@ -291,7 +292,7 @@ export class HeadReader {
     )
     const linked = (broken < 0 ? read : read.slice(0, broken)) as CheckedHeader[]
     const path = await this.linkedToChain(chain, linked)
-    const complete = path.length > 0 ? await this.completeAll(path) : []
+    const complete = path.length > 0 ? await readLogs(path, chain, this.options) : []
     if (complete.length < path.length || broken >= 0 || path.length === 0) blocks.turn()
     if (complete.length > 0) {
       this.isShorter = false
@@ -380,42 +381,6 @@ export class HeadReader {
     const found = await this.finalCheck.look(final)
     blocks.turn()
     if (typeof found === 'object') throw otherChain(finality, found)
-  }
-
-  /**
-   * Returns these blocks with their logs, up to the first block whose logs are not certain. All logs pass the
-   * final version of the selection.
-   */
-  private async completeAll(path: readonly CheckedHeader[]): Promise<HeadBlock[]> {
-    const { selection } = this.options.blocks
-    const before = selection.version
-    for (let learned = 0; ;) {
-      const { version } = selection
-      const read = await Promise.all(path.map((each) => this.complete(each)))
-      for (const each of read) learned += each?.learned ?? 0
-      if (selection.version !== version) continue
-      // Followed blocks below `path` have no logs of the schemas that `path` announces.
-      if (version === before + learned) this.chain!.passes(version, before)
-      const lacking = read.indexOf(null)
-      return (lacking < 0 ? read : read.slice(0, lacking)).map((each) => each!.block)
-    }
-  }
-
-  /** Returns the block with its logs; null while they are missing or not certain. */
-  private async complete(checked: CheckedHeader): Promise<{ block: HeadBlock; learned: number } | null> {
-    const found = await this.options.blocks.logs(checked)
-    if (!found || found.contradicted) {
-      this.options.log.info(
-        { block: Number(checked.header.number) },
-        'the logs of a block are uncertain; they will be read again',
-      )
-      return null
-    }
-    const { number, hash, parentHash, timestamp, logsBloom } = checked.header
-    // Stores only the fields that are used, because a header lists hundreds of transactions.
-    const header = { number, hash, parentHash, timestamp, ...(logsBloom !== undefined && { logsBloom }) }
-    const { logs, evidence, version, learned } = found
-    return { block: { header, logs, evidence, version }, learned }
   }
 
   /** Records that the next block could not be read or written. */
