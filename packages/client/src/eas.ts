@@ -14,7 +14,7 @@ import { ATTEST_FIELDS, type AttestLayout } from '../../../src/eas/layouts'
 import { unitOf, UNITS } from '../../../src/operations/table'
 import { AlteredAnswerError } from './errors'
 import { same } from './says'
-import { RevertedError, type Call, type ChainReader, type Hex } from './signer'
+import { RevertedError, type Call, type ChainReader, type Hex } from './reader'
 import type { Answer, Chain, Claims } from './types'
 
 /**

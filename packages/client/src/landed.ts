@@ -4,7 +4,7 @@ import { decodeClaims, getAttestation, getNonce, getProxiedAttester, type Onchai
 import { LandingError } from './errors'
 import { same } from './says'
 import { attestedUids, readAfter } from './send'
-import type { ChainReader, Receipt } from './signer'
+import type { ChainReader, Receipt } from './reader'
 import type { Submission } from './submission'
 import type { Answer, Chain, QuorumContent } from './types'
 import { pause } from './waiting'

@@ -4,7 +4,8 @@ import { DOMAIN_NAME, FIELDS, expandSignature, offchainUid } from '../../../src/
 import { ZERO_ADDRESS, ZERO_HASH, keccakDigits, type AttestationData } from './eas'
 import { same } from './says'
 import { invalidInput, SignerError, messageOf } from './errors'
-import type { Hex, Wallet } from './signer'
+import type { Hex } from './reader'
+import type { Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
 
 /** Reads and signs offchain attestations of EAS. */

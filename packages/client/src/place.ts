@@ -4,7 +4,7 @@ import { locationTypeOf } from '../../../src/location/names'
 import { ZERO_ADDRESS, ZERO_HASH, schemaUid, type AttestationData, type Schema } from './eas'
 import { describe, geometryOf, invalidPlace } from './geojson'
 import type { GeoJson, Position } from './position'
-import type { Hex } from './signer'
+import type { Hex } from './reader'
 
 /** Fields of a place's attestation, and their encoding by a location schema (docs/spec/facts.md 2). */
 

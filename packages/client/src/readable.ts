@@ -6,7 +6,7 @@ import type { Context } from './context'
 import { invalidPlace } from './geojson'
 import { signOffchain } from './offchain'
 import type { PlacePath } from './place'
-import type { Hex } from './signer'
+import type { Hex } from './reader'
 import type { Answer, BatchAnswer, Chain } from './types'
 
 /**

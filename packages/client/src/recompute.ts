@@ -5,7 +5,8 @@ import { AttestationNotFoundError, GeoError, invalidInput, refuseUnknown, Signer
 import type { Context } from './context'
 import type { Claim, Recomputed, RecomputeInput, RecomputeOptions } from './kernel'
 import { sameChainRead } from './send'
-import { readerOf, type ChainReader, type Provider } from './signer'
+import type { ChainReader } from './reader'
+import { readerOf, type Provider } from './signer'
 import type { Chain } from './types'
 import { untilAborted } from './waiting'
 

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { AbiCoder, id } from 'ethers'
 import { expect, test } from 'vitest'
 import { refusedWith } from './refused'
-import { RevertedError, type Hex } from './signer'
+import { RevertedError, type Hex } from './reader'
 import { sentence, testSentences } from '../../../test/sentences'
 
 const abi = AbiCoder.defaultAbiCoder()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { decodeAbiParameters } from 'viem'
 import { contractError, field, selector, selectorOf } from './eas'
-import type { RevertedError } from './signer'
+import type { RevertedError } from './reader'
 
 /** Describes the errors with which contracts revert. The module is loaded when a contract reverts. */
 

@@ -6,7 +6,8 @@ import { AttestationNotFoundError, GeoError, LandingError, SignerError, refuseUn
 import type { Context } from './context'
 import { offchainInput, type OffchainSource } from './offchain'
 import { inTurn, readAfter, refusal, sameChain, transact } from './send'
-import { walletOf, type Call, type Hex, type Signer, type Wallet } from './signer'
+import type { Call, Hex } from './reader'
+import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
 
 export interface RevokeOptions {

@@ -9,7 +9,8 @@ import {
   SignerError,
   messageOf,
 } from './errors'
-import { RevertedError, type Call, type ChainReader, type Hex, type Receipt, type Wallet } from './signer'
+import { RevertedError, type Call, type ChainReader, type Hex, type Receipt } from './reader'
+import type { Wallet } from './signer'
 import type { Chain } from './types'
 import { pause } from './waiting'
 

@@ -2,7 +2,7 @@
 import type { Context } from './context'
 import { attestCall, checkSigned, expectedAttester, multiAttestCall, type Domain } from './eas'
 import { GeoError, LandingError, ServiceVersionError } from './errors'
-import type { Call } from './signer'
+import type { Call } from './reader'
 import type { Answer, BatchAnswer, Chain } from './types'
 
 /** Builds the transaction that lands answers. */

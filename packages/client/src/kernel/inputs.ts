@@ -27,7 +27,7 @@ import { ZERO_ADDRESS, keccakDigits, schemaUid, type Schema } from '../eas'
 import { InvalidInputError, messageOf } from '../errors'
 import { positionAsPoint, type GeoJson, type Position } from '../position'
 import type { PrivatePlace } from '../private'
-import type { Hex } from '../signer'
+import type { Hex } from '../reader'
 import { loadH3 } from './h3'
 
 /**

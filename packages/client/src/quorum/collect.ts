@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { ApiError } from '../errors'
 import { decodeClaims } from '../eas'
-import type { Hex } from '../signer'
+import type { Hex } from '../reader'
 import type { Dissent, QuorumAnswer, QuorumSignature } from '../types'
 import { pause } from '../waiting'
 import { AGAIN_MS, dissentOf, QuorumError, summaryOf, type Operator } from './operators'

@@ -6,7 +6,8 @@ import { AlteredAnswerError, refuseUnknown } from '../errors'
 import { isContentOf, landedAs } from '../landed'
 import { same } from '../says'
 import { attestedUids, inTurn, readAfter, refusal, sameChain, transact } from '../send'
-import { walletOf, type ChainReader, type Signer } from '../signer'
+import type { ChainReader } from '../reader'
+import { walletOf, type Signer } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
 
 /** Landing of a quorum's answers. */

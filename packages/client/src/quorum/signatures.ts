@@ -6,7 +6,7 @@ import { rowOf, type OperationName } from '../../../../src/operations/table'
 import { decodeClaims, ZERO_ADDRESS, ZERO_HASH } from '../eas'
 import { messageOf } from '../errors'
 import { same } from '../says'
-import type { Hex } from '../signer'
+import type { Hex } from '../reader'
 import type { QuorumContent, QuorumSignature } from '../types'
 
 /** Verifies that an operator signed the requested answer (EIP-712, GeoQuorum.sol). */

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+import { GeoError, messageOf } from './errors'
+
+/** One interface to read a chain through a provider of ethers, viem or EIP-1193, or through the URL of an endpoint. */
+
+export type Hex = `0x${string}`
+export interface Call {
+  to: string
+  data: Hex
+}
+/** The fields of a transaction receipt that the client uses. */
+export interface Receipt {
+  succeeded: boolean
+  transactionHash: Hex
+  blockNumber: number
+  logs: readonly { address: string; topics: readonly string[]; data: string }[]
+}
+/** A request for logs, and a log of its result. The range includes both blocks. */
+export interface LogFilter {
+  address: string
+  topics: readonly string[]
+  fromBlock: number
+  toBlock: number
+}
+export interface Log {
+  data: Hex
+  transactionHash: Hex
+  blockNumber: number
+}
+
+/** Reads a chain. */
+export interface ChainReader {
+  chainId(): Promise<number>
+  /** Simulates a call at the latest block (`eth_call`). Throws a RevertedError if the contract reverts. */
+  call(call: Call, from?: string): Promise<Hex>
+  /** Estimates the gas of a transaction of this account. Throws a RevertedError if the contract reverts. */
+  estimateGas(call: Call, from: string): Promise<bigint>
+  /** Returns undefined while the transaction is not in a block. */
+  receipt(transactionHash: Hex): Promise<Receipt | undefined>
+  /**
+   * Returns undefined if the RPC endpoint does not know the transaction: it was dropped, replaced, or has not
+   * arrived yet.
+   */
+  transaction(transactionHash: Hex): Promise<{ from: string; nonce: number } | undefined>
+  /** Counts the transactions of an account that are in blocks, which is the nonce of its next one. */
+  nonce(address: string): Promise<number>
+  /** Reads a block: its number, and its time in Unix seconds. */
+  block(which: number | 'latest'): Promise<{ number: number; timestamp: number }>
+  logs(filter: LogFilter): Promise<readonly Log[]>
+}
+/** A contract reverted a call; `data` is the ABI-encoded error. */
+export class RevertedError extends GeoError {
+  override name = 'RevertedError'
+
+  constructor(
+    message: string,
+    readonly data: Hex | undefined,
+  ) {
+    super(message)
+  }
+}
+
+/** An ethers 6 Provider. */
+export interface EthersProvider {
+  getNetwork(): Promise<{ chainId: bigint }>
+  call(transaction: object): Promise<string>
+  estimateGas(transaction: object): Promise<bigint>
+  getTransactionReceipt(hash: string): Promise<unknown>
+  getTransaction(hash: string): Promise<{ from: string; nonce: number } | null>
+  getTransactionCount(address: string): Promise<number>
+  getBlock(which: number | string): Promise<{ number: number; timestamp: number } | null>
+  getLogs(filter: object): Promise<readonly object[]>
+}
+/** Reads through an ethers provider. */
+export function ethersReader(provider: EthersProvider): ChainReader {
+  return {
+    chainId: async () => Number((await provider.getNetwork()).chainId),
+    call: (call, from) => reverting(async () => (await provider.call({ ...call, from })) as Hex),
+    estimateGas: (call, from) => reverting(() => provider.estimateGas({ ...call, from })),
+    receipt: async (transactionHash) => {
+      const found = (await provider.getTransactionReceipt(transactionHash)) as {
+        status: number
+        blockNumber: number
+        logs: Receipt['logs']
+      } | null
+      return found
+        ? {
+            ...{ succeeded: found.status === 1, transactionHash },
+            ...{ blockNumber: found.blockNumber, logs: found.logs },
+          }
+        : undefined
+    },
+    transaction: async (transactionHash) => (await provider.getTransaction(transactionHash)) ?? undefined,
+    nonce: (address) => provider.getTransactionCount(address),
+    block: async (which) => found(which, await provider.getBlock(which)),
+    logs: async (filter) => (await provider.getLogs(filter)) as Log[],
+  }
+}
+
+export type Request = (request: { method: string; params?: unknown[] }) => Promise<unknown>
+
+/** Reads through JSON-RPC requests. */
+export function requestReader(request: Request): ChainReader {
+  return {
+    chainId: async () => Number(await request({ method: 'eth_chainId' })),
+    call: (call, from) =>
+      reverting(
+        async () =>
+          (await request({
+            method: 'eth_call',
+            params: [{ ...call, ...(from && { from }) }, 'latest'],
+          })) as Hex,
+      ),
+    estimateGas: (call, from) =>
+      reverting(async () =>
+        BigInt((await request({ method: 'eth_estimateGas', params: [{ ...call, from }] })) as string),
+      ),
+    receipt: async (transactionHash) => {
+      const found = (await request({
+        method: 'eth_getTransactionReceipt',
+        params: [transactionHash],
+      })) as { status: string; blockNumber: string; logs: Receipt['logs'] } | null
+      return found
+        ? {
+            ...{ succeeded: Number(found.status) === 1, transactionHash },
+            ...{ blockNumber: Number(found.blockNumber), logs: found.logs },
+          }
+        : undefined
+    },
+    transaction: async (transactionHash) => {
+      const found = (await request({
+        method: 'eth_getTransactionByHash',
+        params: [transactionHash],
+      })) as { from: string; nonce: string } | null
+      return found ? { from: found.from, nonce: Number(found.nonce) } : undefined
+    },
+    nonce: async (address) =>
+      Number(await request({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
+    block: async (which) => {
+      const block = await request({ method: 'eth_getBlockByNumber', params: [hexOf(which), false] })
+      const { number, timestamp } = found(which, block as { number: string; timestamp: string } | null)
+      return { number: Number(number), timestamp: Number(timestamp) }
+    },
+    logs: async ({ fromBlock, toBlock, ...filter }) => {
+      const range = { fromBlock: hexOf(fromBlock), toBlock: hexOf(toBlock) }
+      const logs = await request({ method: 'eth_getLogs', params: [{ ...filter, ...range }] })
+      return (logs as (Omit<Log, 'blockNumber'> & { blockNumber: string })[]).map((log) => ({
+        ...log,
+        blockNumber: Number(log.blockNumber),
+      }))
+    },
+  }
+}
+
+const hexOf = (block: number | 'latest') => (block === 'latest' ? block : `0x${block.toString(16)}`)
+
+function found<Block>(which: number | 'latest', block: Block | null): Block {
+  if (block === null) throw new Error(`the RPC endpoint does not have the block ${which}`)
+  return block
+}
+
+/** Distinguishes a contract's revert from an RPC endpoint that does not respond. */
+async function reverting<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    const data = revertData(error)
+    if (data === undefined && !/revert/i.test(messageOf(error))) throw error
+    throw new RevertedError(messageOf(error), data)
+  }
+}
+
+/** Finds the revert data in an error, wherever ethers, viem or an RPC endpoint placed it. */
+function revertData(error: unknown, depth = 0): Hex | undefined {
+  if (typeof error !== 'object' || error === null || depth > 6) return undefined
+  const { data, cause, info, error: inner } = error as Record<string, unknown>
+  if (typeof data === 'string' && /^0x([0-9a-f]{2})*$/i.test(data)) return data as Hex
+  for (const next of [data, cause, info, inner]) {
+    const found = revertData(next, depth + 1)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Creates a JSON-RPC client over HTTP. */
+export function nodeAt(given: string): Request {
+  const url = new URL(given)
+  // fetch rejects a URL with credentials, and would print them in its error.
+  const credentials =
+    url.username && `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+  url.username = url.password = ''
+  const headers = {
+    'content-type': 'application/json',
+    ...(credentials && { authorization: `Basic ${btoa(credentials)}` }),
+  }
+  let id = 0
+  return async ({ method, params = [] }) => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
+      signal: AbortSignal.timeout(30_000),
+    })
+    const answer = (await response.json()) as {
+      result?: unknown
+      error?: { message: string; data?: unknown }
+    }
+    if (answer.error) throw Object.assign(new Error(answer.error.message), { data: answer.error.data })
+    return answer.result
+  }
+}
