@@ -335,151 +335,147 @@ async function recordLog(recorder: Recorder, app: FastifyInstance, leaf: string)
   await asked('getTileOfLog', 'path', 'Not a path of a tile', '/tile/0/1')
 }
 
+/** Sends requests to one service, and records the responses. */
+class Asker {
+  constructor(
+    readonly recorder: Recorder,
+    readonly app: FastifyInstance,
+  ) {}
+
+  ask(of: string, name: string, summary: string, request: InjectOptions) {
+    return this.recorder.send(this.app, of, name, summary, request)
+  }
+  /** Asks for one operation after another. */
+  async read(requests: readonly [of: string, name: string, summary: string, url: string][]) {
+    for (const [of, name, summary, url] of requests) await this.ask(of, name, summary, get(url))
+  }
+  compute(of: string, name: string, summary: string, body: object) {
+    return this.ask(of, name, summary, post(of, body))
+  }
+  query(name: string, summary: string, payload: object = { query: '{ __typename }' }) {
+    return this.ask('queryGraphql', name, summary, query(payload))
+  }
+}
+const LIST = '/api/v0/location-records'
+const NO_UID = `0x${'12'.repeat(32)}`
+const query = (payload: string | object, type = 'application/json'): InjectOptions => ({
+  ...{ method: 'POST', url: '/graphql', headers: { 'content-type': type }, payload },
+})
+const send = (payload: string | object, headers: Record<string, string> = {}): InjectOptions => ({
+  ...{ method: 'POST', url: '/mcp', payload },
+  headers: { 'content-type': 'application/json', ...headers },
+})
+const tool = (name: string, values: object) =>
+  send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: values } })
+const MEASURE = tool('area', { geometry: PARK, chain: 'base-sepolia' })
+
 async function record(): Promise<Example[]> {
   const recorder = new Recorder()
-  const app = await serve()
-  const asked = (of: string, name: string, summary: string, request: InjectOptions) =>
-    recorder.send(app, of, name, summary, request)
-  const first = await asked(
-    'distance',
-    'points',
-    'Between two points',
-    post('distance', { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }),
-  )
-  await recordLog(recorder, app, first.json<{ log: LogClaim }>().log.leaf)
-  await asked(
-    'contains',
-    'park',
-    'Whether a point lies in an attested park',
-    post('contains', {
-      container: { uid: uids.park },
-      geometry: { type: 'Point', coordinates: [13.3605, 52.5139] },
-    }),
-  )
-  await asked(
-    'within',
-    'near',
-    'Whether a point is within 500 m of a street',
-    post('within', { geometry: BRANDENBURG_GATE, target: STREET, radius: 500 }),
-  )
-  await asked(
-    'intersects',
-    'crossing',
-    'Whether a place in an offchain attestation meets a park',
-    post('intersects', { geometry1: { attestation: offchainAttestation() }, geometry2: PARK }),
-  )
-  await asked('area', 'park', 'Of a polygon', post('area', { geometry: PARK }))
-  await asked('length', 'street', 'Of a line', post('length', { geometry: STREET }))
-  const { attestation, delegatedAttestation } = first.json()
-  await asked(
-    'resign',
-    'earlier',
-    'The first example of distance',
-    post('resign', { attestation, delegatedAttestation }),
-  )
-  await asked('reference', 'place', 'The hash that pins a place', {
-    ...post('reference', {}),
-    payload: { chainId: 84532, geometry: PARK },
+  const service = new Asker(recorder, await serve())
+  await recordComputations(service)
+  await recordAnswers(service)
+  await recordRefusals(service)
+  await recordRecords(service)
+  await recordGraphql(service)
+  await recordMcp(service)
+  await recordService(service)
+  await recordAdmin(recorder)
+  await recordFailures(service)
+  return recorder.examples
+}
+
+/** Records an answer of each operation, and one that has landed. */
+async function recordComputations(service: Asker): Promise<void> {
+  const first = await service.compute('distance', 'points', 'Between two points', {
+    ...{ from: EIFFEL_TOWER, to: BRANDENBURG_GATE },
   })
-  await asked(
-    'batch',
-    'two',
-    'A distance and whether it is short',
-    post('batch', {
-      operations: [
-        { operation: 'distance', from: EIFFEL_TOWER, to: BRANDENBURG_GATE },
-        { operation: 'within', geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE, radius: 1000 },
-      ],
-    }),
-  )
-  await asked(
-    'zones',
-    'park',
-    'Which of two attested places contains a point',
-    post('zones', {
-      geometry: { type: 'Point', coordinates: [13.35, 52.5145] },
-      zones: { uids: [uids.park, uids.eiffelTower] },
-    }),
-  )
+  await recordLog(service.recorder, service.app, first.json<{ log: LogClaim }>().log.leaf)
+  await service.compute('contains', 'park', 'Whether a point lies in an attested park', {
+    container: { uid: uids.park },
+    geometry: { type: 'Point', coordinates: [13.3605, 52.5139] },
+  })
+  await service.compute('within', 'near', 'Whether a point is within 500 m of a street', {
+    ...{ geometry: BRANDENBURG_GATE, target: STREET, radius: 500 },
+  })
+  await service.compute('intersects', 'crossing', 'Whether a place in an offchain attestation meets a park', {
+    ...{ geometry1: { attestation: offchainAttestation() }, geometry2: PARK },
+  })
+  await service.compute('area', 'park', 'Of a polygon', { geometry: PARK })
+  await service.compute('length', 'street', 'Of a line', { geometry: STREET })
+  const { attestation, delegatedAttestation } = first.json()
+  const answer = { attestation, delegatedAttestation }
+  await service.compute('resign', 'earlier', 'The first example of distance', answer)
+  await service.compute('reference', 'place', 'The hash that pins a place', { geometry: PARK })
+  await service.compute('batch', 'two', 'A distance and whether it is short', {
+    operations: [
+      { operation: 'distance', from: EIFFEL_TOWER, to: BRANDENBURG_GATE },
+      { operation: 'within', geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE, radius: 1000 },
+    ],
+  })
+  await service.compute('zones', 'park', 'Which of two attested places contains a point', {
+    geometry: { type: 'Point', coordinates: [13.35, 52.5145] },
+    zones: { uids: [uids.park, uids.eiffelTower] },
+  })
   await land(first.json())
-  await asked(
-    'verify',
-    'landed',
-    'The first example of distance, once it has landed',
-    post('verify', { attestation, delegatedAttestation }),
-  )
+  await service.compute('verify', 'landed', 'The first example of distance, once it has landed', answer)
+}
+
+async function recordAnswers(service: Asker): Promise<void> {
   await index()
   // A block of a local node has another hash each time.
   await rows(database.url, `UPDATE answer SET block_hash = '0x' || repeat('5e', 32)`)
-  const [answered] = (
-    await asked('listAnswers', 'operation', 'Distances', get('/api/v0/answers?operation=distance'))
-  ).json().data
-  for (const format of ['ndjson', 'csv'])
-    await asked('listAnswers', format, `As ${format.toUpperCase()}`, get(`/api/v0/answers?format=${format}`))
-  await asked('getAnswer', 'distance', 'A distance', get(`/api/v0/answers/${answered.uid}`))
-  await asked('listAnswers', 'input', 'An input that is none', get('/api/v0/answers?input=Berlin'))
-  await asked('getAnswer', 'format', 'A UID cut short', get('/api/v0/answers/0x12'))
-  await asked('getAnswer', 'unknown', 'A UID of no answer', get(`/api/v0/answers/0x${'12'.repeat(32)}`))
-  await asked('Compute', 'missing', 'A field is missing', post('distance', { from: EIFFEL_TOWER }))
-  await asked(
-    'Compute',
-    'swapped',
-    'Latitude and longitude are swapped',
-    post('distance', { from: EIFFEL_TOWER, to: { type: 'Point', coordinates: [52.5163, 113.3777] } }),
-  )
-  await asked(
-    'Compute',
-    'chain',
-    'The chain is not served',
-    post('distance', { chainId: 1, from: EIFFEL_TOWER, to: BRANDENBURG_GATE }),
-  )
-  await asked('Compute', 'revoked', 'The attestation is revoked', post('length', { geometry: uids.revoked }))
-  await asked(
-    'Compute',
-    'unknown',
-    'There is no such attestation',
-    post('distance', { from: `0x${'12'.repeat(32)}`, to: BRANDENBURG_GATE }),
-  )
-  await asked(
-    'Compute',
-    'changed',
-    'An offchain attestation was changed',
-    post('distance', {
-      from: { attestation: offchainAttestation({ recipient: testAccount(5).address }) },
-      to: BRANDENBURG_GATE,
-    }),
-  )
+  const list = '/api/v0/answers'
+  const found = await service.ask('listAnswers', 'operation', 'Distances', get(`${list}?operation=distance`))
+  await service.read([
+    ['listAnswers', 'ndjson', 'As NDJSON', `${list}?format=ndjson`],
+    ['listAnswers', 'csv', 'As CSV', `${list}?format=csv`],
+    ['getAnswer', 'distance', 'A distance', `${list}/${found.json().data[0].uid}`],
+    ['listAnswers', 'input', 'An input that is none', `${list}?input=Berlin`],
+    ['getAnswer', 'format', 'A UID cut short', `${list}/0x12`],
+    ['getAnswer', 'unknown', 'A UID of no answer', `${list}/${NO_UID}`],
+  ])
+}
 
-  await asked('getLocationRecord', 'point', 'A point', get(`/api/v0/location-records/${uids.eiffelTower}`))
-  await asked(
-    'listLocationRecords',
-    'box',
-    'In a box, one a page',
-    get('/api/v0/location-records?bbox=13,52,14,53&limit=1'),
-  )
-  await asked(
-    'listLocationRecords',
-    'near',
-    'Within 2 km of a point, all counted',
-    get('/api/v0/location-records?near=13.3777,52.5163&radius=2000&revoked=false&total=true'),
-  )
-  for (const format of ['geojson&limit=1', 'ndjson', 'csv'])
-    await asked('listLocationRecords', 'file', 'As a file', get(`/api/v0/location-records?format=${format}`))
+/** Records errors of the Compute API. */
+async function recordRefusals(service: Asker): Promise<void> {
+  const refused = (name: string, summary: string, body: object, operation = 'distance') =>
+    service.ask('Compute', name, summary, post(operation, body))
+  const swapped = { type: 'Point', coordinates: [52.5163, 113.3777] }
+  const changed = offchainAttestation({ recipient: testAccount(5).address })
+  await refused('missing', 'A field is missing', { from: EIFFEL_TOWER })
+  await refused('swapped', 'Latitude and longitude are swapped', { from: EIFFEL_TOWER, to: swapped })
+  await refused('chain', 'The chain is not served', {
+    ...{ chainId: 1, from: EIFFEL_TOWER, to: BRANDENBURG_GATE },
+  })
+  await refused('revoked', 'The attestation is revoked', { geometry: uids.revoked }, 'length')
+  await refused('unknown', 'There is no such attestation', { from: NO_UID, to: BRANDENBURG_GATE })
+  await refused('changed', 'An offchain attestation was changed', {
+    ...{ from: { attestation: changed }, to: BRANDENBURG_GATE },
+  })
+}
+
+async function recordRecords(service: Asker): Promise<void> {
+  const { recorder, app } = service
+  const near = 'near=13.3777,52.5163&radius=2000&revoked=false&total=true'
+  await service.read([
+    ['getLocationRecord', 'point', 'A point', `${LIST}/${uids.eiffelTower}`],
+    ['listLocationRecords', 'box', 'In a box, one a page', `${LIST}?bbox=13,52,14,53&limit=1`],
+    ['listLocationRecords', 'near', 'Within 2 km of a point, all counted', `${LIST}?${near}`],
+    ['listLocationRecords', 'file', 'As a file', `${LIST}?format=geojson&limit=1`],
+    ['listLocationRecords', 'file', 'As a file', `${LIST}?format=ndjson`],
+    ['listLocationRecords', 'file', 'As a file', `${LIST}?format=csv`],
+  ])
   for (const [format, letters] of [
     ['geoparquet', 4],
     ['flatgeobuf', 3],
   ] as const)
     await recorder.send(
       ...([app, 'listLocationRecords', 'file', 'As a file: how its bytes begin'] as const),
-      get(`/api/v0/location-records?format=${format}`),
+      get(`${LIST}?format=${format}`),
       (text) => `${text.slice(0, letters)}...`,
     )
-  await asked(
-    'getLocationRecord',
-    'feature',
-    'A park as a Feature',
-    get(`/api/v0/location-records/${uids.park}?format=geojson`),
-  )
+  const park = get(`${LIST}/${uids.park}?format=geojson`)
+  await service.ask('getLocationRecord', 'feature', 'A park as a Feature', park)
   recorder.examples.push({
     of: 'streamLocationRecords',
     name: 'events',
@@ -488,249 +484,151 @@ async function record(): Promise<Example[]> {
     type: 'text/event-stream',
     response: await streamed(await serve(), 4),
   })
-  await asked(
-    'getTileJson',
-    'chain',
-    'Tiles of one chain',
-    get('/tiles/location-records.json?chain=base-sepolia'),
-  )
-  await asked('getTileJson', 'chain', 'An unknown chain', get('/tiles/location-records.json?chain=solana'))
-  await asked('getTile', 'empty', 'A tile without records', get('/tiles/location-records/4/0/12.mvt'))
-  await asked('getTile', 'column', 'No such column', get('/tiles/location-records/2/4/0.mvt'))
-  await asked('getStatistics', 'counts', 'Counts', get('/api/v0/location-records/stats'))
-  await asked(
-    'getStatistics',
-    'groups',
-    'By chain, with areas',
-    get('/api/v0/location-records/stats?by=chain&sort=chain&sum=area'),
-  )
-  await asked(
-    'getStatistics',
-    'csv',
-    'By chain, as CSV',
-    get('/api/v0/location-records/stats?by=chain&sort=chain&format=csv'),
-  )
-  await asked(
-    'getAnswerStatistics',
-    'groups',
-    'By operation and chain',
-    get('/api/v0/answers/stats?by=operation,chain'),
-  )
-  await asked(
-    'getAnswerStatistics',
-    'csv',
-    'By operation and chain, as CSV',
-    get('/api/v0/answers/stats?by=operation,chain&format=csv'),
-  )
-  await asked('getAnswerStatistics', 'dimension', 'No such dimension', get('/api/v0/answers/stats?by=memo'))
-  await asked('getConfiguration', 'chains', 'Chains and schema', get('/api/v0/config'))
-  await asked('listSchemas', 'found', 'Schemas of the registries', get('/api/v0/schemas'))
-  await asked(
-    'listLocationRecords',
-    'chain',
-    'An unknown chain',
-    get('/api/v0/location-records?chain=solana'),
-  )
-  await asked('listLocationRecords', 'bbox', 'A malformed box', get('/api/v0/location-records?bbox=13,52,14'))
-  await asked(
-    'listLocationRecords',
-    'ring',
-    'A ring that crosses itself',
-    get('/api/v0/location-records?intersects=POLYGON((0 0,1 1,1 0,0 1,0 0))'),
-  )
-  await asked(
-    'streamLocationRecords',
-    'position',
-    'An id that no event has',
-    get('/api/v0/location-records/stream?last_event_id=17'),
-  )
-  await asked('getLocationRecord', 'format', 'A UID cut short', get('/api/v0/location-records/0x12'))
-  await asked(
-    'getLocationRecord',
-    'unknown',
-    'A UID that nothing has',
-    get(`/api/v0/location-records/0x${'12'.repeat(32)}`),
-  )
-  await asked(
-    'getStatistics',
-    'parameter',
-    'A parameter it does not have',
-    get('/api/v0/location-records/stats?chain=celo'),
-  )
-  await asked(
-    'getConfiguration',
-    'parameter',
-    'A parameter it does not have',
-    get('/api/v0/config?chain=celo'),
-  )
-  await asked('listSchemas', 'parameter', 'A parameter it does not have', get('/api/v0/schemas?chain=celo'))
+  const stats = `${LIST}/stats`
+  const answerStats = '/api/v0/answers/stats'
+  const crossing = 'POLYGON((0 0,1 1,1 0,0 1,0 0))'
+  await service.read([
+    ['getTileJson', 'chain', 'Tiles of one chain', '/tiles/location-records.json?chain=base-sepolia'],
+    ['getTileJson', 'chain', 'An unknown chain', '/tiles/location-records.json?chain=solana'],
+    ['getTile', 'empty', 'A tile without records', '/tiles/location-records/4/0/12.mvt'],
+    ['getTile', 'column', 'No such column', '/tiles/location-records/2/4/0.mvt'],
+    ['getStatistics', 'counts', 'Counts', stats],
+    ['getStatistics', 'groups', 'By chain, with areas', `${stats}?by=chain&sort=chain&sum=area`],
+    ['getStatistics', 'csv', 'By chain, as CSV', `${stats}?by=chain&sort=chain&format=csv`],
+    ['getAnswerStatistics', 'groups', 'By operation and chain', `${answerStats}?by=operation,chain`],
+    [
+      ...(['getAnswerStatistics', 'csv', 'By operation and chain, as CSV'] as const),
+      `${answerStats}?by=operation,chain&format=csv`,
+    ],
+    ['getAnswerStatistics', 'dimension', 'No such dimension', `${answerStats}?by=memo`],
+    ['getConfiguration', 'chains', 'Chains and schema', '/api/v0/config'],
+    ['listSchemas', 'found', 'Schemas of the registries', '/api/v0/schemas'],
+    ['listLocationRecords', 'chain', 'An unknown chain', `${LIST}?chain=solana`],
+    ['listLocationRecords', 'bbox', 'A malformed box', `${LIST}?bbox=13,52,14`],
+    ['listLocationRecords', 'ring', 'A ring that crosses itself', `${LIST}?intersects=${crossing}`],
+    ['streamLocationRecords', 'position', 'An id that no event has', `${LIST}/stream?last_event_id=17`],
+    ['getLocationRecord', 'format', 'A UID cut short', `${LIST}/0x12`],
+    ['getLocationRecord', 'unknown', 'A UID that nothing has', `${LIST}/${NO_UID}`],
+    ['getStatistics', 'parameter', 'A parameter it does not have', `${stats}?chain=celo`],
+    ['getConfiguration', 'parameter', 'A parameter it does not have', '/api/v0/config?chain=celo'],
+    ['listSchemas', 'parameter', 'A parameter it does not have', '/api/v0/schemas?chain=celo'],
+  ])
+}
 
-  const query = (payload: object, headers = {}): InjectOptions => ({
-    method: 'POST',
-    url: '/graphql',
-    headers: { 'content-type': 'application/json', ...headers },
-    payload,
+async function recordGraphql(service: Asker): Promise<void> {
+  await service.query('box', 'Places in a box', {
+    query:
+      'query ($bbox: [Float!]) { locationRecords(first: 2, filter: { bbox: $bbox }) { totalCount nodes { uid timestamp geometry } pageInfo { hasNextPage endCursor } } }',
+    variables: { bbox: [-10, 35, 30, 60] },
   })
-  await asked(
-    'queryGraphql',
-    'box',
-    'Places in a box',
-    query({
-      query:
-        'query ($bbox: [Float!]) { locationRecords(first: 2, filter: { bbox: $bbox }) { totalCount nodes { uid timestamp geometry } pageInfo { hasNextPage endCursor } } }',
-      variables: { bbox: [-10, 35, 30, 60] },
-    }),
-  )
-  await asked(
-    'queryGraphql',
-    'revocations',
-    'The latest revocation, and its record',
-    query({
-      query:
-        '{ attestationEvents(first: 1, filter: { kind: { equalTo: "REVOKED" } }) { nodes { uid attester blockTimestamp locationRecord { memo revoked } } } }',
-    }),
-  )
-  await asked(
-    'queryGraphql',
-    'field',
-    'A field that does not exist',
-    query({ query: '{ locationRecords { nodes { colour } } }' }),
-  )
-  await asked(
-    'queryGraphql',
-    'rows',
-    'Too many rows',
-    query({ query: '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }' }),
-  )
-  await asked(
-    'queryGraphql',
-    'large',
-    'A large body',
-    query({ query: '{ __typename }', variables: { x: 'x'.repeat(70_000) } }),
-  )
-  await asked('queryGraphql', 'type', 'No JSON', {
-    ...query({}),
-    headers: { 'content-type': 'application/graphql' },
-    payload: '{ __typename }',
+  await service.query('revocations', 'The latest revocation, and its record', {
+    query:
+      '{ attestationEvents(first: 1, filter: { kind: { equalTo: "REVOKED" } }) { nodes { uid attester blockTimestamp locationRecord { memo revoked } } } }',
   })
-  await asked('getGraphiql', 'program', 'For a program', get('/graphql'))
+  await service.query('field', 'A field that does not exist', {
+    query: '{ locationRecords { nodes { colour } } }',
+  })
+  await service.query('rows', 'Too many rows', {
+    query: '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }',
+  })
+  await service.query('large', 'A large body', {
+    ...{ query: '{ __typename }', variables: { x: 'x'.repeat(70_000) } },
+  })
+  await service.ask('queryGraphql', 'type', 'No JSON', query('{ __typename }', 'application/graphql'))
+  await service.read([['getGraphiql', 'program', 'For a program', '/graphql']])
+}
 
-  const send = (payload: string | object, headers: Record<string, string> = {}): InjectOptions => ({
-    ...{ method: 'POST', url: '/mcp', payload },
-    headers: { 'content-type': 'application/json', ...headers },
-  })
-  const tool = (name: string, values: object) => ({
-    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
-    params: { name, arguments: values },
-  })
-  const of = 'sendMcpMessage'
-  const measure = send(tool('area', { geometry: PARK, chain: 'base-sepolia' }))
-  await asked(of, 'area', 'A question', measure)
-  await asked(of, 'records', 'Places near a place', {
-    ...send(tool('search_records', { near: BRANDENBURG_GATE.coordinates, radius: 2_000 })),
-  })
-  await asked(of, 'batch', 'Several messages', send([]))
-  await asked(of, 'origin', "From another site's page", send({}, { origin: 'https://elsewhere.example' }))
-  await asked(of, 'large', 'A large body', {
+async function recordMcp(service: Asker): Promise<void> {
+  const asked = (name: string, summary: string, request: InjectOptions) =>
+    service.ask('sendMcpMessage', name, summary, request)
+  const near = { near: BRANDENBURG_GATE.coordinates, radius: 2_000 }
+  await asked('area', 'A question', MEASURE)
+  await asked('records', 'Places near a place', tool('search_records', near))
+  await asked('batch', 'Several messages', send([]))
+  await asked('origin', "From another site's page", send({}, { origin: 'https://elsewhere.example' }))
+  await asked('large', 'A large body', {
     ...{ method: 'POST', url: '/mcp' },
     headers: { 'content-type': 'application/json', 'content-length': '70000' },
   })
-  await asked(of, 'type', 'No JSON', send('x', { 'content-type': 'text/plain' }))
+  await asked('type', 'No JSON', send('x', { 'content-type': 'text/plain' }))
+}
 
-  await asked('getInformation', 'staging', 'A staging deployment', get('/'))
-  await asked('getHealth', 'healthy', 'All is well', get('/health'))
-  await asked('getReadiness', 'ready', 'Followed to the head', get('/ready'))
+async function recordService(service: Asker): Promise<void> {
+  await service.read([
+    ['getInformation', 'staging', 'A staging deployment', '/'],
+    ['getHealth', 'healthy', 'All is well', '/health'],
+    ['getReadiness', 'ready', 'Followed to the head', '/ready'],
+  ])
   // The metrics of the process differ in each run.
   const some = (text: string) =>
     text
       .split('\n')
       .filter((line) => /geospatial_(database_up|chain_(head|indexed)_block)\b/.test(line))
       .join('\n')
-  await recorder.send(app, 'getMetrics', 'some', 'Some of its lines', get('/metrics'), some)
-  await asked('getLlms', 'page', 'The page', get('/llms.txt'))
-  await asked('getErrorPage', 'page', 'As data', get('/errors/rate-limited'))
-  await asked('getErrorPage', 'unknown', 'An error that does not exist', get('/errors/no-such'))
+  const metrics = get('/metrics')
+  await service.recorder.send(service.app, 'getMetrics', 'some', 'Some of its lines', metrics, some)
+  await service.read([
+    ['getLlms', 'page', 'The page', '/llms.txt'],
+    ['getErrorPage', 'page', 'As data', '/errors/rate-limited'],
+    ['getErrorPage', 'unknown', 'An error that does not exist', '/errors/no-such'],
+  ])
+}
 
-  await recordAdmin(recorder)
-
-  const busy = await serve()
+/** Records the responses of a service that is busy, lacks its node or its database, or has a fault. */
+async function recordFailures({ recorder, app }: Asker): Promise<void> {
+  const checkpoint = '/log/v0/checkpoint'
+  const area = { geometry: PARK }
+  const busy = new Asker(recorder, await serve())
   for (let i = 0; i < 100; i++)
     await Promise.all([
-      ...['/compute/v0/nothing', '/api/v0/nothing'].map((url) => busy.inject(get(url))),
-      busy.inject(send({})),
+      ...['/compute/v0/nothing', '/api/v0/nothing'].map((url) => busy.app.inject(get(url))),
+      busy.app.inject(send({})),
     ])
-  await recorder.send(busy, of, 'limit', 'One message too many', send({}))
-  await recorder.send(busy, 'Compute', 'limit', 'One request too many', post('area', { geometry: PARK }))
-  await recorder.send(busy, 'Records', 'limit', 'One request too many', get('/api/v0/config'))
-  const checkpoint = get('/log/v0/checkpoint')
-  await recorder.send(busy, 'Log', 'limit', 'One request too many', checkpoint)
-  await recorder.send(
-    busy,
-    'queryGraphql',
-    'limit',
-    'One request too many',
-    query({ query: '{ __typename }' }),
-  )
+  await busy.ask('sendMcpMessage', 'limit', 'One message too many', send({}))
+  await busy.ask('Compute', 'limit', 'One request too many', post('area', area))
+  await busy.read([
+    ['Records', 'limit', 'One request too many', '/api/v0/config'],
+    ['Log', 'limit', 'One request too many', checkpoint],
+  ])
+  await busy.query('limit', 'One request too many')
 
   let broken = false
-  const noNode = await serve({
-    fault: () => (broken ? { error: { code: -32000, message: 'overloaded' } } : undefined),
-  })
-  await noNode.inject(get('/'))
-  broken = true
-  await recorder.send(
-    noNode,
-    'Compute',
-    'node',
-    "The chain's node does not answer",
-    post('area', { geometry: PARK }),
+  const noNode = new Asker(
+    recorder,
+    await serve({ fault: () => (broken ? { error: { code: -32000, message: 'overloaded' } } : undefined) }),
   )
+  await noNode.app.inject(get('/'))
+  broken = true
+  await noNode.ask('Compute', 'node', "The chain's node does not answer", post('area', area))
   const slow = await serve({
     timeouts: { request: 60_000, answer: 500 },
     fault: () => ({ ask: () => new Promise(() => {}) }),
   })
-  await recorder.send(slow, of, 'late', 'No answer in time', measure)
-  const noDatabase = await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
-  await recorder.send(
-    noDatabase,
-    'Records',
-    'database',
-    'The database does not respond',
-    get('/api/v0/location-records'),
-  )
-  await recorder.send(noDatabase, 'Log', 'database', 'The database does not respond', checkpoint)
-  await recorder.send(
-    noDatabase,
-    'queryGraphql',
-    'database',
-    'The database does not respond',
-    query({ query: '{ __typename }' }),
-  )
-  const faulty = await serve({
-    graphql: {
-      rowsOf: () => undefined,
-      schema: () => {
-        throw new Error('x')
-      },
-      run: () => Promise.reject(new Error('x')),
-    },
-  })
-  await recorder.send(
-    faulty,
-    'queryGraphql',
-    'fault',
-    'The service has a fault',
-    query({ query: '{ __typename }' }),
-  )
-  await recorder.send(noDatabase, 'getHealth', 'unhealthy', 'The database does not respond', get('/health'))
-  await recorder.send(noDatabase, 'getReadiness', 'database', 'The database does not respond', get('/ready'))
-  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
-  await recorder.send(app, 'Records', 'fault', 'The service has a fault', get('/api/v0/location-records'))
-  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
-  await rows(database.url, 'ALTER TABLE log_state RENAME COLUMN published TO publish')
-  await recorder.send(app, 'Log', 'fault', 'The service has a fault', checkpoint)
-  await rows(database.url, 'ALTER TABLE log_state RENAME COLUMN publish TO published')
-  return recorder.examples
+  await recorder.send(slow, 'sendMcpMessage', 'late', 'No answer in time', MEASURE)
+  const none = new Asker(recorder, await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' }))
+  await none.read([
+    ['Records', 'database', 'The database does not respond', LIST],
+    ['Log', 'database', 'The database does not respond', checkpoint],
+  ])
+  await none.query('database', 'The database does not respond')
+  const fault = new Error('x')
+  const schema = () => {
+    throw fault
+  }
+  const faulty = { rowsOf: () => undefined, schema, run: () => Promise.reject(fault) }
+  await new Asker(recorder, await serve({ graphql: faulty })).query('fault', 'The service has a fault')
+  await none.read([
+    ['getHealth', 'unhealthy', 'The database does not respond', '/health'],
+    ['getReadiness', 'database', 'The database does not respond', '/ready'],
+  ])
+  for (const [of, url, table, column] of [
+    ['Records', LIST, 'location_record', 'line'],
+    ['Log', checkpoint, 'log_state', 'published'],
+  ] as const) {
+    await rows(database.url, `ALTER TABLE ${table} RENAME COLUMN ${column} TO renamed`)
+    await recorder.send(app, of, 'fault', 'The service has a fault', get(url))
+    await rows(database.url, `ALTER TABLE ${table} RENAME COLUMN renamed TO ${column}`)
+  }
 }
 
 /**
