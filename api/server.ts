@@ -97,10 +97,6 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
   monitoring(app, { ...parts, listeners: () => live.size })
 
-  const freshness = new Freshness(
-    () => parts.store.stateTag(),
-    parts.pageCacheBytes ?? CACHES.responses.bytes,
-  )
   await app.register(
     computeScope(parts, (scope) => scope.register(computeRoutes(parts), { prefix: '/v0' })),
     { prefix: '/compute' },
@@ -110,6 +106,44 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       computeScope(parts, (scope) => scope.register(quorumRoutes(parts), { prefix: '/v0' })),
       { prefix: '/quorum' },
     )
+  await registerRecords(app, parts, live)
+  if (parts.graphql) {
+    const { graphql: backend, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
+    await app.register(
+      (scope) => graphqlRoutes(scope, { backend, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }),
+      { prefix: '/graphql' },
+    )
+  }
+  if (parts.mcp) {
+    const { counter, recordsRateLimitPerHour: rateLimitPerHour, publicBaseUrl } = parts
+    await app.register((scope) => mcpRoutes(scope, { counter, rateLimitPerHour, publicBaseUrl }), {
+      prefix: '/mcp',
+    })
+  }
+  if (parts.webhookAdmin)
+    await app.register(
+      webhookAdminRoutes({ ...parts.webhookAdmin, store: parts.store, clock: parts.clock }),
+      { prefix: '/admin/v0' },
+    )
+  const { pages } = parts
+  if (pages) {
+    const places = placesRoutes({ ...parts, pages, readers: parts.attesters })
+    await app.register(
+      publicRecordsScope(app, parts, async (scope) => void (await scope.register(places))),
+      { prefix: '/r' },
+    )
+    await pages.register(app)
+  }
+  await aboutRoutes(app, parts)
+  return app
+}
+
+/** Registers the routes that read records, answers and the log, within the limits of the Records API. */
+async function registerRecords(app: FastifyInstance, parts: ServerParts, live: LiveRecords): Promise<void> {
+  const freshness = new Freshness(
+    () => parts.store.stateTag(),
+    parts.pageCacheBytes ?? CACHES.responses.bytes,
+  )
   const fileExports = new Exports(parts.columnarFiles, parts.elapsed ?? MONOTONIC.now)
   await app.register(
     publicRecordsScope(app, parts, async (scope) => {
@@ -138,37 +172,6 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     ),
     { prefix: '/tiles' },
   )
-  if (parts.graphql) {
-    const { graphql: backend, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
-    await app.register(
-      (scope) => graphqlRoutes(scope, { backend, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }),
-      { prefix: '/graphql' },
-    )
-  }
-  if (parts.mcp) {
-    const { counter, recordsRateLimitPerHour: rateLimitPerHour, publicBaseUrl } = parts
-    await app.register((scope) => mcpRoutes(scope, { counter, rateLimitPerHour, publicBaseUrl }), {
-      prefix: '/mcp',
-    })
-  }
-  if (parts.webhookAdmin)
-    await app.register(
-      webhookAdminRoutes({ ...parts.webhookAdmin, store: parts.store, clock: parts.clock }),
-      {
-        prefix: '/admin/v0',
-      },
-    )
-  const { pages } = parts
-  if (pages) {
-    const places = placesRoutes({ ...parts, pages, readers: parts.attesters })
-    await app.register(
-      publicRecordsScope(app, parts, async (scope) => void (await scope.register(places))),
-      { prefix: '/r' },
-    )
-    await pages.register(app)
-  }
-  await aboutRoutes(app, parts)
-  return app
 }
 
 function makeFastify(

@@ -98,21 +98,7 @@ export function answersRoutes(parts: {
       const { uid } = request.params
       const { chain, given } = request.query
       const format = chooseFormat(request.query.format, request.headers.accept, ANSWER_FORMATS)
-      const find = async () => {
-        const own = store.of(workOf(request))
-        const on = async (slugs: readonly string[]) => {
-          const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
-          return own.run<AnswerResult>(answersQuery({ ids, limit: ids.length }), true)
-        }
-        const all = CHAINS.map(({ slug }) => slug)
-        const [found] = await on(chain === undefined ? all : [chain])
-        if (found) return found
-        const elsewhere = chain === undefined ? [] : (await on(all)).map((answer) => answer.chain)
-        throw new RecordsError(
-          'answer-not-found',
-          `No answer of this service with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}${itIsOn(elsewhere)}`,
-        )
-      }
+      const find = () => answerByUid(store.of(workOf(request)), uid, chain, given.chain)
       const row = await freshness.find(request, reply, find, format)
       if (!row) return reply
       if (format === 'html')
@@ -124,6 +110,25 @@ export function answersRoutes(parts: {
     })
     done()
   }
+}
+
+/**
+ * Returns the answer with this UID, the newest one if several chains have one.
+ * @param given the chain as the client named it, for the error if there is none
+ */
+async function answerByUid(store: Store, uid: string, chain: string | undefined, given?: string) {
+  const on = (slugs: readonly string[]) => {
+    const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
+    return store.run<AnswerResult>(answersQuery({ ids, limit: ids.length }), true)
+  }
+  const all = CHAINS.map(({ slug }) => slug)
+  const [found] = await on(chain === undefined ? all : [chain])
+  if (found) return found
+  const elsewhere = chain === undefined ? [] : (await on(all)).map((answer) => answer.chain)
+  throw new RecordsError(
+    'answer-not-found',
+    `No answer of this service with UID ${uid} found${chain === undefined ? '' : ` on ${given}`}${itIsOn(elsewhere)}`,
+  )
 }
 
 /** Groups of answers for other interfaces, with the parameters of the route. */

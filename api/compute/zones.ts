@@ -88,30 +88,8 @@ export async function computeZones(
     const left = started + BATCH_BUDGET_MS - performance.now()
     try {
       if (left <= 0) throw new TimeLimitError()
-      const zone = await parts.resolver.resolve(uid, 'zones', attester.chain, reader, work.client)
-      const { schema, recipient } = request
-      const boundary = { reading: boundaryOf(zone.reading, uid) }
-      const result = await computeUnsigned(
-        parts,
-        chain,
-        'contains',
-        {
-          container: uid,
-          geometry: request.geometry,
-          ...(schema && { schema }),
-          ...(recipient && { recipient }),
-        },
-        work,
-        left,
-        undefined,
-        { container: zone, geometry },
-      )
-      const { outcome } = await parts.measurer.measure(
-        { operation: 'distance', inputs: [boundary, geometry], numbers: [] },
-        work,
-        left,
-      )
-      if (outcome === 0n) found.onBoundary.push(uid)
+      const { result, isOnBoundary } = await measureZone(parts, chain, request, uid, geometry, work, left)
+      if (isOnBoundary) found.onBoundary.push(uid)
       if (result.claims.result === true) found.results.push({ uid, result })
     } catch (error) {
       const reason = reasonOf(error)
@@ -133,6 +111,37 @@ export async function computeZones(
     ...{ ...batch, onBoundary: found.onBoundary.sort(), undecided, complete: undecided.length === 0 },
     ...{ undecidedMore: named.length < unplaced.length, inputRef: refs[0]! },
   }
+}
+
+/** Computes whether a zone contains the geometry, and whether the geometry touches its boundary. */
+async function measureZone(
+  parts: ComputeParts,
+  chain: Awaited<ReturnType<typeof servedChain>>,
+  { geometry: given, schema, recipient }: ZonesRequest,
+  uid: string,
+  geometry: Awaited<ReturnType<ComputeParts['resolver']['resolve']>>,
+  work: Work,
+  withinMs: number,
+) {
+  const container = await parts.resolver.resolve(
+    uid,
+    'zones',
+    chain.attester.chain,
+    chain.reader,
+    work.client,
+  )
+  const boundary = { reading: boundaryOf(container.reading, uid) }
+  const result = await computeUnsigned(
+    ...([parts, chain, 'contains'] as const),
+    { container: uid, geometry: given, ...(schema && { schema }), ...(recipient && { recipient }) },
+    ...([work, withinMs, undefined, { container, geometry }] as const),
+  )
+  const { outcome } = await parts.measurer.measure(
+    { operation: 'distance', inputs: [boundary, geometry], numbers: [] },
+    work,
+    withinMs,
+  )
+  return { result, isOnBoundary: outcome === 0n }
 }
 
 type Undecided = ZonesResult['undecided'][number]

@@ -74,32 +74,7 @@ export async function describeRoutes(
         license: { name: 'GPL-3.0-or-later', identifier: 'GPL-3.0-or-later' },
       },
       servers: [{ url: publicBaseUrl, description: deploymentName }],
-      tags: [
-        {
-          name: 'Compute',
-          description:
-            'Operations on geometries, whose results are signed attestations. Errors are problem details (RFC 7807).',
-        },
-        ...(quorum
-          ? [{ name: 'Quorum', description: 'Signatures of this operator for answers that k of n sign.' }]
-          : []),
-        ...(log ? [{ name: 'Log', description: 'Transparency log of signatures.' }] : []),
-        {
-          name: 'Records',
-          description: 'Attested locations, and answers that have landed.',
-        },
-        {
-          name: 'GraphQL',
-          description: "Records, answers and the event log by GraphQL query. Errors have GraphQL's form.",
-        },
-        ...(mcp
-          ? [{ name: 'Agents', description: 'Operations and searches as tools (Model Context Protocol).' }]
-          : []),
-        ...(isAdministered
-          ? [{ name: 'Admin', description: 'Webhook subscriptions. Requires the admin key.' }]
-          : []),
-        { name: 'Service', description: 'Properties and health of this deployment.' },
-      ],
+      tags: tagsOf({ quorum, log, mcp, admin: isAdministered }),
       components: {
         ...(isAdministered && {
           securitySchemes: {
@@ -130,6 +105,32 @@ export async function describeRoutes(
       withExamples((made as { openapiObject: Document }).openapiObject, publicBaseUrl),
   })
 }
+
+/** Returns the groups of endpoints that this deployment has. */
+const tagsOf = ({ quorum, log, mcp, admin }: Record<'quorum' | 'log' | 'mcp' | 'admin', unknown>) => [
+  {
+    name: 'Compute',
+    description:
+      'Operations on geometries, whose results are signed attestations. Errors are problem details (RFC 7807).',
+  },
+  ...(quorum
+    ? [{ name: 'Quorum', description: 'Signatures of this operator for answers that k of n sign.' }]
+    : []),
+  ...(log ? [{ name: 'Log', description: 'Transparency log of signatures.' }] : []),
+  {
+    name: 'Records',
+    description: 'Attested locations, and answers that have landed.',
+  },
+  {
+    name: 'GraphQL',
+    description: "Records, answers and the event log by GraphQL query. Errors have GraphQL's form.",
+  },
+  ...(mcp
+    ? [{ name: 'Agents', description: 'Operations and searches as tools (Model Context Protocol).' }]
+    : []),
+  ...(admin ? [{ name: 'Admin', description: 'Webhook subscriptions. Requires the admin key.' }] : []),
+  { name: 'Service', description: 'Properties and health of this deployment.' },
+]
 
 /** Name of the rest of a path that a route reads as `*`, for which OpenAPI has no notation. */
 const REST = 'path'
