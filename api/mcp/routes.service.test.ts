@@ -220,7 +220,7 @@ test('ends pending requests of a disconnected client silently', async () => {
 
 describe('limits', () => {
   test("count messages for their client, and requests of tools as the client's own", async () => {
-    const { app, close } = await buildTestServer({
+    const { app } = await buildTestServer({
       ...{ databaseUrl: database.url, rpcUrl: chain.url, trustProxy: ['127.0.0.1'] },
       ...{ rateLimitPerHour: 2, recordsRateLimitPerHour: 5 },
     })
@@ -258,7 +258,7 @@ describe('limits', () => {
     ])
   })
   test('cannot be charged to another client without a trusted proxy', async () => {
-    const { app, close } = await buildTestServer({
+    const { app } = await buildTestServer({
       ...{ databaseUrl: database.url, rpcUrl: chain.url, rateLimitPerHour: 1 },
     })
     const answers = []
@@ -277,7 +277,7 @@ describe('limits', () => {
 
 describe('MCP', () => {
   test('is absent and not mentioned anywhere if it is off', async () => {
-    const { app, close } = await buildTestServer({ mcp: false })
+    const { app } = await buildTestServer({ mcp: false })
     for (const method of ['POST', 'GET'] as const) {
       const answer = await app.inject({ method, url: '/mcp', ...(method === 'POST' && { payload: LIST }) })
       expect([answer.statusCode, answer.json()]).toEqual([
