@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { GeoError, messageOf } from './errors'
 
-/** One interface to read a chain: through a provider of ethers, viem or EIP-1193, or the URL of an endpoint. */
+/** One interface to read a chain through ethers, viem, an EIP-1193 provider or the URL of an endpoint. */
 
 export type Hex = `0x${string}`
 export interface Call {
