@@ -107,8 +107,11 @@ export class HeadReader {
    * it; empty after a success.
    */
   private readonly unwrittenSince = new Map<string, number>()
-  /** True if the last poll found a lower head, and no endpoint has the followed head. */
-  private isShorter = false
+  /**
+   * Start of the first of the last polls that all found a lower head, while no endpoint had the followed head;
+   * undefined if the last poll did not.
+   */
+  private shorterSince: number | undefined
   /** Block of the followed chain that an unconfirmed fork replaces. */
   private disputed: BlockRef | undefined
   private readonly finalCheck: StoredBlockCheck
@@ -169,7 +172,8 @@ export class HeadReader {
         if (error instanceof ContradictionError) await this.discardAbove(chain, base.height, message)
         else this.unwritten(blocks[0]!, `cannot be written: ${message}`)
         this.options.blocks.turn()
-        await this.clock.pause(AGAIN_AFTER_MS, signal)
+        // Blocks that are read again cost as many calls as a poll that reads them.
+        await this.clock.pause(error instanceof ContradictionError ? pollMs : AGAIN_AFTER_MS, signal)
         continue
       }
       this.unwrittenSince.clear()
@@ -191,7 +195,7 @@ export class HeadReader {
     if (!this.seen) throw new Error('no endpoint has a latest block')
     const { number, timestamp, askedAt } = this.seen
     // A followed block that is not written yet is the head, even if a lagging endpoint reports an older one.
-    const counts = number >= this.final.height && !this.isShorter
+    const counts = number >= this.final.height && this.shorterSince === undefined
     const known = counts ? this.chain?.tip.block?.header : undefined
     const isKnown = known !== undefined && Number(known.number) > number
     return {
@@ -215,6 +219,7 @@ export class HeadReader {
   forgetLooks(): void {
     this.agreedAt = -Infinity
     this.seen = undefined
+    this.shorterSince = undefined
   }
 
   /** Returns the block of this number on the followed chain if it was read with the current filters. */
@@ -263,9 +268,10 @@ export class HeadReader {
     if (ref.height < this.final.height) return this.checkFarBelow(chain, ref)
     if (ref.hash === tip.hash) this.agreed(askedAt)
     if (chain.has(ref)) {
-      this.isShorter = ref.hash !== tip.hash && !(await blocks.hashesAt(tip.height)).includes(tip.hash)
+      const isShorter = ref.hash !== tip.hash && !(await blocks.hashesAt(tip.height)).includes(tip.hash)
+      this.shorterSince = isShorter ? (this.shorterSince ?? askedAt) : undefined
       // Another endpoint may be on a fork that this one has not reached.
-      if (this.isShorter) blocks.turn()
+      if (isShorter) blocks.turn()
       return this.finalCheck.forget()
     }
     if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
@@ -295,7 +301,7 @@ export class HeadReader {
     const complete = path.length > 0 ? await readLogs(path, chain, this.options) : []
     if (complete.length < path.length || broken >= 0 || path.length === 0) blocks.turn()
     if (complete.length > 0) {
-      this.isShorter = false
+      this.shorterSince = undefined
       const base = Number(complete[0]!.header.number) - 1
       chain.replaceAbove(base, complete, this.final.height)
       this.movedAt = this.clock.now()
@@ -389,16 +395,19 @@ export class HeadReader {
     const now = this.clock.now()
     const since = unwrittenSince.get(hash) ?? now
     unwrittenSince.delete(hash)
-    // The chain no longer has this block.
-    if (this.isShorter && height > this.seen!.number) return
+    const { seen, shorterSince } = this
+    const isAbove = shorterSince !== undefined && seen !== undefined && height > seen.number
+    // The chain no longer has this block, or one node that lags behind others at its URL does not have it yet.
+    if (isAbove && now - shorterSince > FORK_PATIENCE_MS) return
     unwrittenSince.set(hash, since)
     if (unwrittenSince.size > FORKS_AWAITED) unwrittenSince.delete(unwrittenSince.keys().next().value!)
-    if (now - since > UNWRITTEN_PATIENCE_MS) this.options.doubt.contradicted(`block ${height} ${problem}`)
+    if (!isAbove && now - since > UNWRITTEN_PATIENCE_MS)
+      this.options.doubt.contradicted(`block ${height} ${problem}`)
   }
 
   private agreed(askedAt: number): void {
     this.agreedAt = askedAt
-    this.isShorter = false
+    this.shorterSince = undefined
     this.forkedAt = undefined
     this.finalCheck.forget()
     // The doubt ends when the followed chain no longer has the disputed block.

@@ -35,9 +35,10 @@ async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; late
   const blocks = () => new BlockReader(rpc, selection, doubt, clock)
   const common = { doubt, log: SILENT, clock, finality: CHAIN.finality }
   const stop = new AbortController()
+  const head = new HeadReader({ ...common, pollMs: 1_000, blocks: blocks() })
   const source = new ChainSource<ChainBlock>({
     ...{ ...common, rpc, selection, blocks: blocks(), signal: stop.signal, stored: undefined },
-    head: new HeadReader({ ...common, pollMs: 1_000, blocks: blocks() }),
+    head,
     storedAtOrBelow: () => Promise.resolve(undefined),
     decode: (block) => {
       if (block.logs.some(({ data }) => data === '0x')) throw new ContradictionError('a log has no data')
@@ -89,7 +90,10 @@ async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; late
     await clock.pass(milliseconds, () => {})
     return Promise.race([outcome, Promise.resolve('continues')])
   }
-  return { chain, doubt, endpoints, faults, heights, passes, stop: () => stop.abort(new Error('stopped')) }
+  return {
+    ...{ chain, doubt, endpoints, faults, head, heights, passes },
+    stop: () => stop.abort(new Error('stopped')),
+  }
 }
 
 test('reads history up to the block that the endpoints reported, although they report older ones later', async () => {
@@ -158,6 +162,21 @@ test.each(['read', 'written'])('reports a doubt while the last block cannot be %
   fail(false)
   await passes(20_000)
   expect([heights.at(-1), doubt.reason()]).toEqual([LENGTH, undefined])
+  stop()
+})
+
+test('reports a doubt about a block that cannot be written, although every other poll finds a node without it', async () => {
+  const { chain, doubt, endpoints, faults, head, passes, stop } = await start()
+  await passes(30_000)
+  faults.isIncomplete = true
+  await chain.mine(1_700_000_000 + LENGTH, [[topic(1)]])
+  for (let second = 0; second < 12; second++) {
+    for (const { behaviour } of endpoints) behaviour.lag = second % 2
+    expect(await passes(1_000)).toBe('continues')
+    // As after the machine was suspended.
+    if (second === 9) head.forgetLooks()
+  }
+  expect(doubt.reason()).toBeDefined()
   stop()
 })
 
