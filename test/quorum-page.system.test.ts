@@ -68,9 +68,11 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
       await page.getByRole('button', { name: 'Ask', exact: true }).click()
       await page.locator('.result', { hasText: /^Yes\. .*: within 5 km\.$/ }).waitFor()
       await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
-      const checks = await page.locator('.checks [data-check=good]').allInnerTexts()
-      expect(checks.filter((text) => /^Signed by operator [012] of epoch 1/.test(text))).toHaveLength(2)
-      expect(checks.at(-1)).toMatch(/^Recomputed in your browser: within 5000 m is true/)
+      const claims = await page.locator('.checks [data-check=claimed]').allInnerTexts()
+      expect(claims.filter((text) => /operator [012] of epoch 1/.test(text))).toHaveLength(2)
+      expect(await page.locator('.checks [data-check=good]').allInnerTexts()).toEqual([
+        expect.stringMatching(/^Recomputed in your browser: within 5000 m is true/),
+      ])
       await page.getByText(contract).first().waitFor()
       for (const size of SIZES) {
         await page.setViewportSize(size)
@@ -104,6 +106,30 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
     await page.getByRole('button', { name: 'Ask', exact: true }).click()
     await page.getByRole('alert').filter({ hasText: 'http://127.0.0.1:9' }).waitFor()
     expect(await page.locator('.answer').count()).toBe(0)
+  })
+
+  test('sends a private place to operators that a link names only after the reader agreed', async () => {
+    const address = new URLSearchParams({
+      ...{ op: 'distance', a: '1, 2', b: '1, 3', k: '2' },
+      operators: operators.map(({ url }) => url).join(),
+    })
+    await using browser = await openPage({ reducedMotion: 'reduce' })
+    const { page } = browser
+    const sent: string[] = []
+    page.on('request', (request) => {
+      if (request.method() === 'POST') sent.push(new URL(request.url()).origin)
+    })
+    await page.goto(`${operators[0]!.url}/playground?${address.toString()}`)
+    await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+    await page.getByRole('button', { name: 'Make private: From' }).click()
+    const ask = page.getByRole('button', { name: 'Ask', exact: true })
+    await ask.click()
+    await page.getByRole('alert').filter({ hasText: 'would receive the private place' }).waitFor()
+    expect(sent).toEqual([])
+    await page.getByLabel('Send the private place to').check()
+    await ask.click()
+    await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
+    expect(new Set(sent)).toContain(operators[1]!.url)
   })
 })
 

@@ -159,11 +159,11 @@ async function verify(pasted: string): Promise<string> {
   } catch {
     throw new Error(say.log.notJson)
   }
+  if (!('log' in answer)) throw new Error(say.log.notLogged)
   const chainId = answer.chainId ?? (await chainIdOf(answer))
   const logged = await geo.logged({ ...answer, chainId }, { policy: await policyOf() })
-  if (!logged) throw new Error(say.log.notLogged)
-  if (logged.state === 'included') return say.log.included(logged.index!, logged.size!)
-  throw new Error(say.log[logged.state](logged.reason ?? ''))
+  if (logged!.state === 'included') return say.log.included(logged!.index!, logged!.size!)
+  throw new Error(say.log[logged!.state](logged!.reason ?? ''))
 }
 
 /**

@@ -57,7 +57,7 @@ export function AnswerView({
       <h2>{say.answer.checked}</h2>
       <ul class="checks">
         {checks.map((check, i) => (
-          <li key={i} data-check={check ? (check.good ? 'good' : 'bad') : 'waiting'}>
+          <li key={i} data-check={stateOf(check)}>
             {check ? check.sentence : say.answer.checking[i === checks.length - 1 ? 1 : 0]}
           </li>
         ))}
@@ -99,6 +99,13 @@ function OwnAnswer({ question, answer, chain }: { question: Question; answer: An
   )
 }
 
+/** State of a check, for its mark: only the contract can confirm the keys that operators claim. */
+function stateOf(check: Check | undefined): string {
+  if (!check) return 'waiting'
+  if (!check.good) return 'bad'
+  return check.isClaimed ? 'claimed' : 'good'
+}
+
 /** Roles of the drawn features, for tests, which cannot inspect the map. */
 const rolesOf = ({ features }: Drawn) =>
   [...new Set(features.map(({ properties }) => String(properties!.role)))].join(' ')
@@ -112,7 +119,7 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer): readonly 
       ? // The client has verified each of them: it counts no other signature.
         signersOf(answer).map((operator): Promise<Check> => {
           const sentence = say.answer.quorum.signed(operator, answer.answer.epoch)
-          return Promise.resolve({ good: true, sentence })
+          return Promise.resolve({ good: true, isClaimed: true, sentence })
         })
       : [checkSignature(answer)]
     const asked = [...signatures, checkResult(answer, question.inputs)]

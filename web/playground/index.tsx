@@ -14,7 +14,7 @@ import { AnswerView } from './answer'
 import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
 import { namesOf } from './names'
-import { QuorumField } from './quorum'
+import { namedQuorum, QuorumField } from './quorum'
 import { problemOf, type Problem } from './words'
 import '../panel/panel.css'
 import './playground.css'
@@ -26,6 +26,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const [problem, setProblem] = useState<Problem>()
   const onFailure = (error: unknown) => setProblem(problemOf(error, operation))
   const active = useRef(0)
+  const hasPrivate = parsed.some((each) => 'isPrivate' in each && each.isPrivate)
+  const [discloses, setDiscloses] = useState(false)
 
   const { chains, chain } = useChains('playground', onFailure)
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
@@ -49,6 +51,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
     forget()
     const read = questionOf(form, chain)
     if ('problem' in read) return setProblem(read.problem)
+    if (hasPrivate && !discloses && namedQuorum())
+      return setProblem({ field: 'general', sentence: say.playground.quorum.undisclosed })
     form.shareAll(read.chain)
     await asking.ask(read.question)
   }
@@ -78,7 +82,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
           onChange={forget}
         />
         <QuorumField
-          isInAddress={form.isShared && !parsed.some((each) => 'isPrivate' in each && each.isPrivate)}
+          isInAddress={form.isShared && !hasPrivate}
+          {...{ hasPrivate, discloses, onDisclose: setDiscloses }}
           onUse={() => chain && form.shareAll(chain)}
           onLeave={forget}
         />

@@ -18,8 +18,12 @@ export function namedQuorum(): NamedQuorum | undefined {
   return isQuorum({ operators, k }) ? { operators, k } : undefined
 }
 
+/** As many as the Content-Security-Policy of the page admits (api/web/pages.ts). */
+const MOST_OPERATORS = 64
+
 const isQuorum = ({ operators, k }: NamedQuorum) =>
   operators.length > 0 &&
+  operators.length <= MOST_OPERATORS &&
   operators.every((url) => /^https?:\/\//.test(url) && URL.canParse(url)) &&
   Number.isInteger(k) &&
   k >= 1 &&
@@ -40,11 +44,19 @@ export function signersOf({ signers }: QuorumAnswer): number[] {
  */
 export function QuorumField({
   isInAddress,
+  hasPrivate,
+  discloses,
+  onDisclose,
   onUse,
   onLeave,
 }: {
   /** false if the form has a place that is not in the address, and would be lost */
   isInAddress: boolean
+  /** true if the form has a private place */
+  hasPrivate: boolean
+  /** true if the reader has agreed to send it to the operators */
+  discloses: boolean
+  onDisclose: (discloses: boolean) => void
   /** called before the page is loaded again */
   onUse: () => void
   onLeave: () => void
@@ -90,6 +102,17 @@ export function QuorumField({
           setProblem(undefined)
         }}
       />
+      {named && hasPrivate && (
+        <label class="disclose">
+          <input
+            type="checkbox"
+            name="disclose"
+            checked={discloses}
+            onChange={({ currentTarget }) => onDisclose(currentTarget.checked)}
+          />{' '}
+          {quorum.disclose(named.operators.map((url) => new URL(url).host).join(', '))}
+        </label>
+      )}
       <p class="actions">
         <button type="button" onClick={use}>
           {quorum.use}

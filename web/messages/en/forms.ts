@@ -237,7 +237,10 @@ export const forms = {
       help: 'One URL per line. Each operator receives the question and computes the answer itself.',
       example: 'https://one.example',
       k: 'Signatures needed',
-      expected: 'Expected URLs of operators, and a number of signatures from 1 to their number.',
+      expected: 'Expected URLs of at most 64 operators, and a number of signatures from 1 to their number.',
+      disclose: (hosts: string) => `Send the private place to ${hosts}`,
+      undisclosed:
+        'These operators would receive the private place, and not only its hash. Agree to it under the operators, or ask this service only.',
       use: 'Use these operators',
       leave: 'Ask this service only',
       unsaved:
@@ -259,9 +262,9 @@ export const forms = {
       verdict === 'equal' ? `Recomputed in your browser: ${sentence}` : sentence,
     quorum: {
       signed: (operator: number, epoch: number) =>
-        `Signed by operator ${operator} of epoch ${epoch}: recovered from the signature in your browser.`,
+        `Signed by a key that the operators name as operator ${operator} of epoch ${epoch}: recovered from the signature in your browser.`,
       contract: (contract: string, chain: string) =>
-        `The contract ${contract} on ${chain} has these operators, as they say themselves: compare its address with the one that you know.`,
+        `The operators say that the contract ${contract} on ${chain} lists their keys. Only that contract can confirm it: compare its address with the one that you know, and land the answer.`,
       dissent: (operator: string, reason: string, detail: string) =>
         `${operator} did not sign: ${reason}. ${detail}`,
       file: 'answer.json, for geo land',
