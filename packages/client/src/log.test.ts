@@ -126,6 +126,9 @@ describe('the state of an answer in the log', () => {
       expect(await geo.logged(without)).toBeUndefined()
       const policy = `log ${formatVerifierKey(log.key)}\nquorum none\n`
       expect(await geo.logged(without, { policy })).toMatchObject({ state: 'missing' })
+      await expect(geo.logged(without, { policy: 'quorum w' })).rejects.toMatchObject({
+        name: 'InvalidInputError',
+      })
     },
   )
 

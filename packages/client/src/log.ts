@@ -40,7 +40,10 @@ export interface LoggedOptions {
 
 /** State of an answer in the transparency log of the service. */
 export interface Logged {
-  /** `pending` until the time of `by`; `missing` if the log does not prove it after that time */
+  /**
+   * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if the
+   * answer names no entry and a policy is set
+   */
   state: 'included' | 'pending' | 'missing'
   /** reason, for `pending` and `missing` */
   reason?: string
@@ -67,6 +70,7 @@ export async function loggedAnswer(
   const { log } = answer
   if (log === undefined) {
     if ((given.policy ?? connection.options.log) === undefined) return undefined
+    await policyOf(connection, given) // throws for an invalid one
     const by = answer.timestamp + INCLUSION_SECONDS
     return { state: 'missing', by, reason: 'The answer names no entry, and a policy is set.' }
   }
