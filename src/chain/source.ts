@@ -42,7 +42,8 @@ export interface SourceOptions<Block> {
   /** Returns the newest final block at or below this number whose hash the database holds. */
   storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
   /**
-   * Decodes the logs of a block. Throws a ContradictionError for malformed logs, which are then read again.
+   * Decodes the logs of a block. Throws a ContradictionError for malformed logs, which are then read again,
+   * except those of a gateway, which end the run.
    */
   decode: (block: ChainBlock) => Block
   /** Called with blocks of history before they are written. */

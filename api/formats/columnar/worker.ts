@@ -9,7 +9,12 @@ import { curveKey, LAST_KEY, NOWHERE, shapeOf, type Shape } from './shape'
 
 const { niceness } = (workerData ?? {}) as { niceness?: number }
 // Only Linux has a priority per thread. Elsewhere this would change that of the whole process.
-if (niceness && process.platform === 'linux') setPriority(Math.min(19, getPriority() + niceness))
+if (niceness && process.platform === 'linux')
+  try {
+    setPriority(Math.min(19, getPriority() + niceness))
+  } catch {
+    // A sandbox refuses the call. The files are then written at the priority of the event loop.
+  }
 
 /** JSON of a record, and its geometry as GeoJSON text; null if it has none. */
 export interface Row {
