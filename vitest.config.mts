@@ -59,7 +59,7 @@ function tier(name: string, groupOrder: number, options: { isolate?: boolean } =
       setupFiles: ['test/failures.ts'],
       // Browsers and compilers use whole processors. If more of them ran at once, each would exceed its time
       // limits.
-      maxWorkers: workers(name === 'service' ? 4 : 2),
+      maxWorkers: workers(name === 'service' ? 4 : 1),
       sequence: { groupOrder },
       ...options,
     },

@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       await provider.send('anvil_setTime', [Date.now()])
       await provider.send('anvil_mine', ['0x1'])
     }
-  })
+  }, 600_000) // solc compiles all contracts, four times as long beside three browsers
   afterAll(() => world?.stop())
   const local = (slug: string) => world.chains.get(slug)!
 
