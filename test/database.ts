@@ -144,8 +144,8 @@ async function embedded(
     removeFolder(folder)
   }
   // A statement of one second takes more than the API's limit of five if all cores are busy with other
-  // databases. The parameter overrides the limits of pg's pools.
-  return { url: `postgres://postgres@127.0.0.1:${port}/postgres?query_timeout=60000`, stop, drop }
+  // databases. The parameter overrides the limits of pg's clients, and limits those that have none.
+  return { url: `postgres://postgres@127.0.0.1:${port}/postgres?query_timeout=600000`, stop, drop }
 }
 
 /**

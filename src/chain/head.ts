@@ -108,8 +108,8 @@ export class HeadReader {
    */
   private readonly unwrittenSince = new Map<string, number>()
   /**
-   * Start of the first of the last polls that all found a lower head, while no endpoint had the followed head;
-   * undefined if the last poll did not.
+   * Start of the first of the last polls that all found a lower head, while no endpoint had the followed
+   * head; undefined if the last poll did not.
    */
   private shorterSince: number | undefined
   /** Block of the followed chain that an unconfirmed fork replaces. */
@@ -397,7 +397,8 @@ export class HeadReader {
     unwrittenSince.delete(hash)
     const { seen, shorterSince } = this
     const isAbove = shorterSince !== undefined && seen !== undefined && height > seen.number
-    // The chain no longer has this block, or one node that lags behind others at its URL does not have it yet.
+    // The chain no longer has this block, or one node that lags behind others at its URL does not have it
+    // yet.
     if (isAbove && now - shorterSince > FORK_PATIENCE_MS) return
     unwrittenSince.set(hash, since)
     if (unwrittenSince.size > FORKS_AWAITED) unwrittenSince.delete(unwrittenSince.keys().next().value!)

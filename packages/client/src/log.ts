@@ -41,8 +41,8 @@ export interface LoggedOptions {
 /** State of an answer in the transparency log of the service. */
 export interface Logged {
   /**
-   * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if the
-   * answer names no entry and a policy is set
+   * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if
+   * the answer names no entry and a policy is set
    */
   state: 'included' | 'pending' | 'missing'
   /** reason, for `pending` and `missing` */
