@@ -63,7 +63,8 @@ test('starts the checks of long queries of clients alternately', async () => {
   const others = [ask('192.0.2.2'), ask('192.0.2.3')]
   expect(new Set(await Promise.all([...greedy, ...others]))).toEqual(new Set([200]))
   expect(started).toHaveLength(52)
-  expect(Math.max(...['192.0.2.2', '192.0.2.3'].map((from) => started.indexOf(from)))).toBeLessThan(5)
+  // A client that is known as quick fills the first turn, with 8 checks, before the others arrive.
+  expect(Math.max(...['192.0.2.2', '192.0.2.3'].map((from) => started.indexOf(from)))).toBeLessThan(12)
 })
 
 test.each([
