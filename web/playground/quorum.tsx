@@ -103,7 +103,7 @@ export function QuorumField({
         }}
       />
       {named && hasPrivate && (
-        <label class="disclose">
+        <label>
           <input
             type="checkbox"
             name="disclose"
