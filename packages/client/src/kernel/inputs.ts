@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Geometry } from 'geojson'
 import { getAddress, hexToBytes, keccak256, recoverAddress, stringToBytes, toHex } from 'viem'
 import {
@@ -319,7 +320,11 @@ export function locationTexts({
 /** Tries every bump that a block has room for. */
 function hashesTo(packed: Uint8Array, uid: string): boolean {
   const most = Math.min(MAX_BUMP, Math.ceil(MOST_BYTES_HASHED / packed.length))
-  for (let bump = 0; bump < most; bump++) if (keccak256(withBump(packed, bump)) === uid) return true
+  // Only the last bytes differ between bumps, so the others are hashed once.
+  const content = keccak_256.create().update(packed.subarray(0, -4))
+  for (let bump = 0; bump < most; bump++) {
+    if (toHex(content.clone().update(withBump(packed, bump).subarray(-4)).digest()) === uid) return true
+  }
   return false
 }
 
