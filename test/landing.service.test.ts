@@ -675,14 +675,17 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   })
 })
 
-test('50 agents that submit at once all land: each re-signs its answer if another was first', async () => {
+/** The number of submissions grows with its square. */
+const AGENTS = EFFORT < 2 ? 12 : 50
+
+test('agents that submit at once all land: each re-signs its answer if another was first', async () => {
   const chain = local('base-sepolia')
   const { id } = chain.chain
   const started = await nonceOf(chain)
   let resigned = 0
   // All answers have the same nonce.
   const answers = await Promise.all(
-    Array.from({ length: 50 }, (_, i) =>
+    Array.from({ length: AGENTS }, (_, i) =>
       compute('distance', {
         chainId: id,
         from: { type: 'Point', coordinates: [i, 0] },
@@ -700,9 +703,9 @@ test('50 agents that submit at once all land: each re-signs its answer if anothe
       }
     }
   }
-  expect(await Promise.all(answers.map(land))).toEqual(Array(50).fill(true))
-  expect(await nonceOf(chain)).toBe(started + 50)
-  expect(resigned).toBeGreaterThanOrEqual(49)
+  expect(await Promise.all(answers.map(land))).toEqual(Array(AGENTS).fill(true))
+  expect(await nonceOf(chain)).toBe(started + AGENTS)
+  expect(resigned).toBeGreaterThanOrEqual(AGENTS - 1)
 }, 180_000)
 
 test('a late answer is refused by contracts with deadlines, and accepted by 0.26', async () => {

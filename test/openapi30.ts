@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv'
+import { Ajv, type ValidateFunction } from 'ajv'
 
 /** Checks OpenAPI 3.0 documents against the specification, and responses against such a document. */
 
@@ -186,6 +186,15 @@ export function resolve(document: Json, value: Json): Json {
 export function answerChecker(document: Json) {
   const ajv = makeAjv()
   ajv.addSchema({ $id: 'document', ...strict(document) })
+  /** By schema: for each new object, Ajv would compile the schema again. */
+  const compiled = new Map<Json, ValidateFunction>()
+  const validatorOf = (schema: Json) => {
+    const known = compiled.get(schema)
+    if (known) return known
+    const validate = ajv.compile(schema.$ref ? { $ref: `document${schema.$ref}` } : schema)
+    compiled.set(schema, validate)
+    return validate
+  }
   return (path: string, status: number, type: string, content: Json): string | undefined => {
     const response = resolve(document, document.paths[path]?.get.responses[status])
     if (!response) return `${path} ${status} is not documented`
@@ -193,8 +202,8 @@ export function answerChecker(document: Json) {
     if (!media) return `${path} ${status} ${type} is not documented`
     if (typeof content === 'string')
       return media.schema.type === 'string' ? undefined : `${path} ${status} ${type} is not text`
-    const schema = media.schema.$ref ? { $ref: `document${media.schema.$ref}` } : media.schema
-    return ajv.validate(schema, content) ? undefined : ajv.errorsText()
+    const validate = validatorOf(media.schema)
+    return validate(content) ? undefined : ajv.errorsText(validate.errors)
   }
 }
 

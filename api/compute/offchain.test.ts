@@ -308,7 +308,8 @@ hunt(
         right++
       }
     }
-    expect(right).toBeGreaterThan(cases / 300)
+    // Few cases may leave no text valid.
+    expect(right).toBeGreaterThanOrEqual(Math.floor(cases / 300))
   },
 )
 

@@ -639,6 +639,6 @@ describe('arbitrary input', () => {
       { seed, numRuns: cases },
     )
     // Guards against a test that tries nothing.
-    expect(Math.min(refused, read, measured)).toBeGreaterThan(50)
+    expect(Math.min(refused, read, measured)).toBeGreaterThan(cases / 6)
   })
 })

@@ -55,6 +55,9 @@ const SIGNERS: Record<string, (slug: string) => Signer> = Object.fromEntries(
 const sent = (slug: string, account = 1) =>
   local(slug).provider.getTransactionCount(testAccount(account).address)
 
+/** Results of a batch that takes several transactions. */
+const MANY = EFFORT < 2 ? 22 : 42
+
 describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   test.each(Object.keys(SIGNERS))(
     '%s lands answers of both submissions, and check reads them',
@@ -105,21 +108,21 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     '%s: lands a batch of more than 20 in several transactions, in order, once',
     async (submission) => {
       const geo = geoOf(slug)
-      const radii = Array.from({ length: 42 }, (_, i) => 10 * (i + 1))
+      const radii = Array.from({ length: MANY }, (_, i) => 10 * (i + 1))
       const batch = await geo.batch(
         radii.map((radius) => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius })),
         { submission },
       )
-      expect(await geo.estimate(batch, viemSigner(slug))).toBeGreaterThan(42n * 100_000n)
+      expect(await geo.estimate(batch, viemSigner(slug))).toBeGreaterThan(BigInt(MANY) * 100_000n)
       const stored: (Answer | BatchAnswer)[] = [batch]
       const onStep = (step: LandingStep) => step.step === 'signed anew' && stored.push(step.answer)
       const landed = await geo.land(batch, viemSigner(slug), { onStep })
       expect(landed.map(({ says }) => says.operation)).toEqual(radii.map((radius) => `within:${radius}00`))
-      expect(new Set(landed.map(({ transactionHash }) => transactionHash)).size).toBe(3)
+      expect(new Set(landed.map(({ transactionHash }) => transactionHash)).size).toBe(Math.ceil(MANY / 20))
       expect(landed.map(({ already }) => already)).not.toContain(true)
       // A batch that was stored at any step can be landed again, and lands nothing twice.
       const last = stored.at(-1) as BatchAnswer
-      expect(last.multiAttestByDelegation.flatMap(({ data }) => data).length).toBe(42)
+      expect(last.multiAttestByDelegation.flatMap(({ data }) => data).length).toBe(MANY)
       const again = await geo.land(last, viemSigner(slug))
       expect(again.map(({ uid, already }) => [uid, already])).toEqual(landed.map(({ uid }) => [uid, true]))
     },
