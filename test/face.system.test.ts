@@ -157,7 +157,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
     }
   })
 
-  test.each([1280, 1024, 820])(
+  test.each([1280, 1024, 820, 390])(
     'has buttons, attribution and a note about streets that no card covers at %i pixels',
     async (width) => {
       await using browser = await openPage({ viewport: { width, height: 800 } })

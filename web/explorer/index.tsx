@@ -51,10 +51,6 @@ const FORMS = {
 
 /** Minimum zoom at which a single place is shown. */
 const NEAR_ZOOM = 9
-/** Page width in pixels below which the sheet is at the bottom of the page (sheet.css). */
-const NARROW = 704
-/** Maximum share of the page's height that the sheet then has. */
-const SHEET_SHARE = 0.6
 
 /** One map of attested places with three actions: explore the records, ask about places, and attest one. */
 export default function Places() {
@@ -191,30 +187,14 @@ function useChosen(map: { readonly current: Made | undefined }, version: number)
   const middle = middleOf(geometry)
   useEffect(() => {
     map.current?.records.select(chosen?.uid, middle)
-    if (map.current && middle) reveal(map.current.map, middle)
   }, [chosen?.uid, middle?.[0], middle?.[1], map.current])
   useOpenedView(map, geometry, middle)
   return { chosen, record, opener }
 }
 
-/** Height in pixels of the part of the map that the sheet covers on a phone, even if it is still loading. */
-function coveredBelow(map: Map): number {
-  if (innerWidth > NARROW || shownPage.peek() !== 'explorer' || !selected.peek()) return 0
-  return Math.max(0, map.getContainer().getBoundingClientRect().bottom - (1 - SHEET_SHARE) * innerHeight)
-}
-
-/** Moves the map so that a position is in the centre of the part that the sheet does not cover. */
+/** Moves the map so that a position is in its centre. */
 function zoomTo(map: Map, center: [number, number], isAnimated = true): void {
-  const offset: [number, number] = [0, -coveredBelow(map) / 2]
-  map.easeTo({ center, zoom: Math.max(NEAR_ZOOM, map.getZoom()), offset, animate: isAnimated })
-}
-
-/** Moves the map if the sheet covers a position. */
-function reveal(map: Map, center: [number, number]): void {
-  const covered = coveredBelow(map)
-  if (covered === 0 || map.isMoving()) return
-  if (map.project(center).y > map.getContainer().clientHeight - covered)
-    map.easeTo({ center, offset: [0, -covered / 2] })
+  map.easeTo({ center, zoom: Math.max(NEAR_ZOOM, map.getZoom()), animate: isAnimated })
 }
 
 /**
@@ -234,8 +214,7 @@ function useOpenedView(
     moved.current = visit
     if (named) map.current.map.jumpTo({ center: [named.longitude, named.latitude], zoom: named.zoom })
     else if (geometry?.type === 'Point') zoomTo(map.current.map, middle!, false)
-    else if (geometry)
-      frame(map.current.map, [{ type: 'Feature', properties: {}, geometry }], coveredBelow(map.current.map))
+    else if (geometry) frame(map.current.map, [{ type: 'Feature', properties: {}, geometry }])
   }, [visit, middle?.[0], middle?.[1], map.current])
 }
 
@@ -281,7 +260,7 @@ function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void)
     look()
     made.on('moveend', look)
     const leaveArea = showArea(made, area)
-    const leaveFlights = followFlights((features) => frame(made, features, coveredBelow(made)))
+    const leaveFlights = followFlights((features) => frame(made, features))
     let [isFirstQuery, isFirstLook] = [true, true]
     const leaveQuery = effect(() => {
       const next = mapQuery.value

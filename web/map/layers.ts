@@ -59,11 +59,8 @@ export function show(map: Map, source: 'given' | 'measured', features: Feature[]
   if (map.style) void map.getSource<GeoJSONSource>(source)?.setData({ type: 'FeatureCollection', features })
 }
 
-/**
- * Brings the features into view, each on the copy of the world that is nearest to the first feature.
- * `covered` is the height in pixels of the part at the bottom of the map that something covers.
- */
-export function frame(map: Map, features: readonly Feature[], covered = 0): void {
+/** Brings the features into view, each on the copy of the world that is nearest to the first feature. */
+export function frame(map: Map, features: readonly Feature[]): void {
   const positions = features.flatMap(({ geometry }) => positionsOf(geometry))
   if (positions.length === 0) return
   const near = positions[0]![0]!
@@ -77,8 +74,7 @@ export function frame(map: Map, features: readonly Feature[], covered = 0): void
     return
   }
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches
-  const padding = covered > 0 ? { top: 24, left: 24, right: 24, bottom: covered + 24 } : 60
-  map.fitBounds(bounds, { padding, maxZoom: 14, animate: !still, duration: 500 })
+  map.fitBounds(bounds, { padding: 60, maxZoom: 14, animate: !still, duration: 500 })
 }
 
 /** Switches to the globe, seen from above the nearer pole, because a flat map ends before the poles. */
