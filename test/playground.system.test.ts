@@ -167,10 +167,11 @@ const CASES: Case[] = [
 ]
 
 describe.skipIf(!CHROMIUM)('in a browser', () => {
+  /** Snippets of the answers, which one run of each compiler checks. */
+  const snippets: { operation: string; result: unknown; typescript: string; solidity: string }[] = []
+
   test.each(CASES)(
-    '$operation returns the result of the API, is drawn and verified in the page, and has working snippets',
-    // Compiles two programs. The limit only ends a test that hangs.
-    { timeout: 240_000 },
+    '$operation returns the result of the API, is drawn and verified in the page, and has a working command',
     async ({ operation, inputs, radius, body, drawn }) => {
       const [a, b] = inputs.map(text)
       const parameters = { op: operation, a: a!, ...(b && { b }), ...(radius && { radius }) }
@@ -192,8 +193,10 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       const snippet = async (name: string) =>
         (await page.locator(`[data-snippet=${name}] pre`).textContent()) ?? ''
       expect(await answerOfCurl(await snippet('curl'))).toMatchObject({ result: shown.result })
-      expect(await outputOfTypescript(await snippet('TypeScript'))).toContain(String(shown.result))
-      expect(solidityErrors(await snippet('Solidity'))).toEqual([])
+      snippets.push({
+        ...{ operation, result: shown.result },
+        ...{ typescript: await snippet('TypeScript'), solidity: await snippet('Solidity') },
+      })
       await browser.picture(`playground-${operation}`)
       expect(complaints).toEqual([])
       // The request is in the address: another page shows the same.
@@ -201,6 +204,21 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       expect(new URL(page.url()).searchParams.get('a')).toBe(a)
     },
   )
+
+  // The limit only ends a compiler that hangs.
+  test('the programs of the answers compile, and print their results', { timeout: 240_000 }, async () => {
+    expect(snippets).not.toEqual([])
+    const programs = compilePrograms(
+      snippets.map(({ operation, typescript }) => ({ name: operation, source: typescript })),
+    )
+    for (const [i, { operation, result }] of snippets.entries()) {
+      const { stdout } = await run(process.execPath, ['--input-type=module', '-e', programs[i]!])
+      expect(stdout, operation).toContain(String(result))
+    }
+    expect(solidityErrors(snippets.map(({ operation, solidity }) => [`${operation}.sol`, solidity]))).toEqual(
+      [],
+    )
+  })
 
   test('answers in a sentence that names the places and their distance, in the chosen units', async () => {
     const attested = async (longitude: number, latitude: number, memo: string) =>
@@ -573,16 +591,10 @@ async function answerOfCurl(command: string): Promise<unknown> {
   return JSON.parse((await run('sh', ['-c', command])).stdout)
 }
 
-/** Output of the program; its types are checked first. */
-async function outputOfTypescript(source: string): Promise<string> {
-  const [program] = compilePrograms([{ name: 'snippet', source }])
-  return (await run(process.execPath, ['--input-type=module', '-e', program!])).stdout
-}
-
-function solidityErrors(source: string): string[] {
+function solidityErrors(sources: readonly [file: string, content: string][]): string[] {
   const input = {
     language: 'Solidity',
-    sources: { 'TakesTheAnswer.sol': { content: source } },
+    sources: Object.fromEntries(sources.map(([file, content]) => [file, { content }])),
     settings: { outputSelection: { '*': { '*': ['abi'] } } },
   }
   const read = (file: string) => ({
