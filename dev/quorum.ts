@@ -9,18 +9,20 @@ import { startQuorumWorld, type QuorumWorld } from './quorum-world'
 import { PlainError } from './services'
 import { Steps } from './steps'
 
-/**
- * `npm run quorum`: runs five operators and a GeoQuorum until Ctrl-C, and lands one answer. An argument names
- * the folder for databases and logs.
- */
+/** `npm run quorum`: runs five operators and a GeoQuorum until Ctrl-C, and lands one answer. */
 async function main(): Promise<void> {
+  const [folder, ...others] = process.argv.slice(2)
+  if (others.length > 0 || folder?.startsWith('-')) {
+    console.error('Usage: npm run quorum [-- FOLDER]    FOLDER is for databases and logs.')
+    process.exit(2)
+  }
   process.chdir(path.join(__dirname, '../..'))
   const started = performance.now()
   const steps = new Steps(process.stdout)
   const abort = new AbortController()
   const starting = startQuorumWorld({
     ...{
-      folder: path.resolve(process.argv[2] ?? path.join(LOCAL_FOLDER, 'quorum')),
+      folder: path.resolve(folder ?? path.join(LOCAL_FOLDER, 'quorum')),
       signal: abort.signal,
       step: steps.step,
     },

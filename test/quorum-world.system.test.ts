@@ -182,3 +182,10 @@ describe.runIf(process.platform === 'linux')('a start', () => {
     await expectNothingLeft()
   }, 180_000)
 })
+
+test('prints its usage for an option, and starts nothing', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['dist/dev/quorum.js', '--help'], {
+    encoding: 'utf8',
+  })
+  expect([status, stderr]).toEqual([2, expect.stringMatching(/^Usage: npm run quorum /)])
+})
