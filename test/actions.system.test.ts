@@ -21,7 +21,7 @@ const action = (page: Page, name: string) =>
   page.getByRole('navigation').getByRole('link', { name, exact: true })
 const parameters = (page: Page) => new URL(page.url()).searchParams
 const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
-/** Opens an address, and marks the map so that a new one would be noticed. */
+/** Opens an address, and marks the map so that the test notices if the page creates another one. */
 async function opened({ page }: OpenPage, path: string): Promise<Page> {
   await page.goto(world.url + path)
   await idle(page)
@@ -32,7 +32,7 @@ const isFirstMap = async (page: Page) => {
   expect(await page.locator('.maplibregl-canvas').count()).toBe(1)
   expect(await page.locator('.maplibregl-canvas[data-first]').count()).toBe(1)
 }
-/** Middle of a map of the page, and whether another element covers a point. */
+/** Middle of the page's map, in pixels. */
 const middle = async (page: Page) => {
   const { x, y, width, height } = (await page.locator('.map').boundingBox())!
   return { x: x + width / 2, y: y + height / 2 }
@@ -70,7 +70,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
       await use(action(page, 'Explore'))
       await page.locator('.list').waitFor()
       expect(page.url()).toBe(start)
-      // The view is the one before: the address of a moved map would show another one.
+      // The address of a map that was moved would show another view.
       await idle(page)
       await page.getByRole('button', { name: 'Zoom in' }).click()
       await expect.poll(() => parameters(page).get('at')).toBe('2.30000,48.86000,13.00')
@@ -82,7 +82,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
       await page.mouse.click(x, y)
       await expect.poll(() => field(page, 'From').inputValue()).toMatch(/^-?[\d.]+, -?[\d.]+$/)
       const from = await field(page, 'From').inputValue()
-      // A private place is in no address, and yet stays.
+      // A private place appears in no address, but remains in the form.
       await page.getByRole('button', { name: 'Make private: From' }).click()
       const kept = await field(page, 'From').inputValue()
       await use(action(page, 'Attest'))
@@ -154,7 +154,8 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
     await page.goForward()
     await expect.poll(() => field(page, 'From').inputValue()).toMatch(/^0x[0-9a-f]{64}$/)
     await isFirstMap(page)
-    // A link of another form: its author is named, and the memo is not the explorer's filter.
+    // The link is for another form: the page names the link's author, and does not use the memo as a filter
+    // of the explorer.
     await page.goto(`${world.url}/attest?place=2.2945,48.8584&memo=Mine`)
     await page.getByRole('note').waitFor()
     await idle(page)
@@ -170,7 +171,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
     await action(page, 'Attest').click()
     await field(page, 'Place').waitFor()
     await idle(page)
-    // The map is higher without the histogram.
+    // Without the histogram, the map is higher.
     const at = await middle(page)
     await page.mouse.click(at.x, at.y)
     const place = `${tower.longitude}, ${tower.latitude}`
@@ -212,7 +213,7 @@ describe.skipIf(!CHROMIUM)('the sheet', () => {
     await page.locator('.card .facts').waitFor()
     await page.keyboard.type('er')
     expect(await page.getByLabel('Memo contains').inputValue()).toBe('tower')
-    // One that is loaded takes the focus, so that Escape closes it.
+    // A card that has loaded takes the focus, so that Escape closes it.
     await page.getByRole('button', { name: 'Close the record' }).click()
     await page.locator('.place').first().click()
     await page.locator('.card').waitFor()

@@ -35,7 +35,7 @@ const uids = (...names: string[]) =>
     .sort((a, b) => (a.key < b.key ? 1 : -1))
     .map(({ uid }) => uid)
 
-/** Expected values for two answers, in the order of the list. */
+/** Expected fields of two answers, in the order of the list. */
 const inOrder = <T>(first: string, second: string, expected: [T, T]): T[] =>
   uids(first, second)[0] === landed[first]!.uid ? expected : [...expected].reverse()
 
@@ -111,7 +111,7 @@ test('lists a landed answer with its claims and its position on the chain', asyn
     // No external explorer knows a chain on this machine.
     ...{ transaction_url: null, attestation_url: null },
   })
-  // The service's own verification of the answer.
+  // The service verifies the answer as well.
   const { attestation, delegatedAttestation } = answer
   const { body: verified } = await world.post('/compute/v0/verify', {
     ...{ chainId: chain.chain.id, attestation, delegatedAttestation },

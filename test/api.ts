@@ -69,8 +69,8 @@ export interface TestServer {
 }
 
 /**
- * Builds the API in this process, complete but not listening. Parts that are not given have their defaults.
- * It is closed after the file's tests.
+ * Builds the API in this process, complete but not listening. Parts that are not passed have their defaults.
+ * The API is closed after the file's tests.
  */
 export async function buildTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const {
@@ -201,8 +201,8 @@ export async function startApi({
 }
 
 /**
- * Sends these bytes. Resolves to everything that is received until the peer closes, or is quiet for `quietMs`
- * after one or more whole responses.
+ * Sends these bytes. Resolves to everything received until the peer closes the connection, or until one or
+ * more whole responses are followed by `quietMs` of silence.
  */
 export function exchange(url: string, bytes: string | Buffer, quietMs = 100): Promise<string> {
   return new Promise((resolve) => {

@@ -136,7 +136,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(await shown.textContent()).toBe(
       'Lovely tower\n[60 line breaks]\nI sell it for nothing[U+202E][U+200B]',
     )
-    // No part of it can be scrolled out of sight within its box.
+    // The whole text is visible: no part is scrolled out of sight within its box.
     expect(await shown.evaluate((box) => box.scrollHeight <= box.clientHeight)).toBe(true)
     await button(browser, 'Attest place with a test account').scrollIntoViewIfNeeded()
     await browser.picture('attest-linked')

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
-/** Tests of what helps to attest on a phone, in a real browser: position, files, photos, drawing. */
+/** Tests of the aids for attesting on a phone, in a real browser: position, files, photos, drawing. */
 
 let world: TestWorld
 beforeAll(async () => {
@@ -191,7 +191,7 @@ describe.skipIf(!CHROMIUM)('the page that attests', () => {
       await openFile(page, name, content)
       await page.getByText(problem).waitFor()
     }
-    // A dropped file.
+    // Drops a file onto the page.
     await page.evaluate(`(() => {
       const data = new DataTransfer()
       data.items.add(new File(['{"type":"Point","coordinates":[9,8]}'], 'dropped.json'))
@@ -274,7 +274,7 @@ describe.skipIf(!CHROMIUM)('the page that attests', () => {
     await page.getByText('Drag a corner').waitFor()
     await page.locator('.map[data-state=idle]').waitFor()
     await browser.picture('attest-edit')
-    // The north-east corner of the framed square: 60 pixels of padding around it.
+    // North-eastern corner of the framed square, inside 60 pixels of padding.
     const box = (await canvas.boundingBox())!
     const size = Math.min(box.width, box.height) - 120
     const corner = { x: box.x + box.width / 2 + size / 2, y: box.y + box.height / 2 - size / 2 }

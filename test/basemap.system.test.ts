@@ -14,7 +14,7 @@ import { startTestWorld, type TestWorld } from './world'
  * browser.
  */
 
-/** Crossing of two streets that the archive has, and the zooms of its tiles. */
+/** Crossing of two streets in the archive, and the zooms of its tiles. */
 const [CROSSING, ZOOMS] = [[2.3376, 48.8606] as const, 15]
 const BOUNDS = [2.33, 48.855, 2.345, 48.866] as const
 
@@ -99,7 +99,7 @@ const opened = async ({ page }: OpenPage, url: string) => {
   await page.goto(url)
   await page.locator('.map[data-state=idle]').waitFor()
 }
-/** Colour of a pixel of the map, at a distance from its middle. */
+/** Colour of a pixel of the map, at an offset from its middle. */
 async function colourAt({ page }: OpenPage, right: number, down: number): Promise<string> {
   const { x, y, width, height } = (await page.locator('.maplibregl-canvas').boundingBox())!
   const clip = {
@@ -119,7 +119,7 @@ async function colourAt({ page }: OpenPage, right: number, down: number): Promis
 
 describe('archives', () => {
   test('number tiles along the Hilbert curve, and are read by the library of PMTiles', async () => {
-    // From the specification, and from the reference implementation.
+    // Values from the specification and from the reference implementation.
     expect([tileId(0, 0, 0), tileId(1, 0, 0), tileId(1, 0, 1), tileId(1, 1, 1), tileId(1, 1, 0)]).toEqual([
       0, 1, 2, 3, 4,
     ])
@@ -172,7 +172,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
     const link = page.getByRole('link', { name: 'See this view on OpenStreetMap' })
     for (const [url, at] of [
       [plain.url, CROSSING],
-      // Outside of the archive.
+      // Positions outside the archive.
       [streets.url, [13.4, 52.5]],
     ] as const) {
       await opened(browser, `${url}/?at=${at.join(',')},11`)

@@ -27,11 +27,11 @@ export interface FaultyWorld {
   stop(): Promise<void>
 }
 
-/** An indexer that is restarted whenever it ends, as by a supervisor. */
+/** Indexer that is restarted whenever it exits, as by a supervisor. */
 export interface KeptIndexer {
-  /** Exit codes so far, or the signal for a kill. */
+  /** Exit codes so far; for a killed process, the signal. */
   readonly exits: readonly (number | NodeJS.Signals)[]
-  /** Resolves with its log if it could not start (code 2). It is not restarted then. */
+  /** Resolves to the log of an indexer that could not start (exit code 2), which is not restarted. */
   readonly refused: Promise<string>
   readonly log: () => string
   stop(): Promise<void>
@@ -49,7 +49,7 @@ export function answerRequest(result: bigint | boolean, schema = RESULT_SCHEMA) 
       : encodeBooleanResult(result, { ...context, operation: 'within:50000' }),
   )
 }
-/** Schema of numeric results. EAS itself compares no payload with its schema. */
+/** Schema of numeric results. EAS does not check that a payload matches its schema. */
 export const RESULT_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 
 /** Milliseconds that an indexer with HASTY waits for an RPC response, for tests with late responses. */
@@ -92,7 +92,7 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
   }
 }
 
-/** Chain and endpoint of a world, with another database. */
+/** The world's chain and endpoint, with another database. */
 export function onDatabase(world: FaultyWorld, databaseUrl: string): FaultyWorld {
   return {
     ...world,
@@ -119,7 +119,7 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
   }
 }
 
-/** Runs `npm run audit` on all final blocks, through the world's endpoint or another one. */
+/** Runs `npm run audit` on all final blocks, through the world's endpoint or another endpoint. */
 export function audit(
   { environment }: FaultyWorld,
   rpcUrl = environment.RPC_URL_BASE_SEPOLIA,
@@ -141,9 +141,9 @@ export async function command(
 }
 
 /**
- * Runs an indexer and restarts it whenever it ends, while the world's endpoint has these faults. It runs in
- * this process; for a test that kills it, startIndexerProcess runs it like `npm run index`. Both end with the
- * same codes.
+ * Runs an indexer in this process and restarts it whenever it ends, while the world's endpoint has these
+ * faults. Tests that kill the indexer use startIndexerProcess, which runs it like `npm run index`. Both end
+ * with the same exit codes.
  */
 export function startIndexerBehind(
   world: FaultyWorld,
@@ -157,8 +157,8 @@ export function startIndexerBehind(
     modules.log.unifySubsquidLog(read.logLevel, logIn(folder))
     const log = createLogger('indexer')
     const [connected] = read.chains
-    // A process reads CHAINS_FILE first. In this process the modules outlive an indexer, so its values are
-    // set here.
+    // A process reads CHAINS_FILE when it starts. The modules of this process were loaded before, so the
+    // file's values are set here.
     Object.assign(connected!.chain, { rpcTimeoutMs: environment.CHAINS_FILE ? TIMEOUT_MS : undefined })
     const indexer = modules.run.startIndexer(connected!, read)
     const failed = indexer.ended.then(
@@ -241,7 +241,7 @@ function keep(
   }
 }
 
-/** Loads the built modules again for other location schemas, which they remember. */
+/** Loads the built modules again for other location schemas, because the modules remember their schemas. */
 function builtFor(schemas: string): BuiltModules {
   if (loaded?.schemas !== schemas) {
     forgetBuilt()

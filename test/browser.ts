@@ -25,18 +25,18 @@ export interface PageOptions extends Pick<
   BrowserContextOptions,
   'viewport' | 'colorScheme' | 'reducedMotion' | 'hasTouch' | 'isMobile' | 'locale'
 > {
-  /** true by default */
+  /** default: true */
   webgl?: boolean
 }
 
 /**
- * Opens a page in CHROMIUM, whose network ends at this machine: a page that loads an external resource fails
- * visibly. Close it with `await using`.
+ * Opens a page in CHROMIUM, which can reach only this machine, so a page that loads an external resource
+ * fails visibly. Close the page with `await using`.
  */
 export async function openPage({ webgl = true, ...options }: PageOptions = {}): Promise<OpenPage> {
   const browser = await browserWith(webgl)
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
-  // Ends before the test does, so that the error names the element that a hanging test waits for.
+  // Times out before the test does, so that the error names the element for which a hanging test waits.
   page.setDefaultTimeout((TestRunner.getCurrentTest()?.timeout ?? 2 * STEP_MS) / 2)
   const complaints: string[] = []
   const requested: string[] = []
@@ -65,8 +65,8 @@ export async function openPage({ webgl = true, ...options }: PageOptions = {}): 
 }
 
 /**
- * Browsers that the pages of a test file share: starting one costs more than most pages. A lost one is
- * replaced.
+ * Browsers that the pages of a test file share: starting one costs more than most pages. A browser that has
+ * crashed is replaced.
  */
 const browsers = new Map<boolean, Promise<Browser>>()
 afterAll(async () => {

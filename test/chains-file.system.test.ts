@@ -40,7 +40,7 @@ const { FILE, ROW } = vi.hoisted(() => {
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld(
-    // Two processes, so that the API's workers must read the file as well.
+    // Runs two processes, because the API's workers must read the file as well.
     { CHAINS: 'far-chain', CHAINS_FILE: FILE, API_PROCESSES: '2' },
     { processes: true },
   )

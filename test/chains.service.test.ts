@@ -16,8 +16,8 @@ import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /**
- * All active chains at once, each with its own EAS version and indexer, in one database. The invariants hold
- * for all of them after each test.
+ * Tests all active chains at once, each with its own EAS version and indexer, in one database. The invariants
+ * hold for all chains after each test.
  */
 let world: TestWorld
 beforeAll(async () => {
@@ -40,7 +40,8 @@ const distanceFrom = (from: unknown, slug: string) =>
   world.post('/compute/v0/distance', { chainId: chainNamed(slug)!.id, from, to: EIFFEL_TOWER })
 
 /**
- * Attests the same content at the same block time on several chains. Returns the UID, which is equal on all.
+ * Attests the same content at the same block time on several chains. Returns the UID, which is the same on
+ * all of them.
  */
 async function attestOnAll(chains: LocalChain[], attestation: ReturnType<typeof place>): Promise<string> {
   const heads = await Promise.all(chains.map(({ provider }) => provider.getBlock('latest')))
@@ -86,7 +87,8 @@ test('records one UID on every chain, and revokes it only on the chain of the re
     await Promise.all(ACTIVE_SLUGS.map(async (slug) => (await record(uid, slug)).body.timestamp)),
   )
   expect(times.size).toBe(1)
-  // The UID includes the time, so all are equally new. Without a chain, one of them is always returned.
+  // The UID includes the time, so these records are equally new. A request without a chain always returns one
+  // of them.
   expect((await world.get(`/api/v0/location-records/${uid}`)).body).toMatchObject({ uid, chain: 'sepolia' })
 
   await revoke(local('sepolia'), uid, 4)
@@ -125,7 +127,7 @@ test('removes only the record of the chain that reorganizes', async () => {
   ).toEqual([404, 404, 200])
   expect((await record(shared, 'celo')).status).toBe(200)
   expect((await world.get(`/api/v0/location-records/${shared}`)).body.chain).toBe('celo')
-  // Both errors name all chains that have it, and only those.
+  // Both errors name all chains that have this UID, and no other chain.
   const onOthers = /\bon arbitrum\b.*; it is on base-sepolia( \(chain 84532\))? and celo( \(chain 42220\))?$/
   for (const { status, body } of [await distanceFrom(shared, 'arbitrum'), await record(shared, 'arbitrum')])
     expect([status, body.detail]).toEqual([404, expect.stringMatching(onOthers)])

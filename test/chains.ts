@@ -26,7 +26,7 @@ export function testedSlugs(effort: number): string[] {
   return [sorted[0]!, sorted.at(-1)!].map((version) => slugs[versions.indexOf(version)]!)
 }
 
-/** Chains with a prepared state. A test with another chain deploys its contracts. */
+/** Chains with a prepared state. On other chains, tests deploy the contracts. */
 const PREPARED = CHAINS.filter(({ slug }) => ACTIVE_SLUGS.includes(slug) || slug === 'base')
 /** Files that the states depend on. */
 const SOURCES = [
@@ -69,8 +69,8 @@ export async function prepareChains(): Promise<void> {
 }
 
 /**
- * Starts a local chain like `startLocalChain`, from a prepared state if there is one. The node does not have
- * the states of earlier blocks: calls at them are refused. It is stopped after the file's tests.
+ * Starts a local chain like `startLocalChain`, from a prepared state if there is one. The node has no states
+ * of earlier blocks, and refuses calls at those blocks. It is stopped after the file's tests.
  */
 export async function startTestChain(options: Omit<LocalChainOptions, 'stateFile'>): Promise<LocalChain> {
   const loadedFrom = options.loadedFrom ?? preparedState(options.chain ?? LOCAL_CHAIN)

@@ -52,7 +52,10 @@ function leaves(parameter: ParamType, path: string): { path: string; name: strin
   return [{ path, name, type }]
 }
 
-/** Functions of a layout, with ERC-7730's keys: name and parameters, with the parameters' names. */
+/**
+ * Functions of a layout by ERC-7730's keys, which consist of the function's name and its parameters with
+ * their names.
+ */
 function formatsOf(layout: AttestLayout): Formats {
   const contract = new Interface(DELEGATED_ABIS[layout])
   const declared = DELEGATED_ABIS[layout].filter((each) => each.startsWith('function '))

@@ -81,7 +81,7 @@ describe('types that openapi-typescript generates from /openapi.json by default'
     const { document } = vectors.find(({ id }: { id: string }) => id === 'public-valid-v2-base-sepolia')
     const uid = await attest(world.chain, locationRequest({ type: 'Point', coordinates: [13.4, 52.5] }))
     await world.caughtUp()
-    // Imported by a computed path: its ./schema exists only in the compilation.
+    // The module is imported by a computed path, because its ./schema exists only in the compilation.
     const { askEverything } = await import(path.resolve('test/client/client.ts'))
     expect(await askEverything(world.url, world.chain.chain.id, uid, document)).toMatchObject({
       ...{

@@ -24,7 +24,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   let cluster: Cluster
   let url: string
   let stopping = false
-  /** Parts that are restarted when they end, with a function that kills each. */
+  /** Parts that are restarted when they exit, each with the function that kills it. */
   const kept: Record<string, { kill(): Promise<void>; stop(): Promise<void> }> = {}
   let haproxy: Program
   let redis: Program
@@ -90,7 +90,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     writeFileSync(
       file,
       changed('ops/haproxy.cfg', {
-        // This value is below the number of files that a test may open.
+        // The number must stay below the number of files that a test may open.
         'maxconn 20000': 'maxconn 1000',
         'bind :8080': `bind 127.0.0.1:${port}`,
         ...Object.fromEntries(ports.map((at, i) => [`10.0.0.${21 + i}:3000`, `127.0.0.1:${at}`])),
@@ -151,10 +151,10 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     status: number
     text: string
     etag: string | null
-    /** Most recent state that any client had received before the request. */
+    /** Latest state that any client had received before the request. */
     before: Map<string, boolean>
   }
-  /** Paths that were refused temporarily, with Retry-After: computations with status 500. */
+  /** Paths of requests that were refused with Retry-After. */
   const refused = new Set<string>()
   /** Repeats a request until it has a response. */
   async function ask(where: string, options: RequestInit = {}): Promise<Answer> {
@@ -209,7 +209,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       revoked.add(attested.at(-2)!)
       await revoke(chain, attested.at(-2)!)
     }
-    // Attests a few per second, because a list of all must fit into one page.
+    // Attests only a few places per second, because one page must list all of them.
     await pause(250)
   }
   async function lists(): Promise<void> {
@@ -229,7 +229,8 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       shown.push(...data)
       cursor = next
     }
-    // Compared with the state at the first page: later revocations may be on pages that were read before.
+    // The page is compared with the state at the first page, because records that were revoked later may be
+    // on pages that were read before.
     holds(shown, first!)
   }
   let copy: { etag: string; data: Shown[] } | undefined
@@ -256,7 +257,8 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       data: { locationRecords: { totalCount: number; nodes: Shown[] } | null } | null
       errors?: { message: string }[]
     }
-    // GraphQL reports within the response that a statement was pending when its server stopped.
+    // GraphQL reports inside a response with status 200 that its server stopped while a statement was
+    // pending.
     if (errors) return pause(50)
     const { totalCount, nodes } = data!.locationRecords!
     if (totalCount !== nodes.length) throw new Error(`${totalCount} in all, ${nodes.length} shown`)
@@ -282,7 +284,10 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   }
   /** Number of times that each event arrived, by kind and UID, since the last reset. */
   const events = new Map<string, number>()
-  /** Records that the list returned after a reset. It may be ahead of the stream, which sends them again. */
+  /**
+   * Records that the list returned after a reset. The list may be ahead of the stream, which then sends the
+   * same records again.
+   */
   const listed = new Set<string>()
   let position = ''
   let resets = 0
@@ -322,7 +327,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   /** Makes errors fail the current test instead of a later one. */
   const nothingIsWrong = () => expect(wrong.splice(0)).toEqual([])
 
-  /** Resolves when each client has received further responses, and a place attested now arrives. */
+  /** Resolves when each client has received further responses and a place that is attested now. */
   async function lives(): Promise<void> {
     const from = new Map(rounds)
     const last = attested.length + 2
@@ -390,7 +395,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     const [primary, ...others] = cluster.servers
     refused.clear()
     await primary!.postgres.kill()
-    // In the meantime nothing may be signed.
+    // Nothing may be signed in the meantime.
     while (!refused.has('/compute/v0/distance')) await pause(50)
     const reached = await Promise.all(
       others.map(

@@ -58,14 +58,13 @@ export interface DatabaseServer {
 export interface Cluster {
   readonly folder: string
   readonly servers: readonly DatabaseServer[]
-  /** URL of PgBouncers that names these servers */
+  /** URL of the PgBouncers in front of these servers */
   bouncerUrl(database: 'api' | 'geo', servers?: readonly DatabaseServer[]): string
   stop(): Promise<void>
 }
 
 /**
- * Starts a migrated primary, and replicas that follow it: the primary shows no commit before a replica has
- * it.
+ * Starts a migrated primary, and replicas that follow it. The primary shows no commit that no replica has.
  */
 export async function startCluster(replicas: number): Promise<Cluster> {
   const folder = temporaryFolder()
@@ -84,7 +83,7 @@ export async function startCluster(replicas: number): Promise<Cluster> {
     migrate(primary!.url)
     for (const each of others) await each.follow(primary!)
     if (replicas > 0) {
-      // After this, a commit waits until a replica has it.
+      // From this statement on, a commit waits until a replica has it.
       await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
       await rows(primary!.url, 'SELECT pg_reload_conf()')
     }

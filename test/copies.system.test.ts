@@ -46,7 +46,7 @@ function copies(): number[] {
     try {
       return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
     } catch {
-      return undefined // the process has ended in the meantime
+      return undefined // The process has ended in the meantime.
     }
   }
   return readdirSync('/proc')
@@ -55,7 +55,8 @@ function copies(): number[] {
 }
 
 test('two instances count each request of a client exactly once', async () => {
-  // Few at a time: on a busy machine, an instance that waits too long for the count continues on its own.
+  // Sends a few requests at a time: on a busy machine, an instance that waits too long for the count
+  // continues on its own.
   const answers: Awaited<ReturnType<typeof ask>>[] = []
   let next = 0
   const askSome = async () => {
@@ -78,7 +79,7 @@ test('/metrics adds up the figures of all instances, and reports those of the da
       /^geospatial_signatures_total\{chain="base-sepolia",submission="direct"\} (\d+)$/m.exec(text)?.[1],
     )
   }
-  // Each instance answered some of the requests before.
+  // Each instance has answered some of the earlier requests.
   for (let i = 0; i < 6; i++) expect(await signed()).toBe(LIMIT)
 })
 
@@ -114,7 +115,7 @@ test.skipIf(process.platform !== 'linux')(
     await world.services.get('api')!.kill()
     const isRunning = (pid: number) => {
       try {
-        // A zombie counts as ended: its new parent has not collected it yet.
+        // A zombie process counts as ended, although its new parent has not collected it yet.
         return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
       } catch {
         return false

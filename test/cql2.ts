@@ -17,7 +17,7 @@ export function plain({ at: _, ...expression }: Expression): Filter {
   return expression
 }
 
-/** A tree of these leaves. */
+/** Builds a tree of these leaves. */
 export function someFilter(random: () => number, leaf: () => Leaf, depth = 4): Filter {
   const kind = depth === 0 ? 1 : random()
   const inner = () => someFilter(random, leaf, depth - 1)

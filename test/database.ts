@@ -13,7 +13,7 @@ import { atEnd } from './ends'
  * databases are embedded.
  */
 export const TEST_DATABASE_URL = process.env.TEST_DATABASE_URL
-/** Reads the setting again, because run.ts sets it in its own process. */
+/** Reads the setting on each call, because run.ts sets it in its own process. */
 const serverUrl = () => process.env.TEST_DATABASE_URL
 
 const FOLDER_PREFIX = 'geospatial-test-'
@@ -51,14 +51,14 @@ export async function connect(url: string): Promise<Client> {
   return client
 }
 
-/** Creates the run's template, migrated. Later runs reuse the embedded one. */
+/** Creates the run's template database, migrated. Later runs reuse an embedded template. */
 export async function createMigratedTemplate(): Promise<Template> {
   if (serverUrl()) return createTemplate(migrate)
   return { template: await preparedDatabase(), drop: async () => {} }
 }
 
 export interface Template {
-  /** its name on the server, or its folder */
+  /** name of the database on the server, or its folder */
   readonly template: string
   readonly drop: () => Promise<void>
 }
@@ -80,7 +80,7 @@ export async function createTemplate(fill: (url: string) => Promise<void> | void
   if (base) cpSync(base, data, { recursive: true })
   const { url, stop, drop } = await embedded(folder, data)
   await fill(url)
-  // Copied while no process writes to it.
+  // The database is copied while no process writes to it.
   await stop()
   return { template: data, drop }
 }
@@ -143,18 +143,18 @@ async function embedded(
     await stop()
     removeFolder(folder)
   }
-  // A statement of one second takes more than the API's limit of five if all cores are busy with other
-  // databases. The parameter overrides the limits of pg's clients, and limits those that have none.
+  // A statement of one second exceeds the API's limit of five seconds if all cores are busy with other
+  // databases. The parameter replaces the limits of pg's clients, and sets a limit for clients without one.
   return { url: `postgres://postgres@127.0.0.1:${port}/postgres?query_timeout=600000`, stop, drop }
 }
 
 /**
- * Process with all embedded databases of this worker: a database starts in half the processor time if another
- * one has loaded Postgres and PostGIS before. It ends with the worker.
+ * Process with all embedded databases of this worker. Starting a database takes half the processor time if
+ * another one has already loaded Postgres and PostGIS. The process ends with the worker.
  */
 let databases: ChildProcess | undefined
 
-/** Opens or closes a database of the process. */
+/** Opens or closes a database in the process. */
 async function request(message: DatabaseRequest): Promise<void> {
   if (!databases || databases.exitCode !== null || databases.signalCode !== null) {
     const log = openSync(path.join(process.env.TEST_FOLDER!, `databases-${process.pid}.log`), 'a')
@@ -177,7 +177,7 @@ async function request(message: DatabaseRequest): Promise<void> {
   })
 }
 
-/** Rows of one query, on its own connection. */
+/** Returns the rows of one query on a connection of its own. */
 export async function rows<Row extends object>(
   url: string,
   sql: string,
@@ -198,6 +198,6 @@ export function temporaryFolder(): string {
 }
 
 export function removeFolder(folder: string): void {
-  // A process that has just been killed may still have created a file.
+  // A process that has just been killed may still create a file.
   rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 }

@@ -13,7 +13,7 @@ import { POSTGRES_FILES, REDIS, missing } from './servers'
  * A local chain replaces Base Sepolia, and Caddy creates its own certificate.
  */
 const PAGE = 'docs/operations/debian.md'
-/** Lines that need the internet, or that depend on such a line. */
+/** Lines that need the internet, or depend on a line that does. */
 const FROM_OUTSIDE =
   /^(apt-get|curl -fsSLO? (.*)https:\/\/nodejs\.org|sha256sum|git |npm (ci|run build)|rm -r \/opt\/geo-1$)/
 const commands = [...readFileSync(PAGE, 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(([, text]) => text!)
@@ -34,7 +34,9 @@ const needs = isAllowed ? '' : ` (needs ${lacking.join(', ') || 'a root that may
 
 const commandsAsTheyStand = () => commands
 const UNITS = 'systemctl enable --now geo-migrate'
-/** The units start before Postgres. `systemctl` reports the first failure, and the units recover from it. */
+/**
+ * The units start before Postgres does. `systemctl` reports the first failure, and then the units recover.
+ */
 const postgresLast = () => {
   const database = commands.find((command) => command.includes('createdb'))!
   const units = commands.find((each) => each.includes(UNITS))!
@@ -97,7 +99,7 @@ test.skipIf(!isAllowed).each([
       journalctl --quiet --output cat -u geo-migrate
     `
     writeFileSync(path.join(folder, 'inside.sh'), inside)
-    // A systemd in a container of its own, which runs no unit of this machine before the page starts it.
+    // A systemd in a container of its own. It runs no unit of this machine until the page starts one.
     const unit = `
       [Unit]
       Requires=basic.target

@@ -24,13 +24,13 @@ import { startTestWorld, type TestWorld } from './world'
  * Sends every request of the documents to the service of `npm start`, and compares its response with the one
  * shown below it. Allowed differences: CONTRIBUTING.md, Documents.
  */
-/** Pages that attest places, which other pages would count. They run last. */
+/** Pages that attest places. Other pages would count those places, so these pages run last. */
 const ATTESTING = ['docs/guide/attest.md', 'docs/guide/cli.md']
 const PAGES = ['README.md', ...pagesUnder('docs/guide'), ...pagesUnder('docs/reference')]
-  // Tests with compiled contracts run these: kit.system.test.ts and quorum-world.system.test.ts.
+  // Pages that are run by tests with compiled contracts: kit.system.test.ts and quorum-world.system.test.ts.
   .filter((page) => !['docs/guide/contracts.md', 'docs/guide/quorum.md'].includes(page))
   .sort((a, b) => Number(ATTESTING.includes(a)) - Number(ATTESTING.includes(b)))
-/** Commands that other tests run, or that install something. */
+/** Commands that other tests run, or that install programs. */
 const ELSEWHERE = /^(npm|npx|ogrinfo|ogr2ogr|docker|git|cp) /
 /**
  * Commands of a page that uses `geo`: each is run by sh, in a folder of the page, with the variables that
@@ -49,14 +49,14 @@ const programs = new Map(
   ),
 )
 const STREAM_WAIT_MS = 600_000
-/** A place far from all others. */
+/** Position far from all other places. */
 const NEMO = locationRequest({ type: 'Point', coordinates: [-123.393, -48.877] }, { memo: 'Point Nemo' })
-/** The first change of a record. */
+/** Resolves after the first change of a record. */
 let begun: Promise<void> | undefined
-/** A comment that keeps a quiet stream open. */
+/** Server-sent comment that keeps an idle stream open. */
 const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
 
-/** The programs are compiled first, which takes 20 s of CPU time. */
+/** Time limit that includes compiling the programs, which takes 20 s of CPU time. */
 const COMPILING_MS = 600_000
 
 let world: TestWorld
@@ -155,14 +155,16 @@ describe.each(PAGES)('%s', (page) => {
     if (answer) check(answer, JSON.stringify(body))
   }
 
-  /** Runs a program. One that does not end by itself is stopped after it has printed the shown output. */
+  /**
+   * Runs a program. A program that does not end by itself is stopped after it has printed the shown output.
+   */
   async function runProgram(code: string, answer: Block): Promise<void> {
     check(answer, await program(['--input-type=module', '-'], here(code), here(answer.text).trim()))
   }
 
   /**
-   * Changes a record. The first change in a copy of a database sends a `reset` to all streams, so it must
-   * precede them.
+   * Changes a record. In a new copy of a database, the first change sends a `reset` to all streams, so it
+   * must happen before they open.
    */
   async function begin(): Promise<void> {
     await revoke(world.chain, await attest(world.chain, NEMO, 9), 9)
@@ -182,8 +184,8 @@ describe.each(PAGES)('%s', (page) => {
       for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
         text += chunk
         const [shownOne, first] = [...text.matchAll(KEEP_ALIVE)]
-        // After the first event the stream misses none. Before that, a record may already be revoked when it
-        // is first sent.
+        // After its first event, a stream misses no event. Before that, a record may already be revoked when
+        // it is first sent.
         if (shownOne) told ??= happenings(stop)
         if (first) text = text.slice(0, first.index) + text.slice(first.index).replace(KEEP_ALIVE, '')
         if (text.split('\n').length > lines) break
@@ -224,7 +226,7 @@ describe.each(PAGES)('%s', (page) => {
     }
     own.close()
     stop.abort()
-    // A stream that is still open would count as one of the next page.
+    // A stream that stays open would be mistaken for a stream of the next page.
     while ((await listeners()) > 0) await pause(50)
     await world.caughtUp()
   }
@@ -265,11 +267,11 @@ describe.each(PAGES)('%s', (page) => {
   }
 
   if (runs.length === 0) test('shows no request', () => {})
-  // In order: later requests use values of earlier responses.
+  // Requests run in order, because they use values of earlier responses.
   for (const { name, run } of runs) test(name, run)
 })
 
-/** Request that this curl command sends. */
+/** HTTP request that a curl command sends. */
 function curl(words: string[]): { url: string; method?: string; headers: [string, string][]; body?: string } {
   const request: ReturnType<typeof curl> = { url: '', headers: [] }
   const query: string[] = []
@@ -288,7 +290,7 @@ function curl(words: string[]): { url: string; method?: string; headers: [string
     else if (/^https?:/.test(word)) request.url = word
     else if (!/^-[sSNgG]+$/.test(word)) throw new Error(`curl ${word}: not known to this test`)
   }
-  // With -G the data is a query string.
+  // With -G, curl sends the data as a query string.
   if (query.length > 0) request.url += `?${query.join('&')}`
   if (request.body !== undefined) request.method ??= 'POST'
   return request

@@ -34,7 +34,7 @@ export function blocksOf(page: string): Block[] {
   return blocks
 }
 
-/** A page without its fenced blocks. */
+/** Text of a page without its fenced blocks. */
 export function proseOf(page: string): string {
   return readFileSync(page, 'utf8').replace(/^( *)```[^]*?^ *```$/gm, '')
 }
@@ -52,7 +52,7 @@ export function anchorOf(heading: string): string {
     .replaceAll(' ', '-')
 }
 
-/** Commands of a script, each on one line and without comments. A quoted text may have several lines. */
+/** Commands of a script, each on one line and without comments. A quoted text may span several lines. */
 export function shellCommands(script: string): string[] {
   const commands = ['']
   for (const [part] of script.matchAll(/(?<=^|\s)#[^\n]*|\\\n|'[^']*'|"(?:\\.|[^"\\])*"|\\.|\s|[^\s'"\\]+/g))
@@ -62,7 +62,7 @@ export function shellCommands(script: string): string[] {
   return commands.map((command) => command.trim()).filter(Boolean)
 }
 
-/** Words of a command line, by the shell's quotes. */
+/** Splits a command line into words by the shell's quoting rules. */
 export function shellWords(command: string): string[] {
   return [...command.matchAll(/(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+/g)].map(([word]) =>
     word.replace(/'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)/g, (_, single, double, escaped) =>
@@ -72,8 +72,8 @@ export function shellWords(command: string): string[] {
 }
 
 /**
- * Fields whose values differ from run to run. Only their form is compared: length of hex, digits of times.
- * After a page shows a UID, it is replaced by the UID of the service's response.
+ * Fields whose values differ from run to run. Only their form is compared: the length of hex strings, and the
+ * digits of times. After a page shows a UID, later requests use the UID of the service's response instead.
  */
 const VARYING = new Set([
   ...['uid', 'id', 'timestamp', 'event_timestamp', 'created_at', 'updated_at', 'computed_at', 'timeStamp'],
@@ -96,7 +96,7 @@ const VARYING = new Set([
   ...['head_block', 'indexed_block', 'head_time', 'indexed_time', 'lag_seconds', 'lag_blocks'],
 ])
 
-/** Any further members of an object, or entries of a list: `...` in a shown response. */
+/** `...` in a shown response: any further members of an object, or entries of a list. */
 const REST = Symbol('...')
 type Shown = string | number | boolean | null | typeof REST | Shown[] | { [name: string]: Shown }
 
@@ -193,8 +193,8 @@ export function differences(
 }
 
 /**
- * Differences between real and shown lines. `...` in a line is any text; as the last line, it is any further
- * lines.
+ * Differences between real and shown lines. `...` within a line matches any text; `...` as the last line
+ * matches any further lines.
  */
 export function lineDifferences(shown: string, real: string): string[] {
   const lines = shown.trim().split('\n')

@@ -130,7 +130,7 @@ test('the audit restores an omitted revocation in history, and an omitted attest
   const withoutRevoked = await whileDown({}, faults.logsWithout(eas.events.Revoked.topic))
   await world.caughtUp()
   expect(await records(withoutRevoked)).toEqual(['valid', 'valid', 'valid', 'valid', 'revoked'])
-  // Without this, hot blocks would be read again as history, with the next fault.
+  // Otherwise, hot blocks would be read again as history, with the next fault.
   await finalize()
   const withoutAttested = await whileDown({}, faults.logsWithout(eas.events.Attested.topic))
   await world.caughtUp()

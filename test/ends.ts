@@ -1,9 +1,9 @@
-/** Ends of what the current test file has started, the latest last. */
+/** Functions that end what the current test file has started, the latest last. */
 const ends: (() => Promise<void>)[] = []
 
 /**
- * Registers how something ends that a test file has started, and returns it. It runs once: when it is called,
- * otherwise after the file's tests, before what was started earlier ends.
+ * Registers a function that ends what a test file has started, and returns it. It runs only once: when it is
+ * called, or after the file's tests, before everything that was started earlier is ended.
  */
 export function atEnd(end: () => unknown): () => Promise<void> {
   let ended: Promise<void> | undefined
@@ -12,7 +12,7 @@ export function atEnd(end: () => unknown): () => Promise<void> {
   return once
 }
 
-/** Ends all of it, even if some of it fails to. */
+/** Ends everything, even if ending one part fails. */
 export async function endAll(): Promise<void> {
   const errors: unknown[] = []
   for (const end of ends.splice(0).reverse()) await end().catch((error: unknown) => errors.push(error))

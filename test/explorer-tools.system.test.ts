@@ -47,7 +47,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(await histogram(page).getAttribute('data-bars')).toBe('5')
     await page.getByRole('button', { name: '7 days' }).click()
     await shows(page, 4)
-    // The bars show all times, so that the range can grow again.
+    // The bars cover all times, so that the range can grow again.
     expect(await histogram(page).getAttribute('data-records')).toBe('6')
     await page.getByRole('button', { name: /^Remove the filter From/ }).waitFor()
     await browser.picture(`explorer-time-${name}`)
@@ -180,7 +180,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await page.locator('.card').getByRole('button', { name: 'Watch' }).click()
     const line = page.locator('.watch-panel [data-line=cli] pre')
     const [box] = /(?<=--bbox )\S+/.exec((await line.textContent())!)!
-    // A hundredth of a degree around it, widened to a hundred-thousandth.
+    // A box of a hundredth of a degree around the place, widened to a hundred-thousandth.
     const [west, south, east, north] = box.split(',').map(Number) as [number, number, number, number]
     expect([west, south, east, north].map((each) => Math.round(each * 1e3) / 1e3)).toEqual([
       ...[179.985, 19.99, -179.995, 20.01],

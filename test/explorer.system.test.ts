@@ -54,7 +54,7 @@ beforeAll(async () => {
 })
 afterAll(() => removeFolder(folder))
 
-/** An attestation with any text as its location. */
+/** Attests any text as a location. */
 function payload(type: string, location: string, memo: string, media: readonly [string, string][]) {
   const values = [
     ...[0, 'EPSG:4326', type, location, [], []],
@@ -342,7 +342,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await page.goto(`${world.url}?record=base-sepolia-${uids.unread}`)
     await card(page).getByText('Not on the map.').waitFor()
     expect(await page.evaluate('window.harmed')).toBeUndefined()
-    // The sheet reads the chain by the node of this machine.
+    // The sheet reads the chain through the local node.
     const origins = browser.requested.map((each) => new URL(each).origin)
     expect(new Set(origins)).toEqual(new Set([world.url, new URL(world.chain.url).origin]))
     expect(browser.complaints).toEqual([])
@@ -374,7 +374,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
         await page.getByText('Filters', { exact: true }).click()
       const cut = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('header nav'))`
       expect(await page.evaluate(cut)).toBe(0)
-      // A select without a width is as wide as the longest of its texts.
+      // A select element without a width is as wide as its longest option.
       const selects = await page.evaluate<{ label: string; missing: number }[]>(
         `[...document.querySelectorAll('.filters select')].map((select) => {
           const free = select.cloneNode(true)
@@ -396,7 +396,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
         expect(x + across).toBeLessThanOrEqual(stage.x + stage.width)
         const whole = `(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)`
         expect(await page.evaluate(`${whole}(document.querySelector('${selector}'))`)).toBe(true)
-        // No other element covers it.
+        // No other element covers the target.
         const at = `document.elementFromPoint(${x + across / 2}, ${y + height / 2})`
         expect(await page.evaluate(`${at}.closest('${selector}') !== null`)).toBe(true)
       }

@@ -53,7 +53,7 @@ const opened = async (page: Page, path: string) => {
 describe.skipIf(!CHROMIUM)('all pages', () => {
   test.each(['light', 'dark'] as const)(
     'have no serious accessibility violation and no horizontal scrolling at three sizes, %s',
-    // 17 pages, each three times.
+    // 17 pages, each in three layouts.
     { timeout: 240_000 },
     async (colorScheme) => {
       await using browser = await openPage({ colorScheme })
@@ -98,7 +98,7 @@ describe.skipIf(!CHROMIUM)('all pages', () => {
         }
       }
       expect(found).toEqual([])
-      // The address decides before the browser.
+      // The language in the address has priority over the browser's.
       await opened(page, '/?lang=en')
       expect(await page.evaluate('[document.documentElement.lang, document.dir]')).toEqual(['en', 'ltr'])
     },
@@ -194,7 +194,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
       const { x, y, width, height } = document.querySelector('.map').getBoundingClientRect()
       ;({ x: x + width / 2, y: y + height / 2 })
     }`)
-    // Areas of countries are in the middle of the map, and would be picked.
+    // The areas of countries are in the middle of the map, where a click would select them.
     await page.mouse.click(point.x, point.y)
     expect(await page.getByRole('textbox', { name: 'From' }).inputValue()).toBe('')
     release()

@@ -9,5 +9,5 @@ beforeAll(() => {
 afterEach(({ task }) => {
   if (task.result?.state === 'fail') state.testFileFailed = true
 })
-// Runs after the hooks of the file, because vitest runs those in reverse order.
+// Registers the hook first, because vitest runs hooks of a file in reverse order.
 afterAll(endAll)

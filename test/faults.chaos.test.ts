@@ -33,7 +33,7 @@ test.each<[string, Fault, NodeJS.ProcessEnv?]>([
   await until(() => proxy.met >= 2)
   proxy.misbehave()
   await caughtUp()
-  // Repeats the test with an indexer that has verified its endpoint and follows the head.
+  // Repeats the test with an indexer that has verified its endpoint and is following the head.
   proxy.misbehave(fault)
   uids.push(await attest(chain, place()), await attest(chain, place()))
   // A block that is proven by receipts needs no eth_getLogs, so this fault may apply to no call.

@@ -66,7 +66,7 @@ export const records = async (uids: readonly string[]) => {
   return uids.map((uid) => found.get(uid) ?? 'missing')
 }
 /**
- * Creates events that become history and events in hot blocks while the indexer is down, then restarts it.
+ * Creates events that become history, and events in hot blocks, while the indexer is down. Then restarts it.
  */
 export async function whileDown(settings: NodeJS.ProcessEnv = {}, ...behind: Fault[]): Promise<string[]> {
   const { chain } = world
@@ -80,7 +80,7 @@ export async function whileDown(settings: NodeJS.ProcessEnv = {}, ...behind: Fau
   return uids
 }
 export const HISTORY_AND_HEAD = ['valid', 'revoked', 'valid', 'valid', 'revoked']
-/** Mines beyond finality, so that the audit reads everything. */
+/** Mines blocks beyond finality, so that the audit reads all events. */
 export async function finalize(): Promise<void> {
   await mine(world.chain, LOCAL_CHAIN.finality + 1)
   await world.caughtUp()

@@ -62,7 +62,7 @@ test('measures an attested place by its UID, and signs an answer that the contra
   const decoded = AbiCoder.defaultAbiCoder().decode(fieldTypes(NUMERIC_RESULT_FIELDS), landed.data)
   expect(decoded.toArray(true)).toEqual([88132994n, 'centimeters', inputRefs, BigInt(timestamp), 'distance'])
 
-  // The nonce is used, so the next answer has the next nonce and lands as well.
+  // The nonce has been used, so the next answer has the following nonce and also lands.
   const next = (
     await world.post('/compute/v0/distance', { chainId: 84532, from: EIFFEL_TOWER, to: BRANDENBURG_GATE })
   ).body
@@ -189,7 +189,7 @@ test('rejects revoked and expired attestations, returns 404 for unknown ones, an
   const now = (await chain.provider.getBlock('latest'))!.timestamp
   const revoked = await attest(chain, locationRequest(BRANDENBURG_GATE), 2)
   await revoke(chain, revoked, 2)
-  // The chain's clock is 40 days behind: the attestation is still valid for the contract, and expired by the
+  // The chain's clock is 40 days behind. The attestation is valid for the contract, but expired by the
   // service's clock.
   const expired = await attest(chain, locationRequest(BRANDENBURG_GATE, { expirationTime: now + 3600 }), 2)
   await world.caughtUp()

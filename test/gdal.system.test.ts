@@ -76,7 +76,7 @@ afterAll(async () => {
 })
 
 let files = 0
-/** Features that ogr2ogr copies, and its requests for them. */
+/** Features that ogr2ogr copies, and the requests that it sends for them. */
 async function copied(...options: string[]): Promise<{ features: Read[]; requests: string[] }> {
   asked.length = 0
   const file = path.join(folder, `${files++}.geojsonl`)
@@ -162,7 +162,7 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       inside.map(idOf).sort(),
     )
     expect(inside.length).toBeGreaterThan(50)
-    // GDAL itself drops features without a geometry.
+    // GDAL itself omits features without a geometry.
     expect(features.filter(({ geometry }) => geometry === null)).toEqual([])
   })
   test.each<[string, string, (place: Place) => boolean]>([

@@ -9,9 +9,12 @@ import { startTestWorld, type TestWorld } from './world'
 
 /** Number of changes at effort 1; `npm run hunt` makes those of several minutes. */
 const CHANGES = 5
-/** Changes before the first measurement, which fill caches and lists of bounded length. */
+/** Changes before the first measurement. They fill caches and lists of bounded length. */
 const WARM_UP = 8
-/** Bytes that the heap may grow: the noise of collected heaps, a tenth of what is in use, and per change. */
+/**
+ * Bytes by which the heap may grow: the noise after garbage collection, a tenth of the memory in use, and an
+ * allowance per change.
+ */
 const NOISE = 1_000_000
 const PER_CHANGE = 25_000
 
@@ -25,7 +28,7 @@ interface Size {
   nodes: number
   listeners: number
 }
-/** Size of the page without its garbage. */
+/** Heap size of the page after garbage collection. */
 async function sizeOf(session: CDPSession): Promise<Size> {
   await session.send('HeapProfiler.collectGarbage')
   const { metrics } = await session.send('Performance.getMetrics')
@@ -55,7 +58,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       await page.locator('.card').waitFor({ state: 'detached' })
       changes++
     }
-    /** Measures the page while its list shows one record, however many there are. */
+    /** Measures the page while its list shows one record, regardless of the number of records. */
     const measured = async () => {
       await page.getByLabel('Memo contains').fill('Place 0')
       await page.getByLabel('Memo contains').press('Enter')

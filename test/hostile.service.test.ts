@@ -15,7 +15,8 @@ const SIZE = 125_000
 const COPIES = 8
 const COUNT = COPIES * Object.keys(FAMILIES).length
 /**
- * Characters of a page, and of the record that exceeds it. A geometry occurs in it twice, once as attested.
+ * Number of characters of a page, and of the record that exceeds it. The record contains its geometry twice,
+ * once as attested.
  */
 const PAGE = 4_000_000 + 3 * SIZE
 

@@ -252,19 +252,20 @@ const TYPES = [
 ]
 
 /**
- * Attestation number n with hostile sizes, characters, numbers, nestings and geometries, drawn from `random`.
+ * Attestation number n with hostile sizes, characters, numbers, nesting depths and geometries, drawn from
+ * `random`.
  */
 export function hostile(n: number, random: Random): Attested {
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const upTo = (most: number) => Math.floor(random() * (most + 1))
-  /** Sizes are mostly small; one in several thousand is very large. */
+  /** Most sizes are small. One in several thousand is very large. */
   const size = () =>
     random() < 0.9 ? upTo(40) : random() < 0.95 ? upTo(5_000) : random() < 0.97 ? upTo(50_000) : upTo(300_000)
   const noise = () => Buffer.from(Array.from({ length: Math.min(size(), 20_000) }, () => upTo(255)))
   const text = (): string => {
     const length = size()
     if (random() < 0.3) return one(CHARACTERS).repeat(length)
-    // This text does not compress, so it is stored out of line and is too long for an index.
+    // This text does not compress, so Postgres stores it out of line, and it is too long for an index.
     if (random() < 0.3)
       return Array.from({ length: Math.min(length, 9_000) }, () =>
         String.fromCodePoint(0x21 + upTo(0xd000)),
@@ -356,7 +357,7 @@ export function hostile(n: number, random: Random): Attested {
   const broken = (): string => {
     if (random() < 0.2) return `0x${noise().toString('hex')}`
     if (random() < 0.3) return data.slice(0, 2 + 2 * upTo(data.length / 2 - 1))
-    // One ABI word is replaced.
+    // Replaces one ABI word.
     const at = 2 + 64 * upTo(Math.floor((data.length - 66) / 64))
     return (
       data.slice(0, at) +

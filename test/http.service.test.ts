@@ -271,7 +271,7 @@ describe('malformed queries', () => {
     })
   })
   test('rejects a long run of digits at once (it used to block the whole service for 0.7 s)', async () => {
-    // Measures several times and uses the best, because a busy machine may delay some.
+    // Takes the best of several measurements, because a busy machine may delay some of them.
     const times: number[] = []
     for (let i = 0; i < 8; i++) {
       const started = performance.now()
@@ -459,7 +459,7 @@ interface Case {
 }
 const cases = (name: string) => JSON.parse(readFileSync(`test/vectors/${name}.json`, 'utf8')) as Case[]
 /**
- * Every fifth of the kernel's cases, and some of each family of hard cases. The API rejects a radius of 0
+ * Every fifth of the kernel's cases, and some cases of each hard family. The API rejects a radius of 0
  * (docs/spec/facts.md 3).
  */
 const CASES = [
@@ -575,7 +575,7 @@ describe('the six operations', () => {
       result: 0,
       inputRefs: [ref, await plainOf(point)],
     })
-    // A body that a worker reads.
+    // The body is so large that a worker parses it.
     const line = {
       type: 'LineString',
       coordinates: Array.from({ length: 9_000 }, (_, i) => [i / 1_000, 48.123456789]),
@@ -635,7 +635,7 @@ describe('the six operations', () => {
       expect(body.result).toBe(0)
       if (!ended) answeredMeanwhile++
     }
-    // On a very busy machine, the large one may reach the service's own time limit.
+    // On a very busy machine, the large request may exceed the service's own time limit.
     const { status, body } = await slow
     expect(status === 200 ? body.result : body.type).toEqual(
       status === 200 ? true : expect.stringContaining('computation-error'),

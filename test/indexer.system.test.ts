@@ -26,7 +26,7 @@ const place = (longitude: number, latitude = 10) =>
   locationRequest({ type: 'Point', coordinates: [longitude, latitude] })
 const status = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).status
 const isRevoked = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body.revoked
-/** Another indexer of the world's chain. */
+/** Another indexer that follows the world's chain. */
 const startIndexer = (name: string, folder: string, more: NodeJS.ProcessEnv = {}) =>
   startService(
     name,
@@ -205,12 +205,12 @@ test('stores all of 300 attestations in one block, some of them malformed', asyn
     encode('wkt', `GEOMETRYCOLLECTION(${'GEOMETRYCOLLECTION('.repeat(2_000)}`),
     // This string contains invalid UTF-8.
     encode('geohash', 'x'.repeat(20_000)).replaceAll('7878', 'fffe'),
-    // Every ABI offset points to the same, empty position.
+    // All ABI offsets point to the same empty position.
     `0x${'120'.padStart(64, '0').repeat(9)}${'0'.repeat(64)}`,
     encode('h3', '89283082837ffff'.repeat(1_000)),
     encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
     encode('\ud83d\ude00'.repeat(200), 'x', '\u0001\u001f\u2028'),
-    // Larger than the maximum of an index entry, even compressed.
+    // The text exceeds the maximum size of an index entry, even compressed.
     encode(
       Array.from({ length: 4_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * i * 7_919) % 20_000))).join(
         '',
@@ -241,7 +241,7 @@ test('stores all of 300 attestations in one block, some of them malformed', asyn
     `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,
     [blockNumber],
   )
-  // The index accepts the ring that crosses itself, which only compute rejects. Only the payload with invalid
+  // The index accepts a ring that crosses itself; only compute rejects it. Only the payload with invalid
   // UTF-8, which cannot be decoded, has no record.
   expect(found).toEqual([{ problems: 8, records: 299 }])
 })
@@ -338,7 +338,7 @@ test('withholds and counts an attestation that the database refuses, and continu
   expect((await command(environment, 'replay')).output).toContain(
     '1 records differed from the log and were repaired',
   )
-  // A record of a chain whose event log is empty.
+  // Adds a record of a chain whose event log is empty.
   await sql(`INSERT INTO location_record SELECT (jsonb_populate_record(record,
     jsonb_build_object('id', 'celo-' || uid, 'chain', 'celo'))).* FROM location_record AS record LIMIT 1`)
   expect((await command(environment, 'replay')).output).toMatch(
@@ -396,7 +396,7 @@ test('waits as a second indexer of one chain, takes over when the first dies, an
   for (let i = 0; i < 3; i++) uids.push(await attest(chain, place(50 + i)))
   await caughtUp()
   expect(await writers()).toEqual(before)
-  // The first is restarted after a while, and then waits for the second.
+  // The first indexer is restarted after a while, and then waits for the second.
   await world.services.get('indexer-base-sepolia')!.kill()
   for (let i = 0; i < 3; i++) uids.push(await attest(chain, place(60 + i)))
   await caughtUp()
@@ -412,7 +412,7 @@ test('waits as a second indexer of one chain, takes over when the first dies, an
   removeFolder(folder)
 })
 
-// The embedded database has one session, which a transaction occupies.
+// The embedded database has a single session, which a transaction occupies.
 test.skipIf(!TEST_DATABASE_URL)(
   'is replaced, with its open transaction, if it freezes during a batch, and ends when it resumes',
   async () => {
@@ -422,7 +422,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     const first = world.services.get('indexer-base-sepolia')!
     const writer = async () =>
       (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
-    // The indexer may just have been restarted, and wait for the lease of its predecessor.
+    // The indexer may just have been restarted, and may be waiting for the lease of its predecessor.
     while (!(await writer()).includes(`/${first.pid}/`))
       await new Promise((resolve) => setTimeout(resolve, 50))
     const second = startIndexer('second', folder)
@@ -465,7 +465,7 @@ test.skipIf(!TEST_DATABASE_URL)(
       await second.stop()
       removeFolder(folder)
     }
-    // The first is restarted.
+    // The first indexer is restarted.
     const again = () => `/${world.services.get('indexer-base-sepolia')!.pid}/`
     while (!(await writer()).includes(again())) await new Promise((resolve) => setTimeout(resolve, 50))
   },
@@ -504,7 +504,7 @@ test.skipIf(process.platform !== 'linux')(
     const port = await freePort()
     const folder = temporaryFolder()
     const own = startIndexer('own', folder, { INDEXER_METRICS_PORT: String(port) })
-    // The other indexer is killed until this one gets the lease.
+    // The other indexer is killed until this one acquires the lease.
     const answer = async () =>
       (await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined))?.text()
     let text: string | undefined
@@ -526,7 +526,7 @@ function listening(pid: number): string[] {
       try {
         return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []
       } catch {
-        return [] // closed in the meantime
+        return [] // The socket has been closed in the meantime.
       }
     }),
   )
@@ -548,8 +548,8 @@ test('loses and repeats nothing if it is killed repeatedly on a busy chain', asy
     if (i % 3 === 0) await revoke(chain, uid)
     if (i % 4 === 1) await world.services.get('indexer-base-sepolia')!.kill()
   }
-  // Mines beyond finality: hot rows become final, and after the next kill the history is read by filtered
-  // logs.
+  // Mines blocks beyond finality: hot rows become final, and after the next kill the history is read by
+  // filtered logs.
   await mine(chain, LOCAL_CHAIN.finality + 5)
   await world.services.get('indexer-base-sepolia')!.kill()
   await mine(chain, LOCAL_CHAIN.finality + 5)

@@ -19,8 +19,8 @@ import { rows } from './database'
  * (docs/spec/trust.md 6): I1 records and answers equal a projection of the whole event log; I2 every
  * attestation's content is the chain's and hashes to its UID; I3 the log has exactly the Attested and Revoked
  * events of the chain's receipts; I4 the cursor's block is canonical; I7 the stored counts equal those of a
- * scan, and a client that follows the changes from the first one has exactly the stored records, and, for
- * final changes, exactly the final ones.
+ * scan, and a client that follows all changes has exactly the stored records (exactly the final ones, if it
+ * follows final changes).
  */
 export async function expectInvariants(
   { chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string },
@@ -173,8 +173,8 @@ export async function expectCounts(databaseUrl: string, slug: string): Promise<v
 }
 
 /**
- * Checks I7 for the changes that the stream sends. Each change must be possible after those before it, and
- * the last change of a record must lead to its stored state, which `storedSql` reads.
+ * Checks I7 for the changes that the stream sends. Each change must be possible after the changes before it,
+ * and the last change of a record must lead to its stored state, which `storedSql` reads.
  */
 export async function expectChanges(
   databaseUrl: string,
@@ -186,7 +186,7 @@ export async function expectChanges(
   const steps: Record<string, Partial<Record<State, readonly State[]>>> = {
     new: { none: ['valid'] },
     revoked: { valid: ['revoked'] },
-    // The record, or only its revocation, was rolled back; the kind does not distinguish them.
+    // A rollback removed the record, or only its revocation. The kind of change does not distinguish the two.
     reorged: { valid: ['none'], revoked: ['valid', 'none'] },
   }
   const changes = await rows<{ kind: string; uid: string }>(
@@ -212,7 +212,10 @@ export async function expectChanges(
     expect(possible.get(uid) ?? [], `${finality}: ${uid}`).toContain(stored.get(uid) ?? 'none')
 }
 
-/** Logs of EAS in the receipts of all blocks, from the node itself: its eth_getLogs may be the faulty one. */
+/**
+ * Logs of EAS in the receipts of all blocks, read directly from the node, because eth_getLogs of the endpoint
+ * may be faulty.
+ */
 async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog[]> {
   const batch = async <T>(method: string, paramsOf: unknown[][]): Promise<T[]> => {
     const results: T[] = []

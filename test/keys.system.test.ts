@@ -322,7 +322,7 @@ describe('with a local chain', () => {
           expect([again.status, again.body.attestation.attester]).toEqual([200, signers[j]!.address])
         }
       }
-    // Each one lands at the nonce of its own attester, and is found there.
+    // Each answer lands at the nonce of its own attester, and is found there.
     for (const [from, by] of [
       [prepared, old],
       [changed, next],
@@ -357,8 +357,8 @@ describe('with a local chain', () => {
     expect((await post(resealed, 'resign', earlier(answer))).status).toBe(200)
     const sealedAnew = await ask(resealed)
     expect((await post(changed, 'resign', earlier(sealedAnew))).status).toBe(401)
-    // Without the setting, answers of the old key do not count as the service's own. This is required after a
-    // theft.
+    // Without the setting, answers of the old key do not count as the service's own, as is required after a
+    // theft of the key.
     const stale = await ask(prepared)
     expect((await post(after, 'verify', earlier(stale))).body).toMatchObject({ ours: false })
     expect((await post(after, 'resign', earlier(stale))).status).toBe(401)

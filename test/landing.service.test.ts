@@ -71,8 +71,8 @@ const PARIS = {
 const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
 const contains = { container: PARIS, geometry: EIFFEL_TOWER }
 /**
- * A random recipient makes an answer unique. Equal answers of the same second have the same content, and all
- * of them count as landed when one has.
+ * A random recipient makes an answer unique. Answers with equal content in the same second would all count as
+ * landed as soon as one of them has landed.
  */
 const newcomer = () => ({ recipient: getAddress(hexlify(randomBytes(20))) })
 
@@ -180,7 +180,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     const chain = local(slug)
     const key = Wallet.createRandom()
     await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
-    // The receipt is like that of a contract wallet: it starts with foreign events and another attestation.
+    // The receipt resembles that of a contract wallet: it starts with foreign events and another attestation.
     const proxy = await startRpcProxy(chain.url, ({ method, params }) =>
       method === 'eth_getTransactionReceipt'
         ? {
@@ -575,8 +575,8 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
       reasons: [expect.stringContaining('this answer has landed')],
       landed,
     })
-    // It is the same answer after re-signing: it has landed already, although the contract would accept it
-    // once more.
+    // The answer stays the same after re-signing: it has already landed, although the contract would accept
+    // it once more.
     expect(await compute('verify', { chainId: id, ...(await resign(first, id)) })).toMatchObject({
       ours: true,
       submittable: true,
@@ -683,7 +683,7 @@ test('agents that submit at once all land: each re-signs its answer if another w
   const { id } = chain.chain
   const started = await nonceOf(chain)
   let resigned = 0
-  // All answers have the same nonce.
+  // All these answers have the same nonce.
   const answers = await Promise.all(
     Array.from({ length: AGENTS }, (_, i) =>
       compute('distance', {

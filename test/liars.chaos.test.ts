@@ -11,8 +11,8 @@ import { LOCAL_CHAIN, mine } from './world'
 
 /**
  * Tests an indexer with the default settings behind an RPC endpoint that lies for a while, at the head and in
- * history. Nothing false may be written at the head. After the endpoint is honest again, the event log must
- * equal the chain.
+ * history. No false event may be written at the head. After the endpoint is honest again, the event log must
+ * equal the chain's events.
  */
 let world: FaultyWorld
 let indexer: KeptIndexer
@@ -90,7 +90,7 @@ test('reading the head costs one call per poll, plus two per block with our even
   ])
   expect(count('eth_call')).toBe(blocks / 3)
   expect(count('eth_getBlockByNumber', false)).toBe(0)
-  // When these blocks become final, they are already proven.
+  // These blocks are already proven when they become final.
   await mine(chain, LOCAL_CHAIN.finality)
   await world.caughtUp()
   await until(allProven)
@@ -118,7 +118,7 @@ test.each<[string, Fault]>([
     await mine(chain, LOCAL_CHAIN.finality + 5)
     indexer = startIndexerBehind(world, [lies], DEFAULTS)
     await busy()
-    // The log contains no event that the chain does not have. Missing events follow later.
+    // The log contains no event that the chain does not have. Missing events are added later.
     expect(
       (await logged()).filter((event) => event.startsWith('ATTESTED') && !truth.includes(event)),
     ).toEqual([])

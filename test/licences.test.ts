@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 
 /**
- * Tests the licence of each source file (NOTICE): that of the root, unless an SPDX line names another one.
+ * Tests the licence of each source file (NOTICE): the root's licence, unless an SPDX line names another one.
  */
 const LINE = 'SPDX-License-Identifier: MIT'
 const sources = (folder: string, name: RegExp) =>
@@ -11,7 +11,7 @@ const sources = (folder: string, name: RegExp) =>
     .map((file) => path.posix.join(folder, file.replaceAll('\\', '/')))
     .filter((file) => name.test(file) && !/\/(?:node_modules|dist|out|cache)\//.test(file))
 const isMit = (file: string) => readFileSync(file, 'utf8').split('\n', 2).join('\n').includes(LINE)
-/** Files that a source file imports, types included: the published declarations contain them. */
+/** Files that a source file imports, including type imports, which the published declarations contain. */
 const imported = (file: string) =>
   [...readFileSync(file, 'utf8').matchAll(/(?:from|import\(?)\s*'(\.[^']+)'/g)].flatMap(([, target]) => {
     const found = path.posix.join(path.posix.dirname(file), target!)

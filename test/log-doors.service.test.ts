@@ -9,7 +9,9 @@ import { rows } from './database'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
 
-/** Every route that can return a signature: each signature must be an entry of the log, of its kind. */
+/**
+ * Tests every route that can return a signature: each signature must have an entry of its kind in the log.
+ */
 const POINT = { type: 'Point', coordinates: [2.2945, 48.8584] }
 const ring = positions('2 48, 3 48, 3 49, 2 49, 2 48')
 const POLYGON = { type: 'Polygon', coordinates: [ring] }
@@ -65,7 +67,10 @@ function signaturesIn(value: unknown): string[] {
 test('every signature that a route returns is an entry of the log', async () => {
   const returned = new Set<string>()
   const visited = new Set<string>()
-  /** Requests a route, whose signatures are entries of this kind; no kind if the route does not sign. */
+  /**
+   * Sends a request to a route. Its signatures must be entries of this kind; no kind if the route does not
+   * sign.
+   */
   const visit = async (path: string, body: object, kind?: EntryKind) => {
     visited.add(path)
     const response = await post(path, body)
@@ -95,7 +100,7 @@ test('every signature that a route returns is an entry of the log', async () => 
   for (const [operation, question] of Object.entries(QUESTIONS))
     await visit('/quorum/v0/sign', { chainId, operation, ...question, ...terms }, 'quorum')
   await compute('reference', { geometry: POLYGON })
-  // A tool keeps the signed answer in its session. It is about a line that no other request has.
+  // The tool keeps the signed answer in its session. The line occurs in no other request.
   const line = { type: 'LineString', coordinates: ring.slice(1, 4) }
   const tool = { name: 'length', arguments: { geometry: line, chain: LOCAL_CHAIN.slug } }
   await visit('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: tool })

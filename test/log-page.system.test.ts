@@ -34,7 +34,7 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
     expect(await verify(answer.log.leaf)).toMatch(/^Included as entry \d+ of \d+\.$/)
     expect([complaints, await browser.barriers()]).toEqual([[], []])
     await page.getByText('This log has no witnesses.').waitFor()
-    // The key is read once, whatever the page verifies.
+    // The page reads the key only once, whatever it verifies.
     expect(browser.requested.filter((url) => url.endsWith('/log/v0/'))).toHaveLength(1)
     expect(
       await verify(JSON.stringify({ ...answer, log: { ...answer.log, leaf: 'ab'.repeat(32) } })),

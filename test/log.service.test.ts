@@ -18,7 +18,7 @@ import { rows } from './database'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
 
-/** Tests the transparency log of the whole service: it has every signature that leaves the service. */
+/** Tests the transparency log of the whole service: every signature that leaves the service is in it. */
 const POINT = { type: 'Point', coordinates: [2.2945, 48.8584] }
 const POLYGON = { type: 'Polygon', coordinates: [positions('2 48, 3 48, 3 49, 2 49, 2 48')] }
 const chainId = LOCAL_CHAIN.id

@@ -17,7 +17,7 @@ const components = filesIn(/\.tsx$/)
 /** Attributes and properties of components whose values users read or hear. */
 const SHOWN =
   /^(aria-(label|description|valuetext|roledescription)|title|alt|placeholder|label|help|verb|what|any|name)$/
-/** HTML elements that have `name` for programs. */
+/** HTML elements. Their attribute `name` is for programs. */
 const isElement = (tag: string) => /^[a-z]/.test(tag)
 const WORD = /\p{L}{2}/u
 
@@ -29,7 +29,7 @@ function literalsIn(name: string, text: string): string[] {
     const { line } = source.getLineAndCharacterOfPosition(node.getStart())
     if (WORD.test(literal)) found.push(`${line + 1}: ${literal.trim()}`)
   }
-  /** Reports the texts that an expression can be. */
+  /** Reports the literal texts that an expression can evaluate to. */
   const values = (node: ts.Node): void => {
     if (ts.isStringLiteralLike(node)) report(node, node.text)
     else if (ts.isTemplateExpression(node)) {

@@ -123,7 +123,7 @@ test.each(['Poison', 'Records', 'Indexer'])(
   async (first) => {
     const own = await createMigratedDatabase()
     const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(own.url, text, values)
-    // This text has 12 kB that do not compress. An index entry has room for 2,704 bytes.
+    // This text has 12 kB that do not compress. The limit of an index entry is 2,704 bytes.
     const random = seededRandom(4_000)
     const letter = () => String.fromCharCode(0x4e00 + Math.floor(random() * 20_000))
     const long = Array.from({ length: 4_000 }, letter).join('')
@@ -190,7 +190,7 @@ test('WebhookHolders preserves a lease of subscriptions that is valid while it r
   }
 })
 
-/** Writes a record with a new id like the current release, and returns the epoch of its chain afterwards. */
+/** Writes a record with a new id, as the current release does. Returns the epoch of its chain afterwards. */
 async function epochAfter(url: string, id: string): Promise<{ since: Date; origin: string }> {
   await rows(url, RECORD, [id, 'geojson'])
   return (await rows<{ since: Date; origin: string }>(url, 'SELECT since, origin FROM record_state'))[0]!
@@ -273,8 +273,8 @@ test('writes nothing a second time, and corrects a comment that differs', async 
 })
 
 /**
- * An event log with every kind of location type, geometry and text, revocations, and payloads without record
- * or geometry.
+ * An event log with every kind of location type, geometry and text, with revocations, and with payloads that
+ * have no record or no geometry.
  */
 function realisticLog(): { events: ChainEvent[]; bodies: Map<string, Attested['body']> } {
   const random = seededRandom(14)
@@ -344,7 +344,7 @@ test('migrates a database of the first migration, with records of every kind, to
     await expectSame('SELECT chain, total, revoked FROM record_state ORDER BY chain')
     await expectSame('SELECT * FROM published.attestation_event ORDER BY id')
     await expectSame('SELECT id, geom IS NULL AS nowhere FROM location_record ORDER BY id')
-    // The trigger's older shapes remain until a replay.
+    // The shapes that the trigger wrote earlier remain until a replay.
     await replay(old.url)
     await expectSame(
       `SELECT id, geom, reach, map_x, map_y, problem, revoked, revocation_time, line_version, area_square_centimeters, length_centimeters,

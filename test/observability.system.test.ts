@@ -59,7 +59,7 @@ const both = async () => [await figures(world.url), await figures(`http://127.0.
 test('the service has every metric that rules and dashboards name', async () => {
   const told = new Set((await both()).flatMap((text) => text.match(/^[a-z0-9_]+(?=[{ ])/gm) ?? []))
   for (const name of ['up', ...(process.env.TEST_REDIS_URL ? [] : ['geospatial_redis_up'])]) told.add(name)
-  // No request was limited yet.
+  // No request has been limited yet.
   told.add('http_requests_rate_limited_total')
   const words = /\b(?:up|(?:geospatial|http|nodejs|process|sqd)_[a-z0-9_]+)\b(?!=)/g
   for (const [where, query] of queries)

@@ -159,7 +159,7 @@ test('measures a long line in a worker', async () => {
   expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation } })).toMatchObject(
     answered,
   )
-  // A body so large that a worker parses it.
+  // The body is so large that a worker parses it.
   const padding = 'x'.repeat(1_000_000)
   expect(
     await world.post('/compute/v0/length', {

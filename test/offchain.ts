@@ -37,12 +37,12 @@ interface Options {
   expirationTime?: number
   salt?: string
   revocable?: boolean
-  /** a contract that signs, and its signature of a digest in the form of the document */
+  /** contract that signs, and its signature of a digest, in the form of the document */
   account?: { address: string; sign: (digest: string) => unknown }
 }
 let salts = 0
 
-/** An offchain attestation like that of the EAS SDK, with ethers only. */
+/** An offchain attestation in the format of the EAS SDK, created with ethers only. */
 export async function offchain(geometry: typeof EIFFEL_TOWER, options: Options = {}) {
   const {
     slug = 'base-sepolia',
@@ -109,7 +109,7 @@ export async function offchain(geometry: typeof EIFFEL_TOWER, options: Options =
   }
 }
 
-/** Signature of a key in the form of the document. */
+/** Signature by a key, in the form of the document. */
 export function parts(signature: string) {
   const { r, s, v } = Signature.from(signature)
   return { r, s, v }

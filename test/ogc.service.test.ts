@@ -43,7 +43,10 @@ interface Answer {
   json: Json
 }
 
-/** A request of a client that knows only the public URL. Checks the response against the API's definition. */
+/**
+ * Sends a request like a client that knows only the public URL. Checks the response against the API's
+ * definition.
+ */
 async function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
   const url = (path.startsWith(BASE) ? path.slice(BASE.length) : path).replace(/^(?!\/)/, '/')
   const answer = await fetch(`${api.url}${url}`, { headers, method, redirect: 'error' })
@@ -62,7 +65,7 @@ const items = (query: string, headers: Record<string, string> = {}) =>
 const linkOf = (links: Json[], rel: string, type?: string) =>
   links.find((link) => link.rel === rel && (type === undefined || link.type === type))
 
-/** Features of all pages, along the next links. */
+/** Features of all pages, which are read by their next links. */
 async function pages(query: string): Promise<{ features: Json[]; numberMatched: number; count: number }> {
   const features: Json[] = []
   let count = 0
@@ -78,7 +81,7 @@ async function pages(query: string): Promise<{ features: Json[]; numberMatched: 
   return { features, numberMatched, count }
 }
 const idOf = ({ chain = 'celo', uid }: Place) => `${chain}-${uid}`
-/** IDs of places that pass, newest first. */
+/** IDs of the places that pass the test, newest first. */
 const idsWhere = (passes: (place: Place) => boolean) => places.filter(passes).map(idOf).reverse()
 const idsOf = (features: Json[]) => features.map(({ id }) => id as string)
 
@@ -130,7 +133,7 @@ describe('OGC API - Tiles (OGC 20-057)', () => {
     const [listed] = (await ask(linkOf(links, `${RELATION}/tiling-schemes`).href)).json.tileMatrixSets
     const { tileMatrices, ...set } = (await ask(linkOf(listed.links, 'self').href)).json
     expect(set).toMatchObject({ id: 'WebMercatorQuad', orderedAxes: ['X', 'Y'], crs: listed.crs })
-    // The standard's own figures.
+    // Values from the figures of the standard.
     expect(tileMatrices).toHaveLength(23)
     expect(tileMatrices[0].scaleDenominator).toBeCloseTo(559082264.028717, 5)
     expect(tileMatrices[0].cellSize).toBeCloseTo(156543.033928041, 8)
@@ -147,7 +150,7 @@ describe('OGC API - Tiles (OGC 20-057)', () => {
 })
 
 describe('OGC API - Features, Part 5 (OGC 23-058r2)', () => {
-  /** The schema to which the collection leads with a relation, and which its address returns. */
+  /** Schema to which a link relation of the collection leads, and which its address returns. */
   const schemaOf = async (kind: string) => {
     const { links } = (await ask('/ogc/collections/location-records')).json
     const { href, type } = linkOf(links, `http://www.opengis.net/def/rel/ogc/1.0/${kind}`)
@@ -229,7 +232,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
     })
     const { geometry, ...others } = json.properties
     expect(geometry).toMatchObject({
-      // QGIS searches for the reference, and for no other type.
+      // QGIS looks only for this reference type.
       $ref: 'https://geojson.org/schema/Geometry.json',
       format: 'geometry-any',
       'x-ogc-role': 'primary-geometry',
@@ -252,7 +255,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
       format === 'date-time'
         ? "TIMESTAMP('2022-04-14T14:48:46Z')"
         : ({ string: "'foo'", boolean: 'true', number: '3.14' } as Json)[type]
-    // A quarter of the records, for the time that some 150 responses take.
+    // Uses a quarter of the records, so that the test's roughly 150 responses take less time.
     const found = async (filter: string) => {
       const { status, json } = await items(`limit=1000&chain=celo&filter=${encodeURIComponent(filter)}`)
       expect([filter, status]).toEqual([filter, 200])
@@ -294,8 +297,8 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
       "(NOT chain='celo' AND revoked=true) OR (memo>'foo' and NOT S_INTERSECTS(geometry,BBOX(0,0,9,9))) or not (uid IS NULL AND longitude<3)",
     ])
       await found(filter)
-    // basic-spatial-functions-plus is not declared, because one of its literals, this one, has ambiguous
-    // edges.
+    // The conformance class basic-spatial-functions-plus is not declared, because one of its literals has
+    // ambiguous edges: this one.
     const { status, json } = await items(
       `filter=${encodeURIComponent('S_INTERSECTS(geometry,POLYGON((-180 -90, -90 -90, -90 90, -180 90, -180 -90)))')}`,
     )
@@ -353,7 +356,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
     expect(expected.length).toBeGreaterThan(0)
     const filter = `filter=${encodeURIComponent(compiled)}&filter-lang=cql2-text&filter-crs=${encodeURIComponent(CRS84)}`
     expect(idsOf((await pages(`limit=1000&${filter}`)).features)).toEqual(expected)
-    // Request for a part of the map: the filter of that part and of the layer, and a box.
+    // Request for a part of the map, with the part's box, and with the filter of the part and of the layer.
     const both = `limit=1000&filter=(${encodeURIComponent(compiled)}) AND (${encodeURIComponent("(chain <> 'solana')")})&filter-lang=cql2-text&bbox=-180,-90,180,90`
     expect(idsOf((await pages(both)).features)).toEqual(expected)
   })
@@ -678,7 +681,7 @@ describe('A.2 Core', () => {
     })
   })
 
-  /** True if a place has no geometry, or intersects a box by another library on the plane. */
+  /** True if a place has no geometry, or if another library finds that it intersects a box in the plane. */
   const inBox =
     ([west, south, east, north]: number[]) =>
     ({ geometry }: Place) => {
@@ -1001,7 +1004,7 @@ describe('A.2 Core', () => {
     expect(
       problems('/collections/location-records/items', 429, 'application/json', await second.json()),
     ).toBeUndefined()
-    // All ways to read records share one rate limit.
+    // All routes that read records share one rate limit.
     expect((await fetch(`${limited.url}/api/v0/config`)).status).toBe(429)
     await limited.close()
   })
@@ -1012,7 +1015,7 @@ describe('A.2 Core', () => {
         .get('link')!
         .split(', ')
         .map((each) => /^<([^>]+)>; rel="([^"]+)"; type="([^"]+)"$/.exec(each)!.slice(1))
-      // A template is not a URL.
+      // A URI template is not a URL.
       const links = json.links?.filter(({ templated }: Json) => !templated)
       if (links) expect(listed).toEqual(links.map(({ href, rel, type }: Json) => [href, rel, type]))
       else expect(listed.map(([, rel]) => rel)).toEqual(['self', 'alternate'])
@@ -1027,7 +1030,7 @@ describe('A.3 OpenAPI 3.0', () => {
       [{ url: `${BASE}/ogc`, description: 'test' }],
     ])
     expect(documentProblems(definition)).toEqual([])
-    // The checker finds keywords of OpenAPI 3.1 and broken references.
+    // The checker reports keywords of OpenAPI 3.1 and broken references.
     const broken = JSON.parse(JSON.stringify(definition))
     broken.components.schemas.Link.properties.title.type = ['string', 'null']
     broken.components.schemas.Feature.properties.id.const = 'x'
@@ -1077,7 +1080,7 @@ describe('A.3 OpenAPI 3.0', () => {
     }
   })
   test('/req/oas30/completeness, /req/oas30/exceptions-codes: every status and its content is documented', async () => {
-    // ask() checks every other response of this file; these need a broken service.
+    // ask() checks all other responses of this file. These responses need a broken service.
     const broken = await startApi({ publicBaseUrl: BASE })
     for (const path of [
       '/collections',
@@ -1100,7 +1103,7 @@ describe('A.3 OpenAPI 3.0', () => {
       expect((await fetch(`${broken.url}/ogc${path}`)).status).toBe(200)
     await broken.close()
     await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
-    // The request must be new, because the responses to earlier ones stay cached while no record changes.
+    // The request must be new, because responses to earlier requests stay cached until a record changes.
     const { status, body } = await items('limit=77')
     await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
     expect([status, body]).toEqual([500, sentence()])
@@ -1182,7 +1185,7 @@ describe('JSON-FG (OGC 21-045r1)', () => {
   const plain = ({ time: _, place: __, ...feature }: Json) => feature
 
   test('adds the time of each feature, and their type and schema, to the same features', async () => {
-    // An attested field may have the name of the time.
+    // An attested field may have the same name as the time property.
     const attributes = { timestamp: '1999-01-01T00:00:00Z', place: '"timestamp":"1998-01-01T00:00:00Z"' }
     const uid = uidOf(0xf9)
     await insertRecords(
@@ -1235,7 +1238,7 @@ describe('JSON-FG (OGC 21-045r1)', () => {
 
 describe('A.5 HTML', () => {
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
-  /** Text of a page, and its links. */
+  /** Text of an HTML page, and its links. */
   const read = (html: string) => {
     const plain = (text: string) => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
     return {
@@ -1277,7 +1280,7 @@ describe('A.5 HTML', () => {
     for (const path of DOCUMENTS.map((each) => (each === ITEMS ? `${each}?limit=5&chain=celo` : each))) {
       const [{ json, headers }, { body }] = [await ask(path), await ask(path, { accept: browser })]
       const { text, links } = read(body.replace(HEADER, ''))
-      // The time of the response differs.
+      // Only the time of the response differs.
       const { timeStamp: _, ...content } = json
       const said = leaves(content).filter(
         (leaf) => !/^(Feature|FeatureCollection)$/.test(leaf) && !leaf.startsWith(BASE),
@@ -1348,7 +1351,7 @@ describe('A.5 HTML', () => {
       ).toEqual([])
       expect(read(body).text).toContain(bad)
     }
-    // Text from the URL is on a page, too.
+    // The page shows text from the URL, too.
     for (const path of [
       `/ogc/collections/%3Cscript%3E`,
       `${ITEMS}/%3Cscript%3Ealert(1)`,

@@ -34,8 +34,8 @@ export function openApiChecker(document: Json): OpenApiChecker {
   })
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
-  // Ajv gets the whole document as one schema, so that JSON pointers into it work. The top-level members of
-  // the document are not keywords of JSON Schema.
+  // Ajv receives the whole document as one schema, so that JSON pointers into it work. The top-level members
+  // of the document are not keywords of JSON Schema.
   ajv.addVocabulary(Object.keys(document))
   ajv.addSchema({ $id: 'openapi', ...closed(document) })
   const compiled = new Map<string, Json>()

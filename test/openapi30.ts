@@ -180,8 +180,8 @@ export function resolve(document: Json, value: Json): Json {
 }
 
 /**
- * Returns a function that checks the status, type and content of a response against the document. It returns
- * the problem, or undefined.
+ * Returns a function that checks the status, type and content of a response against the document. That
+ * function returns the problem, or undefined.
  */
 export function answerChecker(document: Json) {
   const ajv = makeAjv()

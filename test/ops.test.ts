@@ -23,7 +23,7 @@ const isProgram = (path: string) =>
 const SECRETS = [
   ...['SIGNER_PRIVATE_KEY', 'SIGNER_KEY', 'SIGNER_URL', 'SIGNER_PKCS11_PIN', 'SEAL_SECRET', 'ADMIN_KEY'],
   'LOG_KEY',
-  // Other processes cannot read the API's files.
+  // Other processes must not be able to read the API's files.
   ...['SIGNER_URL_FILE', 'REDIS_URL_FILE', 'GRAPHQL_DATABASE_URL_FILE'],
 ]
 const slugs = CHAINS.map(({ slug }) => slug)
@@ -92,7 +92,7 @@ describe('Kubernetes', () => {
     const [{ env, ports, volumeMounts, ...probes }] = api.containers
     const value = (name: string) => env.find((each: any) => each.name === name).value
     expect(String(ports[0].containerPort)).toBe(value('PORT'))
-    // Routes of the service's room have no rate limit.
+    // Routes in the room `service` have no rate limit.
     const routes = read('api/service/monitoring.ts') + read('api/service/about.ts')
     for (const probe of ['readinessProbe', 'livenessProbe', 'startupProbe']) {
       const { path, port } = probes[probe].httpGet
@@ -117,7 +117,7 @@ describe('Kubernetes', () => {
       )
       const ports = policies.flatMap(({ spec }) => spec.ingress.flatMap((each: any) => each.ports))
       expect([name, ports.map(({ port }) => port)]).toEqual([name, isApi ? ['http'] : []])
-      // A policy that lists only one direction leaves the other one open.
+      // A policy that lists only one direction leaves the other direction open.
       for (const { spec } of policies) expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
     }
   })
@@ -157,11 +157,11 @@ describe('systemd', () => {
     expect(isProgram(/^ExecStart=\/usr\/bin\/node (\S+)/m.exec(text)![1]!)).toBe(true)
     expect(text.includes(`UnsetEnvironment=${SECRETS.join(' ')}\n`)).toBe(unit !== 'geo-api.service')
     expect(text.includes('\nPrivateUsers=yes\n')).toBe(unit === 'geo-api.service')
-    // A unit that requires another ends, and restarts, with it.
+    // A unit that requires another unit stops and restarts with it.
     expect(text).not.toContain('Requires=')
     for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'User=geo'])
       expect(text.split('\n')).toContain(line)
-    // Settings that begin with NODE_ are those of Node itself.
+    // Settings that begin with NODE_ configure Node itself.
     for (const [, name] of text.matchAll(/\b((?!NODE_)[A-Z]+(?:_[A-Z]+)+)=/g))
       expect(settings.has(name!), name).toBe(true)
   })

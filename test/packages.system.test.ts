@@ -54,7 +54,7 @@ beforeAll(async () => {
       const link = path.join(modules, dependency)
       if (dependency.startsWith(`${SCOPE}/`) || existsSync(link)) continue
       mkdirSync(path.dirname(link), { recursive: true })
-      // If the root has another version of it, npm installs a separate one for the package.
+      // If the root has another version of a dependency, npm installs a separate copy for the package.
       const own = path.resolve('packages', name, 'node_modules', dependency)
       symlinkSync(existsSync(own) ? own : path.resolve('node_modules', dependency), link, 'junction')
     }

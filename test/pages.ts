@@ -1,4 +1,4 @@
-/** Elements that every page may have: they run, load and submit nothing. */
+/** Elements that every page may contain: they run no code, load nothing and submit nothing. */
 const ELEMENTS = [
   ...['!doctype', 'html', 'head', 'meta', 'title', 'style', 'body', 'header', 'main', 'nav', 'a', 'h1', 'h2'],
   ...['p', 'ul', 'li'],

@@ -15,7 +15,7 @@ import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
 
 /**
- * Tests of the playground on the running service, in a real browser (needs chromium), and of its drawings.
+ * Tests of the playground and of its drawings, on the running service, in a real browser (needs chromium).
  */
 
 let world: TestWorld
@@ -111,7 +111,7 @@ const text = (geometry: Geometry) =>
   geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
 
 async function ask({ page }: OpenPage): Promise<void> {
-  // The chains are loaded.
+  // Resolves after the page has loaded the chains.
   await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
   await page.getByRole('button', { name: 'Ask', exact: true }).click()
 }
@@ -119,7 +119,7 @@ async function verified({ page }: OpenPage): Promise<void> {
   await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
   expect(await page.locator('.checks [data-check=good]').count()).toBe(2)
 }
-// Without the notice of the map, which reports tiles that are late on a busy machine.
+// Leaves out the map's notice about late tiles, which depends on how busy the machine is.
 const alert = ({ page }: OpenPage) =>
   page.locator('[role=alert]:not(.notice)').filter({ hasText: /\S/ }).first().innerText()
 
@@ -199,7 +199,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       })
       await browser.picture(`playground-${operation}`)
       expect(complaints).toEqual([])
-      // The request is in the address: another page shows the same.
+      // The address contains the request: another page shows the same.
       expect(new URL(page.url()).searchParams.get('op')).toBe(operation)
       expect(new URL(page.url()).searchParams.get('a')).toBe(a)
     },
@@ -264,7 +264,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
       await page.locator('button.primary').click()
       await verified(browser)
-      // Within has its distance after it is computed.
+      // An answer of `within` has its distance only after it is computed.
       if (operation === 'within') await page.locator('.result', { hasText: ': [' }).waitFor()
       const sentences = await page.locator('.result, .checks li').allInnerTexts()
       const english = sentences.flatMap(
@@ -323,7 +323,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
   })
 
   test('uses a record that is clicked on the map as the geometry, and copies the shown values', async () => {
-    // A record of another chain than the request's is not shown.
+    // Records of other chains than the request's are not shown.
     await insertRecords(world.databaseUrl, [{ chain: 'celo', geometry: at(-60.5, -30.25) }])
     const uid = await attest(world.chain, locationRequest(at(-60.5, -30.25)))
     await world.caughtUp()
@@ -357,7 +357,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const ofAllChains = /\/14\/5893\/9133\.mvt\?revoked=false$/
     const asked = page.waitForRequest(ofAllChains)
     const isFiltered = page.waitForResponse(/\/14\/.*\.mvt\?revoked=false&chain=base-sepolia$/)
-    // The page loads the list of chains while the tile is loading, and the tile arrives after that.
+    // The page is still loading the list of chains when it requests the tile, which arrives after the list.
     await page.route(`${world.url}/`, (route) => asked.then(() => route.continue()))
     await page.route(ofAllChains, (route) => isFiltered.then(() => route.continue()))
     await page.goto(`${world.url}/playground?${new URLSearchParams({ a: '-50.5, -20.25' }).toString()}`)
@@ -387,7 +387,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
     await page.getByText('may contain what you typed before').waitFor()
     await browser.picture('playground-private')
-    // While the user edits it, the text is not JSON.
+    // While the user edits the text, it is not valid JSON.
     await page.getByLabel('From', { exact: true }).fill(kept.slice(0, -1))
     expect(await page.evaluate<string>('location.href')).not.toMatch(/60\.5|[?&]a=/)
   })
@@ -473,7 +473,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       await using browser = await openWith(new StandIn(world.chain, options))
       await browser.page.getByRole('button', { name: 'Publish with Stand-in' }).click()
       expect(await alert(browser)).toMatch(words)
-      // The user can try again.
+      // The user can try again after a failure.
       expect(await browser.page.getByRole('button', { name: 'Publish with Stand-in' }).isEnabled()).toBe(true)
     },
   )

@@ -127,7 +127,7 @@ test('withholds and marks rows that Postgres refuses, writes the rest of the bat
   expect(new Set(stored.map(({ uid }) => uid))).toEqual(new Set(healthy.map(({ event }) => event.uid)))
   expect(stored.filter(({ revoked }) => revoked).map(({ uid }) => uid)).toEqual([healthy[0]!.event.uid])
 
-  // While Postgres still refuses these rows, a replay finds no difference.
+  // Postgres still refuses these rows, and in the meantime a replay finds no difference.
   expect(await replay()).toEqual([])
   expect(await withheld()).toHaveLength(guilty.length)
   await sql('ALTER TABLE location_record DROP CONSTRAINT refused')
@@ -181,7 +181,7 @@ test.each([
 })
 
 test('writes a batch of large texts in parts', async () => {
-  // Two of them exceed the size of one statement.
+  // Two of these rows exceed the size of one statement.
   const batch = Array.from({ length: 8 }, () => place('m'.repeat(900_000)))
   expect(await write(batch)).toMatchObject({ withheld: 0, records: 8 })
 })
@@ -202,7 +202,7 @@ test.each(Object.entries(FAMILIES))(
       [uids],
     )
     expect(stored.map(({ problem }) => problem)).toEqual([null, null, null])
-    // The size is linear: each position is stored at most three times.
+    // The size grows linearly with the positions: each is stored at most three times.
     for (const [i, positions] of [500, 8_000, 60_000].entries())
       expect(stored[i]!.size).toBeLessThanOrEqual(3 * positions + 10)
   },

@@ -9,7 +9,7 @@ import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 
 /**
- * Tests how the service's processes end if they were started in the ways that operators use. Neither the
+ * Tests how the service's processes end when they are started in the ways that operators use. Neither the
  * database nor the RPC endpoint responds.
  */
 let silent: Server

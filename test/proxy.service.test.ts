@@ -22,7 +22,7 @@ import { sentence, testSentences } from './sentences'
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: CHAINS.map(({ slug }) => slug).join() })
-  // eas-sdk waits for the next block.
+  // eas-sdk waits until the next block is mined.
   for (const chain of world.chains.values()) mineOn(chain)
 })
 
@@ -143,7 +143,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
       reasons: ['the proxy has already accepted this signature: this answer has landed'],
       landed: { status: 'landed', uid, transactionHash: receipt.hash, revoked: false },
     })
-    // Another answer with the same content is not mistaken for it.
+    // Another answer with the same content does not count as this one.
     const { body: again } = await compute('resign', { chainId: id, ...answer })
     const own = { signature: '', expirationTime: 0 }
     expect({ ...again.attestation, ...own }).toEqual({ ...answer.attestation, ...own })
@@ -160,7 +160,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
       ifNonceUsed: expect.stringContaining('/compute/v0/resign'),
     })
     expect((await attested(chain, await send(chain, direct.transaction))).attester).toBe(OURS)
-    // Parts that are included must belong to the answer.
+    // Included parts must belong to the answer.
     for (const change of [
       { attestByDelegation: { ...again.attestByDelegation, deadline: 5 } },
       { transaction: answer.transaction },
@@ -415,7 +415,7 @@ describe('the service rejects', () => {
       const root = (await (await fetch(api.url)).json()) as Json
       expect(root.chains[0].proxy).toEqual({ address: chain.proxy, ready: false, reason, abi: [] })
 
-      // Earlier answers can be verified, and land directly.
+      // Answers signed earlier can be verified, and can land directly.
       const here = { status: 'landed', uid }
       expect((await post('verify', landed))[1]).toMatchObject({
         ours: true,

@@ -11,7 +11,7 @@ import { hunt } from './seed'
 import { inOneBlock } from './world'
 
 /**
- * Asks questions of five operators with separate databases, indexers, keys and RPC proxies. Some of them are
+ * Sends questions to five operators with separate databases, indexers, keys and RPC proxies. Some of them are
  * killed, frozen, dishonest, or honest behind an RPC endpoint that lies or lags. Results are compared with
  * GeographicLib and the test's own list of places.
  */
@@ -46,10 +46,10 @@ const QUESTIONS_PER_ROUND = 40
 const AT_ONCE = 8
 const DEADLINE_SECONDS = 3_600
 
-/** Faults of a round, and the messages between the coordinator and the operators. */
+/** Faults in one round, and the messages between the coordinator and the operators. */
 class Round {
   readonly faults = new Map<Operator, FaultName>()
-  /** signatures by digest: the content, and the signature of it by operator index */
+  /** Signatures by digest: the signed content, and the signatures by operator index. */
   readonly signed = new Map<string, { answer: QuorumAnswer['answer']; by: Map<number, string> }>()
   readonly liedDigests = new Set<string>()
   private readonly thawed: Promise<void>
@@ -173,7 +173,7 @@ class Atlas {
     if (operation === 'distance') {
       const centimetres = BigInt(Math.round(metres * 100))
       const sphere = BigInt(Math.round(spherical(from, to) * 100))
-      // Two occurrences of one place are 0 apart on a sphere as well.
+      // Two occurrences of one place have the distance 0 on a sphere as well.
       const onSphere = sphere === centimetres ? centimetres + 2n : sphere
       return {
         ...{ question: { operation, from: from.uid, to: to.uid }, isValid, truth: centimetres },
@@ -196,7 +196,7 @@ class Atlas {
           ? { operation, container: polygon, geometry: from.uid }
           : { operation, geometry1: from.uid, geometry2: polygon },
       ...{ isValid, truth },
-      // All honest operators refuse it. Liars do not know the reference of the polygon, and invent one.
+      // All honest operators refuse the question. Liars do not know the polygon's reference, and invent one.
       known: known(truth, [from.uid, to.uid], operation, !truth),
     }
   }
@@ -272,7 +272,7 @@ async function askAll(round: Round, asked: readonly (Asked & { recipient: string
 }
 
 const LAND = new Interface(QUORUM_ABI)
-/** Lands answers in one block, and returns the contents that EAS stores. */
+/** Lands answers in one block, and returns the contents that EAS has stored. */
 async function land(answers: readonly QuorumAnswer[]): Promise<void> {
   const { chain, quorum } = world
   const account = await chain.provider.getSigner(9)
@@ -295,9 +295,10 @@ async function land(answers: readonly QuorumAnswer[]): Promise<void> {
 }
 
 /**
- * Tries to land every content of a round, like a dishonest coordinator that has received all signatures: for
- * each content, submits all its signatures, filled up to k with signatures of other contents. Returns the
- * number of contents that an operator forged, and the largest number of operators that forged the same one.
+ * Tries to land every content of a round, like a dishonest coordinator that has received all signatures. For
+ * each content it submits all signatures of that content, and fills them up to k with signatures of other
+ * contents. Returns the number of contents that an operator forged, and the largest number of operators that
+ * forged the same one.
  */
 async function attack(round: Round, truths: ReadonlyMap<string, Asked>, tries: number) {
   const groups = [...round.signed.values()]
@@ -305,7 +306,7 @@ async function attack(round: Round, truths: ReadonlyMap<string, Asked>, tries: n
   for (const [digest, { answer, by }] of round.signed) {
     const asked = truths.get(answer.recipient)
     if (by.size >= THRESHOLD) {
-      // With k signatures it can land, so it must be the true answer.
+      // With k signatures a content can land, so it must be the true answer.
       expectTrue(asked!, { answer })
       continue
     }
@@ -360,7 +361,7 @@ async function play(
     await round.begin(faults, random)
     await atlas.revoke()
     await Promise.all(world.operators.filter((each) => !faults.has(each)).map((each) => each.caughtUp()))
-    // The operators' indexes do not have these yet.
+    // The operators' indexes do not have these records yet.
     await atlas.attest(3)
     const count = Math.min(QUESTIONS_PER_ROUND, cases - seen.questions)
     const asked = Array.from({ length: count }, () => {

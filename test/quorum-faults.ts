@@ -12,17 +12,15 @@ import { faults, type Fault } from './rpc-proxy'
 
 /** Faults of operators: dishonest ones, and honest ones whose RPC endpoint lies or lags. */
 
-/** Request and honest response to it. */
+/** Request, and an honest operator's response to it. */
 export interface Exchange {
   request: Record<string, any>
   status: number
   response: any
 }
-/** Facts about a question that lies are made from. */
+/** Facts about a question, from which lies are made. */
 export interface Known {
-  /**
-   * claims of the true answer. If the question is about revoked places, the claims as if nothing were revoked
-   */
+  /** claims of the true answer; for a question about revoked places, the claims as if nothing were revoked */
   claims: { result: bigint | boolean; inputRefs: string[]; operation: string }
   schema: string
   isValid: boolean

@@ -9,8 +9,8 @@ import { startTestWorld } from './world'
 
 /**
  * Measures the additional gas of an answer of three of five operators, compared with an answer of one signer
- * with the same content, calldata included. The answer of the signer is its first one, so that both write a
- * new storage slot: the digest of a quorum is always new.
+ * with the same content, calldata included. The signer's answer is its first, so both answers write a new
+ * storage slot (the digest of a quorum is always new).
  */
 const wallets = inOrder([1, 2, 3, 4, 5].map((i) => `0x${`${i}`.repeat(64)}`))
 

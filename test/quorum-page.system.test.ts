@@ -7,7 +7,7 @@ import { startApi, type TestApi } from './api'
 import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
-/** Tests of asking a quorum of three operators in the playground, in a real browser (needs chromium). */
+/** Tests that the playground can ask a quorum of three operators, in a real browser (needs chromium). */
 
 const THRESHOLD = 2
 const WALLETS = ['1', '2', '3']
@@ -84,7 +84,7 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
       await page.getByRole('button', { name: 'Publish with a test account' }).click()
       await page.locator('[data-checked=true]').waitFor()
       expect(complaints).toEqual([])
-      // The service alone answers again.
+      // From here, the service alone answers.
       await page.getByRole('button', { name: 'Ask this service only' }).click()
       expect(new URL(page.url()).searchParams.has('operators')).toBe(false)
     },

@@ -34,7 +34,7 @@ const THRESHOLD = 3
 const POINT = { type: 'Point', coordinates: [2.2945, 48.8584] }
 const POLYGON = { type: 'Polygon', coordinates: [positions('2 48, 3 48, 3 49, 2 49, 2 48')] }
 const LINE = { type: 'LineString', coordinates: positions('2 48, 3 49') }
-/** Arguments of each operation. The place is an attestation. */
+/** Arguments of each operation, in which the place is an attestation. */
 const questions = (place: string): Record<OperationName, object> => ({
   distance: { from: place, to: POINT },
   contains: { container: POLYGON, geometry: place },
@@ -504,7 +504,10 @@ async function resigned(body: Record<string, any>, key: Wallet, changed: object)
   const digest = quorumDigest(quorumDomain(at.chainId, at.quorum), answer)
   return { ...body, answer, digest, signature: await signContent(key, at, answer) }
 }
-/** Returns the signature with the higher s, which recovers to the same key and which the contract refuses. */
+/**
+ * Returns the equivalent signature with the higher s value. It recovers to the same key, but the contract
+ * refuses it.
+ */
 function otherForm(signature: string): string {
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
   const s = order - BigInt(dataSlice(signature, 32, 64))
@@ -512,7 +515,9 @@ function otherForm(signature: string): string {
   return concat([dataSlice(signature, 0, 32), toBeHex(s, 32), v])
 }
 
-/** Signs another result, which differs for each operator: if k of them agreed, they would be a quorum. */
+/**
+ * Signs a false result that differs for each operator. If k operators agreed on it, they would be a quorum.
+ */
 function anotherResult(body: Record<string, any>, key: Wallet): Promise<object> {
   const centimeters = Number(dataSlice(body.answer.data, 0, 32)) + 1 + body.index
   const data = concat([toBeHex(centimeters, 32), dataSlice(body.answer.data, 32)])

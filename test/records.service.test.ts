@@ -25,8 +25,8 @@ const list = async (query = '') => {
 const uidsOf = async (query: string) =>
   (await list(query)).data.map(({ uid }: { uid: string }) => uid) as string[]
 /**
- * Compared as a set, because blocks that are mined at once have the same timestamp, and then the UIDs decide
- * the order.
+ * The lists are compared as sets, because blocks that are mined at once have the same timestamp, and then the
+ * UIDs decide the order.
  */
 const found = async (query: string) => new Set(await uidsOf(query))
 const point = (lng: number, lat: number) => ({ type: 'Point' as const, coordinates: [lng, lat] })
@@ -180,8 +180,8 @@ describe('does not have this defect of an earlier public records service', () =>
   test('rows at the watermark are skipped permanently', async () => {
     const { chain } = world
     const before = await uidsOf('?limit=1000')
-    // Several records of one block, with the same timestamp, across the end of a page; then some of the next
-    // block, also with that timestamp.
+    // Several records of one block, with the same timestamp, which continue on the next page. Some records of
+    // the next block have that timestamp, too.
     const eas = await chain.eas(3)
     const send = (i: number) => () =>
       eas.getFunction('attest').send(locationRequest(point(50 + i / 10, 5)), { gasLimit: 3_000_000 })
@@ -222,7 +222,7 @@ describe('does not have this defect of an earlier public records service', () =>
       await rows(world.databaseUrl, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
     }
     expect((await list()).count).toBeGreaterThan(5)
-    // All connections of the API are cut.
+    // Cuts all connections of the API.
     if (TEST_DATABASE_URL) {
       await rows(
         world.databaseUrl,
@@ -233,7 +233,7 @@ describe('does not have this defect of an earlier public records service', () =>
       await expect.poll(async () => (await world.get(LIST)).status).toBe(200)
       expect((await list()).count).toBeGreaterThan(5)
     }
-    // The indexer continues as well.
+    // The indexer continues, too.
     const [uid] = await attested(point(1, 1))
     expect((await world.get(`${LIST}/${uid}`)).status).toBe(200)
     expect(world.services.get('api')!.pid).toBe(pid)

@@ -21,7 +21,7 @@ export interface Geometry {
   geometries?: unknown
 }
 
-/** A test's settings of a record. All other values follow from its number, the same each time. */
+/** Settings of a test's record. All other values follow from its number, and are the same each time. */
 export interface GivenRecord {
   chain?: string
   uid?: string
@@ -34,11 +34,11 @@ export interface GivenRecord {
   schema?: string
   revoked?: boolean
   memo?: string
-  /** null for one that could not be read */
+  /** null for a location that could not be read */
   geometry?: Geometry | null
   location?: string
   recipeTypes?: string[]
-  /** data of one medium, an image/png */
+  /** data of one media item, an image/png */
   media?: string
   problem?: string | null
   /** further fields of the payload */
@@ -76,7 +76,7 @@ function shapeOf(geometry: Geometry) {
   shapes.set(geometry, known)
   return known
 }
-/** shapes by geometry */
+/** shapes of each geometry */
 const shapes = new WeakMap<Geometry, ReturnType<typeof indexedShape>>()
 function indexedShape(geometry: Geometry) {
   const json = JSON.stringify(geometry)
@@ -196,7 +196,7 @@ function columnsOf(
 export const SCHEMA_A = uidOf(0xa)
 export const SCHEMA_B = uidOf(0xb)
 
-/** A place from somePlaces, with everything that tests need. */
+/** A place from somePlaces, with all values that tests need. */
 export type Place = GivenRecord & { uid: string; timestamp: number; geometry: Geometry | null }
 
 /**

@@ -8,7 +8,7 @@ export interface RedisProxy {
   freeze(): void
   /** Resumes the traffic, including the delayed part. */
   thaw(): void
-  /** Existing connections stay open without traffic, as after a lost route; new ones work. */
+  /** Existing connections stay open without traffic, as after the loss of a route. New connections work. */
   strand(): void
   /** number of connections accepted so far */
   connections(): number
@@ -44,7 +44,7 @@ export async function startRedisProxy(target: string): Promise<RedisProxy> {
     }
   })
   const listen = (at: number) => new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve))
-  // Reserves a port, so that no other process uses it while the proxy is cut.
+  // Reserves a port, so that no other process uses it while the proxy accepts no connections.
   const proxyPort = await freePort()
   await listen(proxyPort)
   const cut = async () => {

@@ -76,7 +76,7 @@ test('follows reorgs that drop an answer, its revocation, and an attestation tha
     return uids.map((uid) => found.find((each) => each.uid === uid)?.revoked)
   }
   const kept = await attest(chain, answerRequest(12_345n), ANSWERER)
-  // An attestation by another attester is not an answer.
+  // An attestation by an unrelated attester is not an answer.
   const foreign = await attest(chain, answerRequest(1n), 0)
   await caughtUp()
   const before = await provider.send('evm_snapshot', [])
@@ -203,7 +203,7 @@ test('follows a reorg while it is down, and anvil_rollback', async () => {
 
 test('audits the history of a location schema that is added to the settings later', async () => {
   const { chain } = world
-  // A running indexer would find the schema by itself (schemas.system.test.ts).
+  // A running indexer would find the schema without a restart (schemas.system.test.ts).
   await indexer.stop()
   restart([], { LOCATION_SCHEMAS: '-*' })
   const fields = 'string srs,string location_type,string location,string name'

@@ -85,7 +85,7 @@ test.each([
   expect(await indexer.refused).toMatch(/"level":"fatal".*empty database/)
   expect(indexer.exits).toEqual([2])
   expect(await strangers()).toEqual([])
-  // The next start ends in the same way.
+  // The next start of the indexer ends in the same way.
   await indexer.stop()
   indexer = startIndexerProcess(world, [replaced])
   expect(await indexer.refused).toMatch(/"level":"fatal".*empty database/)

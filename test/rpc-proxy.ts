@@ -33,7 +33,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
   })
   proxy.misbehave(...initial)
   atEnd(() => proxy.close())
-  // Not spread: `met` changes.
+  // Spreading the proxy would copy the current value of its getter `met`.
   return Object.defineProperties(proxy, {
     calls: { value: calls },
     requests: { get: () => requests },
@@ -106,7 +106,7 @@ export const faults = {
   logsOfAnotherFork: logs((list) => list.map((log) => ({ ...log, blockHash: `0x${'1'.repeat(64)}` }))),
   // Faults with incorrect blocks and attestations.
   blocksNull: ((call) => (/^eth_getBlockBy/.test(call.method) ? { result: null } : undefined)) as Fault,
-  /** Returns one of the last 90 blocks instead of the requested one (by number, by hash or latest). */
+  /** Returns one of the last 90 blocks instead of the requested block (by number, by hash or latest). */
   anotherBlock:
     (random: () => number): Fault =>
     ({ method, params }) =>
@@ -119,7 +119,7 @@ export const faults = {
               ]),
           }
         : undefined,
-  /** Headers with a bloom filter for no logs. */
+  /** Returns headers whose bloom filter contains no logs. */
   headersForged: made('eth_getBlockByNumber', (header) => ({ ...header, logsBloom: `0x${'0'.repeat(512)}` })),
   multicallShort: bodies((list) => list.slice(0, -1)),
   multicallReversed: bodies((list) => [...list].reverse()),
@@ -168,7 +168,7 @@ export const faults = {
         if (method === 'eth_blockNumber') return hex
         if (method === 'eth_call') {
           const old = await ask(method, [params[0], hex])
-          // anvil forgets the code of old states after some reorgs.
+          // anvil forgets the code in old states after some reorgs.
           return old === '0x' ? ask(method, params) : old
         }
         if (method === 'eth_getBlockByNumber')
@@ -218,8 +218,8 @@ export function sometimes(share: number, fault: Fault, random: () => number): Fa
   return (call) => (random() < share ? fault(call) : undefined)
 }
 
-// Named functions, so that several faulty calls of one batch mangle its response only once (the Set above
-// compares them).
+// These faults are named functions, because the Set above compares functions: several faulty calls of one
+// batch must mangle its response only once.
 function cutBatch(answer: any): unknown {
   return Array.isArray(answer) ? answer.slice(0, -1) : answer
 }

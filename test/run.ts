@@ -19,7 +19,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   setTimeout(endRun, RUN_LIMIT_MS).unref()
   const folder = (process.env.TEST_FOLDER = temporaryFolder())
   const chains = prepareChains()
-  chains.catch(() => {}) // awaited later
+  chains.catch(() => {}) // other code awaits it later
   const [stopPostgres, stopRedis] = await Promise.all([startPostgres(folder), startRedis(folder)])
   const unlock = await removeLeftovers()
   const { template, drop } = await createMigratedTemplate()
@@ -33,7 +33,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   }
 }
 
-/** Minutes after which a run counts as hanging. Hunts set their own limit. */
+/** Minutes after which a run counts as hanging. Hunts have limits of their own. */
 const MINUTES = process.env.npm_lifecycle_event === 'test:all' ? 60 : 20
 const RUN_LIMIT_MS = Number(process.env.TEST_MINUTES ?? MINUTES) * 60_000
 

@@ -123,7 +123,7 @@ test('PostGIS reads the planar shape that bbox queries use', async () => {
   ]).toEqual([true, true, false])
   const antarctic = { type: 'Polygon', coordinates: [positions('0 -70, -120 -70, 120 -70, 0 -70')] }
   expect([await covers(antarctic, [45, -89]), await covers(antarctic, [45, -60])]).toEqual([true, false])
-  // With varying latitudes the ring is not a straight line on the plane; it still covers the pole.
+  // With varying latitudes, the ring is not a straight line in the plane, but still covers the pole.
   const wavy = { type: 'Polygon', coordinates: [positions('0 70, 90 75, 180 72, -90 80, 0 70')] }
   expect([await covers(wavy, [-90, 89]), await covers(wavy, [10, 85]), await covers(wavy, [10, 60])]).toEqual(
     [true, true, false],
@@ -131,7 +131,7 @@ test('PostGIS reads the planar shape that bbox queries use', async () => {
   // The world as a rectangle: its edges are 360 degrees long and do not cross the antimeridian.
   const world = { type: 'Polygon', coordinates: [positions('-180 -90, 180 -90, 180 90, -180 90, -180 -90')] }
   expect(await covers(world, [33, 44])).toBe(true)
-  // Each part separately: one crosses the antimeridian, the other Greenwich.
+  // Each part is separate: one crosses the antimeridian, the other the prime meridian.
   const both = {
     type: 'MultiPolygon',
     coordinates: [
@@ -145,7 +145,7 @@ test('PostGIS reads the planar shape that bbox queries use', async () => {
     await covers(both, [0, 45]),
     await covers(both, [95, 45]),
   ]).toEqual([true, true, true, false])
-  // A ring that crosses itself covers both of its parts, and nothing else.
+  // A ring that crosses itself covers both of its loops, and nothing else.
   const bowTie = { type: 'Polygon', coordinates: [positions('0 0, 1 1, 1 0, 0 1, 0 0')] }
   expect([
     await covers(bowTie, [0.1, 0.5]),

@@ -63,7 +63,7 @@ test('reads history in order: each schema since its registration, several in one
   await world.caughtUp()
   expect(await records(uids)).toEqual(valid(uids))
   await finalize()
-  // The audit had nothing to repair.
+  // The audit repaired nothing.
   expect(await status()).toMatchObject({ repaired: '0', doubt: null })
 })
 

@@ -165,14 +165,14 @@ test('hostile registrations cost bounded work, and delay nothing', async () => {
   expect((await recordOf(uid)).body.attributes).toEqual({ [read.fields.split(' ').at(-1)!]: true })
   const { location_schemas } = (await world.get('/ready')).body.chains[LOCAL_CHAIN.slug]
   expect(before).toBeLessThan(20)
-  // One account has at most its share of the places.
+  // One account can occupy at most its share of the places for schemas.
   expect(location_schemas).toBeGreaterThan(before)
   expect(location_schemas).toBeLessThanOrEqual(before + 50)
   const leftOut = (await found()).filter(({ indexed }) => !indexed)
-  // The newest of the schemas that were left out is listed.
+  // Of the schemas that were left out, only the newest are listed.
   expect(before + 1_100 - location_schemas).toBeGreaterThan(100)
   expect(leftOut).toHaveLength(100)
-  // The history is checked as well, after all of it is final.
+  // After all of the history is final, it is checked as well.
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
   await expectInvariants(world)

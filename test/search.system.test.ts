@@ -15,7 +15,7 @@ beforeAll(async () => {
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search' })
 const hits = (page: Page) => page.getByRole('listbox').getByRole('option')
 const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
-/** Page with an idle map that searches share. A test that fails leaves a new one to the next. */
+/** Page with an idle map that searches share. After a failed test, the next one opens a new page. */
 let shared: OpenPage | undefined
 async function sharedPage(): Promise<OpenPage> {
   onTestFailed(async () => {
@@ -29,7 +29,7 @@ async function sharedPage(): Promise<OpenPage> {
   }
   return shared
 }
-/** Searches for a text, without hits of an earlier one. */
+/** Searches for a text, and ignores hits of earlier searches. */
 async function search(page: Page, text: string): Promise<void> {
   await field(page).fill('')
   await hits(page).first().waitFor({ state: 'detached' })
@@ -49,7 +49,7 @@ describe.skipIf(!CHROMIUM)('the search', () => {
     await idle(page)
     await page.keyboard.press('/')
     await page.keyboard.type('champ de mar')
-    // Hits of the first letters may come before.
+    // Hits for the first letters may arrive before.
     await expect.poll(() => hits(page).first().innerText()).toContain('Champ de Mars: park in Paris')
     await search(page, 'bridge')
     await hits(page).nth(2).waitFor()
@@ -83,7 +83,7 @@ describe.skipIf(!CHROMIUM)('the search', () => {
     await hits(page).filter({ hasText: expected }).first().waitFor()
   })
   test.each([
-    // No two neighbours are at the same position: each one moves the map.
+    // Consecutive searches have hits at different positions, so each one moves the map.
     ['zürich', 'Zürich', 8.55, 47.3667],
     ['francisco', 'San Francisco', -122.4194, 37.7749],
     ['zurich', 'Zürich', 8.55, 47.3667],
@@ -170,7 +170,7 @@ describe.skipIf(!CHROMIUM)('the search', () => {
     await browser.picture('search-attest-phone')
     expect(page.url()).toContain('/attest')
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
-    // A place is shown in the explorer.
+    // The explorer shows the place that was found.
     await field(page).fill('champ de mars')
     await hits(page).filter({ hasText: 'Champ de Mars' }).first().click()
     await expect.poll(() => page.url()).toContain('record=')

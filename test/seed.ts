@@ -11,7 +11,7 @@ export const SEED = Number(process.env.SEED ?? 20_261_122)
 const USUAL_EFFORT = process.env.npm_lifecycle_event === 'test:all' ? 3 : 0.3
 export const EFFORT = Number(process.env.EFFORT ?? USUAL_EFFORT)
 
-/** Tests check every bound that the kernel relies on. */
+/** Tests check every bound on which the kernel relies. */
 checkBoundsEvery(1)
 
 export interface Hunt extends TestContext {
@@ -26,7 +26,7 @@ export interface Hunt extends TestContext {
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** cases and lines of the hunt, for the report */
+    /** cases and report lines of the hunt */
     hunt?: { cases: number; lines: string[] }
   }
 }

@@ -29,7 +29,7 @@ import { positions } from './positions'
  * fixes the order of events, not their timing.
  */
 const STEPS_BETWEEN_CHECKS = 2_000
-/** Maximum depth of reorgs below the highest head: above the blocks that the indexer may treat as final. */
+/** Maximum depth of reorgs below the highest head. Blocks that the indexer may treat as final are deeper. */
 const DEEPEST = LOCAL_CHAIN.finality - 30
 
 let world: FaultyWorld
@@ -49,7 +49,7 @@ const refusal = () =>
   )
 
 const random = seededRandom(SEED)
-/** A separate generator, because the number of calls depends on timing. */
+/** Has a random generator of its own, because the number of calls depends on timing. */
 const randomOfFaults = seededRandom(SEED + 1)
 const below = (end: number) => Math.floor(random() * end)
 const pick = <T>(list: readonly T[]): T => list[below(list.length)]!
@@ -187,14 +187,14 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
   },
   mine: { weight: 14, act: () => mine(world.chain, 1 + below(3)) },
   'mine beyond finality': { weight: 2, act: () => mine(world.chain, LOCAL_CHAIN.finality + below(20)) },
-  // No evm_revert here: combined with anvil_reorg it leaves anvil with missing blocks and lost state
+  // Does not use evm_revert: combined with anvil_reorg, it leaves anvil with missing blocks and lost state
   // (test/indexer.system.test.ts uses it alone).
   anvil_reorg: {
     weight: 5,
     act: async () => {
       const depth = 1 + below(1 + below(10))
       if ((await world.chain.provider.getBlockNumber()) - depth < highest - DEEPEST) return
-      // A new coinbase: anvil loses blocks that are mined again with the same hash.
+      // Uses a new coinbase, because anvil loses blocks that are mined again with the same hash.
       await world.chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
       await world.chain.provider.send('anvil_reorg', [depth, []])
     },
@@ -209,7 +209,7 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
       ),
   },
   'faults off': { weight: 6, act: async () => world.proxy.misbehave() },
-  // One seed in three kills often.
+  // For one seed in three, kills are frequent.
   kill: { weight: SEED % 3 ? 4 : 30, act: () => indexer.kill() },
   'cut connections': { weight: TEST_DATABASE_URL ? 2 : 0, act: cutConnections },
   wait: { weight: 10, act: () => pause(below(400)) },
@@ -235,13 +235,13 @@ async function step(): Promise<void> {
   highest = Math.max(highest, await world.chain.provider.getBlockNumber())
 }
 
-/** Ends the faults. Then an audit finds the omitted events, and all invariants hold. */
+/** Stops the faults. Then an audit must find the omitted events, and all invariants must hold. */
 async function check(): Promise<void> {
   world.proxy.misbehave()
   await mine(world.chain, LOCAL_CHAIN.finality + 15)
   await world.caughtUp()
   highest = await world.chain.provider.getBlockNumber()
-  // The first audit may still repair something, the second one nothing.
+  // The first audit may still repair events. The second one must find nothing to repair.
   const found = [await audit(world), await audit(world)]
   expect(found[1]!.output).toMatch(/the log matches/)
   await expectInvariants(world)

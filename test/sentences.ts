@@ -11,7 +11,7 @@ const ROOT = path.resolve('.')
 
 /** Sentence -> kind, field and rejected value -> names of the tests that saw it. */
 type Seen = Map<string, Map<string, Set<string>>>
-/** Sentences by test file: files of one worker share this module. */
+/** Sentences by test file. Test files that run in one worker share this module. */
 const seenBy = new Map<string, Seen>()
 const seenHere = (): Seen => {
   const file = expect.getState().testPath!
@@ -20,7 +20,7 @@ const seenHere = (): Seen => {
   return seen
 }
 
-/** Values that differ from run to run. */
+/** Parts of sentences that differ from run to run. */
 const VOLATILE: [RegExp, string][] = [
   [/0x[0-9a-f]{40,}/gi, '0x…'],
   [/(127\.0\.0\.1|localhost):\d+/g, '$1:…'],
@@ -40,7 +40,7 @@ type Name = string | number | RegExp
 /**
  * Matches the sentence of an error, or an error by its message, and adds it to the sentences of the file.
  * @param field `from.uid` matches `from.uid: expected ...`, also after `Invalid input: `
- * @param names values that it must name; they differ from run to run
+ * @param names values that the sentence must name; they differ from run to run
  */
 export function sentence(field = '', ...names: Name[]): any {
   return matcher(field, names, (text, kind) => {
@@ -85,7 +85,7 @@ function add(line: string, kind: string): void {
   places.set(about, (places.get(about) ?? new Set()).add(name))
 }
 
-/** Registers the test of the file's sentences as its last one, because the others have to run before it. */
+/** Registers the test of the file's sentences as its last test, because it reads what the others recorded. */
 export function testSentences(): void {
   test('each sentence is the one in test/sentences', async ({ task, skip }) => {
     const states = (tasks: typeof task.file.tasks): unknown[] =>
@@ -97,13 +97,13 @@ export function testSentences(): void {
     const name = path.relative(ROOT, task.file.filepath).replace(/\.test\.ts$/, '.txt')
     const file = path.join(ROOT, 'test/sentences', name)
     if (others.every((state) => state === 'pass')) return expect(page()).toMatchFileSnapshot(file)
-    // Some were skipped: all sentences of the others must be known.
+    // Some tests were skipped, so the sentences of the others must be a part of the file.
     const known = readFileSync(file, 'utf8').split('\n')
     expect([...seenHere().keys()].map(printable).filter((words) => !known.includes(words))).toEqual([])
   })
 }
 
-/** Each sentence, followed by kind, field and rejected value, and the first three tests. */
+/** Each sentence with its kind, field and rejected value, and with the first three tests that saw it. */
 function page(): string {
   const sorted = <T>(map: Map<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
   return sorted(seenHere())

@@ -20,16 +20,16 @@ export function missing(files: Readonly<Record<string, string>>): string[] {
   return Object.keys(files).filter((name) => !existsSync(files[name]!))
 }
 
-/** Postgres and PgBouncer do not run as root: they then run as the user of Debian's package. */
+/** Postgres and PgBouncer refuse to run as root. In that case, they run as the user of Debian's package. */
 const isRoot = process.getuid?.() === 0
 const idOf = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
 export const USER = isRoot && missing(POSTGRES_FILES).length === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {}
 
-/** A program that can be ended at any moment, and restarted. */
+/** A program that can be killed at any moment, and restarted. */
 export interface Program {
   readonly name: string
   start(): Promise<void>
-  /** ends it at once, like a crash; or by another signal */
+  /** ends it at once, like a crash, or by another signal */
   kill(signal?: NodeJS.Signals): Promise<void>
   log(): string
 }
@@ -59,7 +59,7 @@ export function program(
         ...options,
       }))
       closeSync(out)
-      // A run that ends leaves no server behind.
+      // The server ends with the run.
       process.once('exit', () => started.kill('SIGKILL'))
       while (!(await answers())) {
         if (started.exitCode !== null || started.signalCode !== null)
@@ -76,7 +76,7 @@ export function program(
   }
 }
 
-/** True if something accepts connections at this port. */
+/** True if a process accepts connections at this port. */
 export function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection(port, '127.0.0.1', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isShareable } from '../web/panel/shareable'
 
-/** Tests which texts of a place the address of a page may contain. */
+/** Tests which texts about a place may appear in the address of a page. */
 
 const SALT = `0x${'5a'.repeat(32)}`
 const PRIVATE = `{"geometry":{"type":"Point","coordinates":[2.2945,48.8584]},"salt":"${SALT}"}`

@@ -92,7 +92,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   test('reports each way in which a service may lie', async () => {
     await using browser = await opened(uids.park)
     const { page } = browser
-    /** Opens the page while the service lies about the content of its event log. */
+    /** Opens the page while the service returns false data about the content of its event log. */
     const lying = async (change: (text: string) => string) => {
       await page.unroute('**/graphql')
       await page.route('**/graphql', async (route) => {
@@ -140,7 +140,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await check(page, 'standing', 'good').waitFor()
     await page.goto(pageOf(uids.withdrawn))
     await check(page, 'standing', 'bad').waitFor()
-    // The attester's account is not in this browser.
+    // This browser does not have the attester's account.
     expect(await sheet(page).locator('.revoke').count()).toBe(0)
     expect(browser.complaints).toEqual([])
   })

@@ -38,16 +38,18 @@ import {
  * Simulates how the indexer reads: evm-processor's runner, this project's source, and a database in memory,
  * on simulated chains with scripted forks, lags, lying endpoints, halts, replaced chains and clock steps.
  * After every step, everything that the service would sign without querying the chain is on a branch that an
- * endpoint has shown lately, and the database has exactly the events of the blocks up to its tip.
+ * endpoint has shown recently, and the database has exactly the events of the blocks up to its tip.
  */
 
 const FINALITY = 8
 const INDEX_MAX_AGE_SECONDS = 15
-/** Time in which a poll and a report certainly begin and end: each waits for responses of up to 3 seconds. */
+/**
+ * Time within which a poll and a report certainly begin and end: each waits for responses of up to 3 seconds.
+ */
 const POLLED_MS = 10_000
 /** Milliseconds between two audits. */
 const AUDIT_MS = 2_000
-/** Blocks are mined at random times, so no head counts as old. */
+/** Blocks are mined at random times, so no head counts as outdated. */
 const BLOCK_MS = Infinity
 /** Unix seconds at the start of the simulation. */
 const EPOCH = 1_700_000_000
@@ -70,7 +72,7 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
   final: BlockRef = { height: -1, hash: '0x' }
   rows: Rows[] = []
   hot: Rows[] = []
-  /** numbers of the blocks whose logs only one endpoint confirmed, until the audit proves them */
+  /** numbers of the blocks whose logs only one endpoint has confirmed, until the audit proves them */
   unproven: readonly number[] = []
   private indexed: (BlockRef & { timestamp: number }) | undefined
   private agreedAt: number | undefined
@@ -119,7 +121,7 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
     this.final = { height: finalizedHead.height, hash: finalizedHead.hash }
   }
 
-  /** the last block in it */
+  /** last block in the database */
   get tip(): BlockRef | undefined {
     return this.indexed
   }
@@ -136,7 +138,7 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
     if (report.tipHash === this.indexed?.hash) this.agreedAt = this.clock.now() - report.agreementAgeMs
   }
 
-  /** state of the index, as the API reads it */
+  /** state of the index as the API reads it */
   get state(): IndexState {
     const { indexed, report, agreedAt = -Infinity } = this
     const now = this.clock.now() / 1000
@@ -249,7 +251,7 @@ class SimulatedIndexer {
       requests: [{ range: { from: CHAIN.firstBlock }, request: undefined }],
       prometheus: NO_METRICS,
       process: async (store, batch) => {
-        // Fails like a block whose attestations no endpoint has yet.
+        // Fails as for a block whose attestations are not available at any endpoint yet.
         if (this.random() < 0.02) throw new DataConsistencyError('a body is missing')
         const read = batch.blocks as ChainBlock[]
         for (const { header, logs } of read)
@@ -266,7 +268,9 @@ class SimulatedIndexer {
     }).run()
   }
 
-  /** Proves final blocks that only one endpoint confirmed, if the receipts have their stored events. */
+  /**
+   * Proves final blocks that only one endpoint has confirmed, if their receipts contain the stored events.
+   */
   private async audit(blocks: BlockReader, head: HeadReader): Promise<void> {
     const { database } = this
     for (const height of database.unproven) {
@@ -298,7 +302,7 @@ async function simulate(random: () => number): Promise<number> {
   let chain = new SimulatedChain(CHAIN.eas)
   let made = 0
   let event = 0
-  /** The highest block that was final on the chain: the database may have it, or soon have it. */
+  /** The highest block that was final on the chain. The database has it, or may have it soon. */
   let final: SimulatedBlock | undefined
   const mine = async (count: number) => {
     for (let i = 0; i < count; i++, made++) {
@@ -343,7 +347,7 @@ async function simulate(random: () => number): Promise<number> {
       shown.some(({ at, head }) => at >= since && ancestor(head, block.height) === block),
     )
     expect({ script, at: clock.now(), tip, isShown }).toMatchObject({ isShown: true })
-    // After a rollback without another block, the index is doubted once a poll has seen it.
+    // After a rollback without another block, the index counts as doubtful once a poll has noticed it.
     const lately = endpoints.flatMap(({ shown }) => shown).filter(({ at }) => at >= clock.now() - POLLED_MS)
     const wasPolled = lately.some(({ at }) => at < clock.now() - 0.7 * POLLED_MS)
     const isPolled = lately.some(({ at }) => at > clock.now() - 0.3 * POLLED_MS)
@@ -386,7 +390,7 @@ async function simulate(random: () => number): Promise<number> {
       behaviour.isDown = true
     } else if (kind < 15) {
       script.push('omit logs')
-      // Without receipts, logs that its only endpoint omits are missing until the audit.
+      // Without receipts, logs that the only endpoint omits are missing until the audit.
       Object.assign(behaviour, WELL, { omitsLogs: true })
     } else if (kind < 17) {
       script.push('well')
@@ -435,7 +439,7 @@ async function simulate(random: () => number): Promise<number> {
         each.behaviour.frozenAt = each.behaviour.cachedAt = undefined
       }
     }
-    // Several consecutive reverts, and branches that only a frozen endpoint shows.
+    // Several consecutive reverts, and branches that only a frozen endpoint still shows.
     if (final && ancestor(chain.head, final.height) !== final) mayRefuse = true
     if (endpoints.some((each) => each.behaviour.frozenAt) && endpoints.some((each) => each.behaviour.isDown))
       mayRefuse = true
@@ -445,15 +449,17 @@ async function simulate(random: () => number): Promise<number> {
     Object.assign(endpoint.behaviour, WELL)
     endpoint.chain = chain
   }
-  // Mines beyond every block of abandoned forks: the indexer waits for announced history, and no real chain
-  // stays shorter. A block that no receipts proved is in doubt until it is final.
+  // Mines beyond all blocks of abandoned forks, because the indexer waits for announced history, and a real
+  // chain does not stay shorter than its forks. A block that no receipts have proved is in doubt until it is
+  // final.
   const longest = Math.max(...[...chain.blocks.values()].map(({ height }) => height))
   await mine(2 + FINALITY + longest - chain.head!.height)
   await pass(120_000)
   const { tip, state } = database
   const doubt = doubtAbout(state, INDEX_MAX_AGE_SECONDS, false, BLOCK_MS)
   const { height, hash } = database.final
-  // A branch that only a frozen endpoint has shown may be final in the database: then nothing is signed.
+  // A branch that only a frozen endpoint has shown may be final in the database. In that case, nothing is
+  // signed.
   const isOnChain = ancestor(chain.head, height)?.header.hash === hash
   if (indexer.refused || !isOnChain)
     expect({ script, mayRefuse, doubt }).toEqual({ script, mayRefuse: true, doubt: expect.any(String) })

@@ -139,18 +139,19 @@ export function ancestor(head: SimulatedBlock | undefined, height: number): Simu
 export interface Behaviour {
   lag: number
   frozenAt: SimulatedBlock | undefined
-  /** head that it repeats as the latest one, while it has later blocks by number and hash */
+  /** head that it reports as the latest block, although it has later blocks by number and hash */
   cachedAt: SimulatedBlock | undefined
   /**
-   * maximum number of further blocks that a node behind the endpoint lags; each request reaches another node
+   * maximum number of further blocks by which a node behind the endpoint lags; each request reaches another
+   * node
    */
   spread: number
   isDown: boolean
   /** number of blocks by which the block that it returns for a number is older */
   staleBy: number
-  /** omits the last log from receipts, and from eth_getLogs of one block */
+  /** omits the last log from receipts, and from eth_getLogs for a single block */
   omitsLogs: boolean
-  /** truncates the data of logs, and returns no receipts that would disprove them */
+  /** truncates the data of logs, and returns no receipts, which would disprove it */
   cutsLogs: boolean
 }
 
@@ -164,7 +165,7 @@ export class SimulatedEndpoint {
   readonly behaviour: Behaviour = { ...WELL }
   /** heads that it has shown, with the time */
   readonly shown: { at: number; head: SimulatedBlock }[] = []
-  /** number of blocks that the node of the current request lags behind the others */
+  /** number of blocks by which the node of the current request lags behind the others */
   private nodeLag = 0
 
   constructor(
@@ -193,7 +194,7 @@ export class SimulatedEndpoint {
     return { call, batchCall, close: () => {} } as unknown as RpcClient
   }
 
-  /** its last block */
+  /** last block that the node has */
   get head(): SimulatedBlock {
     const { frozenAt, lag } = this.behaviour
     const head = frozenAt ?? this.chain.head!

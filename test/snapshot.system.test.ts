@@ -111,12 +111,12 @@ describe('a restored service', () => {
       0,
       expect.stringContaining(`${SLUG}: ${final} events restored`),
     ])
-    // A restored database cannot prove which attesters are the service's own.
+    // A restored database does not prove which attesters are the service's own.
     expect(restored.output).toContain(
       `${SLUG}: the snapshot names ${testAccount(ANSWERER).address.toLowerCase()}, whose attestations`,
     )
     expect(await count(other, 'attestation_event')).toBe(final)
-    // Records are those of the event log at the snapshot, without the revocation that was not final.
+    // The records are those of the event log at the snapshot, without the revocation, which was not final.
     const columns = `uid, schema_uid, memo, geometry, geom::text, attributes, problem, block_hash`
     const of = (url: string) => rows(url, `SELECT ${columns} FROM location_record ORDER BY uid`)
     const before = (await of(world.databaseUrl)) as { memo: string }[]
@@ -195,12 +195,12 @@ describe('a restored service', () => {
     rewrite(forged, 'events', (lines) => {
       const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
       const made = events.find(({ kind, uid }) => kind === 'ATTESTED' && uid !== events[1]!.uid)!
-      // An invented revocation, and an omitted attestation.
+      // An invented revocation and an omitted attestation.
       const fake = {
         ...{ ...made, kind: 'REVOKED', log_index: 7, id: String(made.id).replace(/.$/, '7') },
         ...{ ref_uid: null, time: null, expiration_time: null, revocable: null, data: null },
       }
-      // Unparsed lines, because JSON.stringify rounds large numbers. They begin with the id.
+      // The lines stay unparsed, because JSON.stringify rounds large numbers. They begin with the id.
       return [...lines.filter((_, i) => i !== 4), JSON.stringify(fake)].sort()
     })
     const other = await emptied()
@@ -224,7 +224,8 @@ test('withholds a record that the database refuses, and keeps other events witho
   let count = 0
   rewrite(mixed, 'events', (lines) => {
     const copies = copiesOf(lines, 1_500)
-    // Parts have 500 events: one part with the refused record, one of another schema, and one more.
+    // Parts have 500 events. One part contains the refused record, one a record of another schema, and one is
+    // the rest.
     const all = copies.map((line, i) =>
       i >= 500 && i < 1_000 ? line.replace(/"schema_uid":"0x\w+"/, `"schema_uid":"0x${other}"`) : line,
     )

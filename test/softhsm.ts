@@ -25,9 +25,12 @@ export interface SoftToken {
    * @param parts of the URL that differ
    */
   environment(key?: string, parts?: { token?: string; module?: string }): NodeJS.ProcessEnv
-  /** Creates a key pair whose private key never leaves the token. @param id in hex */
+  /**
+   * Creates a key pair whose private key never leaves the token.
+   * @param id in hex
+   */
   makeKey(label: string, id: string, curve?: string): void
-  /** response of the token to a request for the private key */
+  /** the token's response to a request for the private key */
   extract(label: string): string
 }
 
@@ -47,12 +50,12 @@ export function makeToken(folder: string, label: string): SoftToken {
   } catch (error) {
     if ((error as { code?: number }).code !== 0x191) throw error
   }
-  // SoftHSM always shows an empty token after the existing ones.
+  // SoftHSM always lists an empty token after the existing ones.
   library.C_InitToken(library.C_GetSlotList(true).at(-1)!, '1234', label)
   const slot = library
     .C_GetSlotList(true)
     .find((each) => library.C_GetTokenInfo(each).label.replace(/[ \0]+$/, '') === label)!
-  /** Runs with a session of the user. */
+  /** Runs with a session in which the user is logged in. */
   const within = <T>(work: (session: Buffer, library: PKCS11) => T): T => {
     const session = library.C_OpenSession(slot, names.CKF_RW_SESSION | names.CKF_SERIAL_SESSION)
     try {

@@ -7,9 +7,7 @@ export interface Compiled {
   bytecode: string
 }
 
-/**
- * Contracts of a Solidity file by name, compiled to the smallest code, which is the same on every machine.
- */
+/** Contracts of a Solidity file by name, compiled for minimal size. The code is the same on every machine. */
 export function compile(file: string): Record<string, Compiled> {
   const { errors, contracts } = JSON.parse(
     solc.compile(

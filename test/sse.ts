@@ -17,7 +17,7 @@ export interface SseListener {
   /** Last-Event-ID that a client sends when it reconnects */
   readonly lastEventId: string
   readonly retryMs: number | undefined
-  /** resolves when the connection ends, whichever side closes it */
+  /** resolves when either side closes the connection */
   readonly ended: Promise<void>
   /** body of a response that is not a stream */
   readonly body: string

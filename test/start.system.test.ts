@@ -101,7 +101,7 @@ test('releases the lock of a killed process', async () => {
   await expect(lockFolder(locked, {})).rejects.toThrow(PlainError)
   child.kill('SIGKILL')
   await once(child, 'close')
-  // The socket file of the killed process still exists.
+  // The killed process has left its socket file.
   expect(readdirSync(locked)).toEqual(process.platform === 'win32' ? [] : ['running.socket'])
   expect(await holderOf(locked)).toBeUndefined()
   const unlock = await lockFolder(locked, {})
@@ -122,12 +122,12 @@ test('ends a local chain with the process that started it, even a killed one, an
   child.kill('SIGKILL')
   await once(child, 'close')
   while (await requireFreePort(options.port, '', '').catch((error: Error) => error)) await pause(50)
-  // anvil closes its port before it has written its whole state.
+  // anvil closes its port before it has written its complete state.
   while (!isWritten(options.stateFile)) await pause(50)
   const chain = await startLocalChain(options)
   expect(chain.fresh).toBe(false)
   expect(await chain.provider.getBlockNumber()).toBe(LOCAL_CHAIN.firstBlock + LOCAL_CHAIN.finality + 7)
-  // Waits until the node writes the states of old blocks to the disk.
+  // Waits until the node writes the states of old blocks to disk.
   while (!existsSync(`${options.stateFile}.states`)) await chain.provider.send('anvil_mine', ['0x100'])
   await chain.stop()
   expect(readdirSync(kept)).toEqual(['chain.json'])
@@ -144,7 +144,7 @@ function isWritten(file: string): boolean {
 }
 
 test('npm run reset removes what npm start keeps, and refuses while it runs', async () => {
-  // Parts of a clone that a reset needs.
+  // Creates the parts of a clone that a reset needs.
   const clone = temporaryFolder()
   mkdirSync(path.join(clone, 'dist'))
   for (const part of ['dev', 'src', 'package.json'])
@@ -160,7 +160,7 @@ test('npm run reset removes what npm start keeps, and refuses while it runs', as
   for (const part of ['database', 'logs']) mkdirSync(path.join(local, part), { recursive: true })
   for (const file of ['chain-celo.json', 'chain-celo-complete']) writeFileSync(path.join(local, file), '')
   const unlock = await lockFolder(local, { PORT: 3000 })
-  // Asynchronous, because this process must be able to respond that it holds the lock.
+  // Runs asynchronously, because this process must be able to respond that it holds the lock.
   const child = spawn(process.execPath, [path.join(clone, 'dist/dev/reset.js')])
   let output = ''
   child.stderr.on('data', (chunk) => (output += String(chunk)))

@@ -48,7 +48,7 @@ async function startCopy(port: number): Promise<Service> {
   }
   const copy = startService(`api-${port}`, ['dist/api/main.js'], environment, folder)
   await copy.ready
-  // An instance without a connection to the database yet refuses streams.
+  // An instance that has no connection to the database yet refuses streams.
   while (!(await fetch(`http://127.0.0.1:${port}/health`)).ok) await pause(50)
   return copy
 }
@@ -79,7 +79,7 @@ test('sends an attestation, its revocation and the reorgs of both, and sends the
   expect(Object.keys(document.paths[PATH]!.get.responses[200]!.content)).toEqual(['text/event-stream'])
   for (const [i, { id }] of listener.events.entries()) {
     const back = await listen(`${url}${PATH}?chain=base-sepolia`, { lastEventId: id })
-    // A reconnecting client receives the removals since.
+    // A reconnecting client receives the removals that it missed.
     await back.until(() => i === 3 || told(back.events).at(-1) === `reorged ${uid}`)
     if (i === 3) await pause(700)
     expect(back.events.filter(({ event }) => event !== 'reorged')).toEqual([])
@@ -116,7 +116,7 @@ test('sends each event once to a client that reconnects to another API instance,
   const kill = async () => {
     for (; kills < 4; kills++) {
       await pause(700)
-      // The instance that the client listens to.
+      // Instance to which the client is connected.
       const at = (connections + 1) % 2
       await copies[at]!.kill()
       copies[at] = await startCopy(ports[at]!)
@@ -209,7 +209,7 @@ hunt(
         const depth = 1 + below(1 + below(12))
         const height = await chain.provider.getBlockNumber()
         if (height - depth < Math.max(from, highest - finality + 30)) return
-        // A new coinbase: anvil loses blocks that are mined again with the same hash.
+        // Uses a new coinbase, because anvil loses blocks that are mined again with the same hash.
         await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
         await chain.provider.send('anvil_reorg', [depth, []])
       },
@@ -314,7 +314,7 @@ test('sends 200 records to each of 2,000 listeners', async () => {
   )
   if (process.platform === 'linux') expect(memory() - before).toBeLessThan(500)
   await copy.stop()
-  // 1: it did not end by itself within five seconds.
+  // Status 1: the process did not end by itself within five seconds.
   expect(await copy.ended).toBe(0)
   await Promise.all(listeners.map(({ ended }) => ended))
 })
@@ -353,7 +353,7 @@ test('deletes changes older than a week, and sends a reset to a client that resu
   await late.count(1)
   expect(late.events).toMatchObject([{ event: 'reset', data: { reason: sentence('', 'base-sepolia') } }])
   const next = await attest(world.chain, place())
-  // The events of records that the restarted indexer rolled back and read again arrive first.
+  // Events of the records that the restarted indexer rolled back and read again arrive first.
   await late.until(() => told(late.events).at(-1) === `new ${next}`)
   expect(told(late.events).filter((each) => each.startsWith('reset'))).toHaveLength(1)
   const again = await listen(`${url}${PATH}`, { lastEventId: late.events[0]!.id })

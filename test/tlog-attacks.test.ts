@@ -35,11 +35,11 @@ interface World {
   random: () => number
   log: MemoryLog
   witnesses: Witness[]
-  /** The policy requires no cosignatures, so the monitor detects attacks without the witnesses. */
+  /** The policy requires no cosignatures, so the monitor has to detect attacks without the witnesses. */
   monitor: LogFollower
   /** Entries that the monitor has read. */
   read: string[]
-  /** Log that the monitor reads. */
+  /** Log that the monitor follows. */
   served: MemoryLog
   alone: Policy
   quorum: Policy
@@ -97,7 +97,7 @@ const monitorOf = (world: World, log: MemoryLog) => {
   world.served = log
   return advance(world)
 }
-/** Returns the number of witnesses that cosign, for any size that the log claims as the last one. */
+/** Returns the number of witnesses that cosign, whichever size the log claims as the last one. */
 async function cosigners(world: World, log: MemoryLog, oldSize: number): Promise<number> {
   const statuses = await Promise.all(
     world.witnesses.map(async (witness) => (await log.submit(witness, oldSize)).status),
@@ -108,7 +108,7 @@ const readerOf = (world: World, leaf: Uint8Array, proof: string | undefined, pol
   inclusionOf({ leaf, by: BY, proof }, policy, BY + 1).then(() => 'included' as const, kindOf)
 
 /**
- * Creates a tree under the same key that does not contain the last one. The witnesses and the monitor must
+ * Creates a tree under the same key that does not extend the previous one. The witnesses and the monitor must
  * reject it.
  */
 async function rewrite(world: World, entries: readonly Uint8Array[], kinds: readonly LogFaultKind[]) {
@@ -156,7 +156,7 @@ const otherHex = (world: World, text: string) => {
   const at = 2 + world.below(text.length - 2)
   return `${text.slice(0, at)}${(parseInt(text[at]!, 16) ^ (1 + world.below(15))).toString(16)}${text.slice(at + 1)}`
 }
-/** Another value of each field that is signed. */
+/** Returns a different value for each signed field. */
 const ALTERED = {
   attester: (world: World, { attester }: Entry) => otherHex(world, attester),
   separator: (world: World, { separator }: Entry) => otherHex(world, separator),
@@ -316,7 +316,7 @@ const ATTACKS: Record<string, (world: World) => Promise<void>> = {
     expect(REWRITTEN).toContain(await monitorOf(world, b))
   },
   'crash between the commit of an entry and its answer': async (world) => {
-    // The signature was committed but not delivered: the entry is in the log, and nothing contradicts.
+    // The signature was committed but not delivered. The entry is in the log, and nothing contradicts it.
     const committed = entry(world)
     const restarted = world.log.copy()
     const before = restarted.size
@@ -324,7 +324,7 @@ const ATTACKS: Record<string, (world: World) => Promise<void>> = {
     expect(await cosigners(world, restarted, before)).toBe(3)
     expect(await monitorOf(world, restarted)).toBe('no fault')
     expect(world.read.at(-1)).toBe(committed.toString())
-    // The answer was delivered, and the crash lost its entry: the reader of the answer detects it.
+    // The answer was delivered, and the crash lost its entry, which the reader of the answer detects.
     const lost = leafHash(entry(world))
     expect(await inclusionOf({ leaf: lost, by: BY, proof: undefined }, world.quorum, BY)).toBe('pending')
     expect(await readerOf(world, lost, undefined)).toBe('missing')

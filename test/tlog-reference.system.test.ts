@@ -90,7 +90,7 @@ else {
         const proved = [0, size - 1, ...Array.from({ length: 3 }, () => Math.floor(random() * size))]
         const { signed, ...counts } = await verified(log, proved, (_, content) => content)
         expect([size, counts]).toEqual([size, { signatures: 2, proofs: 5, trees: 5 }])
-        // Ed25519 is deterministic, so the reference implementation writes the same bytes.
+        // Ed25519 signatures are deterministic, so the reference implementation writes the same bytes.
         const own = { ...log.note, signatures: log.note.signatures.slice(0, 1) }
         expect(signed).toBe(formatNote(own))
         expect(await signatureBy(parseNote(signed), log.key)).toBeDefined()

@@ -104,7 +104,7 @@ export class MemoryLog {
     return reply
   }
 
-  /** Serves the log's files over HTTP. Replace `read` to serve other files. */
+  /** Serves the log's files over HTTP. Tests can replace `read` to serve other files. */
   async serve(): Promise<{ url: string; stop: () => Promise<void> }> {
     const server = createServer((request, response) => {
       const content = this.read(request.url!.slice(1))

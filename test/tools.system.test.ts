@@ -188,7 +188,7 @@ test.each<[string[], string]>([
   [['rewind'], 'expected replay, audit, snapshot <new folder> or restore <folder>'],
   [['replay', '--wrong'], 'Unknown option'],
 ])('%s is rejected with the expected form', async (args, message) => {
-  // With one chain connected, audit needs no --chain.
+  // If only one chain is connected, audit does not need --chain.
   if (message === 'is all there is') return expect((await command(...args)).code).toBe(0)
   expect(await command(...args)).toEqual({ code: 2, output: expect.stringContaining(message) })
 })

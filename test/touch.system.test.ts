@@ -27,7 +27,7 @@ interface Point {
   x: number
   y: number
 }
-/** Moves fingers along their paths, which have equally many points. */
+/** Moves fingers along paths with equal numbers of points. */
 async function swipe(fingers: CDPSession, paths: readonly (readonly Point[])[]): Promise<void> {
   const at = (step: number) => paths.map((path, id) => ({ ...path[step]!, id }))
   const send = (type: 'touchStart' | 'touchMove' | 'touchEnd', touchPoints: ReturnType<typeof at>) =>
@@ -36,7 +36,7 @@ async function swipe(fingers: CDPSession, paths: readonly (readonly Point[])[]):
   for (let step = 1; step < paths[0]!.length; step++) await send('touchMove', at(step))
   await send('touchEnd', [])
 }
-/** Points from one to another. */
+/** Points on the way from one position to another. */
 const line = (from: Point, to: Point, steps = 12): Point[] =>
   Array.from({ length: steps + 1 }, (_, i) => ({
     x: from.x + ((to.x - from.x) * i) / steps,
@@ -104,7 +104,7 @@ describe.skipIf(!CHROMIUM)('on a phone, by touch', () => {
     await page.getByRole('button', { name: 'Ask', exact: true }).tap()
     await page.locator('.answer[data-drawn]').waitFor()
     await page.locator('.answer [data-check=good]').nth(1).waitFor()
-    // Only the panel scrolls to the answer: the header stays.
+    // Only the panel scrolls to the answer. The header stays in place.
     expect(await page.evaluate('[scrollY, document.documentElement.scrollHeight - innerHeight]')).toEqual([
       0, 0,
     ])

@@ -59,7 +59,7 @@ beforeAll(async () => {
 })
 afterAll(() => collector?.close())
 
-/** Waits for the first span that passes, and returns it. */
+/** Waits for the first span that passes the test, and returns it. */
 async function spanThat(passes: (span: Span) => boolean): Promise<Span> {
   for (;;) {
     const found = spans.find(passes)

@@ -77,7 +77,7 @@ test('queries the chain about attestations as soon as it is rolled back without 
   const tip = await chain.provider.getBlockNumber()
   await chain.provider.send('evm_revert', [before])
   await until(async () => !(await readiness()).fresh)
-  // The reason is the lower head, and not the age of the last agreement.
+  // The reason for the refusal is the lower head, not the age of the last agreement.
   const { status, doubt } = await readiness()
   expect([status, doubt]).toEqual([
     'ready',

@@ -3,9 +3,9 @@ import path from 'node:path'
 import ts from 'typescript'
 
 /**
- * Compiles TypeScript programs like a user's strict project: NodeNext, with all declarations of packages
- * checked. Returns the JavaScript of each, in the same order. Throws an Error that names each mistake by the
- * program's name and line.
+ * Compiles TypeScript programs with the options of a user's strict project: NodeNext, with all declarations
+ * of packages checked. Returns the JavaScript of each, in the same order. Throws an Error that names each
+ * mistake by the program's name and line.
  */
 export function compilePrograms(sources: readonly { name: string; source: string }[]): string[] {
   // The folder is in the project, because the programs import its packages.

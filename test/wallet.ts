@@ -50,7 +50,7 @@ export class StandIn {
     }
   }
 
-  /** Announces itself to pages that are opened later (EIP-6963). */
+  /** Announces the wallet to pages that are opened later (EIP-6963). */
   async install(page: Page): Promise<void> {
     await page.exposeFunction('askWallet', (request: { method: string }) =>
       this.request(request).then(

@@ -12,7 +12,7 @@ const files = ['src', 'api', 'dev'].flatMap(sourcesIn)
 const inPackages = readdirSync('packages', { withFileTypes: true })
   .filter((each) => each.isDirectory())
   .flatMap(({ name }) => sourcesIn(`packages/${name}/src`))
-/** A source file, each import on one line. */
+/** Text of a source file, with each import on one line. */
 const source = (file: string) =>
   readFileSync(file, 'utf8').replace(/^import\b[^';]*'/gm, (statement) => statement.replace(/\s+/g, ' '))
 const imports = (file: string) =>
@@ -20,7 +20,7 @@ const imports = (file: string) =>
     match[1]!.startsWith('.') ? path.posix.join(path.posix.dirname(file), match[1]!) : match[1]!,
   )
 const under = (folder: string) => files.filter((file) => file.startsWith(folder))
-/** Every import from these files of one of those targets. */
+/** All imports from these files of the given targets. */
 const crossings = (from: string[], to: RegExp) =>
   from.flatMap((file) =>
     imports(file)
@@ -114,7 +114,7 @@ test('the pages import the client, and only files without dependencies of src', 
 /** File that an import names; undefined for a package. */
 const fileOf = (target: string, among: readonly string[]) =>
   [`${target}.ts`, `${target}/index.ts`].find((file) => among.includes(file))
-/** Files that these import, directly or through others. */
+/** Files that these files import, directly or through others. */
 function reachedFrom(targets: readonly string[], among: readonly string[]): Set<string> {
   const reached = new Set<string>()
   const reach = (target: string) => {
@@ -185,9 +185,10 @@ test("SQL, the environment, the key, outgoing calls, caches and the indexer's st
   expect(holders(/\b(SigningKey|keySigner)\b/).filter((file) => !file.startsWith('src/eas/'))).toEqual([
     'api/compute/signers/index.ts',
   ])
-  // The attester commits the entry of a signature before it returns it. The other one signs transactions.
+  // The attester commits the entry of a signature before it returns the signature. The other file signs
+  // transactions.
   expect(holders(/\bsigner\.sign\(/)).toEqual(['api/deploy-proxy.ts', 'api/compute/attester.ts'])
-  // One kind of cache, with one list of them (docs/architecture/caches.md).
+  // The project has one kind of cache, and one list of caches (docs/architecture/caches.md).
   expect(holders(/'lru-cache'/)).toEqual(['api/http/cache.ts'])
   expect(holders(/'pkcs11js'/)).toEqual(['api/compute/signers/pkcs11-worker.ts'])
   expect(holders(/\brpcClient\(|= rpcClient\b/)).toEqual([
@@ -195,8 +196,8 @@ test("SQL, the environment, the key, outgoing calls, caches and the indexer's st
     'src/rpc/http.ts',
     'api/compute/signers/remote.ts',
   ])
-  // Calls of the global fetch (not of a method with that name), and the modules that open connections (except
-  // type imports).
+  // Calls of the global fetch (methods named fetch are excluded), and imports of modules that open
+  // connections (except type imports).
   expect(holders(/(?:await|return|=>|=|\()\s*fetch\(/).filter((file) => !file.startsWith('dev/'))).toEqual([])
   expect(
     holders(
@@ -258,8 +259,8 @@ test('a monotonic clock measures durations, and the system clock is read for tim
     code.set(file, [before, ...after].join(' '))
   }
   expect([...code].filter(([, text]) => WALL_TIME.test(text)).map(([file]) => file)).toEqual([])
-  // Uses of the clock that api/copy.ts passes on. As a positional argument it may go only to a reader of
-  // blocks, which compares their times with it.
+  // Uses of the clock that api/copy.ts passes on. As a positional argument, the clock may be passed only to a
+  // reader of blocks, which compares the blocks' times with it.
   const handed = holders(/\bnew (?!ChainReader\b)\w+\((?:[^(){}]*, )?(?:parts\.)?clock\b(?!\()/)
   expect(handed.filter((file) => file.startsWith('api/'))).toEqual([])
   for (const read of ['Date.now', 'Date.now()', 'new Date', 'new Date( )', 'Date()'])

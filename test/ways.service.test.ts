@@ -12,7 +12,7 @@ import { freePort } from '../dev/services'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import { positions } from './positions'
 
-/** Tests which files a request passes, by V8's counts of function calls. */
+/** Tests which source files a request runs through, by V8's counts of function calls. */
 
 let database: TestDatabase
 let chain: LocalChain
@@ -43,7 +43,9 @@ afterAll(async () => {
   profiler.disconnect()
 })
 
-/** The files of rooms that a request passes. Files of http, service and src handle requests of all rooms. */
+/**
+ * Files of rooms that a request runs through. Files in http, service and src handle requests of all rooms.
+ */
 async function passedBy(request: string | InjectOptions): Promise<string[]> {
   // The first response fills caches that later ones use.
   expect((await server.app.inject(request)).statusCode).toBe(200)
@@ -64,7 +66,7 @@ async function passedBy(request: string | InjectOptions): Promise<string[]> {
   return [...new Set(files)].filter((file) => /^api\/(?!http\/|service\/)[^/]+\//.test(file)).sort()
 }
 
-/** The files of a row of the table of flows in docs/architecture/README.md. */
+/** Files of a row in the table of flows in docs/architecture/README.md. */
 function documented(flow: string): string[] {
   const row = readFileSync('docs/architecture/README.md', 'utf8')
     .split('\n')

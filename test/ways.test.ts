@@ -3,13 +3,11 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 
 /**
- * Tests the flows of docs/architecture/README.md: the files that a block, a request or a tile passes, in
- * order. A name without a folder is in the folder of the file before it, or in a parent folder.
+ * Tests the table of flows in docs/architecture/README.md: the files that a block, a request or a tile
+ * passes, in order. A file without a folder is in the folder of the file before it, or in a parent folder.
  */
 const PAGE = readFileSync('docs/architecture/README.md', 'utf8')
-/**
- * Maximum number of files of a flow, by its row. For other rows only the existence of the files is checked.
- */
+/** Maximum number of files in a flow, by row. For other rows, the test checks only that the files exist. */
 const MOST: Readonly<Record<string, number>> = {
   'a block': 9,
 }
@@ -19,7 +17,7 @@ const rows = [...PAGE.matchAll(/^\| (an? [^|]*?) \| (`[^|]*) \|$/gm)].map(
 )
 const fileOf = (name: string) => [`${name}.ts`, `${name}/index.ts`].find((file) => existsSync(file))
 
-/** The files that a row names; a name that has no file stays as it is. */
+/** The files that a row names. A name without a file stays as it is. */
 function filesOf(names: readonly string[]): string[] {
   const files: string[] = []
   for (const name of names) {
@@ -32,7 +30,7 @@ function filesOf(names: readonly string[]): string[] {
   return files
 }
 
-/** Files that a file imports, and those that the doors of rooms lead it to. */
+/** Files that a file imports, and files to which the entry files of rooms lead. */
 function importsOf(file: string): Set<string> {
   const found = new Set<string>()
   const visit = (from: string, pattern: RegExp) => {

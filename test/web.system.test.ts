@@ -46,8 +46,8 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await page.locator('.map[data-state=idle]').waitFor()
     await browser.picture('explorer')
     expect(complaints).toEqual([])
-    // Until the first frame with land: requests, and compressed bytes of the pages' files. The map's worker
-    // loads again, from the browser's cache, what it shares with the page.
+    // Limits until the first frame that shows land: number of requests, and compressed bytes of the pages'
+    // files. The map's worker loads again, from the browser's cache, what it shares with the page.
     const loaded = await page.evaluate<{ name: string; bytes: number }[]>(`{
       const [land] = performance.getEntriesByName('map-land')
       performance

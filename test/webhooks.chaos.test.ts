@@ -166,7 +166,7 @@ test('continues in order and without loss at the other API instance after the de
   await more()
   const before = (await holder())!
   const dying = copies.find(({ pid }) => String(pid) === before.split('/')[1])!
-  // The receiver gets the message, but the instance never learns that it was accepted.
+  // The receiver accepts the message, but the instance never receives the response.
   receiver.answer = () => () => void dying.kill()
   attested.push(await attest(chain, place()))
   await caughtUp()

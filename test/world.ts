@@ -24,9 +24,12 @@ export interface TestWorld extends Omit<World, 'chain' | 'broken'> {
   readonly indexing?: Promise<unknown>
   /** resolves when everything mined so far, on every local chain, is in the database */
   caughtUp: () => Promise<void>
-  /** GET, parsed. Like post, throws if the response does not match the service's own OpenAPI document. */
+  /**
+   * Sends a GET and parses the response. Like post, throws if the response does not match the service's own
+   * OpenAPI document.
+   */
   get: (path: string) => Promise<{ status: number; body: any }>
-  /** POST of JSON, parsed. */
+  /** Sends JSON by POST and parses the response. */
   post: (path: string, body: unknown) => Promise<{ status: number; body: any }>
 }
 
@@ -38,8 +41,8 @@ interface TestWorldOptions {
 }
 
 /**
- * The whole service on free ports, without limits, and without sample places by default; with one local
- * chain, or those of CHAINS. The chains start with deployed contracts, and the database is a copy of the
+ * The whole service on free ports, without limits, and by default without sample places. It has one local
+ * chain, or the chains of CHAINS. The chains start with deployed contracts, and the database is a copy of the
  * run's template. Indexers and API run in this process, from the built modules, unless `processes` is set. It
  * is stopped after the file's tests.
  */
@@ -81,7 +84,7 @@ export async function startTestWorld(
   }
 }
 
-/** Settings of a service on free ports, without limits. The developer's own must not apply. */
+/** Settings of a service on free ports, without limits. The developer's own settings must not apply. */
 async function environmentOf(databaseUrl: string): Promise<NodeJS.ProcessEnv> {
   const [port, chainPort] = await Promise.all([freePort(), freePort(CHAINS.length)])
   return {
@@ -92,7 +95,7 @@ async function environmentOf(databaseUrl: string): Promise<NodeJS.ProcessEnv> {
     LOCAL_CHAIN_PORT: String(chainPort),
     RATE_LIMIT_PER_HOUR: '0',
     RECORDS_RATE_LIMIT_PER_HOUR: '0',
-    // copies.system.test.ts uses several.
+    // copies.system.test.ts starts several API instances.
     API_PROCESSES: '1',
   }
 }
@@ -223,7 +226,7 @@ async function sampledWorld(): Promise<SampledWorld> {
   return { template, chains, stateOf }
 }
 
-/** Returns the result of `make`, which the first worker calls. The others wait for it. */
+/** Returns the result of `make`, which only the first worker calls while the other workers wait. */
 async function oncePerRun(name: string, make: () => Promise<string>): Promise<string> {
   const lock = path.join(process.env.TEST_FOLDER!, `${name}.lock`)
   const done = path.join(process.env.TEST_FOLDER!, `${name}.done`)
@@ -260,7 +263,7 @@ export async function mine(chain: LocalChain, blocks: number): Promise<void> {
   await chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
 }
 
-/** Mines one block of all these transactions. Returns their receipts. */
+/** Mines one block with all these transactions. Returns their receipts. */
 export async function inOneBlock(
   chain: LocalChain,
   sends: readonly (() => Promise<{ hash: string }>)[],
@@ -268,11 +271,12 @@ export async function inOneBlock(
   const hashes: string[] = []
   await chain.provider.send('evm_setAutomine', [false])
   try {
-    // One by one: anvil may assign one nonce to two simultaneous transactions, and then refuses one.
+    // Sends them one by one, because anvil may assign the same nonce to two simultaneous transactions, and
+    // then refuses one.
     for (const send of sends) hashes.push((await send()).hash)
     await mine(chain, 1)
   } finally {
-    // Without this, no block would be mined any more, and later tests would wait without end.
+    // Otherwise, no further block would be mined, and later tests would wait without end.
     await chain.provider.send('evm_setAutomine', [true])
   }
   return Promise.all(hashes.map((hash) => mined(chain, hash)))

@@ -2,21 +2,22 @@ import { Geodesic } from 'geographiclib-geodesic'
 
 /**
  * Geodesics in double precision (geographiclib-geodesic, errors below 15 nm), for the reference only. They
- * start its iterations, and decide if the result is so clear (by 10 micrometres or more) that fixed point is
- * not needed.
+ * provide the start of its iterations, and decide whether a result is so clear (by 10 micrometres or more)
+ * that fixed point is not needed.
  */
 const library = Geodesic.WGS84
 const SOLVED = Geodesic.DISTANCE | Geodesic.AZIMUTH
 const PLACED = Geodesic.LATITUDE | Geodesic.LONGITUDE | Geodesic.AZIMUTH
 const RADIUS = 6_371_008.8
 const RADIANS = Math.PI / 180
-/** Metres beyond which a distance along an edge may have several minima, so that its slope is sampled. */
+/** Metres beyond which the distance along an edge may have several minima, so its slope is sampled. */
 const SIMPLE = 3_000_000
 const SAMPLE = 400_000
 /**
- * Along an edge, a distance is convex well below a quarter of the globe and concave well above it: only
- * within FLAT metres of QUARTER can two samples hide a minimum between them. There its slope changes by less
- * than BEND per radius along the edge, so a steeper slope hides none. Steps of FINEST hide less than 10 nm.
+ * Along an edge, a distance is convex well below a quarter of the globe, and concave well above it. Two
+ * samples can hide a minimum between them only within FLAT metres of QUARTER. There its slope changes by less
+ * than BEND per radius along the edge, so a steeper slope hides no minimum. Steps of FINEST hide less than 10
+ * nm.
  */
 const QUARTER = 10_000_000
 const FLAT = 1_200_000
@@ -65,7 +66,7 @@ const advance = ({ distance, cos }: { distance: number; cos: number }) =>
   RADIUS * Math.atan2(Math.sin(distance / RADIUS) * cos, Math.cos(distance / RADIUS))
 
 /**
- * Foot on the whole line, found from a start near it (there is another half the globe away), and the offset
+ * Foot on the whole line, found from a start near it (another foot lies half the globe away), and the offset
  * to the left, metres.
  */
 export function coarseOffset(

@@ -108,7 +108,7 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   function foot(of: Edge, place: Vector, start: number, low: bigint | undefined, high: bigint | undefined) {
     const clamp = (value: bigint) =>
       low !== undefined && value < low ? low : high !== undefined && value > high ? high : value
-    // A position may be an end if double precision cannot distinguish it from that end.
+    // A position may coincide with an end if double precision cannot distinguish the two.
     let along = clamp(geodesics.length(start))
     for (let i = 0; i < 40; i++) {
       const here = where(of, along)
@@ -179,7 +179,10 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   function ends(piece: Piece): [Vector, Vector] {
     return [where(piece.edge, piece.from).place, where(piece.edge, piece.to).place]
   }
-  /** Pieces that cross, with each end strictly on its side. distance() handles an end on the other's line. */
+  /**
+   * Pieces that cross, with the ends of each strictly on opposite sides of the other. distance() handles an
+   * end on the other's line.
+   */
   function crossingPieces(first: Piece, second: Piece): [Piece, Piece] | undefined {
     if (coarseDistance(middle(first), middle(second)) > (size(first) + size(second)) / 2 + 1) return undefined
     if (size(first) > PIECE || size(second) > PIECE) {
@@ -258,7 +261,7 @@ function referenceOf(bits: number, filters?: Parameters<typeof edges>[1]): Refer
 /** Reference that kernels are compared with. */
 export const usualReference = () => referenceOf(144)
 /**
- * Reference with double the bits, and without filters. If it returns the same result, the usual reference is
+ * Reference with twice the bits, and without filters. If it returns the same result, the usual reference is
  * correct.
  */
 export const preciseReference = () => referenceOf(288, { doubt: Infinity, equal: 1_000 })

@@ -202,7 +202,7 @@ export function geodesics(bits: number): Geodesics {
     const lengths = coefficients(lengthWeights, powers)
     const turns = coefficients(turningWeights, powers)
     const slow = multiply(f, sinAlpha0)
-    // On the equator sigma has no natural origin, and nothing depends on it.
+    // On the equator, sigma has no natural origin, and no result depends on it.
     const norm = sqrt(multiply(origin[2], origin[2]) + multiply(direction[2], direction[2]))
     const near = norm < one >> (shift / 2n)
     const sin1 = near ? 0n : divide(origin[2], norm)
@@ -251,8 +251,8 @@ export function geodesics(bits: number): Geodesics {
 
   // --------------------------------------------------------------------------------------------- inverse
   /**
-   * North and east at a position, as doubles. At a pole, any two directions, because the ellipsoid is round
-   * there.
+   * North and east at a position, as doubles. At a pole, any two perpendicular directions, because the
+   * ellipsoid is round there.
    */
   function compass(place: Vector) {
     const [x, y, z] = [toNumber(place[0]), toNumber(place[1]), toNumber(place[2])]

@@ -43,7 +43,7 @@ function families(random: () => number) {
     const there = coarseLine({ lon, lat }, direction).at(along)
     return moved([there.lon, there.lat], there.azimuth - 90, left)
   }
-  /** Half of them are so long that the last digit of the azimuth is worth a micrometre. */
+  /** Half of the edges are so long that the last digit of the azimuth is worth a micrometre. */
   const length = (least = SHORTEST, most = LONGEST) =>
     random() < 0.5 ? magnitude(least, most) : magnitude(Math.max(least, Math.min(1e4, most)), most)
   /** An edge on the line, from `behind` metres before its origin to `ahead` metres after it. */

@@ -102,7 +102,7 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
     if (!shell) return undefined
     const rings = [closed(shell)]
     if (random() < 0.3) {
-      // Turns of 175 degrees leave this much room around the centre.
+      // Turns of up to 175 degrees leave enough room around the centre.
       const room = 0.03 * Math.min(...shell.map((vertex) => away(center, vertex)))
       const hole = ringAround(center, room * random(), decimals)
       if (hole?.every((each) => away(center, each) < room))
@@ -158,7 +158,7 @@ export function* starCases(seed: number, count: number): Generator<StarCase> {
 }
 
 export interface StarTruth {
-  /** metres between them; 0 if they share a position */
+  /** metres between the geometries; 0 if they share a position */
   distance: number
   /** undefined if the reference leaves it open: within millimetres of the boundary */
   contains: boolean | undefined
@@ -182,8 +182,8 @@ export function starTruth({ star, other }: StarCase, globe: Reference, seed: num
     Math.min(...boundary.map((edge) => globe.distanceToEdge(edge, globe.place(at))))
 
   /**
-   * True if a position that is not on the boundary is inside: by the number of edges between it and a
-   * position near the centre, which is inside the shell, and in a hole if there is one.
+   * True if a position that is not on the boundary is inside. Counts the edges between it and a position near
+   * the centre, which is inside the shell, and in a hole if there is one.
    */
   function isInside(of: Star, boundary: readonly Edge[], at: LonLat): boolean {
     const room = toBoundary(boundary, of.center)
@@ -220,7 +220,7 @@ export function starTruth({ star, other }: StarCase, globe: Reference, seed: num
   const holes = star.rings.slice(1).filter(around)
   const contains = () => {
     if (outside.length > 0) return false
-    // In a small hole no position is outside by half a centimetre.
+    // In a small hole, no position lies half a centimetre outside the polygon.
     const isSmall = holes.some((hole) => edgesOf(hole).every(({ metres }) => metres < 0.1))
     return apart <= ONE_PLACE + OPEN || isSmall ? undefined : inside && holes.length === 0
   }
