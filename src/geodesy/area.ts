@@ -48,7 +48,7 @@ export function lineLength({ given: shape }: { readonly given: Shape }): number 
 
 /** Square of the radius of the sphere with the ellipsoid's area. */
 const AUTHALIC_SQUARE = TOTAL_AREA / (4 * Math.PI)
-/** Solid angle of the whole sphere: 4 pi, or 720 degrees. */
+/** Solid angle of a whole sphere in steradians: 4 pi, or 720 degrees. */
 const ALL_AROUND = multiply(DEGREE, [720, 0])
 
 /** Area of the smaller side of a ring, in squares of the authalic radius. */
@@ -63,8 +63,8 @@ function ringAngle(shape: Shape, chain: Chain): Wide {
     total = add(total, toEquator(start, end, turn(lon[a]!, lon[b]!)))
     ;[last, start] = [b, end]
   }
-  // For a ring around the poles, the sum is the area between the ring and the equator. Its polar side is a
-  // hemisphere less that area.
+  // For a ring around the poles, the sum is the area between the ring and the equator. The area of its polar
+  // side is that of a hemisphere less this sum.
   total = subtract(total, multiply(ALL_AROUND, [turnsOf(shape, chain) / 2, 0]))
   total = subtract(total, multiply(ALL_AROUND, [Math.round(total[0] / ALL_AROUND[0]), 0]))
   return total[0] < 0 ? negative(total) : total
@@ -143,7 +143,7 @@ function toEquator(start: Latitude, end: Latitude, lambda: Wide): Wide {
   if (lambda[0] === 0) return lambda
   spend(2)
   const cosines = multiply(start.cos, end.cos)
-  // The edge is a turn at a pole.
+  // A product of 0 means that the edge is a turn at a pole.
   if (cosines[0] === 0) return start.sin[0] > 0 ? lambda : negative(lambda)
   const sines = multiply(start.sin, end.sin)
   const rise = subtract(multiply(end.sin, start.cos), multiply(start.sin, end.cos))[0]

@@ -11,9 +11,8 @@ import { sweep, type Labels } from './sweep'
 import { normalLongitude } from './vertices'
 
 /**
- * Arrangement of rings: the rings cut where they meet, and on both sides of each piece the sum of the rings
- * around that side (1 for each shell, -1 for each hole). The boundary of the positions with chosen sums
- * follows from it.
+ * Arrangement of rings: the rings, cut where they meet, with the sum of the rings around each side of each
+ * piece (1 for each shell, -1 for each hole). The boundary of the positions with given sums follows from it.
  */
 
 /** Rings of polygons, cut where they meet. */
@@ -46,9 +45,9 @@ export function settle(
 }
 
 /**
- * Sides of the rings after they are cut. A piece of an edge that passed within rounding of a pole may pass
- * over the pole, or on its other side. The number of times that a ring runs around the pole, and whether it
- * contains the pole, then follow from its pieces.
+ * Sides of the rings after they are cut. If an edge passed so near a pole that rounding decides, a piece of
+ * it may pass over the pole or on its other side. The number of times that a ring runs around the pole, and
+ * whether it contains the pole, then follow from its pieces.
  */
 function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
   const isMoved = cut.chains.some(
@@ -64,7 +63,7 @@ export function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number, f
     const { from, to } = shape
     const found = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
     spend(60)
-    // An upright edge keeps its own longitude, so that an edge to a pole still runs along its meridian.
+    // A vertical edge keeps its own longitude, so that an edge to a pole still runs along its meridian.
     const upright = [e, f].find((edge) => shape.lon[from[edge]!] === shape.lon[to[edge]!])
     const lon = upright === undefined ? normalLongitude(found.lon) : shape.lon[from[upright]!]!
     const where = { lon, lat: found.lat }
@@ -108,7 +107,7 @@ export function loopsOf(
     if (isInside(left[e]!) === isInside(right[e]!)) continue
     const [a, b] = isInside(left[e]!) ? [from[e]!, to[e]!] : [to[e]!, from[e]!]
     const edge = { from: { lon: lon[a]!, lat: lat[a]! }, to: { lon: lon[b]!, lat: lat[b]! } }
-    // Edges that coincide count once.
+    // Edges that coincide are used only once.
     const key = `${keyOf(edge.from)} ${keyOf(edge.to)}`
     if (!seen.has(key)) edges.push(edge)
     seen.add(key)
@@ -142,7 +141,7 @@ function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Dire
     if (to.lat !== pole) continue
     const ahead = (lon: number) => (((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360
     const next = leaving.reduce((best, lon) => (ahead(lon) < ahead(best) ? lon : best))
-    // A turn of half the globe would have an ambiguous direction, so each turn is shorter.
+    // A turn of half the globe would have an ambiguous direction, so all turns are shorter.
     let [at, left] = [to.lon, ahead(next)]
     while (left > 0) {
       const step = left > 120 ? 90 : left
@@ -207,13 +206,14 @@ export function directionsOf(shape: Shape, sides: Rings): Int8Array {
 }
 
 /**
- * Loops of a region as the rings of a polygon, shells first. Undefined if they cannot form one: the region is
- * empty, or has no shell and covers more than half of the ellipsoid.
+ * Loops of a region as the rings of a polygon, shells first. Undefined if the loops cannot form a polygon:
+ * the region is empty, or has no shell and covers more than half of the ellipsoid.
  */
 export function ringsOf({ shape, holdsNorthPole }: Region): ChainOf[] | undefined {
   const sides = findSides(shape)
   const directions = directionsOf(shape, sides)
-  // The inside is on the left of each loop. So if the loops add up to 0 or 1 at the pole, they do everywhere.
+  // The inside is on the left of each loop. If the loops add up to 0 or 1 at the pole, they therefore do so
+  // everywhere.
   let atPole = 0
   for (const [c, direction] of directions.entries()) if (sides.of[c]!.holdsNorthPole) atPole += direction
   const directed = (direction: number) =>

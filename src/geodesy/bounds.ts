@@ -2,8 +2,8 @@
 import { unspent } from './effort'
 
 /**
- * Runtime checks of bounds that comments prove and answers rely on. A violation ends the measurement with a
- * BoundError, so no answer is signed.
+ * Runtime checks of bounds that are proven in comments and on which answers rely. A violation ends the
+ * measurement with a BoundError, so no answer is signed.
  */
 
 /** Error for a bound that does not hold: the kernel has a bug, and the input is not at fault. */

@@ -54,7 +54,7 @@ export class Builder implements Vertices {
   chain({ lon, lat }: Reading, start: number, end: number, kind: Kind, path: string, chain: number): void {
     if (kind === Kind.Ring && isOneMeridian(lon.subarray(start, end)))
       throw new GeometryError(path, ONE_MERIDIAN)
-    // Indices of the input's positions without repetitions. The closing position of a ring stays.
+    // Indices of the input's positions without repeated positions. The closing position of a ring stays.
     let previous = start
     let distinct = 1
     const first = this.elements
@@ -72,13 +72,13 @@ export class Builder implements Vertices {
       this.element(vertex, vertex, chain, 0)
     }
     if (kind === Kind.Ring) {
-      // The closing position repeats the first one, so three distinct positions make four.
+      // The closing position repeats the first one, so a ring of three distinct positions has four.
       if (distinct < 4)
         throw new GeometryError(
           path,
           `a ring needs at least 3 distinct positions, got ${Math.max(1, distinct - 1)}`,
         )
-      // At a pole, the last edge arrives by another meridian than the first edge leaves by.
+      // At a pole, the last edge arrives along one meridian, and the first edge leaves along another.
       const opening = this.from[first]!
       if (Math.abs(this.lat[opening]!) === 90 && this.lon[opening] !== this.lon[vertex]) {
         const closing = this.vertex(this.lon[opening]!, this.lat[opening]!)
@@ -143,7 +143,7 @@ export class Builder implements Vertices {
         ? geodesicLine(this.lon[b]!, lat, azimuthB + 180)
         : geodesicLine(this.lon[a]!, this.lat[a]!, azimuthA)
       const meridional = this.lon[a] === this.lon[b]
-      this.vertices-- // the end is added after the cuts
+      this.vertices-- // the end is added after the cut positions
       for (let i = 1; i < pieces; i++) {
         const place = line((distance * (back ? pieces - i : i)) / pieces)
         a = this.join(a, this.vertex(meridional ? this.lon[a]! : place.lon, place.lat), chain, origin)

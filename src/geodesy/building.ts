@@ -31,9 +31,9 @@ export function buildShape(reading: Reading): Shape {
 }
 
 /**
- * Spare room for the vertices that long edges and poles add, so that the arrays need not grow. Points add no
- * vertices, so arrays of up to eight points stay at 64 bytes, which V8 allocates in its own heap, fifteen
- * times as fast.
+ * Extra room for the vertices that long edges and poles add, so that the arrays need not grow. Points add no
+ * vertices, so arrays of up to eight points stay at 64 bytes. V8 allocates those in its own heap, which is
+ * fifteen times as fast.
  */
 const SPARE_VERTICES = 16
 
@@ -115,7 +115,7 @@ export function splitShape(
       const between = (cuts.get(e) ?? []).toSorted((p, q) => p.along - q.along).map(placeOf)
       const go = (place: Place) => {
         if (same(place, at)) return
-        // If the whole edge passed next to the pole, a cut may lie on the opposite meridian.
+        // If the edge passed next to the pole, a cut may lie on the opposite meridian.
         if (!isPole(at) && !isPole(place) && Math.abs(normalLongitude(place.lon) - at.lon) === 180) {
           const pole = at.lat + place.lat > 0 ? 90 : -90
           go({ lon: at.lon, lat: pole })

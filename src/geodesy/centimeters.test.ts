@@ -25,7 +25,7 @@ hunt('rounds decimals with any number of digits half up', 10_000, ({ cases, rand
     const places = 3 + Math.floor(40 * random())
     const unit = 10n ** BigInt(places)
     const whole = BigInt(digits(1 + Math.floor(9 * random())))
-    // Half a centimetre, exactly or with a difference in one of the later digits; or any digits.
+    // Half a centimetre, exact or changed in one of the later digits; or random digits.
     const near = BigInt(digits(2) + '5' + '0'.repeat(places - 3)) + BigInt(Math.floor(3 * random()) - 1)
     const value = whole * unit + (random() < 0.8 ? near : BigInt(digits(places)))
     const decimals = String(value % unit).padStart(places, '0')

@@ -62,15 +62,15 @@ const NONE: readonly number[] = []
 /** For each element of the first shape, the elements of the other shape that are near it. */
 type Neighbours = ReadonlyMap<number, readonly number[]>
 
-/** Coverage of edges by the container, accurate to half a centimetre. */
+/** Part of some edges that the container covers, accurate to half a centimetre. */
 class Coverage {
   private readonly pairs = new Map<Shape, { boundary: Neighbours; open: Neighbours }>()
 
   constructor(private readonly container: Prepared) {}
 
   /**
-   * Elements of the container that may be near those of another shape: `boundary` lists those of its region's
-   * boundary, `open` those of its lines and points.
+   * Elements of the container that may be near elements of another shape. `boundary` lists elements of its
+   * region's boundary, `open` lists its lines and points.
    */
   private neighbours(S: Shape): { boundary: Neighbours; open: Neighbours } {
     const known = this.pairs.get(S)
@@ -112,8 +112,8 @@ class Coverage {
       }
       const walk = walkEdge(S, S.from[e]!, S.to[e]!)
       const nearLines = lines.length > 0 ? nearStretches(S, e, shape, lines, walk) : []
-      // Lines that share a stretch share interior positions. Lines that only touch are near each other for a
-      // few centimetres.
+      // Lines that share a stretch share interior positions. Lines that only touch are near each other for no
+      // more than a few centimetres.
       for (const [from, to] of nearLines) along ||= to - from > Math.min(4 * NEAR, walk.length / 2)
       const gaps =
         walls.length > 0
@@ -133,8 +133,8 @@ class Coverage {
         } else if (complement(merge([[0, gap[0]], ...nearLines, [gap[1], Infinity]]), walk.length).length > 0)
           return undefined
       }
-      // The ends of a stretch are off by up to micrometres. The ends of an edge are measured, as positions
-      // are.
+      // The ends of a stretch are off by up to micrometres. The ends of an edge are therefore measured like
+      // positions.
       const isFirst = e === start || S.to[e - 1] !== S.from[e]
       if (
         (isFirst && !startsInside && locate(this.container, S, S.from[e]!) === 'outside') ||
@@ -253,13 +253,13 @@ function coincide(S: Elements, e: number, T: Elements, f: number): boolean {
 }
 
 /**
- * Offset of the searched lines, metres: the distance that counts as near, plus more than the errors of both
- * measurements.
+ * Offset of the searched lines, metres: the distance that counts as near, plus a margin for the errors of
+ * both measurements.
  */
 const OFFSET = NEAR + 2e-6
 /**
- * Longest edge, metres, that one line is searched for. The line parallel to a longer edge would bulge by more
- * than 0.2 micrometres.
+ * Longest edge, metres, that is searched with one parallel line. The line parallel to a longer edge would
+ * bulge by more than 0.2 micrometres.
  */
 const LONGEST_STRAIGHT = 100_000
 
@@ -298,7 +298,7 @@ function sharesInside(container: Region, region: Region): boolean {
   return false
 }
 
-/** Number of polygons beyond which their union is used. */
+/** Maximum number of polygons that are tested one by one. Beyond it, their union is tested. */
 const MANY = 2_000
 
 /**

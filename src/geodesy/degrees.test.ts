@@ -71,7 +71,7 @@ describe('a coordinate beyond its range', () => {
         fc.boolean(),
         fc.integer({ min: 0, max: 6 }),
         (millionths, negative, digits) => {
-          // Computed exactly, in integers of 10^-digits degrees.
+          // Sums computed exactly, in integers of 10^-digits degrees.
           const unit = 10n ** BigInt(digits)
           const units = (negative ? -millionths : millionths) / 10n ** BigInt(6 - digits)
           const given = Number(units) / Number(unit)

@@ -6,12 +6,14 @@
 
 /**
  * Degrees by which a computed coordinate may exceed its range, as in 180.00000000000023. Programs that round
- * to nine decimals exceed it by this. It is 0.11 millimetres at most, far below the centimetre of a result.
+ * to nine decimals exceed the range by up to this amount. It is at most 0.11 millimetres, far below the
+ * centimetre to which results are rounded.
  */
 const ROUNDING = 1e-9
 
 /**
- * Returns the number, or the end of the range from -most to most if the number exceeds it by rounding only.
+ * Returns the number. If only rounding makes it exceed the range from -most to most, returns the end of the
+ * range.
  */
 export function inRange(degrees: number, most: 90 | 180): number {
   return Math.abs(degrees) > most && Math.abs(degrees) <= most + ROUNDING

@@ -25,7 +25,7 @@ import { boxGap } from './tree'
  */
 const FAR = 1_000_000
 
-/** Gap in metres beyond which the bounds from chords of single edges are too weak (see shortestArc). */
+/** Gap in metres beyond which bounds from the chords of single edges are too weak (see shortestArc). */
 const FARTHER = 4_000_000
 
 /**
@@ -34,7 +34,7 @@ const FARTHER = 4_000_000
 const SLACK = 1e-7
 
 export interface Prepared extends Outline {
-  /** shape of the input as it was read, for length and area */
+  /** shape of the input as read, for length and area */
   given: Shape
   /**
    * union of its polygons; undefined if it has none. Throws a GeometryError if the union cannot be computed.
@@ -190,8 +190,8 @@ class Search {
   }
 
   /**
-   * Distance between the starts of two elements. If one is a seam, the distance is not a candidate: a seam is
-   * not a boundary, so its start may lie outside.
+   * Distance between the starts of two elements. The distance is not a candidate if one element is a seam: a
+   * seam is not a boundary, so its start may lie outside.
    */
   private between(e: number, f: number): number {
     const { S, T } = this
@@ -218,8 +218,8 @@ class Search {
     const { tree: t } = this.T
     const mSize = s.diagonal(m)
     const nSize = t.diagonal(n)
-    // The second condition covers nodes smaller than the error of that bound, a hundredth of gap^3 / (24
-    // R^2).
+    // The second condition is for nodes smaller than the error of that bound, which is a hundredth of gap^3 /
+    // (24 R^2).
     if (mSize + nSize < (gap > FAR ? gap : 1e-17 * gap * gap * gap)) {
       const distance = this.between(
         middle(s.firstElement(m, mLevel), s.endElement(m, mLevel)),
@@ -334,7 +334,8 @@ class Search {
       this.improve(distance, { kind: 'vertices', a, c })
       const [reachE, reachF] = [edgeBound(S, e), edgeBound(T, f)]
       if (ends || distance - reachE - reachF >= this.best - SLACK) return
-      // No position of the shorter edge is nearer to the longer one than its start by more than its length.
+      // No position on the shorter edge is nearer to the longer edge than the start of the shorter edge, by
+      // more than the shorter edge's length.
       const nearest =
         reachE < reachF ? this.toElement(S, e, T, f) - reachE : this.toElement(T, f, S, e) - reachF
       if (nearest >= this.best - SLACK) return
@@ -350,9 +351,9 @@ class Search {
     if (d !== c) this.end(T, d, S, a, b, bulgeE)
   }
 
-  /** Compares the end of one edge with the other edge. */
+  /** Compares the end of one edge with the whole other edge. */
   private end(P: Shape, p: number, S: Shape, a: number, b: number, bulge: number): void {
-    // A single position is compared with the start of the other edge, or as an end against that edge.
+    // A single position is compared with the start of the other edge or, as an end, with the whole edge.
     if (a === b) return
     if (
       shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK &&

@@ -99,7 +99,7 @@ export function sinCosOfRadians(radians: number): readonly [sin: Wide, cos: Wide
   return sinCosNear(whole, subtract([radians, 0], multiply(DEGREE, [whole, 0])))
 }
 
-/** Sine and cosine of whole degrees plus a rest of at most half a degree, which is in radians. */
+/** Sine and cosine of whole degrees plus a remainder of at most half a degree, which is given in radians. */
 function sinCosNear(degrees: number, rest: Wide): readonly [sin: Wide, cos: Wide] {
   const [r, low] = rest
   const z = r * r

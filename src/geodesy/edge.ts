@@ -23,7 +23,8 @@ import { alongChord, chord, place, type Elements, type Vertices } from './vertic
  */
 
 /**
- * Positions nearer than this many metres touch. The limit is many times the error of a side or a distance.
+ * Positions nearer than this many metres touch. The limit is many times the error with which a side or a
+ * distance is computed.
  */
 export const TOUCH = 1e-6
 
@@ -113,7 +114,7 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
     return { distance, along, ahead: Math.cos((toP - azimuth) * RADIANS) }
   }
 
-  // Foot of the perpendicular on the chord.
+  // Starts at the foot of the perpendicular on the chord.
   const dx = S.x[b]! - S.x[a]!
   const dy = S.y[b]! - S.y[a]!
   const dz = S.z[b]! - S.z[a]!
@@ -139,7 +140,7 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
     best = nearer(best, here)
     before = here
   }
-  // A minimum next to the best sample may show no change of sign.
+  // Next to the best sample there may be a minimum without a change of sign.
   return golden(
     at,
     best,
@@ -189,7 +190,7 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
     if ((along === start && ahead <= 0) || (along === end && ahead >= 0)) return probe
     const step =
       MEAN_RADIUS * Math.atan2(Math.sin(distance / MEAN_RADIUS) * ahead, Math.cos(distance / MEAN_RADIUS))
-    // The distance can still shrink by step^2 / (2 distance): the search stops if that is below 10
+    // The distance can still shrink by step^2 / (2 distance). The search stops if this amount is below 10
     // nanometres. Steps below a tenth of a micrometre are rounding errors.
     if (step * step < 2e-8 * distance || Math.abs(step) < 1e-7) return probe
     if (ahead > 0) low = along
@@ -208,7 +209,7 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
  * the edge must straddle that of p. If p may be on the edge itself, either result is correct.
  */
 export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b: number): boolean {
-  // At a pole, an edge from one meridian to another has no length.
+  // At a pole, an edge from one meridian to another has length 0.
   if (Math.abs(S.lat[a]!) === 90 && S.lat[a] === S.lat[b]) return S.lat[a]! > 0
   // Both directions of an edge must produce one result, so that a ring that runs back along itself is counted
   // twice.
@@ -357,7 +358,7 @@ export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: numb
   const sideD = a === b ? 0 : clearance(T, d, S, a, b)
   const sideA = c === d ? 0 : clearance(S, a, T, c, d)
   const sideB = c === d ? 0 : clearance(S, b, T, c, d)
-  // These edges may cross. If they do not, an end of one is nearest to the other.
+  // These edges may cross. If they do not, the nearest position is an end of one of them.
   if (a !== b && c !== d && sideC * sideD <= 0 && sideA * sideB <= 0) return 0
   const end = (P: Vertices, p: number, V: Vertices, v: number, w: number, side: number, bulge: number) =>
     v === w ? Infinity : Math.max(Math.abs(side), chordGap(P, p, p, V, v, w) - bulge)

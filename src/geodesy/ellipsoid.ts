@@ -30,8 +30,8 @@ const ellipsoid = Geodesic.WGS84
 const { DISTANCE, AZIMUTH, LATITUDE, LONGITUDE, DISTANCE_IN, AREA } = Geodesic
 
 /**
- * Degrees eastward from one longitude to another, from -180 to 180. Across the antimeridian, the difference
- * of each longitude from it is exact.
+ * Degrees eastward from one longitude to another, from -180 to 180. Across the antimeridian, each longitude
+ * is first subtracted from 180 or -180, which is exact.
  */
 export function turnBetween(lonA: number, lonB: number): number {
   const across = lonB - lonA
@@ -124,8 +124,8 @@ export function sinCosDegrees(degrees: number, into: Float64Array): void {
 
 /**
  * Greatest length of a geodesic whose ends are `chord` metres apart through the earth. No shortest geodesic
- * bends more than a circle of the greatest curvature (Schur's comparison theorem). Infinite if that circle
- * would close.
+ * bends more than a circle of the greatest curvature (Schur's comparison theorem). Infinite if such a circle
+ * would close before.
  */
 export function longestArc(chord: number): number {
   const half = (chord * MAX_CURVATURE) / 2

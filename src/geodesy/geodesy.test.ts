@@ -49,7 +49,7 @@ interface Case {
   op: string
   inputs: Record<string, unknown>
   params: { radius?: number }
-  /** `refused`: any number would be incorrect */
+  /** `refused`: every number would be incorrect */
   expect?: 'refused'
   expected: number | boolean | null
   tolerance: number | null
@@ -116,7 +116,7 @@ describe('distanceMeters', () => {
       for (const [j, other] of others.entries())
         if (cosine(i, j) >= limit)
           least = Math.min(least, Geodesic.WGS84.Inverse(lat, lon, other.lat, other.lon).s12!)
-    // Edges more than a quarter of the globe apart are nearest at their ends.
+    // Edges that are more than a quarter of the globe apart are nearest at their ends.
     expect(least).toBeGreaterThan(1.2e7)
     expect(Math.abs(distanceMeters(prepare(brazil), prepare(indonesia)) - least)).toBeLessThan(1e-6)
   })
@@ -727,7 +727,8 @@ describe.skipIf(EFFORT < 2)('a polygon of 100,000 vertices', () => {
   const SIZE = 100_000
   const closed = (ring: number[][]) => [...ring, ring[0]!]
   /**
-   * Long edges side by side that do not cross: a zigzag of diagonals, a star, a square spiral there and back.
+   * Long edges side by side that do not cross: a zigzag of diagonals, a star, and a square spiral that leads
+   * in and out again.
    */
   const zigzag = closed([
     ...Array.from({ length: SIZE - 3 }, (_, i) => [

@@ -256,7 +256,7 @@ function checkClosed(positions: Positions, start: number, path: string): void {
       `a ring needs at least 4 positions, the last equal to the first; got ${length}`,
     )
   const [first, last] = [positionAt(positions, start), positionAt(positions, positions.count - 1)]
-  // Altitudes may differ.
+  // Altitudes of the two positions may differ.
   if (first[0] !== last[0] || first[1] !== last[1])
     throw new GeometryError(
       path,

@@ -17,7 +17,7 @@ const prepare = (type: string, coordinates: unknown) =>
 const closed = (...ring: Position[]) => [[...ring, ring[0]!]]
 const pair = ([lon, lat]: Position): LonLat => [lon!, lat!]
 const edgeOf = (a: Position, b: Position) => reference.edge(pair(a), pair(b))
-/** Metres from half a centimetre within which either result is correct. */
+/** Distance in metres from half a centimetre within which either result is correct. */
 const EITHER = 1e-6
 
 /** Greatest distance of a position on an edge from the nearest of some edges, metres. */
@@ -86,7 +86,7 @@ hunt(
       const side = random() < 0.5 ? 90 : -90
       const b = positionFrom(a, azimuth, length)
       const edge = edgeOf(a, b)
-      // The middle is farther apart than the ends: by 55 micrometres at 1,900 km.
+      // The edges are farthest apart in the middle: by 55 micrometres for 1,900 km.
       const bulge = 1 / Math.cos(length / 2 / 6_371_000)
       const depth =
         (0.005 + (random() < 0.5 ? 1 : -1) * 10 ** (-6 + 3 * random())) / (random() < 0.5 ? bulge : 1)

@@ -359,7 +359,7 @@ const SEED = 20_261_122
 const QUICK = EFFORT < 2
 const LARGE = QUICK ? 2_000 : 16_000
 const read = (family: Family, n: number) => readGeometry(family(n, seededRandom(SEED)), 'g')
-/** A tenth more than the limit for preparing, so that the kernel's own limit is reached first. */
+/** A tenth above the limit for preparing, so that the kernel's own limit is reached first. */
 const prepare = (family: Family, n: number) => withEffort(1_100_000, () => prepareGeometry(read(family, n)))
 const refusalOf = (family: Family, n: number): string | undefined => {
   try {
@@ -535,7 +535,7 @@ describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of c
       expect(withEffort(1_000_000, () => intersects(a!, b!))).toBe(meet)
       expect(withEffort(1_000_000, () => distanceMeters(a!, b!)) === 0).toBe(meet)
       const answer = () => withEffort(1_000_000, () => contains(a!, b!))
-      // The near pairs, each edge of one with each edge of the other, exceed the memory limit.
+      // The pairs of near edges (each edge of one geometry with each of the other) exceed the memory limit.
       if (name === 'strips across strips') expect(answer).toThrow(/too many to decide|takes too long/)
       else expect(answer()).toBe(holds)
     },
@@ -561,8 +561,9 @@ describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of c
       const [one, other] = [circle(10_000, a), range(10_000, (i) => around(i / 10_000, b, [lon, 0]))].map(
         (ring) => prepareGeometry(readGeometry(polygon(closed(ring)), 'g')),
       )
-      // They are nearest near the equator. Rounding to 1e-6 degrees makes the ends of small circles straight.
-      // More than 90 degrees apart, the nearest points of straight ends are a few metres off the equator.
+      // The shapes are nearest to each other near the equator. Rounding to 1e-6 degrees makes the ends of
+      // small circles straight. More than 90 degrees apart, the nearest points of straight ends are a few
+      // metres off the equator.
       const equator = ((lon - a - b) * Math.PI * 6_378_137) / 180
       const shorter = equator - distanceMeters(one!, other!)
       expect(shorter).toBeGreaterThan(-1e-6)
@@ -585,7 +586,7 @@ describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of c
       return [closed(corners.map(([x, y]) => [round(13 + x + y / 10), round(52 + y - x / 10)]))]
     })
     const cadastre = prepareGeometry(readGeometry({ type: 'MultiPolygon', coordinates: parcels }, 'g'))
-    // Too much work is refused at g.
+    // The error for too much work names a position of g.
     expect(() => areaSquareMeters(cadastre)).toThrow(
       expect.objectContaining({
         path: expect.stringMatching(/^g\.coordinates\[\d+\]\[0\]/) as string,

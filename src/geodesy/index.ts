@@ -40,7 +40,7 @@ export interface PreparedGeometry extends Prepared {
 
 /**
  * Limit of counted microseconds for preparing one geometry. A coastline or city outline of 100,000 positions
- * takes a third of it.
+ * uses a third of it.
  */
 const PREPARING = 1_000_000
 /**
@@ -131,7 +131,7 @@ export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number
 }
 
 /**
- * Nearest positions: one of each geometry, whose distance equals the distance of the geometries to a
+ * Nearest positions, one of each geometry. Their distance equals the distance of the geometries to a
  * micrometre. Undefined if one geometry lies in the other and their boundaries do not meet. For drawing only:
  * if edges meet almost in line, the position may be off the shorter edge, by less than that edge's length.
  */

@@ -64,7 +64,7 @@ export class Nodes {
     cut = this.touches(d, e) || cut
     cut = this.touches(a, f) || cut
     cut = this.touches(b, f) || cut
-    // An end on the other edge is the meeting point, whichever side rounding puts it on.
+    // If an end lies on the other edge, it is the meeting point, on whichever side rounding puts it.
     if (shared === 0 && !cut) {
       if (crosses(shape, a, b, shape, c, d)) this.crossing(e, f)
       return
@@ -81,7 +81,7 @@ export class Nodes {
       const a = from[e]!
       const b = to[e]!
       const c = to[f]!
-      // Most edges continue in about the direction of the edge before them.
+      // Most edges continue roughly in the direction of the edge before them.
       if (
         (x[b]! - x[a]!) * (x[c]! - x[b]!) +
           (y[b]! - y[a]!) * (y[c]! - y[b]!) +

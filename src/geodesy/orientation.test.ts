@@ -8,8 +8,8 @@ import { chord, place, type Vertices } from './vertices'
 /** Tests of the orientation predicate against test/reference, and of its filter against its certain step. */
 
 /**
- * Distance in metres from an edge within which the predicate may return 0; u metres behind an edge of L
- * metres, it is (1 + u / L) times this.
+ * Distance in metres from an edge within which the predicate may return 0. At u metres behind an edge of L
+ * metres, the distance is (1 + u / L) times as large.
  */
 const UNDECIDED = 5e-8
 
@@ -68,7 +68,8 @@ hunt('clearance agrees with certainOffset', 3_000, ({ random, cases, report }) =
     const azimuth = random() < 0.2 ? 90 * Math.floor(random() * 4) : random() * 360
     const length = magnitude(1e-4, 2e6)
     const b = moved(a, azimuth, length)
-    // Positions along the edge, before it or behind it, and off its line by 0 up to a tenth of that.
+    // Positions along the edge, before it or behind it, at an offset from its line of up to a tenth of the
+    // distance along it.
     const along = random() < 0.5 ? random() * length : (random() < 0.5 ? -1 : 1) * magnitude(1e-4, 2e6)
     const p = moved(
       moved(a, azimuth, along),

@@ -31,7 +31,8 @@ const geometry = (positions: Pair['first'] | Pair['second']) =>
   )
 
 /**
- * True if an edge has two shortest paths: its ends mirror each other at the equator, nearly half around it.
+ * True if an edge has two shortest paths: its ends mirror each other at the equator, and are nearly
+ * antipodal.
  */
 const isAmbiguous = ([a, b]: Pair['first'] | Pair['second']) =>
   b !== undefined && Math.abs(a[1] + b[1]) < 1e-7 && Math.abs(180 - Math.abs(a[0] - b[0])) < 180 / 298.25
@@ -55,7 +56,7 @@ hunt('distance and intersects of two edges agree with the reference', 300, ({ se
     const text = (answer: string) =>
       `${JSON.stringify(pair.first)} to ${JSON.stringify(pair.second)}: ${answer}, truth ${expected} m`
     const fails = (size: number, answer: string) => {
-      // The reference must return the same with double the bits and without its filters; otherwise the
+      // The reference must return the same result with twice the bits and without its filters. Otherwise the
       // reference has a bug.
       expect(
         Math.abs(truth(pair, precise) - expected),

@@ -47,7 +47,7 @@ const place: fc.Arbitrary<Position> = fc.oneof(
 /** Sizes in metres, with every order of magnitude equally likely. */
 const size = fc.double({ min: 0, max: 5, noNaN: true }).map((power) => 20 * 10 ** power)
 
-/** Lines with edges about as short as the centimetre that decides are left out. */
+/** Lines whose edges are about as short as the deciding centimetre are left out. */
 const longEnough = (line: Position[]) =>
   line.every((position, i) => between(position, line[(i + 1) % line.length]!).metres > 0.05)
 
@@ -237,7 +237,7 @@ describe('a geometry has the same results if it is written with', () => {
   })
 })
 
-/** Degrees rounded so that their sums with multiples of 11.25, up to 540, are exact. */
+/** Degrees rounded such that their sums with multiples of 11.25, up to 540, are exact. */
 const exactly = (degrees: number) => Math.round(degrees * 2 ** 36) / 2 ** 36
 const everywhere = (geometry: Geometry, change: (position: Position) => Position): Geometry => {
   if (geometry.type === 'GeometryCollection')
@@ -638,7 +638,7 @@ describe('arbitrary input', () => {
       }),
       { seed, numRuns: cases },
     )
-    // Guards against a test that tries nothing.
+    // Makes sure that the test has tried something.
     expect(Math.min(refused, read, measured)).toBeGreaterThan(cases / 6)
   })
 })

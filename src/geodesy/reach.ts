@@ -74,8 +74,8 @@ function union(a: Span, b: Span): Span {
 function boxOf(span: Span, meters: number): Box {
   const away = (meters * 1.001 + 0.1) / METERS_IN_DEGREE
   const [south, north] = [Math.max(-90, span.south - away), Math.min(90, span.north + away)]
-  // Longitude that a circle reaches: sin(dlon) = sin(r) / cos(lat) on the sphere, and all longitudes if it
-  // includes a pole. The ellipsoid differs by less than a hundredth.
+  // Longitude that a circle around a position reaches: sin(dlon) = sin(r) / cos(lat) on the sphere, or all
+  // longitudes if the circle includes a pole. The ellipsoid differs by less than a hundredth.
   const sine =
     Math.sin(Math.min(90, away * 1.01) * RADIANS) /
     Math.cos(Math.max(Math.abs(span.south), Math.abs(span.north)) * RADIANS)

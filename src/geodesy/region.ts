@@ -225,7 +225,7 @@ function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: nu
     const n = node * STRIDE
     if (meridian <= nodes[n + 6]! || meridian > nodes[n + 7]! || nodes[n + 5]! < height) continue
     if (nodes[n + 2]! > height && first >= start && last <= end) {
-      // All edges of the run are north of p. The two ends of the run determine the parity of the number of
+      // All edges of the run are north of p, so the two ends of the run determine the parity of the number of
       // edges that straddle the meridian.
       const straddles = (e: number, f: number) => lon[from[e]!]! < meridian !== lon[to[f]!]! < meridian
       const ring = chainOf[first]!

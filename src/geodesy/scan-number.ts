@@ -26,7 +26,7 @@ const MOST_WHOLE_FOURS = 16
 const MOST_DECIMALS = 18
 /** Room for a sign, WHOLE_DIGITS, a point, MOST_WHOLE_FOURS and four more bytes. */
 const LONGEST_NUMBER = 28
-/** Constants for all four bytes of an integer. */
+/** Constants with the same value in each of the four bytes of an integer. */
 const FOUR_ZEROS = 0x30303030
 const FOUR_SIXES = 0x06060606
 const HIGH_HALVES = 0xf0f0f0f0
@@ -57,11 +57,13 @@ export class NumberScanner {
   /** Canonical form of the bytes read, if it differs from them. It is never longer. */
   protected canonical = NOTHING
   protected length = 0
-  /** Offset in the JSON up to which `canonical` is written, if the list needs a canonical form of its own. */
+  /**
+   * Offset in the JSON up to which `canonical` has been written, if the list needs its own canonical form.
+   */
   protected copied = 0
   /** reads four digits at a time */
   private readonly view: DataView
-  /** operand and result of divideLong: arguments and return values would be allocated */
+  /** Operand and result of divideLong. As arguments and return values they would be allocated. */
   protected readonly number = new Float64Array(1)
 
   constructor(protected readonly json: Uint8Array) {
@@ -124,7 +126,7 @@ export class NumberScanner {
         whole = 10 * whole + digit
       }
 
-    // Four digits at a time, in the bytes of an integer.
+    // Reads four digits at a time, in the bytes of an integer.
     let high = whole
     let first = 0
     let part = 0
@@ -192,7 +194,8 @@ export class NumberScanner {
     const lowDigits = decimals >= HIGH_DIGITS ? decimals - HIGH_DIGITS : decimals
     const low = POWERS_OF_TEN[more]! * part + rest
     const lastTwo = more >= 2 ? rest % 100 : more === 1 ? 10 * (part % 10) + rest : part % 100
-    // First the decimals alone, as one fraction of exact numbers, whose error is at most FRACTION_ERROR.
+    // Converts the decimals alone first, as one fraction of exact numbers, whose error is at most
+    // FRACTION_ERROR.
     const scale = POWERS_OF_TEN[decimals]!
     const fraction = (POWERS_OF_TEN[lowDigits]! * first + low) / scale
     const value = whole + fraction
@@ -302,7 +305,7 @@ export class NumberScanner {
       unit = 1
       far = Math.abs(last - shortest)
     }
-    // Among decimals with equally many digits, the nearest one counts.
+    // Among decimals with the same number of digits, the nearest one is chosen.
     if (!(far < half * (1 - DOUBT) && far < unit * (0.5 - DOUBT))) return -1
     this.number[0] = nearest
     return shortest

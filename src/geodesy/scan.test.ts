@@ -234,7 +234,7 @@ describe('liftCoordinates of bodies', () => {
       if (onePass) read++
       else left++
     }
-    // Guards against a test that tries nothing.
+    // Makes sure that the test has tried something.
     expect(Math.min(read, left)).toBeGreaterThan(cases / 10)
   })
 })

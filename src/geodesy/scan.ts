@@ -122,7 +122,7 @@ class Scanner extends NumberScanner {
       if (!this.consume(COMMA)) return undefined
       for (; open < brackets; open++) if (!this.consume(OPEN)) return undefined
     }
-    // The last run was begun when the list of runs ended.
+    // The last run began when the list of runs ended.
     if (brackets === 4) runs.pop()
     const nested = [new Run(first, this.positions.count), runs[0]![0]!, runs[0]!, runs][brackets - 1]!
     const end = this.at

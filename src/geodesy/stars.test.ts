@@ -59,7 +59,7 @@ hunt('distance, contains and intersects of stars agree with the reference', 40, 
         failures.push(`case ${done}: ${problem}\n  ${JSON.stringify(first)}\n  ${JSON.stringify(second)}`)
       try {
         if (problemsOf(first, second, truth).length === 0) continue
-        // The reference may have a bug too, so it is run again with double the bits and without its filters.
+        // The reference may also have a bug, so it runs again with twice the bits and without its filters.
         certain ??= starTruth(starCase, precise, seed - done)
         const problems = problemsOf(first, second, certain)
         report(problems.length > 0 ? problems.join('; ') : 'the reference differs from itself')

@@ -69,8 +69,8 @@ export function complement(stretches: readonly Stretch[], length: number): Stret
 }
 
 /**
- * The other edge in a plane in which the first edge runs along the x axis from the origin: metres, y to the
- * left.
+ * The other edge, projected onto a plane in which the first edge runs along the x axis from the origin. Units
+ * are metres, with y to the left.
  */
 type Segment = readonly [x1: number, y1: number, x2: number, y2: number]
 
@@ -185,8 +185,8 @@ function inPlane(S: Elements, e: number, T: Elements, f: number): Segment {
 }
 
 /**
- * The segment of edges of any length: both count as straight from their nearest positions. Undefined if they
- * are not within NEAR.
+ * The other edge as a segment (see Segment), for edges of any length: both count as straight near the
+ * positions where they are nearest. Undefined if they are not within NEAR of each other.
  */
 function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Walk): Segment | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]

@@ -70,9 +70,9 @@ export function sweep(
 
 interface Ring {
   chain: Chain
-  /** change of the sum at its inside */
+  /** change of the sum on the way into the ring's inside */
   weight: number
-  /** true if its inside contains the area south of the pole */
+  /** true if the ring's inside contains the area south of the pole */
   holdsSouth: boolean
 }
 
@@ -174,8 +174,8 @@ class Elements {
   }
 
   /**
-   * Side of an element on which a position lies: 1 above, -1 below, 0 on it. The position must be on a
-   * meridian that the element crosses.
+   * Side of an element on which a position lies: 1 above, -1 below, 0 on it. The element must cross the
+   * position's meridian.
    */
   private side(place: number, i: number): number {
     const { shape, rank } = this
@@ -215,8 +215,8 @@ class Sweep {
   /** Sum below all edges on the moving meridian. */
   private base: number
   /**
-   * By ring: 0 while unknown. The first edge that the sweep passes determines it, by the side that contains
-   * the area south of the pole.
+   * By ring: 0 while unknown. The first edge of the ring that the sweep passes determines the value, by the
+   * side that contains the area south of the pole.
    */
   private readonly turn: Int8Array
   /** By ring: number of lids on the moving meridian that run east minus the number that run west. */
@@ -294,7 +294,7 @@ class Sweep {
     for (let i = lowest; begins(i);) i = this.mark(i)
   }
 
-  /** Checks two elements that became neighbours. */
+  /** Calls `check` for two elements that became neighbours. */
   private look(i: number, j: number): void {
     const { next, start } = this.elements
     if (i >= 0 && j >= 0 && next[i] !== j && next[j] !== i)

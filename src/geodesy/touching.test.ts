@@ -148,10 +148,11 @@ describe('a courtyard on a wall', () => {
         const about = JSON.stringify([given, place])
         expect(contains(house, spot), about).toBe(isIn)
         expect(intersects(house, spot), about).toBe(isIn)
-        // The boundary ends at the opening of the courtyard to the outside, which is narrower than the yard.
+        // The boundary ends at the opening through which the courtyard connects to the outside. The opening
+        // is narrower than the yard.
         if (!isIn && !isInside(p, yard))
           expect(distanceMeters(house, spot), about).toBeGreaterThanOrEqual(distanceTo(p, walls) - 1e-5)
-        // The courtyard is open by micrometres.
+        // The courtyard has an opening of micrometres.
         if (hole.length === 3 && digits === undefined && !isIn && isInside(p, yard))
           expect(Math.abs(distanceMeters(house, spot) - near), about).toBeLessThan(0.001)
       }
@@ -230,7 +231,7 @@ describe('parcels with corners in the middle of the sides of others', () => {
       }
       expect(deepest, about).toBeLessThan(0.0051)
       worst = Math.max(worst, Math.abs(areaSquareMeters(together) - area))
-      // The error adds up along all streets.
+      // The errors of all streets add up.
       const streets = flat.reduce((sum, [, a, b]) => sum + Math.hypot(a![0] - b![0], a![1] - b![1]), 0)
       expect(Math.abs(areaSquareMeters(together) - area), about).toBeLessThan(
         size === 1 ? CM2 : 5e-7 * streets,

@@ -161,7 +161,7 @@ export function regularise(given: Shape, { firstChain, endChain }: Polygon): Reg
 function meetings(shape: Shape): Nodes {
   const nodes = nodesBetween(shape, () => {})
   for (const { start, end } of shape.chains) nodes.followTurns(start, end)
-  // The sweep finds the nodes that the search by boxes does not find within this limit.
+  // If the search by boxes exceeds this limit, the sweep finds the remaining nodes.
   attempt(1_000 + shape.ringsEnd, () => selfPairs(shape, 0, shape.ringsEnd, nodes.meet))
   return nodes
 }
@@ -208,8 +208,8 @@ export interface NearVertex {
 }
 
 /**
- * Nearest end to the other edge, among the ends of two edges that cross. The edges can only be meant to touch
- * if that end counts as lying on the other edge.
+ * Among the ends of two edges that cross, the end that is nearest to the other edge. The edges can only be
+ * meant to touch if this end counts as lying on the other edge.
  */
 export function nearestEnd(shape: Shape, e: number, f: number): NearVertex & { isOnEdge: boolean } {
   const ends = [

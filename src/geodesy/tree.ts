@@ -71,7 +71,7 @@ export class BoxTree {
   private fillLeaves(count: number): void {
     const { lon, x, y, z, from, to } = this.elements
     const { nodes, bulges } = this
-    // Math.min and Math.max take several times as long as a comparison.
+    // Math.min and Math.max take several times as long as comparisons.
     for (let leaf = 0, node = 0; leaf * LEAF < count; leaf++, node += STRIDE) {
       let minX = Infinity
       let minY = Infinity

@@ -251,7 +251,7 @@ describe('a tiling has the results of the whole', () => {
       const pair = expectOne(together, polygon(whole), random, [centre, radius], probes)
       expect(contains(pair[0], prepare(points(inner)))).toBe(true)
       if (together.type === 'MultiPolygon') expectSameArea(pair)
-      // Without one of its parts, the union is another point set.
+      // If one of its parts is missing, the union is another point set.
       const missing = pick(random, parts)
       const rest = prepare(union(...parts.filter((part) => part !== missing)))
       for (const lost of [polygon(missing), polygon(whole), together])
@@ -415,7 +415,7 @@ describe('strongly overlapping circles', () => {
       const together = prepare(union(...circles))
       const from = ([lon, lat]: Position) =>
         Math.min(...track.map((centre) => WGS84.Inverse(centre[1]!, centre[0]!, lat!, lon!).s12!))
-      // A side of a circle passes nearer to the centre than its corners.
+      // The sides of a circle's polygon pass nearer to the centre than its corners.
       const least = radius * Math.cos(Math.PI / CORNERS) - 0.01
       for (let k = 0; k < 60; k++) {
         const place = travel(pick(random, track), random() * 360, radius * (0.8 + 0.4 * random()))

@@ -94,7 +94,7 @@ function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
 /**
  * Square metres that the sum of the areas of all polygons counts more than once. Polygons may overlap only by
  * less than half a centimetre (touching.ts). Throws a GeometryError if they overlap by more.
- * @param note receives the refusal that stands if the test whether polygons touch takes too long
+ * @param note receives the error to report if the test whether polygons touch takes too long
  */
 export function overlapOf(outline: Outline, note: (refusal: GeometryError) => void): number {
   const { shape, rings } = outline

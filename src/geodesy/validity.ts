@@ -126,7 +126,7 @@ function joined(
 
 /** Limit of counted microseconds per element for the search by boxes: twice what it usually needs. */
 const BOXES_PER_ELEMENT = 1
-/** Limit of counted microseconds per element for testing each hole. */
+/** Limit of counted microseconds per element for testing the holes one by one. */
 const HOLES_PER_ELEMENT = 1
 
 /**
