@@ -21,14 +21,14 @@ const DEFINED = [
 /**
  * A plugin of rolldown that makes modules compute the same bits in every engine. It replaces the functions of
  * Math whose results differ between engines by those of another module. The build fails if a module uses a
- * function that is neither replaced nor exactly defined by the language, a power of numbers, or Math in a way
- * that the plugin cannot follow.
+ * function that is neither replaced nor exactly defined by the language, a power of two numbers, or Math in a
+ * way that the plugin cannot analyse.
  *
  * @param {object} options
  * @param {string} options.math absolute path of the module that exports the replacements as functions
  * @param {(file: string) => 'replace' | 'hand on' | 'check' | undefined} options.treat how to treat a module;
- *   undefined leaves it unchanged. `hand on` also lets the module pass Math on as an object, which then has
- *   only defined and replaced members. `check` fails where `replace` would replace
+ * undefined leaves it unchanged. `hand on` also lets the module pass Math on as an object, which then has
+ * only defined and replaced members. `check` fails where `replace` would replace
  */
 export function exactMath({ math, treat }) {
   const replaced = [...readFileSync(math, 'utf8').matchAll(/^export function (\w+)/gm)].map(

@@ -316,7 +316,7 @@ export async function checkSigned(
     )
       throw altered(`${name} of delegatedAttestation differs from its attestation`)
   const signature = expandSignature(attestation.signature)
-  // Recovery also accepts the malleable form with the larger s, which the contracts reject.
+  // Recovery also accepts the equivalent signature with the larger s, which the contracts reject.
   if (!isCanonicalSignature(signature))
     throw altered('its signature is not 65 bytes with the lower s and v 27 or 28, or the 64 of EIP-2098')
   const message = () => ({

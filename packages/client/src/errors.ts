@@ -31,9 +31,9 @@ export interface Refusal {
   detail: string
   /** documentation page of this kind of error; only errors of the Compute API have one */
   type?: string
-  /** seconds after which a retry makes sense */
+  /** seconds after which a retry can succeed */
   retryAfter?: number
-  /** reason for which an operator does not sign for its quorum */
+  /** reason why an operator does not sign for its quorum */
   refusal?: QuorumRefusal
 }
 
@@ -94,7 +94,7 @@ export class UnavailableError extends ApiError {
   override name = 'UnavailableError'
 }
 
-/** No response: the service or a chain's RPC endpoint cannot be reached, or did not respond in time. */
+/** No response: the service or a chain's RPC endpoint is unreachable, or did not respond in time. */
 export class ConnectionError extends GeoError {
   override name = 'ConnectionError'
 
@@ -114,7 +114,9 @@ export class SignerError extends GeoError {
 export class ChainMismatchError extends SignerError {
   override name = 'ChainMismatchError'
 }
-/** The answer is not what its attester signed, or another attester signed it. Nothing was sent. */
+/**
+ * The answer is not the content that its attester signed, or another attester signed it. Nothing was sent.
+ */
 export class AlteredAnswerError extends GeoError {
   override name = 'AlteredAnswerError'
 }
@@ -141,7 +143,8 @@ export class LandingError extends GeoError {
 
 /**
  * A sent transaction is not on its chain. Another transaction of the account used its nonce (`replaced`), or
- * the RPC endpoint has not known it for minutes (`dropped`); a dropped transaction may still be included.
+ * the RPC endpoint has reported it as unknown for minutes (`dropped`); a dropped transaction may still be
+ * included.
  */
 export class LostTransactionError extends LandingError {
   override name = 'LostTransactionError'
@@ -162,9 +165,7 @@ export class PartlyAttestedError extends GeoError {
   constructor(
     message: string,
     readonly attested: readonly { uid: string; transactionHash: string }[],
-    /**
-     * transaction of the places that follow, if it was sent: it failed, or may still be included in a block
-     */
+    /** transaction of the remaining places, if it was sent: it failed, or may still be included in a block */
     readonly transactionHash: string | undefined,
     options: ErrorOptions,
   ) {

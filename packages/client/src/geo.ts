@@ -129,9 +129,9 @@ export interface Geo extends Questions, Service {
     variables?: Record<string, unknown>,
     options?: { signal?: AbortSignal },
   ): Promise<T>
-  /** Returns whether the process and its database work. Resolves also if they do not. */
+  /** Reports the health of the process and its database. Resolves even if they do not work. */
   health(options?: { signal?: AbortSignal }): Promise<Health>
-  /** Returns how far the service has indexed each chain. Resolves also if a chain lags. */
+  /** Reports how far the service has indexed each chain. Resolves even if a chain lags. */
   ready(options?: { signal?: AbortSignal }): Promise<Readiness>
 }
 

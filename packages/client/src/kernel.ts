@@ -28,7 +28,7 @@ export type {
 } from './kernel/inputs'
 
 interface About {
-  /** the verdict as a sentence */
+  /** the verdict in one sentence */
   sentence: string
 }
 /** The inputs hash to the references, and produce this answer. */

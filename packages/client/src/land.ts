@@ -28,7 +28,7 @@ type State =
   | { at: 'landed'; landed: Landed[] }
 type In<At extends State['at']> = Extract<State, { at: At }>
 
-/** Values that all states share. */
+/** Values shared by all states. */
 interface Landing {
   context: Context
   wallet: Wallet

@@ -57,7 +57,8 @@ export async function landedBefore(
 ): Promise<Landed[]> {
   const { answers, chain, direct, attester } = submission
   const next = direct ? await getNonce(reader, chain.eas, attester) : undefined
-  // Every landed answer has used a nonce since the first answer's, even if it was re-signed before its turn.
+  // Every landed answer has used a nonce at or after the first answer's, even if it was re-signed before its
+  // turn.
   const most = next === undefined ? Infinity : next - answers[0]!.delegatedAttestation.nonce!
   const found: Landed[] = []
   for (const answer of answers) {

@@ -26,7 +26,7 @@ const ADDRESS = `0x${'00'.repeat(19)}21`
 const SCHEMA = `0x${'ab'.repeat(32)}`
 const HASH = `0x${'00'.repeat(32)}`
 const domain = { name: 'EAS', version: '1.2.0', chainId: 84532, verifyingContract: ADDRESS }
-/** Order of the curve. */
+/** Order of the elliptic curve. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const now = Math.floor(Date.now() / 1000)
 
@@ -165,7 +165,7 @@ describe('the state of an answer in the log', () => {
       { log: { ...answer.log, leaf: other } },
       { log: { ...answer.log, origin: 'other.example' } },
       { log: { ...answer.log, by: answer.log.by + 1 } },
-      // No time at which the log would have to include it.
+      // Times so late that the log would not have to include the entry while the signature is valid.
       { log: { ...answer.log, by: now + 1_000_000 } },
       { log: { ...answer.log, by: Infinity } },
       { attestation: { ...answer.attestation, data: HASH } },

@@ -70,7 +70,7 @@ export async function loggedAnswer(
   const { log } = answer
   if (log === undefined) {
     if ((given.policy ?? connection.options.log) === undefined) return undefined
-    await policyOf(connection, given) // throws for an invalid one
+    await policyOf(connection, given) // throws for an invalid checkpoint
     const by = answer.timestamp + INCLUSION_SECONDS
     return { state: 'missing', by, reason: 'The answer names no entry, and a policy is set.' }
   }
@@ -84,7 +84,7 @@ export async function loggedAnswer(
       by,
       reason: `The answer names the log ${log.origin}, which the policy does not have.`,
     }
-  // 404: no such entry. 503: committed, and not in a published checkpoint yet.
+  // 404: no such entry. 503: the entry is committed, but not in a published checkpoint yet.
   const sending = { accepted: [404, 503], ...(given.signal && { signal: given.signal }) }
   const response = await connection.send(new Request(`${connection.url}/log/v0/proof/${log.leaf}`), sending)
   const proof = response.ok ? await response.text() : undefined
@@ -99,7 +99,7 @@ export async function loggedAnswer(
   }
 }
 
-/** Policy of the log. Throws an InvalidInputError for an invalid text. */
+/** Returns the policy of the log. Throws an InvalidInputError for an invalid policy text. */
 async function policyOf(
   { options, send, url }: Connection,
   { policy: given, signal }: LoggedOptions,
@@ -119,7 +119,7 @@ async function policyOf(
   }
 }
 
-/** Leaf of an answer, or the reason why it is not the one that the answer names. */
+/** Returns the leaf of an answer, or the reason why it differs from the leaf that the answer names. */
 async function leafOf(
   { options, chain: chainOf }: Connection,
   answer: Answer,

@@ -60,7 +60,7 @@ async function recovered({ domain, types, message, signature }: Signed): Promise
     const { r, s, v } =
       typeof signature !== 'string' && 'v' in signature ? signature : partsOf(bytesOf(signature))
     return await recoverAddress({
-      // The only type is the signed one: files of version 0 have another name as their primaryType.
+      // Only the signed type counts, because files of version 0 have another name as their primaryType.
       hash: hashTypedData({ domain, types, primaryType: Object.keys(types)[0]!, message } as never),
       signature: { r: r as Hex, s: s as Hex, v: BigInt(v) },
     })
@@ -190,8 +190,7 @@ export async function signOffchain(
   const sig = {
     ...{ version: 2, uid, ...typed, domain: { ...domain, chainId: String(id) } },
     message: { ...typed.message, time: String(time), expirationTime: String(expirationTime) },
-    // A signature that the account's key did not make is a smart account's, which only its contract can
-    // verify.
+    // A signature not made by the account's key belongs to a smart account. Only its contract can verify it.
     signature: same(byKey, signer) && bytes.length === 132 ? partsOf(bytes) : signature,
   }
   return { uid, attestation: { sig, signer } as OffchainFile }

@@ -59,7 +59,7 @@ async function requestAll<T>(
     try {
       answers.push(await inPart(i, () => request(part)))
     } catch (error) {
-      // This includes the reason of an aborted signal: whatever ends a batch, its paid answers are not lost.
+      // Runs for aborted signals too: whatever ends a batch, its paid answers are not lost.
       if (answers.length > 0 && error instanceof Error)
         Object.defineProperty(error, 'answered', { value: joined(answers), configurable: true })
       throw error

@@ -133,7 +133,7 @@ export function contentOf(place: Place, schema: Schema, refUID: string, at: Plac
   return { recipient, expirationTime: BigInt(expirationTime), revocable, refUID, data }
 }
 
-/** `refUID` of an attestation that refers to no other one. */
+/** `refUID` of an attestation that refers to no other attestation. */
 export const NO_REFERENCE = ZERO_HASH
 
 const isObject = (value: unknown): value is object =>

@@ -56,7 +56,7 @@ function chainIdOf(reader: ChainReader, who: string): Promise<number> {
   })
 }
 
-/** Last transaction of each signer. */
+/** Last transaction of each signer, which may still be pending. */
 const queues = new WeakMap<object, Promise<unknown>>()
 
 /**
@@ -81,7 +81,7 @@ export interface Refused {
 /**
  * Simulates a call, sends it, and waits until it is in a block. Throws a SignerError if the wallet does not
  * send it, a LostTransactionError if it is never included in a block, and a LandingError if it fails although
- * the simulation succeeds.
+ * its simulation succeeded.
  */
 export async function transact(
   wallet: Wallet,

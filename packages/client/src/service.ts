@@ -117,7 +117,7 @@ function remembered(url: string, api: Api): Service['info'] {
     const { fresh = false, signal } = given
     // Concurrent callers share one request, so a signal ends the waiting and not the request.
     if (last && !fresh && performance.now() < last.until) return untilAborted(last.asked, signal)
-    // A fresh request has one caller, whose signal also ends the request.
+    // A request with an option `fresh` has one caller, whose signal also ends the request.
     const init = { headers: { accept: 'application/json' }, ...(fresh && signal && { signal }) }
     const asked = api.GET('/', init).then(({ data }) => {
       if (!Array.isArray(data?.chains) || data.defaultSchemas === undefined) throw notTheService(url)

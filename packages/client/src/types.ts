@@ -97,8 +97,8 @@ export interface QuorumSignature extends Claims {
 export interface Dissent {
   url: string
   /**
-   * reason that the operator stated; `unreachable` without a response; `invalid-signature` for one that does
-   * not verify
+   * reason that the operator stated; `unreachable` if it did not respond; `invalid-signature` if its
+   * signature does not verify
    */
   reason: QuorumRefusal | 'unreachable' | 'invalid-signature'
   detail: string

@@ -34,7 +34,7 @@ afterEach(closeSigners)
 const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo => createGeo({ url: world.url, chain: slug, ...more })
 const ethersOf = (slug: string) => signerOf('ethers', local(slug)).signer
-/** Counts the transactions of the test accounts on all chains. */
+/** Number of transactions of the test accounts on all chains. */
 const sent = () =>
   Promise.all(
     [...SLUGS, 'base'].flatMap((slug) =>
@@ -248,7 +248,7 @@ describe('a schema that the chain does not have', () => {
       message: expect.stringMatching(/not registered on arbitrum\. .*registerSchema: true/) as string,
     })
     expect(await sent()).toEqual(before)
-    // Nothing is registered for an invalid place.
+    // No schema is registered for an invalid place.
     await expect(
       geo.attest(BOW_TIE, signer, { schema: OWN_SCHEMA, registerSchema: true }),
     ).rejects.toBeInstanceOf(InvalidInputError)
@@ -316,7 +316,7 @@ test('attests many places in several transactions, each below 2^24 gas', async (
   const records = await Promise.all(attested.map((place) => place.indexed()))
   expect(records.map(({ longitude }) => longitude)).toEqual(places.map((_, i) => i))
 
-  // A wallet that rejects the second transaction: the error contains the places that are attested.
+  // The wallet rejects the second transaction. The error contains the places that are attested.
   let asked = 0
   const signer = injected(local('celo'), testAccount(3).address, async (method) => {
     if (method === 'eth_sendTransaction' && ++asked === 2) throw new Error('User rejected the request.')

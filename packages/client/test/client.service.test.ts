@@ -126,7 +126,7 @@ describe('questions', () => {
     const error = await caught(geo.batch(questions.with(41, { ...questions[41]!, radius: -1 })))
     expect(error).toBeInstanceOf(InvalidInputError)
     expect(error!.detail).toMatch(/\boperations\[41\]/)
-    // Whatever ends the batch, the answers so far form a batch that can land or be re-signed.
+    // Whatever ends the batch, the answers received so far form a batch that can land or be re-signed.
     const { answered } = error!
     expect(answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 40))
     expect((await geo.resign(answered!)).results.length).toBe(40)
@@ -285,7 +285,7 @@ describe('records', () => {
   })
 
   test('streams every change once across dropped connections', async () => {
-    // Connections end after their first event, or fail before it.
+    // Connections that end after their first event, or fail before it.
     let connections = 0
     const dropping: typeof fetch = async (request, init) => {
       const response = await fetch(request, init)

@@ -120,7 +120,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
       expect(landed.map(({ says }) => says.operation)).toEqual(radii.map((radius) => `within:${radius}00`))
       expect(new Set(landed.map(({ transactionHash }) => transactionHash)).size).toBe(Math.ceil(MANY / 20))
       expect(landed.map(({ already }) => already)).not.toContain(true)
-      // A batch that was stored at any step can be landed again, and lands nothing twice.
+      // A batch that was stored at any step can be landed again, and no answer lands twice.
       const last = stored.at(-1) as BatchAnswer
       expect(last.multiAttestByDelegation.flatMap(({ data }) => data).length).toBe(MANY)
       const again = await geo.land(last, viemSigner(slug))

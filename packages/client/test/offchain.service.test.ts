@@ -33,7 +33,7 @@ beforeAll(async () => {
 })
 afterEach(closeSigners)
 
-// Loads the CommonJS build: the other one refers to source maps that do not exist.
+// Loads the CommonJS build, because the ESM build refers to source maps that do not exist.
 const sdk = createRequire(__filename)(
   '@ethereum-attestation-service/eas-sdk',
 ) as typeof import('@ethereum-attestation-service/eas-sdk')
@@ -42,7 +42,7 @@ const geoOf = (slug: string): Geo => createGeo({ url: world.url, chain: slug })
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const METRES = 881329.94
-/** Copies a value through JSON. */
+/** Copies a value by converting it to JSON and back. */
 const copy = <T>(value: T) => JSON.parse(JSON.stringify(value)) as T
 const sdkOffchain = async (slug: string, version: 0 | 1 | 2) => {
   const { id } = local(slug).chain
@@ -180,8 +180,8 @@ describe('attestations of eas-sdk and altered ones', () => {
     },
   )
 
-  // Invalid vectors whose content is valid in this test: its chains do not have the revocations, the future
-  // time has passed, a missing signer is recovered, and no other UID was requested.
+  // Invalid vectors whose content is valid in this test: the revocations are not on its chains, the future
+  // time has passed, a missing signer is recovered, and no specific UID was requested.
   const goodHere = ['public-bad-signer-missing', 'public-bad-requested-uid-differs']
   const bad = usable.filter(
     ({ id, expected }) =>

@@ -72,7 +72,7 @@ const plain = ({
   data,
 }: AttestationContent) => ({ schema, recipient, attester, time, expirationTime, revocable, refUID, data })
 
-/** Ways of passing a shape to the service, by kind. */
+/** Forms in which a shape can be passed to the service, by kind. */
 const KINDS: Record<string, (shape: Shape) => Promise<RecomputeInput>> = {
   geojson: async (shape) => shape,
   onchain: (shape) => attest(world.chain, locationRequest(shape), 3),
@@ -373,7 +373,7 @@ describe('an attestation that', () => {
       ...{ url: world.url, chain: 'base-sepolia', providers: { 84532: world.chain.url } },
     })
     expect(await geo.recompute(answer, [uid, STREET])).toMatchObject({ verdict: 'equal' })
-    // The kernel alone uses a registry only if it receives a function that queries it.
+    // Without the client, the kernel uses a registry only if it receives a function that queries one.
     expect(await recomputed({})).toMatchObject({ verdict: 'refused' })
     const lie = { fields: FLOOR_SCHEMA, resolver: ZeroAddress, revocable: false }
     expect(await recomputed({ schema: () => Promise.resolve(lie) })).toMatchObject({ verdict: 'refused' })
@@ -381,7 +381,7 @@ describe('an attestation that', () => {
       "locationSchemas: 'uint8 floor' is not a location schema",
     )
     expect(await recomputed({ locationSchemas: [FLOOR_SCHEMA] })).toMatchObject({ verdict: 'equal' })
-    // The field list applied to that call only.
+    // The field list applied to the earlier call only.
     expect(await recomputed({})).toMatchObject({ verdict: 'refused' })
   })
 })
@@ -557,7 +557,7 @@ describe('geo.recompute', () => {
       verdict: 'wrong inputs',
       wrong: [{ index: 0, expected: answer.inputRefs[0] }],
     })
-    // Nothing on the chain has the hash of a raw geometry.
+    // No attestation on the chain has the hash of a raw geometry as its UID.
     expect((await geo.recompute(answer)).verdict).toBe('wrong inputs')
     const byHand = await geoOf().recompute(answer, [TOWER], { provider: world.chain.url })
     expect(byHand.verdict).toBe('equal')

@@ -21,7 +21,7 @@ import { SIGNER_KINDS, closeSigners, ethersProvider, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 import { positions } from '../../../test/positions'
 
-/** Tests places that are rejected: no transaction may be sent for them. */
+/** Tests places that are rejected: no transaction may be sent for these places. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
 let world: TestWorld
 beforeAll(async () => {
@@ -32,7 +32,7 @@ afterEach(closeSigners)
 const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo => createGeo({ url: world.url, chain: slug, ...more })
 const ethersOf = (slug: string) => signerOf('ethers', local(slug)).signer
-/** Counts the transactions of the test accounts on all chains. */
+/** Number of transactions of the test accounts on all chains. */
 const sent = () =>
   Promise.all(
     SLUGS.flatMap((slug) =>

@@ -71,7 +71,7 @@ function readResult(result: Claim['result'], given: string | undefined, unit: Un
   const perUnit = inPayload ? 1 : perAnswerUnit
   if (typeof result === 'bigint') return { whole: result * BigInt(perUnit) }
   const whole = wholeOf(result, perUnit)
-  // Above 2^53, several whole numbers are shown as one number.
+  // Above 2^53, several whole numbers have the same double.
   if (whole === undefined || (Number.isSafeInteger(Number(whole)) && Number(whole) / perUnit !== result))
     throw invalid('answer.result', `expected whole ${payload}, got ${result} ${given ?? unit}`)
   return inPayload ? { whole } : { whole, shown: result }

@@ -126,7 +126,7 @@ class InputReader {
     if (typeof input === 'string') return this.readUid(input)
     input = positionAsPoint(input)
     if (typeof input !== 'object' || input === null) throw invalid(this.place, EXPECTED)
-    // Results of ethers have fields by name only if these are accessed explicitly.
+    // Results of ethers have named fields that only explicit access finds.
     const given = input as Partial<
       AttestationContent & Record<'attestation' | 'sig' | 'type' | 'uid' | 'salt' | 'geometry', unknown>
     >
@@ -231,7 +231,7 @@ class InputReader {
       const location = readLocation(payload)
       if (typeof location === 'string')
         return { refused: `${this.place} has an ambiguous location: ${location}.` }
-      // Read from the stored text, as the service does.
+      // Parses the stored text, as the service does.
       const geometry = JSON.parse(canonicalJson(location)) as Geometry
       return { proven: { ...proven, geometry }, reading: readGeometry(geometry, this.place) }
     } catch (error) {
@@ -282,7 +282,7 @@ function withBump(packed: Uint8Array, bump: number): Uint8Array {
   return packed
 }
 
-/** Upper bound on the bytes of equal attestations in one block: storing a byte costs 700 gas. */
+/** Maximum size of all equal attestations in one block, in bytes: storing a byte costs 700 gas. */
 const MOST_BYTES_HASHED = 64_000_000
 
 /**
@@ -317,7 +317,7 @@ export function locationTexts({
   }
 }
 
-/** Tries every bump that a block has room for. */
+/** Tries every bump value for which a block has room. */
 function hashesTo(packed: Uint8Array, uid: string): boolean {
   const most = Math.min(MAX_BUMP, Math.ceil(MOST_BYTES_HASHED / packed.length))
   // Only the last bytes differ between bumps, so the others are hashed once.

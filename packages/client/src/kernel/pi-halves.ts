@@ -7,7 +7,7 @@ import { highWord, ofHighWord } from './words'
  * the same bits.
  */
 
-/** pi / 2 in three pieces of 33 bits, each followed by the rest after it. */
+/** pi / 2 in three pieces of 33 bits, each followed by the remainder that it leaves. */
 const PIECE_1 = 1.57079632673412561417
 const REST_1 = 6.07710050650619224932e-11
 const PIECE_2 = 6.0771005063039659766e-11
@@ -55,7 +55,7 @@ function reduceMedium(x: number): number {
   let r = x - n * PIECE_1
   let w = n * REST_1
   let y = r - w
-  // The subtraction cancelled too many bits, so the next piece matters.
+  // The subtraction cancelled too many bits, so the next piece is needed.
   if ((n >= 32 || high === MULTIPLES[n]) && lostBits(high, y) > 16) {
     let before = r
     w = n * PIECE_2
