@@ -130,8 +130,8 @@ test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
       expect(found).toMatchObject({ evidence: 'agreed', logs: [{ logIndex: '0x0', blockHash: hash }] })
       expect(found!.logs).toHaveLength(1)
       expect(doubt.reason()).toBeUndefined()
-      // The liar is not queried again once the two others agree, even if it was the first endpoint queried
-      // before.
+      // The lying endpoint is not queried again once the two others agree, even if it was the first to be
+      // queried before.
       const before = asked()
       expect(await blocks.logs(header!)).toMatchObject({ evidence: 'agreed' })
       expect(asked()).toBe(before)

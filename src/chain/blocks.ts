@@ -310,7 +310,7 @@ export class BlockReader {
   }
 
   private async hashToRoot(header: FullHeader, receipts: RpcReceipt[]): Promise<boolean> {
-    // Receipts that lack a hashed field have no root. They do not prove this block either.
+    // Receipts that lack a hashed field have no computable root, so they do not prove this block either.
     const root = await receiptsRoot(receipts).catch(() => undefined)
     if (root !== header.receiptsRoot) return false
     this.receiptsForm.succeeded()
@@ -359,8 +359,8 @@ export class BlockReader {
 }
 
 /**
- * Form of a chain's headers or receipts: the fields that they are hashed from, and their encoding. The form
- * counts as known if some of them have hashed to the expected value within FORM_PATIENCE_MS.
+ * Form of a chain's headers or receipts: the hashed fields and their encoding. The form counts as known if
+ * some of them have hashed to the expected value within FORM_PATIENCE_MS.
  */
 class Form {
   private since: number

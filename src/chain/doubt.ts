@@ -4,8 +4,8 @@ import { MONOTONIC, type Clock } from '../clock'
 const CONTRADICTION_HOLDS_MS = 15_000
 
 /**
- * The responses of nodes contradict each other or themselves: a node lags, is between two forks, or lies. A
- * later request, or one to another node, may get a better response.
+ * The responses of nodes contradict each other or themselves: a node lags, is switching between two forks, or
+ * lies. A later request, or a request to another node, may get a correct response.
  */
 export class ContradictionError extends Error {
   override readonly name: string = 'ContradictionError'

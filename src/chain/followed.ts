@@ -28,7 +28,9 @@ export interface HeadBlock {
  */
 export interface Followed extends BlockRef {
   readonly block?: HeadBlock
-  /** True if only one endpoint may have confirmed the logs, because an earlier process read the block. */
+  /**
+   * True if the logs may have been confirmed by only one endpoint, because an earlier process read the block.
+   */
   readonly isUnproven?: boolean
 }
 
@@ -38,7 +40,9 @@ export interface Followed extends BlockRef {
  */
 export class FollowedChain {
   private blocks: Followed[]
-  /** Unproven blocks below the first one, which became final before an earlier process ended. */
+  /**
+   * Numbers of blocks below the first block that became final without proof before an earlier process ended.
+   */
   private below: readonly number[]
 
   /**

@@ -27,7 +27,7 @@ const LENGTH = 30
 const LATEST_MS = 4_000
 const STEP_MS = 250
 
-/** Outcome of a reader that has not ended. */
+/** Outcome of a reader that is still running. */
 const continues = Promise.resolve('continues')
 
 /** Starts a reader of a simulated chain of LENGTH blocks behind these endpoints. */

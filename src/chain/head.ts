@@ -13,8 +13,8 @@ import { StoredBlockCheck, otherChain } from './replaced'
 const LONGEST_STEP = 100
 const HEADERS_AT_ONCE = 10
 /**
- * Milliseconds without a new block after which the endpoint may have stopped. The others are then queried in
- * turn with it.
+ * Milliseconds without a new block after which the endpoint may have stopped. It is then queried alternately
+ * with the others.
  */
 const STALLED_MS = 15_000
 /** Milliseconds until a batch is retried because no endpoint has the state of its blocks yet. */
@@ -60,7 +60,7 @@ export interface HeadUpdate {
 }
 
 export interface HeadOptions {
-  /** Block reader that nothing else uses, because the head reader changes the order of its endpoints. */
+  /** Block reader for the head reader alone, which changes the order of its endpoints. */
   blocks: BlockReader
   doubt: Doubt
   log: Logger
@@ -109,7 +109,7 @@ export class HeadReader {
   private readonly unwrittenSince = new Map<string, number>()
   /**
    * Start of the first of the last polls that all found a lower head, while no endpoint had the followed
-   * head; undefined if the last poll did not.
+   * head; undefined if the last poll found no lower head.
    */
   private shorterSince: number | undefined
   /** Block of the followed chain that an unconfirmed fork replaces. */
@@ -150,14 +150,15 @@ export class HeadReader {
       const shared = written.findLastIndex((block) => chain.has(block))
       const base = written[shared]!
       const blocks = chain.above(base.height)
-      // Empty if two forks during a write end below the last written block. The next block replaces it.
+      // Empty if two forks during one write both end below the last written block. The next block then
+      // replaces it.
       if (blocks.length === 0) {
         await this.clock.pause(pollMs, signal)
         continue
       }
       const finalHeight = Math.max(this.final.height, tip.height - finality)
       const final = chain.at(finalHeight)!
-      // A poll during the write must not abandon a block that the write makes final.
+      // A poll that runs during the write must not abandon a block that the write makes final.
       const before = this.final
       this.final = { height: final.height, hash: final.hash }
       try {
@@ -172,7 +173,7 @@ export class HeadReader {
         if (error instanceof ContradictionError) await this.discardAbove(chain, base.height, message)
         else this.unwritten(blocks[0]!, `cannot be written: ${message}`)
         this.options.blocks.turn()
-        // Blocks that are read again cost as many calls as a poll that reads them.
+        // Reading the blocks again costs as many calls as a poll, so the pause is as long as between polls.
         await this.clock.pause(error instanceof ContradictionError ? pollMs : AGAIN_AFTER_MS, signal)
         continue
       }
@@ -215,7 +216,10 @@ export class HeadReader {
     return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
   }
 
-  /** Discards the times of earlier polls, because more time has passed than the clock has counted. */
+  /**
+   * Discards the times of earlier polls: more time has passed than the clock has counted, for example while
+   * the machine was suspended.
+   */
   forgetLooks(): void {
     this.agreedAt = -Infinity
     this.seen = undefined
@@ -242,7 +246,7 @@ export class HeadReader {
   /** Discards the followed blocks above this number, so that the next poll reads them again. */
   private async discardAbove(chain: FollowedChain, height: number, reason: string): Promise<void> {
     this.options.doubt.contradicted(reason)
-    // A poll under way may be about to append blocks to those that are discarded.
+    // A poll in progress may be about to append blocks to the discarded ones.
     while (this.looking) await this.looking.catch(() => {})
     chain.replaceAbove(height, [], this.final.height)
     this.options.doubt.unprovenAtHead = chain.unproven
@@ -270,7 +274,7 @@ export class HeadReader {
     if (chain.has(ref)) {
       const isShorter = ref.hash !== tip.hash && !(await blocks.hashesAt(tip.height)).includes(tip.hash)
       this.shorterSince = isShorter ? (this.shorterSince ?? askedAt) : undefined
-      // Another endpoint may be on a fork that this one has not reached.
+      // Another endpoint may be on a fork that this endpoint has not reached.
       if (isShorter) blocks.turn()
       return this.finalCheck.forget()
     }
@@ -315,8 +319,8 @@ export class HeadReader {
   }
 
   /**
-   * Returns these headers, preceded by their ancestors back to a block of the followed chain. Returns none if
-   * an ancestor is missing, or if the endpoint has another final block.
+   * Returns these headers, preceded by their ancestors back to a block of the followed chain. Returns an
+   * empty list if an ancestor is missing, or if the endpoint has another final block.
    */
   private async linkedToChain(
     chain: FollowedChain,
@@ -345,7 +349,7 @@ export class HeadReader {
   /**
    * True if the chain has abandoned the followed head for a fork that is not longer: no endpoint has that
    * head, and a second poll reports another unknown block, or a lower followed block while an endpoint still
-   * has the fork. A node that only lags, or one of several nodes behind one URL, does not pass.
+   * has the fork. False if a node only lags, or if one of several nodes behind one URL does.
    */
   private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
     const { blocks, doubt } = this.options

@@ -17,7 +17,7 @@ import {
 import { SelectionTest, hashesToItself } from './proof'
 import { LOGS_PER_ANSWER, LogRange } from './range'
 
-/** Logs of blocks up to `to`: each block that has logs, and block `to` in any case. */
+/** Logs of blocks up to `to`. Contains each block that has logs, and always block `to`. */
 export interface LogsAnswer {
   blocks: BlockLogs[]
   /** Hash of the block before the first one. */
@@ -47,8 +47,8 @@ const GET_LOGS_ROUNDS = 2
  */
 const READ_AHEAD = 4
 /**
- * Number of attempts to read a range. A node that lags or is between forks often responds correctly a moment
- * later.
+ * Maximum number of attempts to read a range. A node that lags or is switching between forks often responds
+ * correctly a moment later.
  */
 const ATTEMPTS = 4
 const FIRST_PAUSE_MS = 200
@@ -99,7 +99,7 @@ export class HistoryReader {
     const heads = await Promise.all(
       [this.route, this.route.opposite].map((route) => route.call<string>('eth_blockNumber')),
     )
-    // A node that syncs from an empty database reports block 0.
+    // A node reports block 0 while it syncs from an empty database.
     const known = heads.map(Number).filter((each) => each > 0)
     const head = known.length > 0 ? Math.min(...known) : 0
     this.final = { height: Math.max(0, head - this.options.finality), readAt: this.clock.now() }
@@ -177,7 +177,7 @@ export class HistoryReader {
     }
   }
 
-  /** Returns a block without its logs. Throws if the node lacks it. */
+  /** Returns a block without its logs. Throws if the node does not have the block. */
   async blockWithoutLogs(number: number): Promise<BlockLogs> {
     try {
       return { header: (await this.headers([number]))[0]!, logs: [] }

@@ -10,8 +10,8 @@ import { fixedSelection, headerCall, type RpcLog } from './logs'
 import type { FullHeader, RpcReceipt } from './proof'
 
 /**
- * Reads one block from endpoints of which some lie, each in its own way. The block has an attestation, a
- * revocation and a log of another kind.
+ * Reads one block from several endpoints, some of which lie, each in its own way. The block has an
+ * attestation, a revocation and a log of another kind.
  */
 
 const CHAIN = { ...CHAINS[0]!, firstBlock: 0 }
@@ -77,7 +77,7 @@ const LIES: Record<string, Lie> = {
 }
 const NAMES = Object.keys(LIES)
 
-/** Reads the block from endpoints with these lies; undefined: an honest one. */
+/** Reads the block from endpoints with these lies. An undefined entry is an honest endpoint. */
 async function read(lies: readonly (Lie | undefined)[]) {
   const clock = new VirtualClock()
   const chain = new SimulatedChain(CHAIN.eas)

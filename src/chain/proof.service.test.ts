@@ -160,7 +160,7 @@ test('passes the logs of a block by its bloom filter, and few others', async () 
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [3, 4] }))
   const { logsBloom } = await block('latest')
   expect(mayHold(logsBloom)).toBe(true)
-  // The address and each topic can exclude the block.
+  // Both the address and each topic can exclude the block.
   expect(bloomTest([{ ...filter, address: [ZeroAddress] }])(logsBloom)).toBe(false)
   expect(bloomTest([{ ...filter, topic0: [uid] }])(logsBloom)).toBe(false)
   expect(bloomTest([{ ...filter, topic3: [zeroPadValue('0x01', 32)] }])(logsBloom)).toBe(false)

@@ -62,7 +62,7 @@ export async function hashesToItself(header: RpcHeader): Promise<boolean> {
       else return false
     }
   } catch {
-    return false // a field is not hex
+    return false // throws if a field is not hex
   }
   return `0x${await keccak256(RLP.encode(fields))}` === header.hash
 }
@@ -172,7 +172,7 @@ function bloomBits(value: string): number[] {
  * the OP Stack, Celo as a layer 2 and Arbitrum. Genuine receipts of other forms produce another root.
  */
 export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<string> {
-  // Loaded with the first receipts, because few batches need any.
+  // The module is loaded with the first receipts, because few batches need receipts.
   const { createMPT } = await import('@ethereumjs/mpt')
   const trie = await createMPT({})
   for (const [i, receipt] of receipts.entries())
@@ -183,7 +183,7 @@ export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<str
 /**
  * Extracts the logs of a block from its receipts. The root covers neither the number nor the transaction of a
  * log, so both are derived from its position instead of the node's fields. The root does not cover the case
- * of letters either, which becomes lower-case.
+ * of hex letters either, so they become lower-case.
  */
 export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
   let logIndex = 0

@@ -6,7 +6,7 @@ import { StoredBlockCheck } from './replaced'
 const BLOCK = { height: 7, hash: '0xa' }
 const OTHER = '0xb'
 
-/** Returns a check of BLOCK, whose `look` reads these hashes from two endpoints. */
+/** Returns a checker of BLOCK, whose method `look` reads these hashes from two endpoints. */
 function checkOf() {
   const clock = new VirtualClock()
   let hashes: (string | null)[] = []

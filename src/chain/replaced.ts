@@ -22,9 +22,9 @@ export interface Contradiction {
 }
 
 /**
- * Checks whether endpoints have a final block of the database. One endpoint may lag, be on its own fork, or
- * lie. A contradiction is therefore believed only after several consecutive polls found that every endpoint
- * has another block.
+ * Checks that endpoints have a final block of the database. One endpoint may lag, be on its own fork, or lie.
+ * A contradiction is therefore believed only after several consecutive polls found that every endpoint has
+ * another block.
  */
 export class StoredBlockCheck {
   private since: number | undefined

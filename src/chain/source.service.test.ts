@@ -16,7 +16,7 @@ import { HeadReader } from './head'
 import { ChainSource } from './source'
 
 const { eas: EAS, firstBlock, finality } = CHAINS[0]!
-/** The first block of the local chain with an attestation is not far above this one. */
+/** The local chain's first block with an attestation is slightly above this one. */
 const FROM = firstBlock + finality
 const FILTERS = [{ address: [EAS], topic0: [eas.events.Attested.topic], topic3: [LOCATION_SCHEMA.uid] }]
 let chain: LocalChain

@@ -173,7 +173,7 @@ test('reports a doubt about a block that cannot be written, although every other
   for (let second = 0; second < 12; second++) {
     for (const { behaviour } of endpoints) behaviour.lag = second % 2
     expect(await passes(1_000)).toBe('continues')
-    // As after the machine was suspended.
+    // The reader forgets its earlier polls, as after the machine was suspended.
     if (second === 9) head.forgetLooks()
   }
   expect(doubt.reason()).toBeDefined()

@@ -109,7 +109,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     let shorterSince: number | undefined
     for (;;) {
       const end = await this.persist(() => this.history.height())
-      // Compared at once: the runner asks for the height of a growing chain again while ranges are read.
+      // The check runs at once, because the runner queries the height of a growing chain again while ranges
+      // are read.
       const isShorter = stopOnHead && end < this.announced
       shorterSince = isShorter ? (shorterSince ?? this.clock.now()) : undefined
       let reading = this.read(from, end)
@@ -191,7 +192,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
             yield await confirm(next.value)
           }
         } finally {
-          // Not awaited, because the gateway's source may wait for its server.
+          // Does not await the end of the gateway's source, which may wait for its server.
           void batches.return?.().catch(() => {})
         }
       },

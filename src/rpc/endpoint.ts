@@ -45,7 +45,10 @@ const CHAIN_ID_PAUSE_MS = 500
 /** Milliseconds after which an endpoint that reported another chain id is queried again. */
 const OTHER_CHAIN_MS = 1_000
 
-/** Error codes of a closed connection. If it was a kept-alive one, the server has not read the call. */
+/**
+ * Error codes of a closed connection. If the connection had been kept alive, the server has not read the
+ * call.
+ */
 export const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** A JSON-RPC endpoint: its health, and the check that it is on the expected chain. */
@@ -65,8 +68,8 @@ export class Endpoint {
   private distrustedUntil = -Infinity
   private chainId: { askedAt: number; answer: Promise<number> } | undefined
   /**
-   * Chain id that the endpoint reported, if not that of `chain`, and the time of the clock until which it is
-   * excluded.
+   * Chain id that the endpoint reported, if it is not that of `chain`, and the time of the clock until which
+   * the endpoint is excluded.
    */
   private otherChain: { id: number; until: number } | undefined
   private readonly clock: Clock

@@ -84,7 +84,7 @@ class HttpConnection {
     })
   }
 
-  /** @param timeoutMs limit for the whole response; 0 means no limit */
+  /** @param timeoutMs time limit for the whole response; 0 disables it */
   private async post(content: object, timeoutMs: number): Promise<unknown> {
     const abort = new AbortController()
     const timer = timeoutMs > 0 ? setTimeout(() => abort.abort(timedOut(timeoutMs)), timeoutMs) : undefined

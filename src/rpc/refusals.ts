@@ -31,8 +31,8 @@ export function isHttpTooMuch(error: Error): boolean {
 }
 
 /**
- * True if an endpoint refused calls as a batch and may answer them one by one: it accepts no batches, or none
- * of this size.
+ * True if an endpoint refused calls as a batch and may answer them one by one: it accepts no batches at all,
+ * or no batches of this size.
  */
 export function isBatchRefused(error: Error): boolean {
   if (error instanceof RpcError) return !isTemporary(error)

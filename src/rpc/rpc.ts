@@ -43,7 +43,7 @@ export interface Answered<T> {
   distrust: (reason: string) => void
 }
 
-/** Result of one endpoint, or its refusal. */
+/** Result of one endpoint, or the error with which it refused. */
 export type Opinion<T> = Answered<T> | { refusal: RpcError }
 
 /**
@@ -142,8 +142,8 @@ export class Rpc {
         excluded.add(endpoint)
         refusal = new Error(`${method} has no result`)
       } else if ('refusal' in outcome) {
-        // This endpoint is healthy but refuses. Another may accept: it may prune less, or have a higher
-        // limit.
+        // This endpoint is healthy but refuses. Another one may accept, because it prunes less or has a
+        // higher limit.
         if (splittable && isTooMuch(outcome.refusal)) throw outcome.refusal
         excluded.add(endpoint)
         refusal = outcome.refusal
