@@ -5,8 +5,8 @@ import type { Statement } from '../api/store/model'
 
 /**
  * Minimal Node server for lists of records, for comparison: `node dist/bench/bare-records.js <port>
- * <database> <file>` answers GET /<n> with the statements of page n in the file, and passes Postgres's text
- * through. It has no validation, state, cursors, links, limits or log.
+ * <database> <file>` answers GET /<n> by running the statements of page n in the file, and passes Postgres's
+ * text through unchanged. It has no validation, state, cursors, links, limits or log.
  */
 async function main(): Promise<void> {
   const [port, connectionString, file] = process.argv.slice(2) as [string, string, string]

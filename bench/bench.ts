@@ -11,12 +11,10 @@ export interface Bench {
   readonly folder: string
   /** Creates an empty database, which is dropped at the end, and returns its URL. */
   createDatabase: () => Promise<string>
-  /**
-   * Registers a clean-up for the end of the run, whatever its outcome. The last one registered runs first.
-   */
+  /** Registers a clean-up for the end of the run, whatever its outcome. Clean-ups run in reverse order. */
   atEnd: (cleanup: () => Promise<void>) => void
   report: (line: string) => void
-  /** Reports progress; called often during long steps. */
+  /** Reports progress. It is called often during long steps. */
   progress: (what: string, done: number, total: number) => void
 }
 

@@ -22,7 +22,10 @@ const WARM_UP_SECONDS = 2
 const SECONDS = 8
 /** Number of points attested for the requests by UID. */
 const ATTESTED = 500
-/** Number of different requests of a kind, sent in turn, so that no response can come from a cache. */
+/**
+ * Number of different requests of each kind, which are sent in turn, so that no response can come from a
+ * cache.
+ */
 const BODIES = 1_000
 
 /**
@@ -30,7 +33,7 @@ const BODIES = 1_000
  */
 const VERTICES = 10_000
 const POLYGONS = 100
-/** Placeholder digits of a vertex, which the load replaces by the number of each request. */
+/** Placeholder digits in a vertex, which the load replaces by the number of each request. */
 const NUMBERED = '98765432'
 
 /**
@@ -70,7 +73,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
 
   const url = `${world.settings.publicBaseUrl}/compute/v0/`
   const api = [...world.services.values()].find(({ name }) => name === 'api')!
-  /** Adds the API's processor time per request, which depends little on other work of the machine. */
+  /** Adds the API's processor time per request, which depends little on other processes of the machine. */
   const charged = async (isOfApi: boolean, load: () => Promise<Measured>) => {
     const before = processorMs(api.pid)
     const measured = await load()

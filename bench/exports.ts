@@ -56,7 +56,7 @@ export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
   return [table]
 }
 
-/** Times of small sequential requests in milliseconds. They wait only for the event loop. */
+/** Times of small sequential requests, milliseconds. These requests wait only for the event loop. */
 async function others(url: string, signal: AbortSignal): Promise<number[]> {
   const times: number[] = []
   while (!signal.aborted) {

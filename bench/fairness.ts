@@ -23,7 +23,7 @@ import { attestPoints } from './points'
 import { fill } from './records'
 
 const SIZE = Number(process.env.BENCH_FAIRNESS || 200_000)
-/** Number of changes that a listener missed. */
+/** Number of changes that a disconnected listener missed. */
 const MISSED = Math.min(10_000, SIZE / 2)
 const SECONDS = 20
 /** Names of the attacks to run, separated by semicolons; all attacks if not set. */
@@ -36,7 +36,7 @@ const WARM_UP_SECONDS = 3
 const PAUSE_MS = 40
 /** Milliseconds after which a response counts as an error. */
 const LONGEST_MS = 60_000
-/** Maximum length in bytes of a text that a listener waits for. */
+/** Maximum length in bytes of a text that a listener awaits. */
 const LONGEST_TEXT = 100
 const LISTS = '/api/v0/location-records'
 const DISTANCE = '/compute/v0/distance'
@@ -46,16 +46,20 @@ const GRAPHQL = JSON.stringify({
   query: '{ locationRecords(first: 10, filter: { bbox: [-10, 35, 30, 60] }) { nodes { chain uid memo } } }',
 })
 const GROUPS = graphqlGroups(1)
-/** Milliseconds in which the service that holds the key makes a signature: those of a cloud service. */
+/** Milliseconds that the service with the signing key needs for a signature, like a cloud service. */
 const SIGNATURE_MS = 40
 /**
- * Milliseconds in which a node calls a smart account. The node of this machine would share its processors.
+ * Simulated duration in milliseconds of a call of a smart account by a node. A real call would use the
+ * processors of this machine.
  */
 const ACCOUNT_MS = 300
 /** Contract that accepts any signature (ERC-1271). */
 const ACCOUNT = { address: `0x${'e1271'.padStart(40, '0')}`, code: '0x631626ba7e60e01b60005260206000f3' }
 
-/** Sends a request of the victim. Resolves after a response; throws without one or for an error. */
+/**
+ * Sends a request of the victim. Resolves after a successful response. Throws without a response, or for an
+ * error.
+ */
 type Ask = (number: number) => Promise<unknown>
 /**
  * Sends the requests of one hostile client until the signal aborts. Resolves with the statuses that it
@@ -64,8 +68,8 @@ type Ask = (number: number) => Promise<unknown>
 type Attack = (signal: AbortSignal) => Promise<Map<number, number>>
 
 /**
- * Measures how a client that uses as much as it can of a resource affects another client: the times and
- * errors of each kind of request, alone and during each attack. The hourly limits are off.
+ * Measures how a client that uses a resource as much as it can affects another client: the times and errors
+ * of each kind of request, alone and during each attack. The hourly limits are off.
  */
 export async function fairness(bench: Bench): Promise<Table[]> {
   const { world, environment } = await bringUp(bench)
@@ -207,7 +211,7 @@ function asksOf(
   }
 }
 
-/** Times of requests that are sent one after the other. */
+/** Times of requests that are sent one after another. */
 async function measure(
   ask: Ask,
 ): Promise<{ requests: number; p50Ms: number; p99Ms: number; failed: number }> {
@@ -257,8 +261,8 @@ function likes(i: number): string {
 }
 
 /**
- * Filter that makes workers measure many geometries: at 200,000 records about 10,000, half of the number that
- * a filter may measure. Above that number, all requests of the flood would be rejected.
+ * Filter that makes workers measure many geometries: about 10,000 of 200,000 records, which is half of the
+ * number that a filter may measure. Above that limit, all requests of the flood would be rejected.
  */
 function notAt(i: number): string {
   return Array.from({ length: 8 }, (_, n) => {
@@ -271,7 +275,7 @@ function notAt(i: number): string {
   }).join(' AND ')
 }
 
-/** A query of this many groups over all records, which the database reads each time. */
+/** A query with this many groups over all records, which the database reads each time. */
 function graphqlGroups(count: number): string {
   const fields = Array.from(
     { length: count },
@@ -334,8 +338,8 @@ async function startSlowNode(bench: Bench, { url }: LocalChain): Promise<{ url: 
 }
 
 /**
- * Starts a service that holds the local signer's key (eth_signTypedData_v4), and responds as late as one in a
- * cloud.
+ * Starts a service that holds the local signer's key (eth_signTypedData_v4), and responds as slowly as a
+ * cloud service.
  */
 async function startSigner(bench: Bench): Promise<{ url: string; address: string }> {
   const signer = await keySigner(LOCAL_SIGNER_KEY)
@@ -385,7 +389,7 @@ async function ok(url: string, address: string, path: string, body?: string): Pr
 
 interface Listener {
   status: number
-  /** Resolves when a text is received. */
+  /** Resolves when this text is received. */
   until: (text: string) => Promise<void>
   close: () => void
 }
@@ -396,7 +400,8 @@ function listen(url: string, address: string, from = '', query = ''): Promise<Li
       `${url}${LISTS}/stream${query}`,
       { agent: false, headers: { 'x-forwarded-for': address, ...(from && { 'last-event-id': from }) } },
       (response) => {
-        // Only the end of the data is kept, to do little work for many megabytes: this process also measures.
+        // Keeps only the end of the data. This process also measures, so it must do little work for many
+        // megabytes.
         let last = Buffer.alloc(0)
         let look = (_: Buffer) => {}
         response.on('data', (chunk: Buffer) => {
@@ -427,7 +432,7 @@ function listen(url: string, address: string, from = '', query = ''): Promise<Li
   })
 }
 
-/** Position in the log of changes before those that a listener missed. */
+/** Position in the log of changes before the changes that a listener missed. */
 async function positionOf(url: string): Promise<string> {
   const stream = await listen(url, '10.0.0.13')
   await stream.until('\nid: ')
@@ -445,7 +450,7 @@ async function positionOf(url: string): Promise<string> {
   })
 }
 
-/** Replays all missed changes, in a box that no other listener uses. */
+/** Replays all missed changes for a box that no other listener uses. */
 async function replayed(
   url: string,
   address: string,
@@ -457,7 +462,7 @@ async function replayed(
   const stream = await listen(url, address, beginning, box)
   if (stream.status !== 200) return stream.status
   const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
-  // A heartbeat means that it has caught up.
+  // A heartbeat means that the listener has caught up.
   await Promise.race([ended, stream.until('\n:\nid: ')]).catch(() => {})
   stream.close()
   return stream.status

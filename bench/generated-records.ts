@@ -24,7 +24,7 @@ const SEEDS = { lng: 1, lat: 2, city: 3, prover: 4, distance: 5, angle: 6 }
  */
 const uniform = (whole: string, name: keyof typeof SEEDS) =>
   `((hashint8extended(${whole}, ${SEEDS[name]}) >> 11) & 4503599627370495)::float8 / 4503599627370496::float8`
-/** Position of a city, generated in the same way: `lng` or `lat`. */
+/** Coordinate `lng` or `lat` of a city, which depends only on its number. */
 const city = (number: string) => ({
   lng: `((${uniform(number, 'lng')}) * 350 - 175)`,
   lat: `((${uniform(number, 'lat')}) * 120 - 50)`,
@@ -37,7 +37,7 @@ const OFFSET = (i: string) => ({
   distance: `(0.08 * sqrt(-2 * ln(1e-12::float8 + ${uniform(i, 'distance')})))`,
   angle: `(2 * pi() * ${uniform(i, 'angle')})`,
 })
-/** A number without trailing zeros, as in canonical JSON. */
+/** Formats a number without trailing zeros, as in canonical JSON. */
 const plain = (number: string) => `trim_scale(${number})`
 
 /**

@@ -44,7 +44,7 @@ export async function geodesy(bench: Bench): Promise<Table[]> {
   ]
 }
 
-/** Point and polygon: from text to result (cold), and with prepared geometries (warm). */
+/** Point and polygon: from the text to the result (cold), and with prepared geometries (warm). */
 async function questions(bench: Bench, keccak: IHasher, postgis: Client): Promise<Table> {
   const rows: Table[number][] = []
   for (const vertices of VERTICES) {
@@ -272,8 +272,8 @@ function inOnePass(body: Buffer): Read {
 }
 
 /**
- * Point and polygons of 10,000 vertices, a new polygon each time, from bytes to `contains`: once by
- * readGeometry, and once in one pass.
+ * Point and polygons of 10,000 vertices, a new polygon for each measurement, from bytes to `contains`: by
+ * readGeometry, and in one pass.
  */
 function requests(bench: Bench, keccak: IHasher): Table {
   const random = seededRandom(SEED)

@@ -139,7 +139,7 @@ const FIELDS_MORE = `${LOCATION_SCHEMA.fields},string assetId,uint256 serial,boo
 
 /** Mines until the whole chain is final. */
 async function finalize(chain: LocalChain): Promise<void> {
-  // Mined one by one, because a block may take seconds.
+  // Blocks are mined one by one, because each may take seconds.
   for (let i = 0; i < LOCAL_CHAIN.finality + SPARE_BLOCKS; i++) await chain.provider.send('anvil_mine', [])
 }
 
@@ -321,8 +321,8 @@ function beginOf({ time, bodiesMs, projectMs, writeMs }: BatchLine): number {
 
 /**
  * Milliseconds that Postgres takes to insert the rows of both tables, by one statement each in one
- * transaction: into empty copies with the same indexes, or again into the tables themselves, which also have
- * triggers. The rows are texts in memory, as a driver sends them.
+ * transaction: into empty copies of the tables with the same indexes, or once more into the tables
+ * themselves, which also have triggers. The rows are texts in memory, as a driver sends them.
  */
 async function plainSqlMs(client: Client, withTriggers: boolean): Promise<number> {
   const target = (table: string) => (withTriggers ? table : `plain_${table}`)

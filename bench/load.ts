@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
  * this concurrency, for this duration.
  */
 export interface Load {
-  /** used in rotation, like a load balancer */
+  /** URLs, used in rotation as by a load balancer */
   readonly urls: readonly string[]
   readonly bodies: readonly string[]
   readonly concurrency: number

@@ -22,18 +22,18 @@ import { runPgbench } from './pgbench'
 import { SEED, randomPoint } from './points'
 import { processorTimes } from './records'
 
-/** Number of entries of the log that is measured alone. */
+/** Number of entries of the log that is measured by itself. */
 const ENTRIES = Number(process.env.BENCH_LOG || 100_000)
-/** True to leave out the answers, which take a minute and a half. */
+/** True to skip the measurement of answers, which takes a minute and a half. */
 const IS_ALONE = process.env.BENCH_KINDS === 'alone'
 /** Entries that wait for their commit at the same time, as in a busy service. */
 const AT_ONCE = 256
 const PROOFS = 1_000
-/** Number of rounds of each load, and their duration; the medians count. */
+/** Number of rounds of each load, and their duration. The results are medians of the rounds. */
 const ROUNDS = 7
 const SECONDS = 1
 
-/** The transparency log: its cost in answers, and its rate, proofs and size. */
+/** Measures the transparency log: its cost per answer, its rate, its proofs and its size. */
 export async function log(bench: Bench): Promise<Table[]> {
   return [...(IS_ALONE ? [] : [await computeWithAndWithout(bench)]), await logAlone(bench)]
 }
@@ -91,7 +91,8 @@ async function computeWithAndWithout(bench: Bench): Promise<Table> {
     const costs = { on: medians(measured.on), off: medians(measured.off) }
     const inserts = percentile(measured.inserts, 0.5)
     alone ||= 1 / costs.off.requestsPerSecond
-    // Upper bound: each answer waits for its commit, and the log cannot make answers faster than without it.
+    // Reports an upper bound, because each answer waits for its commit, and the log cannot make answers
+    // faster.
     const limit = Math.min(costs.off.requestsPerSecond, concurrency / (alone + concurrency / inserts))
     for (const [log, each] of Object.entries(costs))
       rows.push({
@@ -175,7 +176,8 @@ async function logAlone(bench: Bench): Promise<Table> {
   const seconds = (performance.now() - began) / 1000
   const after = await processorTimes(client, process.pid)
 
-  // Frees the entries, which no API process holds: their garbage collection would take most of the p99.
+  // Frees the entries, which an API process would not hold. Otherwise their garbage collection would dominate
+  // the p99.
   const asked = Array.from({ length: PROOFS }, () => leaves[Math.floor(Math.random() * ENTRIES)]!)
   entries.length = leaves.length = 0
   globalThis.gc?.()

@@ -135,7 +135,7 @@ async function onServer<Row extends object>(server: string, sql: string): Promis
   }
 }
 
-/** Rows under their column names, numbers aligned to the right. */
+/** Formats rows as a table under their column names, with numbers aligned to the right. */
 function aligned(table: Table): string {
   const names = Object.keys(table[0]!)
   const lines = [names, ...table.map((row) => names.map((name) => String(row[name])))]

@@ -7,9 +7,12 @@ import type { Bench, Table } from './bench'
 import { fill } from './records'
 
 const RECORDS = Number(process.env.BENCH_PAGES || 50_000)
-/** Milliseconds until the next paint after an interaction; factor by which a phone's processor is slower. */
+/**
+ * Time budget in milliseconds from an interaction to the next paint, and the factor by which a phone's
+ * processor is slower.
+ */
 const [INTERACTION_MS, SLOWER] = [200, 4]
-/** Milliseconds of a task while the map is dragged. */
+/** Time budget in milliseconds of a task while the map is dragged. */
 const TASK_MS = 100
 /** Number of the longest interactions and tasks in the table. */
 const LISTED = 5
@@ -113,7 +116,7 @@ async function interacting(page: Page, url: string) {
     await page.keyboard.press('/')
     await page.keyboard.type('sant', { delay: 40 })
     await hits.filter({ hasText: 'Santiago' }).first().waitFor()
-    // Keys during the search for a town with a typing error.
+    // Keys of a search for a town with a typing error.
     await page.keyboard.type('iagx', { delay: 250 })
     await hits.filter({ hasText: 'Santiago' }).first().waitFor()
     for (let i = 0; i < 2; i++) await page.keyboard.press('Escape')
@@ -148,8 +151,8 @@ async function dragging(page: Page, url: string) {
 
 /**
  * Runs steps on a page, and returns the tasks of its main thread, and its interactions until the main thread
- * has finished the next frame. What follows is the work of the compositor and of the graphics card, which the
- * CPU replaces here.
+ * has finished the next frame. The work after that is done by the compositor and the graphics card, which the
+ * CPU emulates here.
  */
 async function traced(page: Page, run: () => Promise<void>) {
   const browser = page.context().browser()!

@@ -75,7 +75,10 @@ export async function indexWithPonder(given: {
   }
 }
 
-/** Installs Ponder's packages if they are missing or not the pinned ones, and returns Ponder's version. */
+/**
+ * Installs Ponder's packages if they are missing or differ from the pinned versions, and returns Ponder's
+ * version.
+ */
 function installPackages(report: Bench['report']): string {
   const wanted = (
     JSON.parse(readFileSync(`${PROJECT}/package.json`, 'utf8')) as { dependencies: { ponder: string } }

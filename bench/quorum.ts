@@ -10,10 +10,16 @@ import type { Bench, Table } from './bench'
 const OPERATORS = 5
 const THRESHOLD = 3
 const QUESTIONS = 500
-/** Not measured: connections, caches and compiled code. */
+/**
+ * Number of questions that are not measured, because they open connections and warm up caches and compiled
+ * code.
+ */
 const WARM_UP = 50
 const SEED = 40
-/** Delay of a response in milliseconds: minimum, mean of an exponential rest, and that of slow responses. */
+/**
+ * Delay of a response in milliseconds: the minimum, the mean of an exponentially distributed addition, and
+ * the delay of slow responses.
+ */
 const NETWORK = { least: 20, rest: 10, slow: 300, slowShare: 0.02 }
 
 /**

@@ -45,7 +45,7 @@ const LOAD = { concurrency: CONCURRENCY, seconds: SECONDS }
 const WARM_UP_SECONDS = 2
 /** Number of different requests of a kind, sent in turn. pgbench accepts at most 128 scripts. */
 const VARIANTS = 100
-/** Rows of a page's query: one more than the page, to detect a next one. */
+/** Number of rows that a page's query reads: one more than the page, to detect a next page. */
 const LIMIT = 100
 /** Half the side of a box around a city, degrees. */
 const CITY = 0.2
@@ -211,8 +211,8 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
       (degrees) => Math.round(degrees * 1e6) / 1e6,
     ) as unknown as readonly [number, number, number, number],
   })
-  // A city of medium size has 0.04 % of all records, half of them within 0.1 degrees, so this box contains
-  // about a hundred.
+  // A city of medium size has 0.04 % of all records, half of them within 0.1 degrees. This box therefore
+  // contains about a hundred records.
   const neighbourhood = () => box(anyCity(), 0.05 * Math.sqrt(1_000_000 / size))
   const variants = <Made>(make: (random: Random) => Made) =>
     Array.from({ length: VARIANTS }, () => make(random))
@@ -352,7 +352,10 @@ async function kept(
   return rows
 }
 
-/** Equal statements through pg and Fastify per second, with the text passed through (bare-records.ts). */
+/**
+ * Repetitions of equal statements per second through pg and Fastify, with the text passed through
+ * (bare-records.ts).
+ */
 async function passedThrough(bench: Bench, databaseUrl: string, pages: Statement[][]): Promise<number> {
   const port = await freePort()
   const file = path.join(bench.folder, 'pages.json')

@@ -39,7 +39,7 @@ export async function tiles(bench: Bench): Promise<Table[]> {
   await client.connect()
   try {
     if (!process.env.BENCH_RECORDS_DATABASE_URL) await fill(bench, client, 0, SIZE)
-    // Settings of the API's own connections, which make the plain query faster.
+    // Applies the settings of the API's own connections, which make the plain query faster.
     await client.query('SET jit = off; SET max_parallel_workers_per_gather = 0; SET work_mem = "16MB"')
     const api = await startApi(bench, databaseUrl)
     const forgetful = await startApi(bench, databaseUrl, { CACHE_MB: '0' }, 'api-without-cache')

@@ -59,7 +59,7 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
         .rows[0]!.count
     while ((await count('position IS NOT NULL')) < SUBSCRIPTIONS) await pause(100)
     let next = 2
-    /** Latencies in milliseconds from the commit of these records to each arrival. */
+    /** Latencies in milliseconds from the commit of these records to each delivery. */
     const deliver = async (records: number): Promise<number[]> => {
       arrived.length = 0
       await client.query(insertRecordsSql(), [next, next + records - 1])
@@ -79,7 +79,7 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
       await pause(200)
     }
     const megabytes = processMegabytes(service.pid, 'VmHWM')
-    // Latencies of a second API instance while the first is killed.
+    // Latencies of deliveries by a second API instance after the first one is killed.
     await startApi(bench, databaseUrl, { WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: host }, 'api-2')
     await service.kill()
     const takenOver = await deliver(1)

@@ -100,7 +100,7 @@ runParts(
   {
     doing: 'building',
     start({ product }) {
-      // A build that stops half-way leaves its part outdated.
+      // The part stays outdated if its build stops half-way.
       rmSync(product, { force: true })
     },
     done({ product, kept, folder }) {

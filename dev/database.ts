@@ -114,7 +114,7 @@ async function make(folder: string): Promise<void> {
   await database.exec('CREATE EXTENSION postgis')
   const { port, close } = await listen(database, 0)
   const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`
-  // Loaded only here, because not every start needs it.
+  // The module is loaded only here, because not every start needs it.
   const { processEnvironment } = await import('../src/config.js')
   const environment = { ...processEnvironment(), ...blankSettings(), DATABASE_URL }
   const migration = spawn(process.execPath, ['lib/migrate.js'], { env: environment, stdio: 'inherit' })
@@ -156,7 +156,7 @@ function listen(database: PGlite, port: number): Promise<Listening> {
 }
 
 /**
- * The only session, which one client has at a time: for a whole query of several messages, and until its
+ * The only session. One client at a time has it: for a whole query of several messages, and until its
  * transaction ends. (pglite-socket changes clients after every message, so that their queries mix, and stops
  * permanently at the first failure.)
  */

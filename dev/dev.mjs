@@ -7,7 +7,7 @@ import path from 'node:path'
 /** Milliseconds between two scans of the sources. Node 20 does not report files that a rename replaces. */
 const LOOK_MS = 500
 
-/** Folders, with the services that run their code. `start` is `npm start` itself. */
+/** Folders, each with the services that run its code. `start` is `npm start` itself. */
 const SERVICES = {
   src: ['api', 'indexer'],
   api: ['api'],
@@ -47,7 +47,7 @@ function sourcesOf(folder) {
     .join('\n')
 }
 
-// Ctrl-C reaches both processes: this one ends after the other one.
+// Ctrl-C reaches both processes. This process ends after the other one.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => start?.kill())
 
@@ -67,7 +67,8 @@ async function rebuild() {
   failed.clear()
   const build = spawn(process.execPath, [path.join('dev', 'build.mjs')], { stdio: 'inherit' })
   const [code] = await once(build, 'exit')
-  // A failed build, or one that a later change overtook, restarts nothing. The next build does.
+  // A failed build, or a build that a later change overtook, restarts nothing. The next build restarts the
+  // services.
   if (code === 0 && touched.size === 0) await restart(services)
   else for (const service of services) failed.add(service)
   building = false

@@ -5,11 +5,11 @@
  */
 export interface GuardMessage {
   readonly pid: number
-  /** false if it has ended, and its id may belong to another process */
+  /** false after the process has ended, because its id may belong to another process */
   readonly runs: boolean
 }
 
-/** A node saves its state first. */
+/** Time limit for a clean end, in milliseconds. A node needs time to save its state. */
 const STOP_TIMEOUT_MS = 20_000
 const LOOK_MS = 100
 

@@ -33,7 +33,7 @@ let isOver = false
 let run
 
 if (options.replay && seeds.length === 0) process.exit()
-// The limit of a run (test/run.ts) applies to all rounds together, and only ends hanging ones.
+// The time limit of a run (test/run.ts) applies to all rounds together, and only ends runs that hang.
 process.env.TEST_MINUTES = String(options.replay ? 20 + 10 * seeds.length : minutes + 20)
 
 const vitest = await createVitest('test', {
@@ -92,7 +92,7 @@ async function runOnce(seed, effort, specifications) {
   return run
 }
 
-/** Repeats the listed seeds. Returns the number of those that fail or that name no hunt. */
+/** Repeats the listed seeds. Returns the number of seeds that fail or that name an unknown hunt. */
 async function replay() {
   let failures = 0
   for (const entry of seeds) {

@@ -59,8 +59,8 @@ const EXEMPT = [
   'test/vectors/',
 ]
 /**
- * Lines that remain, by file: quoted words, and texts that tests or programs compare. The numbers may only
- * shrink.
+ * Number of permitted hits by file: quoted words, and texts that tests or programs compare. The numbers may
+ * only decrease.
  */
 const LEFT = {
   'packages/client/src/context.ts': 1,
@@ -79,7 +79,7 @@ const AREAS = new Set([
   ),
   ...['ci', 'config', 'build', 'release'],
 ])
-/** First words that look like another form of the verb and are not. */
+/** Imperatives whose ending resembles another form of a verb. */
 const IMPERATIVES =
   /^(?:bypass|compress|discuss|dismiss|express|focus|pass|press|process|address|access|embed|feed|need|seed|shed|bring|string|ping)$/
 
@@ -124,13 +124,16 @@ function subjectProblem(subject) {
   return undefined
 }
 
-/** Subjects of all commits after the one that added this file. In a shallow clone: of those that it has. */
+/**
+ * Problems of the subjects of all commits after the one that added this file. A shallow clone has only a part
+ * of them.
+ */
 function subjectHits() {
   let since
   try {
     since = git('log', '--diff-filter=A', '--format=%H', '--', 'dev/language.mjs').split('\n').at(-1)
   } catch {
-    return [] // an archive without its history
+    return [] // the folder is an archive without its history
   }
   if (!since) return []
   return git('log', '--no-merges', '--format=%h %s', `${since}..HEAD`)

@@ -25,7 +25,7 @@ export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, prox
   environment[`PROXY_${settingSuffix(chain)}`] ||= proxy
 }
 
-/** Address of a key in a file. Throws a PlainError for a key elsewhere. */
+/** Returns the address of a key in a file. Throws a PlainError if the key is not in a file. */
 export function addressOf(signer: Settings['signer']): string {
   if (signer && signer.kind !== 'key')
     throw new PlainError('ATTESTER_ADDRESS: missing. The configured signer requires it.')

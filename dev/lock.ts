@@ -7,7 +7,7 @@ import { PlainError } from './services'
 /** Folder of the local world that `npm start` stores, relative to the root of the clone. */
 export const LOCAL_FOLDER = '.local'
 
-/** Text with which the process that uses a folder describes itself. */
+/** Description by which the process that uses a folder identifies itself. */
 export interface Holder {
   readonly pid: number
   /** ISO 8601 */
@@ -40,7 +40,7 @@ export async function lockFolder(folder: string, ports: Holder['ports']): Promis
           `${described(other)}.\nUse that one, or stop it first (Ctrl-C where it runs, or kill ` +
           `${other.pid}). To run a second one, clone the repository again.`,
       )
-    // The holder of the lock was killed.
+    // The process that held the lock was killed.
     rmSync(place, { force: true })
     if (!(await listening())) return lockFolder(folder, ports)
   }

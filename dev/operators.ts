@@ -67,7 +67,7 @@ export class Operator {
     return new Operator(options, rpc, Object.assign({}, settings, { chains }))
   }
 
-  /** Starts the indexer and the API. Resolves when the API listens. */
+  /** Starts the indexer and the API. Resolves when the API accepts connections. */
   async start(): Promise<void> {
     const log = path.join(this.options.folder, `operator-${this.options.port}.log`)
     this.service = await startHere(this.settings, log)

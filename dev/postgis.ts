@@ -30,7 +30,10 @@ const USED_FILES =
   /^(lib\/postgresql\/postgis-3\.so|share\/proj\/.*|share\/postgresql\/extension\/postgis(--\d+\.\d+\.\d+\.sql|\.control))$/
 const TAR_BLOCK = 512
 
-/** Files of a tar archive whose paths match. A header has its path first, and the size at 124, in octal. */
+/**
+ * Files of a tar archive whose paths match. Each header starts with the path, and has the size at offset 124,
+ * in octal.
+ */
 function cutTar(archive: Buffer, wanted: RegExp): Buffer {
   const kept: Buffer[] = []
   for (let at = 0; archive[at];) {
@@ -59,5 +62,5 @@ export function rememberLargeKeys(): void {
     return names
   }
 }
-/** No other object of PGlite has more than some hundred keys. */
+/** No other object of PGlite has more than a few hundred keys. */
 const LARGE = 10_000

@@ -28,7 +28,8 @@ const MIGRATIONS = 'db/migrations'
 export async function preparedDatabase(): Promise<string> {
   const prepared = path.resolve(FOLDER, key())
   if (existsSync(prepared)) return prepared
-  // Renamed when it is complete: a process that is killed leaves nothing that is used.
+  // The folder gets its name when it is complete, so a killed process leaves nothing that another one would
+  // use.
   const made = `${prepared}.${process.pid}`
   const maker = spawn(process.execPath, ['dist/dev/database.js', MAKE, made], { stdio: 'inherit' })
   const stop = () => maker.kill('SIGKILL')
@@ -40,7 +41,7 @@ export async function preparedDatabase(): Promise<string> {
   try {
     renameSync(made, prepared)
   } catch (error) {
-    // Another process created it first.
+    // Another process created the folder first.
     if (!existsSync(prepared)) throw error
     rmSync(made, { recursive: true })
   }

@@ -72,7 +72,7 @@ class Start {
     this.options.signal.throwIfAborted()
     if (this.reason !== undefined) throw new PlainError(this.reason)
   }
-  /** Like `check`, while a promise is pending that may never settle. */
+  /** Awaits a promise that may never settle, and meanwhile checks like `check`. */
   private async unlessBroken<Result>(work: Promise<Result>): Promise<Result> {
     const { signal } = this.options
     const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
@@ -92,7 +92,7 @@ class Start {
     if (missing) throw new PlainError(missing)
     await this.reserve()
     const wallets = inOrder(Array.from({ length: OPERATORS }, () => Wallet.createRandom().privateKey))
-    // Migrated once, and then copied for each operator.
+    // The database is migrated once, and then copied for each operator.
     await step('Embedded database: Postgres with PostGIS', preparedDatabase())
     this.check()
     const [chain, databases] = await this.all([
@@ -109,7 +109,7 @@ class Start {
     })
     const operators: Operator[] = []
     const starting = async () => {
-      // Started one after the other, because each loads its own copy of all modules.
+      // Operators start one after the other, because each loads its own copy of all modules.
       for (const [i, wallet] of wallets.entries()) {
         this.check()
         operators.push(

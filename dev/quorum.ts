@@ -81,7 +81,7 @@ async function landOne({ chain, operators, quorum, threshold }: QuorumWorld): Pr
   })
   const answer = await asked.within(place, [2.2949, 48.8583], 500, { recipient: testAccount(1).address })
   const { uid, transactionHash } = await asked.land(answer, PAYER.connect(chain.provider))
-  // Read from the chain itself, independently of the operators and the client.
+  // Reads the answer from the chain itself, independently of the operators and the client.
   const { attester, recipient } = (await (await chain.eas()).getFunction('getAttestation')(uid)) as {
     attester: string
     recipient: string

@@ -38,7 +38,7 @@ export type Fault = (
 
 export interface RpcProxy {
   readonly url: string
-  /** number of calls that a fault applied to, since the faults were set */
+  /** number of calls to which a fault has applied since the faults were set */
   readonly met: number
   /**
    * Sets the faults; the first that applies to a call is used. Without arguments, the node's responses pass
@@ -123,7 +123,7 @@ export async function startRpcProxy(
       met = 0
     },
     close: async () => {
-      // Repeated, because a connection may still be opening.
+      // Closes connections repeatedly, because some may still be opening the first time.
       const cut = setInterval(() => server.closeAllConnections(), 50)
       await new Promise((resolve) => server.close(resolve).closeAllConnections())
       clearInterval(cut)

@@ -16,7 +16,7 @@ export interface Service {
   readonly ended: Promise<number | NodeJS.Signals>
   /** resolves when it reports over IPC or on its output that it is ready; rejects if it ends before */
   readonly ready: Promise<void>
-  /** requests its end and waits for it; kills it after STOP_TIMEOUT_MS */
+  /** requests its end and waits for it; kills the process after STOP_TIMEOUT_MS */
   stop(): Promise<void>
   /** ends it at once, like a crash */
   kill(): Promise<void>
@@ -98,8 +98,8 @@ export async function requireFreePort(
 const [LOWEST_PORT, HIGHEST_PORT] = [16_000, 32_000]
 
 /**
- * First of `count` consecutive free ports. They stay reserved while this process runs: no other caller gets
- * them, in this process or another one, however late their user listens there.
+ * Returns the first of `count` consecutive free ports. They stay reserved while this process runs: no other
+ * caller in this or another process gets them, however late the program that uses them starts to listen.
  */
 export async function freePort(count = 1): Promise<number> {
   for (;;) {
@@ -111,7 +111,7 @@ export async function freePort(count = 1): Promise<number> {
   }
 }
 
-/** Reserves a TCP port by holding the UDP port of this number; undefined if it is in use. */
+/** Reserves a TCP port by binding the UDP port with the same number; undefined if it is in use. */
 async function reserve(port: number): Promise<Socket | undefined> {
   const socket = createSocket('udp4').unref()
   try {
@@ -119,7 +119,7 @@ async function reserve(port: number): Promise<Socket | undefined> {
     await once(socket, 'listening')
     if (await isFree(port)) return socket
   } catch {
-    // Another process uses this port.
+    // Another process has reserved this port.
   }
   socket.close()
   return undefined

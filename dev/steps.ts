@@ -20,7 +20,7 @@ export class Steps {
 
   constructor(private readonly out: WriteStream) {}
 
-  /** Follows a step until it ends. */
+  /** Shows a step as running until it ends. */
   readonly step = async <Result>(what: string, work: Promise<Result>): Promise<Result> => {
     const since = performance.now()
     this.underWay.add(what)

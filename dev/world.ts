@@ -164,7 +164,8 @@ class Start {
     const sampled = Promise.all(started.map((each) => this.sample(each, each === chain)))
     sampled.catch(() => {}) // awaited later; the embedded database starts in the meantime
     await databaseReady
-    // A stopped start removes its chains, so none of their data may be in a user's own database.
+    // If the start is stopped, its chains are removed. A user's own database must therefore not contain their
+    // data.
     if (!hasLocalDatabase) await sampled
 
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
@@ -216,7 +217,7 @@ class Start {
   private async reserve({ given, rows, hasLocalDatabase }: Plan): Promise<void> {
     const { keep, folder } = this.options
     const isLocal = rows.length > 0
-    // Checked before the ports, because other ports would not help.
+    // The lock is checked before the ports, because choosing other ports would not help.
     if (keep && (isLocal || hasLocalDatabase))
       this.unlock = await lockFolder(folder, {
         PORT: given.port,
@@ -263,7 +264,7 @@ class Start {
     const api = program('API', () =>
       this.load('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js'),
     )
-    // The embedded database has one session anyway, and four processes take longer to load.
+    // The embedded database has only one session, and four processes take longer to load.
     const slugs = given.chains.map(({ chain }) => chain.slug)
     const groups = hasLocalDatabase ? [slugs] : slugs.map((slug) => [slug])
     const indexers = groups.map((group) => {
@@ -334,7 +335,8 @@ class Start {
     void service.ended.then((end) => {
       if (this.isStopping) return
       if (end === 2) return this.setBroken(`The ${what} could not start:\n${service.tail()}`)
-      // The program has lost its database or its node, or was killed. A new process resumes where it stopped.
+      // The program has lost its database or its node, or was killed. A new process resumes where the old one
+      // stopped.
       const next = performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
       const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
       const log = `${path.join(this.logs, service.name)}.log`

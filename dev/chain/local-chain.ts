@@ -25,7 +25,7 @@ export interface LocalChain {
   /** EAS's PermissionedEIP712Proxy of the signer */
   readonly proxy: string
   readonly provider: JsonRpcProvider
-  /** EAS contract, called by this test account */
+  /** contract of EAS, connected to this test account */
   eas(account?: number): Promise<Contract>
   registry(account?: number): Promise<Contract>
   stop(): Promise<void>

@@ -11,8 +11,8 @@ import { LOCAL_CHAIN, readJson, testAccount, type LocalChain } from './local-cha
 /** Local nodes (anvil) that simulate the chains of the table. */
 
 /**
- * Number of blocks before the first indexed one at which a local chain starts. The deployment is in these
- * blocks.
+ * Block at which a local chain starts, relative to the first indexed block. The blocks between them contain
+ * the deployment.
  */
 const BLOCKS_BEFORE_FIRST = 20
 
@@ -109,7 +109,7 @@ export async function startLocalChain({
     stop: async () => {
       provider.destroy()
       child.kill('SIGTERM')
-      // The node first saves its state, if it has a file for it.
+      // A node with a file for its state saves the state first.
       const insist = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
       await ended
       clearTimeout(insist)
@@ -126,7 +126,7 @@ export async function startLocalChain({
     if (fresh) await mineToFinality(local)
   } catch (error) {
     provider.destroy()
-    child.kill('SIGKILL') // SIGKILL, not SIGTERM: an incomplete chain must not be saved.
+    child.kill('SIGKILL') // Uses SIGKILL instead of SIGTERM, because an incomplete chain must not be saved.
     await ended
     throw error
   }
@@ -141,7 +141,7 @@ function startNode(
 ): { child: ChildProcess; ended: Promise<string> } {
   const child = spawn(nodeBinary(), args, {
     stdio: ['ignore', 'ignore', 'pipe'],
-    // Its own process group: on Ctrl-C it must end after the indexer.
+    // Runs in its own process group, because on Ctrl-C it must end after the indexer.
     detached: process.platform !== 'win32',
   })
   const killWithUs = () => child.kill('SIGKILL')
@@ -178,17 +178,17 @@ let guardProcess: ChildProcess | undefined
 /** Ends the node when this process is killed. A node itself cannot detect that. */
 function guard(node: ChildProcess): void {
   if (!guardProcess) {
-    // Its own process group, so that it survives a kill of this one.
+    // Runs in its own process group, so that it survives a kill of this process.
     guardProcess = spawn(process.execPath, ['dist/dev/guard.js'], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       detached: process.platform !== 'win32',
     })
     guardProcess.once('exit', () => (guardProcess = undefined)).on('error', () => {})
-    // Neither process keeps this one alive.
+    // Neither process keeps this process alive.
     guardProcess.unref()
     guardProcess.channel?.unref()
   }
-  // If the guard is missing, the service still runs.
+  // The service runs without the guard if the guard cannot be started.
   const tell = (runs: boolean) => {
     if (node.pid === undefined || !guardProcess?.connected) return
     guardProcess.send({ pid: node.pid, runs } satisfies GuardMessage, () => {})

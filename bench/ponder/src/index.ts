@@ -97,7 +97,7 @@ function decode(data: `0x${string}`) {
   }
 }
 
-/** Longitude and latitude of a GeoJSON Point, otherwise nulls. */
+/** Longitude and latitude of a GeoJSON Point; nulls for other geometries. */
 function point(location: string): [number | null, number | null] {
   try {
     const { type, coordinates } = JSON.parse(location) as { type: string; coordinates: number[] }
