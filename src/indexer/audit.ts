@@ -14,11 +14,14 @@ import {
 export interface Findings {
   /** Last block that was audited. */
   to: number
-  /** Number of events of the watched schemas and attesters in these blocks on the chain. */
+  /** Number of events on the chain, in these blocks, of the watched schemas and attesters. */
   events: number
   /** Number of events that were inserted into the event log or deleted from it. */
   repaired: number
-  /** Number of blocks that were compared, but whose header or receipts have an unknown form. */
+  /**
+   * Number of blocks that were compared, but not proven, because their header or receipts have an unknown
+   * form.
+   */
   unproven: number
   /** Number of the unproven blocks whose receipts have a known form but another root: an endpoint lies. */
   contradicted: number
@@ -41,7 +44,10 @@ const LOOK_MS = 1_000
 /** Maximum number of calls per second at which the audit spends the calls that its budget has saved. */
 const HIGHEST_RATE = 20
 const DAY_SECONDS = 86_400
-/** Share of a day's calls that is reserved for new and failed blocks. Old history gets the rest. */
+/**
+ * Share of a day's calls that is reserved for new blocks and for blocks that could not be proven. Old history
+ * gets the remaining calls.
+ */
 const KEPT_SHARE = 0.5
 /** Number of calls by which blocks in doubt, which cannot wait, may exceed the budget. */
 const RESERVE = 2_000
@@ -71,7 +77,7 @@ export class Auditor {
   /** Number of consecutive failed proofs that made calls. */
   private failedInRow = 0
   private readonly postponed: PostponedRanges
-  /** The rest of a range whose rereading stopped because the budget was spent. */
+  /** Remaining part of a range whose rereading stopped because the budget was spent. */
   private rereading: BlockRange | undefined
 
   constructor(private readonly options: AuditOptions) {

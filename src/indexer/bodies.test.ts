@@ -69,7 +69,7 @@ test('rejects a result that is truncated, or has offsets beyond its end', () => 
   }
   for (const text of ['', '0x', '0x00', `0x${'f'.repeat(64)}`, 'nonsense'])
     expect(() => multicallAnswers(text, 1)).toThrow(RangeError)
-  // The response claims a million results at the same offset. It is rejected before any is read.
+  // The response claims a million results at the same offset. It is rejected before any result is read.
   const many = `0x${[32, 1_000_000].map((each) => each.toString(16).padStart(64, '0')).join('')}`
   expect(() => multicallAnswers(many + '0'.repeat(64 * 1_000_000), 100)).toThrow(CountError)
 })

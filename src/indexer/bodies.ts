@@ -113,7 +113,7 @@ export class BodyReader {
         return await this.readAndProve(page, route)
       } catch (error) {
         if (!(error instanceof MissingBodyError || error instanceof FalseBodyError)) throw error
-        // The chain may have a body that honest endpoints do not have yet.
+        // The chain may have an attestation body that honest endpoints do not have yet.
         if (!(failure instanceof MissingBodyError)) failure = error
       }
     throw failure
@@ -145,8 +145,8 @@ export class BodyReader {
   }
 
   private async readPage(uids: string[], route: Route): Promise<AttestationBody[]> {
-    // A failed page is split after a few attempts. A single body cannot be split, so it is retried without
-    // limit.
+    // A failed page is split after a few attempts. A page with a single body cannot be split, so it is
+    // retried without limit.
     const options = uids.length > 1 ? { splittable: true, rounds: PAGE_ROUNDS } : {}
     // A single body is read from EAS directly, because Multicall3 would copy it in memory, which costs gas.
     const byMulticall = uids.length > 1 && (await this.hasMulticall())

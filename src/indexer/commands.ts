@@ -56,7 +56,7 @@ const DIFFERENCES_SHOWN = 20
 async function main(): Promise<number> {
   const { positionals, values } = parse()
   const [verb, given = ''] = positionals
-  // Messages name the absolute path: geo-run starts this program in another folder than the caller's.
+  // Messages contain absolute paths, because geo-run starts this program in a folder other than the caller's.
   const folder = path.resolve(given)
   const settings = verb === 'audit' ? processSettings('database', 'chains') : processSettings('database')
   unifySubsquidLog(settings.logLevel)
@@ -108,7 +108,7 @@ async function replay(
     )
   let [differing, held] = [0, 0]
   for (const chain of chains) {
-    // An event log without an indexer's state was restored or copied: all of it is final.
+    // An event log without an indexer's state was restored or copied, so all of it is final.
     const finalHeight = (await finalBlock(database.query, chain))?.height ?? LAST_HEIGHT
     if (repair) {
       await countOlder(database, chain)
@@ -137,7 +137,7 @@ async function replay(
     }
     differing += total.differing.length
     differing += await sayWithheld(database, chain)
-    // Most known chains are not in the database.
+    // The database does not contain most of the known chains.
     if (total.uids === 0) continue
     held += total.uids
     if (repair && total.notFinal.length === 0) await noteReadingAlone(database, chain)
@@ -300,7 +300,7 @@ function blockNumber(option: string, text: string | undefined, otherwise: number
   return Number(text)
 }
 
-/** Shows progress: on a terminal as one line that changes, elsewhere as one line every few seconds. */
+/** Shows progress: on a terminal as one line that is overwritten, elsewhere as one line every few seconds. */
 const progress = {
   shownAt: -Infinity,
   show(line: string): void {

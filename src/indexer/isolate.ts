@@ -6,7 +6,7 @@ import type { Query } from './store/connection'
  * fails. An outage of the database is never mistaken for poison: its error is thrown.
  */
 
-/** Error of a step without I/O, such as a projection. Only the content can be the cause. */
+/** Error of a step without I/O, such as a projection, whose only possible cause is the content. */
 export class ContentError extends Error {
   override readonly name = 'ContentError'
 }

@@ -9,13 +9,13 @@ import { Lease, LeaseLostError } from './lease'
 import { READING } from './project'
 
 /**
- * Tests when a process may replace a writer whose lease is valid: only if it was a process of the same place
- * that has ended.
+ * Tests when a process may replace a writer whose lease is valid: only if the writer was a process of the
+ * same PLACE that has ended.
  */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let database: Database
-/** Place of this process, as in its lease: host name, boot id, process namespace. */
+/** PLACE of this process, as its lease contains it: host name, boot id, process namespace. */
 let place: string
 const alive: ChildProcess[] = []
 beforeAll(async () => {
@@ -33,7 +33,7 @@ afterAll(() => database?.close())
 
 const query = <Row extends object>(sql: string, values?: unknown[]) => rows<Row>(shared.url, sql, values)
 const writer = async () => (await query<{ writer: string }>('SELECT writer FROM chain_writer'))[0]!.writer
-/** Creates a lease of this process, and returns its first log line, which reports that it waits. */
+/** Creates a lease of this process, and returns its first log line, which reports that the process waits. */
 function lease() {
   let said = (_: string) => {}
   const waits = new Promise<string>((resolve) => (said = resolve))
@@ -61,7 +61,7 @@ test.each<[string, () => string]>([
   await own.release()
 })
 
-/** Returns the place with one of its parts changed. */
+/** Returns the PLACE with one of its parts changed. */
 const elsewhere = (part: number) => {
   const parts = place.split(' ')
   return parts.map((each, i) => (i === part ? `${each}0` : each)).join(' ')

@@ -30,7 +30,7 @@ const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns
   .join(' ')
   .replaceAll('/', '')
 
-/** Another process has taken the lease. */
+/** Error for a lease that another process has taken. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError'
 }

@@ -67,7 +67,10 @@ const revokeSome = (count: number) =>
       new Map(),
     ),
   )
-/** Removes all lines, as after the migration of an older database, without a new state of the data. */
+/**
+ * Removes all lines, as after the migration of an older database, without changing the recorded state of the
+ * data.
+ */
 const forget = async () => {
   await sql('ALTER TABLE location_record DISABLE TRIGGER USER')
   await sql('UPDATE location_record SET line = NULL, line_version = NULL')
@@ -118,7 +121,7 @@ test('fills lines while batches add and revoke records', async () => {
   await forget()
   let added = OLD
   const batches = async () => {
-    // Each new record follows the last UID, so that more of them would make the replay endless.
+    // Each new record follows the last UID, so a new record per page would make the replay endless.
     if (added === OLD + 8) return
     await write([place(added++), place(added++)])
     await revokeSome(1)
@@ -141,7 +144,7 @@ test('attestations that were not final when the process ended are replayed by th
   await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])
   await follow()
   const left = await sql<{ uid: string }>('SELECT uid FROM location_record WHERE line IS NULL ORDER BY uid')
-  // The other records up to place 6 were revoked later.
+  // The other records up to number 6 were revoked later.
   expect(left.map(({ uid }) => uid)).toEqual([1, 2, 4, 5].map((n) => place(n).event.uid))
 })
 

@@ -123,8 +123,8 @@ export function recordId(chain: string, uid: string): string {
 }
 
 /**
- * Throws unless every attestation announced by these events has a body, of the schema that its log names.
- * Otherwise a node lies, or a caller is incorrect.
+ * Throws unless every attestation announced by these events has a body, of the schema that its log names. A
+ * missing body means that a node lies, or that the caller has a bug.
  */
 export function requireBodies(
   events: readonly ChainEvent[],
@@ -262,7 +262,7 @@ function locationRecord(
   return Object.assign(fields, attestationColumns(chain, event, body), {
     geometry: geometry?.json ?? null,
     geom: geometry?.plane ?? null,
-    // Written last, because a later event may revoke the record.
+    // Serialized last, because a later event may revoke the record.
     line: '',
     line_version: LINE_VERSION,
     ...measuresOf(geometry),

@@ -48,11 +48,14 @@ export interface BlockRange {
 
 /** Result of proving a range. */
 export interface RangeProof {
-  /** Number of events of the watched schemas and attesters in the range on the chain. */
+  /** Number of events on the chain, in the range, of the watched schemas and attesters. */
   events: number
   /** Number of events that were inserted into the event log or deleted from it. */
   repaired: number
-  /** Blocks that were compared, but whose header or receipts do not hash to the expected value. */
+  /**
+   * Blocks that were compared, but not proven, because their header or receipts do not hash to the expected
+   * value.
+   */
   unproven: number[]
   /** The unproven blocks whose receipts have a known form but another root: an endpoint lies. */
   contradicted: Set<number>
@@ -220,8 +223,8 @@ export class RangeAuditor {
     const lacking = numbers.filter((number) => !proven(number))
     const fetched = await this.blocks.headers(lacking.map(headerCall), { anyForm: true })
     const byNumber = new Map(lacking.map((number, i) => [number, fetched[i]!]))
-    // If some headers hash to their own hash, their form is known and the others are false. If none does, the
-    // form is unknown.
+    // If some headers hash to their own hash, the form of headers is known, and the other headers are false.
+    // If none does, the form is unknown.
     const formIsKnown = fetched.some((each) => each?.isValid)
     const list = numbers.map((number): { header: RpcHeader; read: () => ReturnType<BlockReader['logs']> } => {
       const block = proven(number)

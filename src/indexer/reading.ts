@@ -22,12 +22,15 @@ import {
 const UIDS_AT_ONCE = 500
 /** Number of older records that are counted in one transaction, which takes about 0.3 s. */
 export const COUNTED_AT_ONCE = 20_000
-/** Milliseconds between retries of attestations that are not final yet, and after a failure. */
+/**
+ * Milliseconds between retries of attestations that are not final yet, and before a retry after a failure.
+ */
 const LOOK_MS = 10_000
 const FAILED_MS = 60_000
 
 /**
- * Number of log entries about the progress of a replay. UIDs are hashes, so their order shows the progress.
+ * Number of log entries about the progress of a replay. UIDs are hashes, so the last replayed UID shows the
+ * share that is done.
  */
 const PARTS = 20
 
@@ -124,8 +127,9 @@ class Replay {
 /**
  * Replays the records of a chain once if an older version of the projection produced them, so that they equal
  * those of a database that is indexed from the beginning, and fills the lines that a version without them
- * left out. Before, it counts records that are older than the counts by group. It holds the chain's lock for
- * at most half of the time. Attestations that are not final yet are replayed once they are. Never throws.
+ * left out. Before that, it counts the records that are older than the counts by group. It holds the chain's
+ * lock for at most half of the time. Attestations that are not final yet are replayed once they are. Never
+ * throws.
  * @param isEmpty true if nothing of the chain is stored yet
  * @param lookMs milliseconds between retries of attestations that are not final yet
  */

@@ -129,7 +129,7 @@ test('keeps places free for later schemas despite many registrations, and replac
   ])
   const [waiting] = await register(testAccount(2).address)
   await read()
-  // The account of the waiting schema has fewer schemas than these accounts.
+  // The account of the waiting schema now has fewer schemas than these accounts.
   const spam = await flood(25)
   await read()
   expect(watchedBy(registry)).toHaveLength(MOST)
@@ -202,7 +202,7 @@ test('catches up with a replaced schema in a command next to the indexer', async
 test('replaces an unused schema by one with records that the settings permit again, and audits its history', async () => {
   const uid = withRecords
   await load(true, { ...ALL_SCHEMAS, excluded: new Set([uid]) })
-  // Another schema has replaced it.
+  // Another schema has replaced this one.
   expect(await stored()).not.toContain(uid)
   expect(await stored()).toHaveLength(MOST)
   const blockNumber = await chain.provider.getBlockNumber()
@@ -213,7 +213,7 @@ test('replaces an unused schema by one with records that the settings permit aga
   const event = { schemaUid: uid, attester: ZeroAddress, blockNumber }
   expect(registry.isHistory(event)).toBe(true)
   expect(registry.isHistory({ ...event, blockNumber: blockNumber + 1 })).toBe(false)
-  // It is also known after a restart.
+  // After a restart, the registry still knows that the event is history.
   expect((await load(true)).isHistory(event)).toBe(true)
 })
 
@@ -259,7 +259,7 @@ test('reads the needed schemas after the remedy in docs/operations/indexer.md an
   }
   registry = await load(true, LOCATION_SCHEMAS.parse([...needed, ...spam].join(';')).policy)
   expect(registry.watched).toContain(needed[0])
-  // Waiting schemas of further accounts fill the places.
+  // Waiting schemas of other accounts fill the free places.
   expect((await stored()).filter((uid) => spam.includes(`-${uid}`))).toEqual([])
   const [late] = await register(testAccount(9).address)
   await read()

@@ -58,7 +58,7 @@ const REGISTRATIONS = 'registrations'
 export class Registry implements LogSelection {
   version = 0
   private made: { version: number; filters: readonly LogFilter[] } | undefined
-  /** UIDs of every schema that was read, whether a location schema or not. */
+  /** UIDs of all schemas whose registrations were read, whether they are location schemas or not. */
   private readonly seen = new Set<string>()
   private readonly found = new Map<string, FoundSchema>()
   /** Attesters by address. */
@@ -141,7 +141,7 @@ export class Registry implements LogSelection {
 
   /**
    * Assigns places to schemas that the settings or the limit excluded before, those with more attesters
-   * first. A schema without attestations replaces no other one. The audit reads their history.
+   * first. A schema without attestations does not replace another one. The audit reads their history.
    */
   private takeLeftOut(): void {
     const leftOut = [...this.found.values()]
@@ -246,7 +246,7 @@ export class Registry implements LogSelection {
     const contents = await registeredSchemas(this.options.chain, this.route, logs)
     const schemas: Omit<FoundSchema, 'readFrom'>[] = []
     for (const [i, { uid, schema, resolver, revocable }] of contents.entries()) {
-      // A text that is not UTF-8 decodes to a text with another hash. No location schema has such a text.
+      // Text that is not UTF-8 decodes to a text with another hash. No location schema contains such text.
       if (schemaUid(schema, resolver, revocable) !== uid) {
         if (schema.includes('\ufffd')) continue
         throw new Error(`the RPC endpoint returned a schema that does not match its UID ${uid}`)
@@ -263,8 +263,8 @@ export class Registry implements LogSelection {
     for (let entering = schemas; entering.length;) {
       const { watched, left } = await this.enter(entering)
       learned += watched
-      // Logs that were read in the meantime used these schemas, so that the schemas are entered again:
-      // schemas in use are the last to be replaced by others.
+      // Logs that were read in the meantime used these schemas, so the schemas are entered again. Schemas in
+      // use are the last to be replaced.
       entering = left
         .filter((uid) => this.room.usersOf(uid) > 0)
         .map((uid) => ({ ...this.found.get(uid)!, watched: false }))

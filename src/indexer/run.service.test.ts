@@ -12,11 +12,14 @@ import { SettingsError } from '../config'
 import { ALL_SCHEMAS } from '../location'
 import { startIndexer, type Indexer, type IndexerSettings } from './run'
 
-/** Tests of the states before an indexer reads a block. test/indexer.system.test.ts tests the others. */
+/**
+ * Tests of the states before an indexer reads its first block. test/indexer.system.test.ts tests the other
+ * states.
+ */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let endpoint: Server
-/** Called before the endpoint of another chain responds. */
+/** The function is called before the endpoint of another chain responds. */
 let onCall = () => {}
 let indexer: Indexer | undefined
 let settings: IndexerSettings
@@ -109,7 +112,7 @@ test('lets the agreement with the chain age while the monotonic clock stands sti
     await expect.poll(age, { timeout: 30_000 }).toBeLessThan(5)
     proxy.misbehave(() => ({ ask: () => new Promise(() => {}) }))
     frozenAt = MONOTONIC.now()
-    // Each report would otherwise store the age by the clock that stands still.
+    // Otherwise, each report would store an age measured by the clock that stands still.
     await expect.poll(age, { timeout: 30_000 }).toBeGreaterThan(6)
   } finally {
     await own.stop()

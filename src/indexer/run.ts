@@ -297,7 +297,7 @@ class ChainIndexer implements Indexer {
     if (other) throw otherChain(chain.finality, other)
   }
 
-  /** Starts the tasks that run alongside the batches until the signal aborts. */
+  /** Starts the tasks that run next to the batches until the signal aborts. */
   private duties(parts: Parts, isFresh: boolean): Promise<void>[] {
     const { chain, rpc, signal } = this
     const { database, lease } = parts

@@ -26,7 +26,8 @@ describe('a room of schemas', () => {
       expect(room.enter(schema(`spammer ${i % 40}`)).entered).toBe(true)
       expect(room.uids.length).toBeLessThanOrEqual(100)
     }
-    // A schema of the account that has the most is replaced, so an account with one schema keeps it.
+    // The new schema replaces one of the account that has the most schemas, so an account with a single
+    // schema keeps it.
     expect(room.has(first.uid)).toBe(true)
     const last = schema('newcomer')
     expect(room.enter(last)).toMatchObject(entered)
@@ -60,7 +61,7 @@ describe('a room of schemas', () => {
     expect(room.enter(seventh)).toEqual({ entered: false })
     room.use(sixth.uid, 'another')
     expect(room.enter(seventh)).toEqual(entered)
-    // Unknown accounts have no share.
+    // Schemas of unknown accounts are not limited to a share.
     for (let i = 0; i < 20; i++) expect(room.enter(schema(null))).toEqual(entered)
   })
 
@@ -71,7 +72,7 @@ describe('a room of schemas', () => {
     const copy = room.copy()
     expect(copy.enter(schema('another')).left).toBeDefined()
     expect(room.uids).toEqual(before)
-    // Attestations that are read in the meantime count in both.
+    // Both copies count attestations that are read in the meantime.
     for (const uid of before) room.use(uid, 'attester')
     expect(before.map((uid) => copy.usersOf(uid))).toEqual(before.map(() => 1))
   })

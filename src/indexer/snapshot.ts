@@ -189,8 +189,8 @@ async function restoreChain(
   let [count, uids] = [0, 0]
   const flush = async () => {
     if (kept.length) {
-      // During a part, the writer may roll back to its savepoint, which would undo this insert. Its part must
-      // end first.
+      // During a part, the writer may roll back to its savepoint, which would undo this insert. The part must
+      // therefore end first.
       await writer.written()
       await insertEventTexts(query, kept)
     }
@@ -274,7 +274,7 @@ function readAs<T>(read: (text: string) => T, line: string, { name }: FileNote):
     const value = read(line)
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // The error after the catch is thrown instead.
+    // The error thrown after the catch block replaces this one.
   }
   throw new SnapshotError(`'${name}' has a line that is neither an event nor a schema: it was changed`)
 }

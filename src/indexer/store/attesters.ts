@@ -6,7 +6,7 @@ import { lockChain, type Database, type Query } from './connection'
 export interface AnswerAttester {
   /** Address of the account, lower-case. */
   address: string
-  /** First block in which it may have attested. */
+  /** First block in which the account may have attested. */
   firstBlock: number
   /** First block that was indexed with this attester. The audit finds its attestations in earlier blocks. */
   readFrom: number
@@ -39,7 +39,8 @@ export async function takeAttesters(database: Database, chain: Chain): Promise<A
          (SELECT greatest(indexed_height, head_height) + $2::int FROM chain_status WHERE chain = $1), 0))
        WHERE chain = $1 AND read_from IS NULL
        RETURNING address, first_block AS "firstBlock", read_from AS "readFrom"`,
-      // The blocks above the head that are being read at this moment were requested without these attesters.
+      // Requests for blocks above the head that are being read at this moment did not include these
+      // attesters.
       [chain.slug, chain.finality],
     )
     const first = Math.min(...taken.map(({ firstBlock }) => firstBlock))

@@ -62,8 +62,8 @@ export class BatchWriter {
   }
 
   /**
-   * Accepts events in chain order. Resolves when all earlier events are written and the write of these has
-   * begun.
+   * Accepts events in chain order. Resolves when all earlier events have been written and the write of these
+   * events has begun.
    */
   async write(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): Promise<void> {
     requireBodies(events, bodies)
@@ -105,8 +105,8 @@ export class BatchWriter {
   }
 
   /**
-   * Acquires the chain's lock before the first write, as all other transactions do, so that no two of them
-   * can deadlock.
+   * Acquires the chain's lock before the first write, as all other transactions do, so that two transactions
+   * cannot deadlock.
    */
   private async lock(): Promise<void> {
     if (this.locked) return

@@ -214,7 +214,7 @@ hunt('holds exactly the rows of the branch after reorgs and history', 60, async 
     if (random() < 0.15) await followed.history(1 + Math.floor(random() * (branch.length - final + 6)))
     else {
       await followed.hot(kept, 1 + Math.floor(random() * 7))
-      // Rows that the new blocks do not change are in their state before the old blocks.
+      // Rows that the new blocks do not change have the state that they had before the old blocks.
       const touched = new Set(
         followed.branch.slice(kept).flatMap(({ events }) => events.map(({ uid }) => uid)),
       )
@@ -242,7 +242,8 @@ test('rejects an update that does not fit the stored blocks, and writes nothing 
   const next = blocks.next(followed.branch)
   const none = () => Promise.reject(new Error('nothing is to be written'))
   for (const update of [
-    // A block other than the stored one, a gap, a final block outside the branch, and one below the last.
+    // Rejected changes: a block other than the stored one, a gap, a final block outside the branch, and a
+    // block below the last one.
     { baseHead: { ...last, hash: word(1) }, newBlocks: [next], finalizedHead: third },
     { baseHead: last, newBlocks: [{ ...next, height: next.height + 1 }], finalizedHead: third },
     { baseHead: last, newBlocks: [next], finalizedHead: { ...third, hash: word(1) } },
@@ -392,7 +393,8 @@ test.each([1, 2, 3])(
       height: state.final - 1,
       hash: state.branch[state.final - 1]!.hash,
     })
-    // The previous version did not publish final changes. All are expected as if it had.
+    // The previous version did not publish final changes. The test expects all changes as if it had published
+    // them.
     await rows(
       own.url,
       `UPDATE record_change SET finality = 'both' WHERE id <= (SELECT max(id) FROM record_change)`,
@@ -400,7 +402,7 @@ test.each([1, 2, 3])(
     await followed.hot(followed.final, 3)
     await followed.hot(followed.final + 1, 3)
 
-    // Reverts to the previous version.
+    // Reverts the database to the previous version.
     const tool = await migrationTool(own.url, false)
     const isMigrated = async () =>
       (await rows(own.url, `SELECT FROM migrations WHERE name LIKE 'ChainState%'`)).length > 0

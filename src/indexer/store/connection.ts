@@ -24,8 +24,9 @@ export interface Transactions {
 const MAX_CONNECTIONS = 2
 /**
  * Limits of each statement. Only the content of a write can make it exceed STATEMENT_SECONDS: Postgres then
- * cancels it with 57014, which isolate.ts treats as an error of the content. A statement that waits for a
- * lock fails earlier with 55P03, which isolate.ts does not treat so: another process holds the lock.
+ * cancels it with 57014, which isolate.ts attributes to the content. A statement that waits for a lock fails
+ * earlier with 55P03, which isolate.ts does not attribute to the content, because another process holds the
+ * lock.
  */
 const STATEMENT_SECONDS = 30
 const LOCK_SECONDS = 10

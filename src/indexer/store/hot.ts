@@ -66,8 +66,8 @@ export async function saveRevoked(
 export async function rollBack(query: Query, chain: Chain, height: number): Promise<void> {
   await lockChain(query, chain)
   const above = [chain.slug, eventId(chain.slug, height + 1, 0)]
-  // Triggers look up the block of a revocation in the event log, so revocations are undone first and the log
-  // last.
+  // Triggers look up the block of a revocation in the event log. Revocations are therefore undone first, and
+  // rows of the log are deleted last.
   for (const table of PROJECTED_TABLES)
     await query(
       `UPDATE ${table} AS stored

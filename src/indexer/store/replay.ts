@@ -274,7 +274,7 @@ async function replayTable(
   )
   const idsOf = (...kinds: Difference['what'][]) =>
     new Set(differing.flatMap(({ id, what }) => (kinds.includes(what) ? [id] : [])))
-  // A line that is not written yet is no difference: readers write it from the record.
+  // A line that is not written yet is not a difference: readers derive it from the record.
   const unwritten = idsOf('unwritten')
   const found = differing.flatMap(({ id, what }): Replayed['differing'] => {
     if (what === 'unwritten') return []
@@ -286,7 +286,7 @@ async function replayTable(
     await query(`DELETE FROM ${table} WHERE id = ANY($1)`, [[...changed]])
     await query(insertSql(table), [JSON.stringify(rows.filter(({ id }) => changed.has(id)))])
   }
-  // An UPDATE notifies followers of the records of a revocation, not of a new record.
+  // An UPDATE notifies followers of the records of a revocation, but not of a new record.
   const update = (ids: ReadonlySet<string>, columns: string) =>
     query(
       `UPDATE ${table} AS stored SET ${columns}

@@ -4,8 +4,8 @@ import { lockChain, type Database, type Query } from './connection'
 /** Location schemas found in a chain's SchemaRegistry: the table location_schema. */
 
 /**
- * A registered schema, hex in lower case. `fields` is its text; the UID is the hash of text, resolver and
- * revocability.
+ * A registered schema, hex in lower case. `fields` is its text. The UID is the hash of this text, the
+ * resolver and the revocability.
  */
 export interface FoundSchema {
   uid: string

@@ -83,7 +83,7 @@ test('stores how long ago the last block agreed with the chain, and no agreement
   const [hour, day] = [3_600, 86_400]
   await write(1_000 * day)
   expect(await age()).toBeGreaterThanOrEqual(day)
-  // The poll compared a block that a batch has replaced in the meantime.
+  // The poll compared a block that a batch has since replaced.
   await about('0x79', 0)
   expect(await age()).toBeGreaterThanOrEqual(day)
   await about('0x80', 1_000 * hour)

@@ -121,8 +121,8 @@ export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock
 }
 
 /**
- * Reads the numbers of the blocks for which one endpoint vouched when they were written, and that are not
- * proven since.
+ * Reads the numbers of the blocks for which only one endpoint vouched when they were written, and which have
+ * not been proven since.
  */
 export async function unprovenBlocks(query: Query, chain: Chain): Promise<number[]> {
   const rows = await query<{ block: number }>(
@@ -249,7 +249,7 @@ export async function spendAuditCalls(
 }
 
 /**
- * Returns ranges of blocks up to the last final one in ascending order, without postponed ones. `reread`:
+ * Returns ranges of blocks up to the last final one in ascending order, except postponed ranges. `reread`:
  * blocks that are neither reread nor proven. `proven`: blocks that are not proven.
  */
 export async function unaudited(
@@ -284,7 +284,7 @@ export async function noteAudited(
   but: readonly number[] = [],
 ): Promise<boolean> {
   const less = multirange(but.map((block) => ({ from: block, to: block })))
-  // The condition applies to the row as it is once it is locked.
+  // The condition is checked against the row after it is locked.
   const noted = await query(
     `INSERT INTO chain_status (chain, ${what}) VALUES ($1, $2::int8multirange - $3::int8multirange)
      ON CONFLICT (chain) DO UPDATE SET ${what} = chain_status.${what} + excluded.${what}
@@ -318,7 +318,7 @@ function multirange(ranges: readonly Range[]): string {
  * their number. A client that has not read the deleted changes gets an error from the API and must restart.
  */
 export async function forgetChanges(query: Query, chain: Chain, days: number): Promise<number> {
-  // Scans in order of ids, so that it reads only the rows that it deletes and the first row that remains.
+  // Scans in order of ids, so that it reads only the deleted rows and the first remaining row.
   const [forgotten] = await query<{ count: number }>(
     `WITH oldest AS (
        SELECT id, changed_at FROM record_change WHERE chain = $1 ORDER BY id LIMIT ${CHANGES_FORGOTTEN_AT_ONCE}

@@ -60,7 +60,8 @@ export async function takeWriter(
         'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
         [chain.slug, writer, seconds],
       )
-      // Before the first writer there is at most a snapshot, whose records `restore` projects.
+      // Before the first writer, the database contains at most a snapshot, whose records `restore` has
+      // projected.
       if (replaced && versionOf(replaced) !== versionOf(writer))
         await query('UPDATE chain_status SET reading = 0, replayed = NULL WHERE chain = $1', [chain.slug])
     }
