@@ -58,7 +58,7 @@ export async function sign(
   const { schema, recipient, data, revocable } = statement
   const refUID = ZeroHash
   const attestByDelegation = delegatedRequest(statement, signature, address, terms)
-  // Fields are written out, because a spread is slow unless it comes first in its object.
+  // Each field is written out, because a spread is slow unless it comes first in its object.
   const answer: ComputeResult = {
     ...claims,
     attestation: {

@@ -46,7 +46,7 @@ export interface Terms {
   deadline: number
 }
 
-/** A signature, and what the transparency log promises about it; without `log` if the log is off. */
+/** A signature, and the promise of the transparency log about it. Without `log` if the log is off. */
 export interface Signed {
   signature: string
   log?: LogClaim
@@ -172,7 +172,7 @@ export class Attester {
   get balance(): number | undefined {
     this.balanceRead.get().then(
       (balance) => (this.lastBalance = Number(balance) / 1e18),
-      () => {}, // failures of the endpoints have their own metrics
+      () => {}, // failures of the endpoints have metrics of their own
     )
     return this.lastBalance
   }
@@ -191,7 +191,7 @@ export class Attester {
     return [this.address, ...this.others].find((ours) => ours.toLowerCase() === lower)
   }
 
-  /** Returns why the signer cannot sign on any chain, as last seen, without waiting. */
+  /** Returns the last known reason why the signer cannot sign on any chain. Does not wait. */
   signerNotReady(): string | undefined {
     return this.signer.notReady()
   }
@@ -239,7 +239,7 @@ export class Attester {
     return { digest, ...signed }
   }
 
-  /** Returns a signature, once its entry is committed: no other code has the signer. */
+  /** Returns a signature once its entry is committed. No other code has access to the signer. */
   private async signDigest(
     submission: Submission | 'quorum',
     { digest, typed, client }: { digest: string; typed: () => AttestTypedData; client: string },
@@ -259,7 +259,7 @@ export class Attester {
     try {
       return await this.signer.sign(digest, typed, client)
     } catch (error) {
-      // A client that is at its own limit is not a failure of the signer.
+      // A client at its own limit is not a failure of the signer.
       if (!(error instanceof ComputeError)) this.failures++
       throw error
     }

@@ -33,7 +33,7 @@ const INPUTS = [
   '[1,2]',
   'null',
 ]
-/** Bytes that parsers read differently, or refuse differently; as text in Latin-1. */
+/** Bytes that parsers read or refuse in different ways, as Latin-1 text. */
 const HOSTILE = [
   ...['1e400', '-1e400', '1E2', '0.1e1', '-0', '-0.0', '01', '1.', '.5', '+1', '0x1', 'NaN', '-'],
   ...[
@@ -115,7 +115,7 @@ hunt('both readers of large bodies return the same for any bytes', 4_000, async 
     if (usual.fault !== undefined) found.faults++
     for (const { geometry } of usual.geometries) found['problem' in geometry ? 'refused' : 'read']++
   }
-  // Each kind of response must occur, otherwise the test would show nothing.
+  // Each kind of response must occur. Otherwise the test would prove nothing.
   for (const count of Object.values(found)) expect(count).toBeGreaterThan(cases / 20)
 })
 
@@ -137,10 +137,10 @@ describe('a large body with trailing spaces', () => {
       ...{ method: 'POST', url: `/compute/v0/${endpoint}`, headers, payload },
     })
     const answer = JSON.parse(body) as Record<string, unknown>
-    // If a text ends too early, the parsers differ in whether they report the spaces after it.
+    // If a text ends prematurely, not all parsers report the spaces after it.
     if (String(answer.detail).startsWith('The body is not valid JSON')) return { statusCode }
     if (statusCode !== 200) return { statusCode, ...answer }
-    // Parts that differ between two equal requests: the time, and with it the signature.
+    // Parts that differ between responses to equal requests: the time, and with it the signature.
     const { result, results, units, operation, inputRefs, inputRef } = answer as Record<string, never>
     return {
       statusCode,
@@ -169,7 +169,7 @@ describe('a large body with trailing spaces', () => {
     const statuses = new Map<number, number>()
     for (let round = 0; round < cases; round++) {
       const endpoint = ENDPOINTS[round % ENDPOINTS.length]!
-      // Begins with a space, because an empty body has an error of its own.
+      // The body begins with a space, because an empty body has a different error.
       const body = Buffer.concat([bodyFor(endpoint, random), Buffer.from(' ')])
       const small = await send(endpoint, body)
       expect(

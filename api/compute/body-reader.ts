@@ -15,8 +15,8 @@ import { refuseSalts } from './salted'
 /** Number of geometries in the largest request, a batch of 20 operations on two geometries each. */
 const MAX_GEOMETRIES = 40
 /**
- * Maximum number of values at all levels, without geometries. An offchain attestation has 60. More would
- * block the thread that receives them.
+ * Maximum number of values at all levels, without geometries. An offchain attestation has 60 values. More
+ * values would block the thread that receives them.
  */
 const MAX_VALUES = 10_000
 
@@ -73,7 +73,7 @@ async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
     for (const [field, value] of Object.entries(object)) {
       if (typeof value !== 'object' || value === null || !('type' in value)) continue
       if ('attestation' in value) {
-        // Two forms are mixed. The names of the fields suffice for the refusal.
+        // The request mixes two forms. The names of its fields suffice for the refusal.
         object[field] = Object.fromEntries(Object.keys(value).map((name) => [name, null]))
         continue
       }

@@ -98,7 +98,8 @@ export async function computeBatch(
   const contract = await contractFor(parts, chain, submission)
   const results: UnsignedResult[] = []
   const started = performance.now()
-  // Operations run in sequence, so that a batch uses no more of the machine at once than any other request.
+  // Operations run one after the other, so that a batch uses no more processors at once than any other
+  // request.
   for (const [i, { operation, ...own }] of operations.entries()) {
     const left = started + BATCH_BUDGET_MS - performance.now()
     if (left <= 0)
@@ -143,9 +144,9 @@ export async function contractFor(
 }
 
 /**
- * Returns the present terms of signing.
- * @param fresh for an earlier answer that is signed again: reads the nonce after this call, as the answer was
- *   signed at the last one
+ * Returns the current terms of signing.
+ * @param fresh reads the nonce after this call: for an earlier answer that is signed again, because it used
+ *   the last known nonce
  */
 export async function landingOf(
   { clock, deadlineSeconds, publicBaseUrl }: ComputeParts,

@@ -52,7 +52,7 @@ interface ReadAnswer {
   claims: Partial<Record<keyof Claims, unknown>>
 }
 
-/** Reads an answer. Throws a ComputeError for an answer for EAS without its nonce. */
+/** Reads an answer. Throws a ComputeError if an answer for EAS has no nonce. */
 function readAnswer(answer: EarlierAnswer): ReadAnswer {
   const { attestation, delegatedAttestation: delegated } = answer
   const { submission = 'direct', nonce, deadline } = delegated
@@ -79,7 +79,7 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
     ...{ signature, attester, submission },
     terms: { expirationTime, deadline, ...(submission === 'direct' && { nonce: nonce! }) },
     token: delegated.resignToken,
-    // If there are two contradictions, the second one is reported.
+    // If there are two contradictions, the later one is reported.
     ...(refUID !== ZeroHash && {
       contradiction: 'attestation.refUID: expected the zero UID, the only one that this service signs',
     }),
@@ -229,7 +229,7 @@ async function reviewed(
   return { unsigned: { statement, claims, sources }, call }
 }
 
-/** Describes what used a nonce, and the remedy. */
+/** Describes what has used a nonce, and the remedy. */
 const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
   ({
     landed: ': this answer has landed',
@@ -288,7 +288,7 @@ export async function verify(parts: ComputeParts, request: VerifyRequest, work: 
   }
 }
 
-/** State of an answer at its contract now. */
+/** State of an answer at its contract at present. */
 interface Standing {
   reasons: string[]
   landed: Landed | null

@@ -155,7 +155,7 @@ test.each([
       : undefined,
   )
   const before = nonceReads()
-  const first = reader.nonce(address) // starts its read at once
+  const first = reader.nonce(address) // starts reading at once
   const others = Array.from({ length: 9 }, () => reader.nonce(address))
   goOn()
   await Promise.all([first, ...others])

@@ -93,14 +93,16 @@ async function* attestedSince(
       if (from === chain.firstBlock || (await ask(() => reader.block(from))).time <= seconds) break
     }
   let known: { number: number; time: number } | undefined
-  // Starts with more blocks than the RPC endpoint last returned logs for: it may have been busy then.
+  // Starts with more blocks than the RPC endpoint last returned logs for, because it may have been busy at
+  // that time.
   for (let span = 2 * reader.logs.span; from <= head.number;) {
     const to = Math.min(from + span - 1, head.number)
     let logs: AttestedLog[]
     try {
       logs = await ask(() => reader.attested(filter, from, to))
     } catch (error) {
-      // Only the endpoint's error shrinks the span: not a departed client, a full queue or MAX_CALLS.
+      // Only an error of the endpoint shrinks the span, and not a disconnected client, a full queue or
+      // MAX_CALLS.
       if (from === to || !(error as Error).cause) throw error
       reader.logs.span = span = Math.ceil((to - from + 1) / 2)
       continue

@@ -14,8 +14,8 @@ import {
 } from './measure'
 
 /**
- * Tasks of the worker threads. They yield to the event loop, which serves all other requests on the same
- * cores.
+ * Tasks of the worker threads. They have a lower priority than the event loop, which serves all other
+ * requests on the same cores.
  */
 
 /**

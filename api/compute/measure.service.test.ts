@@ -113,7 +113,7 @@ describe('measuring', () => {
     'ends a measurement that takes too long at %d of a processor with the reason, and runs the next one',
     async (share, budgetMs, names) => {
       let calls = 0
-      // The second call starts when the time is used up.
+      // The second call starts when the time of the batch is used up.
       const measurer = new Measurer(300, MEASURE_WORKER, () => 1_000 * share * (budgetMs ?? 300) * calls++)
       const error = await measurer
         .measure(

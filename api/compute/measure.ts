@@ -182,7 +182,8 @@ export class Measurer {
   }
 
   /**
-   * Returns a raw geometry that a worker read: the cached form if it exists. It is cached at its second use.
+   * Returns a raw geometry that a worker read: its cached form if there is one. A geometry is cached at its
+   * second use.
    */
   recall({ ref, reading }: { ref: string; reading: Reading }): MeasureInput {
     const key = `${ref} ${reading.path}`
@@ -266,7 +267,7 @@ function machineBusy(milliseconds: number): ComputeError {
   )
 }
 
-/** Measuring takes longer than its limit, or than the time that is left. */
+/** Error for a measurement that takes longer than its limit, or than the time that is left. */
 export class TimeLimitError extends ComputeError {
   constructor(detail = 'No time is left to measure.') {
     super('computation-error', detail)

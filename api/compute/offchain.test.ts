@@ -36,7 +36,7 @@ const { now, vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.
 }
 
 const clock = () => now * 1000
-/** Mock of the contract's results, the only mock of this test. */
+/** Mock of the contract's results. The test mocks nothing else. */
 const readerOf = ({ chainState }: Pick<Vector, 'chainState'>) =>
   ({
     checkFresh: async () => {},
@@ -65,7 +65,7 @@ const URI = 'https://x.example/a'
 const resolveText = (vector: Vector, text: string) =>
   resolve(vector, { uid: vector.requestedUid, uri: URI }, { fetch: async () => text })
 
-/** The resolved input, or the slug of the ComputeError; any other error fails the test. */
+/** Returns the resolved input, or the slug of the ComputeError. Any other error fails the test. */
 async function outcome(resolving: Promise<ResolvedInput>) {
   try {
     const { ref, source, reading } = await resolving

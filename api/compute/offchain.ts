@@ -29,13 +29,15 @@ export interface ResolvedInput extends MeasureInput {
   source: string
 }
 
-/** The facts that decide if a verified offchain attestation is still valid. */
+/** Facts that decide whether a verified offchain attestation is still valid. */
 export interface OffchainValidity {
   /** lower-case */
   signer: string
   /** Unix seconds; 0 = never */
   expirationTime: bigint
-  /** The signature, if only the signer's contract can judge it: the contract may change its verdict. */
+  /**
+   * The signature, if only the signer's contract can verify it, because the contract may change its verdict.
+   */
   claim?: { digest: string; signature: string; problem?: string }
 }
 

@@ -36,7 +36,7 @@ async function resolve(given: {
   onchain?: Partial<OnchainAttestation> | null
   local?: boolean
   stuck?: boolean
-  /** chains whose index has the attestation */
+  /** chains whose index contains the attestation */
   copies?: string[]
   minConfirmations?: number
 }) {
@@ -85,10 +85,10 @@ test('uses an up-to-date index without an RPC call, and otherwise queries the ch
   expect(await resolve({ row: null, onchain: null })).toEqual([sentence('from'), 1])
   const ask: Partial<IndexState>[] = [
     { agreedAge: null },
-    { agreedAge: -1 }, // the database's clock was set back
+    { agreedAge: -1 }, // the clock of the database was set back
     { doubt: 'a fork' },
     { headAge: -61 },
-    { headAge: 21 }, // three block times more than the limit
+    { headAge: 21 }, // three block times above the limit
     { headBlock: 109 },
     { agreedAge: 14, headBlock: 111, headTime: new Date(1_700_000_001_000) },
   ]
@@ -99,7 +99,7 @@ test('names the other chain that has a UID, and never its own', async () => {
   const missing = { row: null, onchain: null }
   const [unknown] = await resolve(missing)
   const own = LOCAL_CHAIN.slug
-  // The chain does not have the attestation: the index still has one that a reorg removed.
+  // The chain does not have the attestation. The index still contains it, although a reorg removed it.
   expect(await resolve({ ...missing, copies: [own] })).toEqual([unknown, 1])
   const [elsewhere] = await resolve({ ...missing, copies: ['sepolia', own, 'celo'] })
   expect(String(elsewhere).slice(String(unknown).length)).toMatch(

@@ -34,7 +34,7 @@ export interface ResolverOptions {
   smartAccounts?: boolean
   /** Policy that selects which registered schemas are read. */
   schemaPolicy: SchemaPolicy
-  /** Fetcher of the documents of {uid, uri} inputs; undefined if they are not accepted. */
+  /** Fetcher of the documents of {uid, uri} inputs; undefined if such inputs are not accepted. */
   fetcher?: DocumentFetcher
 }
 
@@ -230,7 +230,7 @@ const EXPECTED_INPUT =
 const POSITION = '{"type": "Point", "coordinates": [longitude, latitude]}'
 const A_POSITION = `an array; a position is ${POSITION}`
 
-/** True if a text is two numbers: the form in which maps copy a position. */
+/** True if a text consists of two numbers, which is the form in which maps copy a position. */
 function isPair(text: string): boolean {
   if (text.length > 100) return false
   const numbers = text.trim().split(/\s*,\s*|\s+/)

@@ -80,7 +80,7 @@ export function requestValidator(parts: ComputeParts): FastifySchemaCompiler<TSc
 }
 
 /**
- * Throws the problem of a body. A chain that is not usable is reported first, which may require an RPC call.
+ * Throws the problem of a body. An unusable chain is reported first, and may be detected by an RPC call.
  * Fastify reads what an asynchronous check throws, not what it returns.
  */
 async function refuse(

@@ -54,7 +54,7 @@ export function refuseSalts(geojson: unknown, path: string): void {
   }
 }
 
-/** True for two numbers, as almost all values of a geometry are. */
+/** True for two numbers, the form of almost all values of a geometry. */
 function isPlainPosition(value: unknown): boolean {
   return (
     Array.isArray(value) && value.length === 2 && typeof value[0] === 'number' && typeof value[1] === 'number'

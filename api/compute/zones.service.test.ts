@@ -80,7 +80,7 @@ describe('POST /compute/v0/zones', () => {
     const { body } = await ask({ geometry: point(11, 50.5), zones: { uids: row } })
     expect(body).toMatchObject({ results: [], multiAttestByDelegation: [], complete: true })
     expect(body.onBoundary).toEqual([row[0], row[1]].sort())
-    // 4 mm east of the border is on it, 6 mm east of it is in the zone.
+    // A position 4 mm east of the border is on it. A position 6 mm east of it is in the zone.
     for (const [meters, within, on] of [
       [0.004, [], [row[0], row[1]].sort()],
       [0.006, [row[1]], []],

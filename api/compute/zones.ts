@@ -46,7 +46,7 @@ export async function computeZones(
   const contract = await contractFor(parts, chain, request.submission)
   const started = performance.now()
   const zones = zoneSet(request.zones)
-  // Refuses a result schema that does not fit, also if there is no candidate.
+  // Refuses an unsuitable result schema even if there is no candidate.
   await chosenSchema(parts, rowOf('contains'), reader, request.schema)
   if (!('uids' in zones)) await parts.resolver.requireFresh(attester.chain, reader)
   const geometry = await parts.resolver.resolve(
@@ -56,7 +56,7 @@ export async function computeZones(
     reader,
     work.client,
   )
-  // Refuses a geometry that cannot be measured, also if there is no candidate.
+  // Refuses a geometry that cannot be measured even if there is no candidate.
   const { refs } = await parts.measurer.measure(
     { operation: 'intersects', inputs: [geometry, geometry], numbers: [] },
     work,
@@ -75,7 +75,7 @@ export async function computeZones(
     throw invalidInput(
       `zones: more than ${MAX_CANDIDATES} of them may contain the geometry. Nothing was signed. Select fewer zones by uids, prover or schema.`,
     )
-  // The user named the UIDs of a list, so all of them are answered for.
+  // The client listed these UIDs, so the response covers all of them.
   const named = 'uids' in zones ? unplaced : unplaced.slice(0, MAX_CANDIDATES)
   const found = {
     ...{ results: [] as { uid: string; result: UnsignedResult }[], onBoundary: [] as string[] },

@@ -46,7 +46,7 @@ function preferredType(accept: string | undefined, offered: readonly string[]): 
   return best?.type
 }
 
-/** True if the first list is larger, compared number by number. */
+/** Compares two lists number by number. True if the first list is larger. */
 function isLarger(a: readonly number[], b: readonly number[]): boolean {
   const differing = a.findIndex((number, i) => number !== b[i])
   return differing >= 0 && a[differing]! > b[differing]!

@@ -4,7 +4,7 @@ import { parseBody } from './body'
 
 const parse = (json: string) => parseBody(Buffer.from(json)) as Record<string, never>
 
-/** Less than half a centimetre, with the double of half a centimetre. */
+/** A length slightly below half a centimetre whose double is that of half a centimetre. */
 const LONG = '1.00499999999999999'
 
 test.each(

@@ -31,7 +31,7 @@ export const CACHES = {
   schemas: { entries: 10_000 },
   'contract state': { entries: 1_000 },
   'index state': { entries: 100 },
-  // 16 kB each, with the hashes of their subtrees.
+  // Each tile has 16 kB, with the hashes of its subtrees.
   'log tiles': { entries: 256 },
   clients: { entries: 1_000 },
   'request counts': { entries: 100_000 },
@@ -53,7 +53,8 @@ export class Cache<Value extends NonNullable<unknown>> extends LRUCache<string, 
   constructor(name: keyof typeof CACHES, { sizeOf, bytes, largest }: CacheOptions<Value> = {}) {
     const bound: Bound = CACHES[name]
     const maxSize = bytes ?? bound.bytes
-    // 0 would mean unbounded. A bound of one byte fits no entry.
+    // A limit of 0 would mean no limit, so a disabled cache gets a limit of one byte, into which no entry
+    // fits.
     super({
       max: bound.entries ?? 0,
       maxSize: maxSize === undefined ? 0 : Math.max(1, maxSize),

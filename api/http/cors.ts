@@ -15,7 +15,10 @@ const EXPOSED = [
 /** Maximum time in seconds that browsers cache the response to a preflight. */
 const PREFLIGHT_SECONDS = 86_400
 
-/** Path for the operator's scraper only: a page in a browser of the operator's network must not read it. */
+/**
+ * Path for the operator's scraper only. Pages in browsers of the operator's network must not be able to read
+ * it.
+ */
 const UNSHARED = '/metrics'
 
 /**

@@ -6,7 +6,7 @@ import { SharedRead } from './shared'
 const ENTRY_BYTES = 1_000
 /** Maximum share of the cache per response, so that one large page does not evict all others. */
 const LARGEST_SHARE = 1 / 8
-/** Headers that are cached with a response; the others belong to its request. */
+/** Headers that are cached with a response. All other headers belong to its request. */
 const KEPT_HEADERS = [
   'content-type',
   'content-disposition',
@@ -34,7 +34,7 @@ interface KeptAnswer {
  */
 export class Freshness {
   private readonly state: SharedRead<string>
-  /** Cached responses by URL and ETag, all of one state. */
+  /** Cached responses by URL and ETag. All of them belong to one state of the data. */
   private readonly kept: Cache<KeptAnswer>
   private keptState = ''
 

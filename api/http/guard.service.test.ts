@@ -47,7 +47,7 @@ function answers(text: string): Answer[] {
   }
   return found
 }
-/** Silence longer than any test. The service closes the connection before it ends. */
+/** Milliseconds of silence that no test reaches: the service closes the connection earlier. */
 const NEVER_MS = 60_000
 const ask = async (bytes: string | Buffer, { url } = api, quietMs?: number) =>
   answers(await exchange(url, bytes, quietMs))
@@ -274,7 +274,7 @@ describe('pipelining', () => {
     const sent = withBody(JSON.stringify({ chainId: 84532 }))
     const got = await ask(Buffer.concat([sent, Buffer.from('GARBAGE\r\n\r\n')]), slow, NEVER_MS)
     expect(got.map(({ status }) => status)).toEqual([500, 400])
-    // A request that takes too long gets 500 with Retry-After.
+    // A request that takes too long gets status 500 with Retry-After.
     expect(got[0]!.headers).toMatchObject({
       'content-type': 'application/problem+json; charset=utf-8',
       'retry-after': '5',

@@ -30,7 +30,7 @@ const LARGE_BODY = 65_536
  * 1,000.
  */
 const MAX_HEADERS = 100
-/** The size limit of 16 KiB is Node's own. */
+/** Node itself enforces the size limit of 16 KiB. */
 const HEAD_TOO_LARGE = `The headers of the request are too large: at most ${MAX_HEADERS} headers and 16 KiB.`
 const NOT_HTTP = 'The request is not valid HTTP/1.1.'
 const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).'
@@ -60,7 +60,7 @@ export function guardRequests(
   app.decorateRequest('rawBody', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     exchanges.set(request.raw.socket, { request, reply })
-    // Fastify's handlerTimeout (5.12.8) does not cover the time after the body was read.
+    // Fastify's handlerTimeout (5.12.8) does not cover the time after the body has been read.
     const timer = setTimeout(() => {
       // A response that has started, such as a stream, has its own time limits.
       if (!reply.sent && !reply.raw.headersSent)
@@ -141,7 +141,7 @@ function receive(
   payload.on('data', onData).on('end', onEnd).on('error', onError)
 }
 
-/** Returns the problem of a request's head; undefined if it is valid. */
+/** Returns the problem of a request's line or headers; undefined if they are valid. */
 function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
   const { httpVersion, rawHeaders, url = '' } = raw
   // Node's parser also accepts HTTP/0.9, and HTTP/2.0 without its preface.
@@ -174,9 +174,9 @@ function isEncoded(url: string): boolean {
 }
 
 /**
- * Handles errors below the level of requests (a malformed or oversize head, a broken or unfinished body).
- * They have the form of the requested API, or of problem details if the path is unknown. The error follows
- * the responses to earlier requests of the connection, and never replaces one.
+ * Handles errors that occur before there is a complete request (malformed or oversize headers, a broken or
+ * unfinished body). They have the form of the requested API, or of problem details if the path is unknown.
+ * The error follows the responses to earlier requests of the connection, and never replaces one.
  */
 export function clientErrorHandler(publicBaseUrl: string) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {

@@ -112,7 +112,7 @@ test.each([
     '2026-01-31Z',
     '2026-01-31+01:00',
   ],
-  // Texts with an incomplete date before a time, and forms that ISO 8601 does not have.
+  // Texts with an incomplete date before a time, and forms that are not part of ISO 8601.
   ...[
     '2026T12:00',
     '2026-01T12:00',

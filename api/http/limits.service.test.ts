@@ -63,7 +63,7 @@ test('starts the checks of long queries of clients alternately', async () => {
   const others = [ask('192.0.2.2'), ask('192.0.2.3')]
   expect(new Set(await Promise.all([...greedy, ...others]))).toEqual(new Set([200]))
   expect(started).toHaveLength(52)
-  // A client that is known as quick fills the first turn, with 8 checks, before the others arrive.
+  // A client that is known to be quick fills the first turn with 8 checks before the other clients arrive.
   expect(Math.max(...['192.0.2.2', '192.0.2.3'].map((from) => started.indexOf(from)))).toBeLessThan(12)
 })
 
@@ -136,7 +136,7 @@ describe('long work', () => {
     expect(await get('?spent=100')).toEqual([200, 99])
     expect(await get('?spent=101')).toEqual([200, 97])
     expect(await get('?spent=3400')).toEqual([200, 63])
-    // Time spent after the response, such as by an export.
+    // Time spent after the response, for example by an export.
     works.at(-1)!.spend(600)
     expect(await get()).toEqual([200, 56])
     expect(await get('?spent=9000')).toEqual([200, 0])
@@ -149,7 +149,8 @@ describe('long work', () => {
     const { get } = await serveWork(new RequestCounter(() => 0), 100, () => (begun++, ended))
     const waiting = get('?foreseen=5000')
     await expect.poll(() => begun).toBe(1)
-    // 99 are left, 49 of them reserved: 1 for the request itself, and 49 for its estimate.
+    // The first request counts as 1, and 49 more are reserved for its estimate. This request counts as 1, so
+    // 49 are left.
     expect(await get('?foreseen=6000')).toEqual([429, 49])
     const second = get('?foreseen=4000')
     await expect.poll(() => begun).toBe(2)
@@ -189,7 +190,7 @@ describe('a request that ends before its work', () => {
     asked.destroy()
     await expect.poll(() => work.signal.aborted).toBe(true)
     await expect.poll(() => count(counter)).toBe(6)
-    // Time that its statement or worker took until it was cancelled.
+    // Time that the statement or worker used until it was cancelled.
     work.spend(300)
     await expect.poll(() => count(counter)).toBe(9)
   })
@@ -275,7 +276,7 @@ describe('limits in this process', () => {
     expect((await get({}, '2001:db8::1')).statusCode).toBe(200)
     expect((await get({}, '2001:db8::2:1')).statusCode).toBe(429)
     expect((await get({}, '2001:db8:0:1::1')).statusCode).toBe(200)
-    // An IPv4-mapped address is the same client.
+    // An IPv4-mapped address identifies the same client.
     expect((await get({}, '::ffff:192.0.2.1')).statusCode).toBe(429)
     expect((await get({}, 'fe80::1%eth0')).statusCode).toBe(200)
     expect((await get({}, 'fe80::2%eth0')).statusCode).toBe(429)
@@ -288,7 +289,8 @@ describe('limits in this process', () => {
     expect((await behindProxy({ 'x-forwarded-for': '198.51.100.7:4711' })).statusCode).toBe(429)
     expect((await behindProxy({ 'x-forwarded-for': '[2001:db8::1]:4711' })).statusCode).toBe(200)
     expect((await behindProxy({ 'x-forwarded-for': '2001:db8::2' })).statusCode).toBe(429)
-    // Through two trusted proxies. Without an address in the header the proxy's own counts.
+    // The request passes two trusted proxies. If the header contains no address, the proxy's own address
+    // counts.
     expect((await behindProxy({ 'x-forwarded-for': '198.51.100.8, 192.0.2.77' })).statusCode).toBe(429)
     expect((await behindProxy({ 'x-forwarded-for': 'unknown' })).statusCode).toBe(200)
     expect((await behindProxy({ 'x-forwarded-for': 'anything else' })).statusCode).toBe(429)
@@ -350,7 +352,9 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     expect(await redis.count(key, 60_000)).toMatchObject({ current: 3, reserved: 0 })
   })
 
-  /** Time limit for a response while Redis fails: far longer than anything that should not wait. */
+  /**
+   * Time limit for a response while Redis fails, far longer than any response that does not wait for Redis.
+   */
   const TIMEOUT_MS = 1_000
   const flaky = async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
@@ -392,7 +396,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
       })
       return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-remaining')]
     }
-    // Unknown paths count too; health and information do not.
+    // Unknown paths count too. Health checks and information do not count.
     expect(await ask(0)).toEqual([400, '2', '2'])
     expect(await ask(1, '/compute/v1')).toEqual([404, '1', '1'])
     expect((await ask(1, '/health'))[1]).toBe(null)
@@ -410,11 +414,11 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     const key = newKey()
     for (let i = 0; i < 3; i++) await counter.count(key, 60_000)
     proxy.freeze()
-    // The requests under way when it hangs wait for the time-out together.
+    // Requests that are in progress when Redis hangs share one time-out.
     const [counts, waited] = await timed(() =>
       Promise.all([counter.count(key, 60_000), counter.count(key, 60_000)]),
     )
-    // The count resumes from the last one of Redis.
+    // The count resumes from the last count of Redis.
     expect(counts.map(({ current }) => current)).toEqual([4, 5])
     expect(waited).toBeLessThan(2 * TIMEOUT_MS)
     const [, waitedLater] = await timed(async () => {
@@ -506,7 +510,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
         ).status,
       )
     expect(statuses).toEqual([...Array<number>(50).fill(400), ...Array<number>(10).fill(429)])
-    // If each request had to time out, this would take sixty times the timeout.
+    // If each request had to time out, the test would take sixty times the timeout.
     expect(performance.now() - started).toBeLessThan(30 * TIMEOUT_MS)
   })
 })

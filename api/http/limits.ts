@@ -149,16 +149,17 @@ export async function limitRequests(
 }
 
 /**
- * Requests with a body or a long query whose check may start in one turn of the event loop: of all clients,
- * and of one. A check runs in the main thread, takes up to 20 ms for large geometries and for attestations of
- * smart accounts, and no hourly limit counts that time. A client whose checks are quick may start several:
- * with one each, its concurrent requests took a quarter to a half more of the main thread.
+ * Maximum number of requests with a body or a long query whose checks may start in one turn of the event
+ * loop: for all clients, and for one. A check runs in the main thread, and takes up to 20 ms for large
+ * geometries and for attestations of smart accounts. No hourly limit counts that time. A client whose checks
+ * are quick may start several: with a limit of one, its concurrent requests used a quarter to a half more of
+ * the main thread.
  */
 const ADMISSIONS = new Turns({
   ...{ all: 8, each: { quick: 8, slow: 1 }, slowMs: 4 },
   ...{ waiting: Infinity, waitingEach: Infinity },
 })
-/** Characters of a URL whose check takes less than a millisecond. */
+/** Maximum length in characters of a URL whose check takes less than a millisecond. */
 const SHORT_URL = 1_000
 
 async function admit(request: FastifyRequest): Promise<void> {
@@ -166,7 +167,7 @@ async function admit(request: FastifyRequest): Promise<void> {
   const client = clientOf(request)
   setImmediate(await ADMISSIONS.acquire(client, workOf(request).signal))
   const began = performance.now()
-  // Runs when the check, and all else that needs no event, is done.
+  // Runs after the check and all other work that needs no event.
   process.nextTick(() => ADMISSIONS.note(client, performance.now() - began))
 }
 
@@ -182,7 +183,7 @@ class Bill implements Budget {
   private spentMs = 0
   private charged = 0
   private release: (() => void) | undefined
-  /** Reservation of this request, which concurrent estimates share. */
+  /** Reservation for this request. Concurrent estimates share it. */
   private foreseen: Promise<void> | undefined
 
   /** @param tooMany the refusal if the client has fewer requests left than estimated */
@@ -218,7 +219,7 @@ class Bill implements Budget {
     if (this.isAnswered) void this.charge()
   }
 
-  /** Counts the time spent. Time spent after the response has started is counted at once. */
+  /** Counts time as it is spent. Time spent after the start of the response is counted at once. */
   settle(): Promise<Count | undefined> {
     this.release?.()
     this.release = undefined
@@ -260,8 +261,8 @@ export function clientOf(request: FastifyRequest): string {
   // Some proxies write address:port or [address]:port. The port does not identify a client.
   const bare = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(ip)
   const address = bare?.[1] ?? bare?.[2] ?? ip
-  // A value that is not an address comes from a header that the proxy did not check. In this case the proxy
-  // counts as the client.
+  // A value that is not an address comes from a header that the proxy did not check. The proxy then counts as
+  // the client.
   if (!isIP(address)) return normalizeIP(request.socket.remoteAddress ?? '', 64)
   const client = normalizeIP(address, 64)
   clients.set(ip, client)

@@ -5,8 +5,8 @@ import { invalid, type GivenQuery } from './parameters'
 /** Pages of a list: cursors, and the addresses of other pages. */
 
 /**
- * A position in the order of attestations. The next page starts after it, even if records arrive in the
- * meantime.
+ * A position in the order of attestations. The next page starts after this position, even if new records have
+ * arrived.
  */
 export interface Position {
   /** Unix milliseconds of the sorted field; for lists by distance, centimetres */
@@ -96,7 +96,7 @@ export function pageAddresses(
     self: at({}),
     ...(nextCursor !== null && { next: at({ cursor: nextCursor, offset: undefined }) }),
     ...((byCursor || offset > 0) && { first: at({ cursor: undefined, offset: undefined }) }),
-    // The previous page may be shorter, so that no record is on two pages.
+    // The previous page may be shorter than the limit, so that no record appears on two pages.
     ...(offset > 0 &&
       offset <= MAX_OFFSET && {
         prev: at({ offset: Math.max(0, offset - limit) || undefined, limit: Math.min(limit, offset) }),

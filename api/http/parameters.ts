@@ -90,7 +90,7 @@ export const readParameters: FastifySchemaCompiler<unknown> = ({ schema }) => {
     try {
       return { value: read(given) }
     } catch (error) {
-      // Any other error is a defect of this service. Fastify returns 500 for it.
+      // Any other error is a defect of this service, for which Fastify returns 500.
       if (error instanceof RecordsError) return { error }
       throw error
     }

@@ -118,8 +118,8 @@ export class RequestError extends Error {
   override readonly name = 'RequestError'
 
   /**
-   * @param statusCode 431 (RFC 6585) is for a head that is too large; 499, known from nginx, is for the log
-   * only: the client has left
+   * @param statusCode 431 (RFC 6585) means that the headers are too large; 499, known from nginx, appears
+   *   only in the log: the client has disconnected
    */
   constructor(
     message: string,
@@ -128,7 +128,10 @@ export class RequestError extends Error {
     super(message)
   }
 }
-/** A request that was not received in time: its sender may be slow or the machine busy, and may try again. */
+/**
+ * A request that was not received in time. Its sender may be slow or the machine busy, so the client may try
+ * again.
+ */
 export class SlowRequestError extends RequestError {
   constructor() {
     super('The request was not received completely in time.')
@@ -288,7 +291,7 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
     reply.header('retry-after', RETRY_AFTER_SECONDS)
     return new RecordsError('unavailable', `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`)
   }
-  // The share of a client at a node that compute calls too.
+  // The client has used up its share of a node's calls, which compute requests use as well.
   if (error instanceof ComputeError && error.slug === 'rate-limited') {
     reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
     return new RecordsError('rate-limited', error.message)

@@ -145,7 +145,7 @@ export class SharedRedis implements SharedMarks {
     })
   }
 
-  /** Logs changes only. */
+  /** Logs only changes of the state. */
   private note(answering: boolean, reason: string): void {
     if (answering === this.answering) return
     this.answering = answering

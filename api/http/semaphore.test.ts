@@ -27,7 +27,7 @@ hunt(
       for (let i = 0; i < random() * 5; i++) await turn()
       running.set(client, running.get(client)! - 1)
       end()
-      // A second release has no effect.
+      // Releasing a slot twice has no effect.
       end()
       outcomes.served++
     }

@@ -81,7 +81,7 @@ export class Semaphore {
     })
   }
 
-  /** Acquires a slot without waiting; the returned function releases it. Undefined if none is free. */
+  /** Acquires a slot without waiting. Returns the function that releases it; undefined if no slot is free. */
   tryAcquire(client: string): (() => void) | undefined {
     return this.isFree(client) ? this.start(client) : undefined
   }
@@ -123,7 +123,7 @@ export class Semaphore {
     if (left) this.runningOf.set(client, left)
     else this.runningOf.delete(client)
     this.forget(client)
-    // Several may start if the limit of a client has grown.
+    // Several tasks may start if the limit of a client has grown.
     for (let go = this.next(); go; go = this.next()) go()
   }
 

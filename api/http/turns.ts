@@ -2,15 +2,18 @@ import { Cache } from './cache'
 import { Semaphore, type SemaphoreLimits } from './semaphore'
 import type { Work } from './work'
 
-/** Default of the mean time of a client's last turns at which it counts as slow, in milliseconds. */
+/**
+ * Default limit of the mean time of a client's last turns, in milliseconds. Above it, the client counts as
+ * slow.
+ */
 const SLOW_MS = 100
 /** Weight of the last turn in the mean: about ten quick turns offset one of a second. */
 const NEWEST = 0.2
 
 /**
- * Turns for work with few slots, such as database statements of clients. One client may have most slots while
- * its turns are quick, because they are soon free again, and few once its turns are slow or their time is
- * unknown.
+ * Turns for work with few slots, such as database statements of clients. While a client's turns are quick, it
+ * may have most slots, because they are soon free again. If its turns are slow or their time is unknown, it
+ * gets few.
  */
 export class Turns {
   private readonly slots: Semaphore
@@ -45,7 +48,10 @@ export class Turns {
     }
   }
 
-  /** Resolves when it is the client's turn, with the function that ends it. The caller notes its time. */
+  /**
+   * Resolves when it is the client's turn, with the function that ends the turn. The caller reports the time
+   * of the turn.
+   */
   acquire(client: string, signal: AbortSignal): Promise<() => void> {
     return this.slots.acquire(client, signal)
   }

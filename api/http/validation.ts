@@ -20,7 +20,7 @@ export interface Rules<T = unknown> {
   discriminator?: string
   /** For oneOf: the property whose presence selects the last form. */
   marker?: string
-  /** The code behind the route reads the value and reports its problems. */
+  /** The route's handler reads the value and reports its problems. */
   unchecked?: true
   /** For an object: advice for likely fields that it does not have. */
   instead?: Readonly<Record<string, string>>

@@ -25,7 +25,7 @@ export const OWN_WORK: Work = {
   spend: () => {},
 }
 
-// This signal never aborts, and all work of the service listens to it, so the limit of listeners is off.
+// All work of the service listens to this signal, which never aborts, so the limit of listeners is off.
 setMaxListeners(0, OWN_WORK.signal)
 
 /** Returns work for a result that other clients share: it is completed even if this client leaves. */
@@ -39,8 +39,8 @@ const LATE = Symbol('late')
 
 /**
  * Returns a result that another client's request has begun. Begins this client's own if there is none, if the
- * other client is at its limit, or if the result takes long, because it may wait in the queue of a client
- * that is slow. Others then join the new one.
+ * other client is at its limit, or if the result takes too long, because it may wait in the queue of a slow
+ * client. Other clients then join the new computation.
  * @param begun returns the newest result that was begun
  * @param own begins another result than `late`
  */
@@ -71,7 +71,7 @@ async function soon<T>(result: Promise<T>): Promise<T | typeof LATE> {
 }
 
 const works = new WeakMap<FastifyRequest, Work>()
-/** Created once, because every request ends with it. */
+/** The function is created once, because every request ends with it. */
 const CLOSED = new RequestError('The connection was closed before the response.', 499)
 
 /** Starts the work of a request, which ends with its response. */

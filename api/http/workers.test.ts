@@ -37,7 +37,7 @@ test('lets a client use one of two threads, and ends its task when it disconnect
     Array(3).fill({ status: 'rejected', reason: new Error('gone') }),
   )
   expect(Atomics.load(begun, 1)).toBe(1)
-  // Both threads work again.
+  // Both threads work again after the failure.
   expect(await Promise.all(['a', 'b'].map((client) => workers.run('add', [2, 3], workOf(client))))).toEqual([
     5, 5,
   ])

@@ -46,8 +46,8 @@ export async function groups(
 }
 
 /**
- * Reads groups of a source. Undefined if there is no such source, or if the snapshot that it was read from
- * lacks records or sums.
+ * Reads groups of a source. Undefined if there is no such source, or if records or sums are missing in the
+ * snapshot from which it was read.
  */
 async function groupsFrom(
   store: Store,

@@ -47,7 +47,7 @@ export class InputLookups {
    */
   private async run(): Promise<void> {
     this.running++
-    // Requests of the same turn of the event loop join this query.
+    // Requests that arrive in the same turn of the event loop join this query.
     await setImmediate()
     const batch = this.waiting.splice(0, INPUTS_IN_QUERY)
     try {

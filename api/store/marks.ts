@@ -9,7 +9,7 @@ export type Marks = Readonly<Record<string, readonly [since: number, revision: n
 /** SQL that returns the marks of the server that runs it. */
 export const MARKS = `(SELECT json_object_agg(chain, json_build_array(extract(epoch FROM since), revision)) FROM record_state)`
 
-/** True if a server at `one` shows everything that a server at `other` shows. */
+/** True if a server with the marks `one` shows everything that a server with the marks `other` shows. */
 export function reaches(one: Marks, other: Marks): boolean {
   return Object.entries(other).every(([chain, [since, revision]]) => {
     const own = one[chain]

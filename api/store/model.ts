@@ -35,7 +35,7 @@ export interface RecordFilter {
   after?: Date
   before?: Date
   bbox?: Bbox
-  /** True: only records without a geometry. `too`: records without a geometry pass the bbox. */
+  /** True: only records without a geometry. `too`: records without a geometry also match a bbox. */
   nowhere?: boolean | 'too'
   /** Candidates: records whose geometry, with geodesic edges, may meet one of these boxes. */
   reaching?: readonly Bbox[]
@@ -64,9 +64,9 @@ export const NEWEST_FIRST: TimeSort = { by: 'timestamp', descending: true }
 
 /** Optional additions to the fields of a record. */
 export interface RecordParts {
-  /** True to read `geometry`. */
+  /** True to include `geometry` in the result. */
   withGeometry?: boolean | undefined
-  /** True to read `provenance`. */
+  /** True to include `provenance` in the result. */
   withProvenance?: boolean | undefined
 }
 
@@ -160,7 +160,7 @@ export type Condition<At> =
 /** Condition on an attribute, by its path of names. */
 type Attribute<Test> = { attribute: readonly string[] } & Test
 
-/** Place with the candidates that meet it already decided. */
+/** Place for which it is already decided which candidates meet it. */
 export interface DecidedPlace {
   /** Records that reach none of these boxes are not candidates. */
   reach: readonly Bbox[]

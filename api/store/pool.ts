@@ -49,7 +49,7 @@ export async function beginReading(pool: Pool, more: string) {
     client.release(failed)
   }
   try {
-    // pg returns an array of results for several statements, a single result for one.
+    // For several statements, pg returns an array of results. For one statement, it returns a single result.
     const results: unknown = await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${more}`)
     const last = [results].flat().at(-1) as { rows: unknown[] } | undefined
     return { client, last: last?.rows[0], discard }
@@ -126,7 +126,7 @@ export function isLost(error: DatabaseError): boolean {
   return code !== '57014' && !/when trying to connect/.test(message) && isOutage(error)
 }
 
-/** Thrown if a server is a standby and no longer the primary. */
+/** Error for a server that has become a standby and is no longer the primary. */
 export class StandbyError extends Error implements DatabaseError {
   readonly code = '25006'
 }

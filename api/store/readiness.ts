@@ -56,7 +56,7 @@ export const CHAIN_READINESS = Type.Object(
 )
 export type ChainReadiness = Static<typeof CHAIN_READINESS>
 
-/** Limits of ages, in seconds. */
+/** Maximum ages, in seconds. */
 export interface AgeLimits {
   /** Compute relies on indexed data that agreed with its chain within this time. */
   readonly indexMaxAgeSeconds: number
@@ -99,8 +99,8 @@ export function doubtAbout(
 const LATE_BLOCKS = 3
 
 /**
- * Reports that the newest block is old, so that a poll that has found it proves little: the chain has halted,
- * or an endpoint repeats an old block from a cache.
+ * Reports that the newest block is old. A poll that found it then proves little: the chain has halted, or an
+ * endpoint repeats an old block from a cache.
  */
 function oldHead({ headAge }: IndexState, maxSeconds: number, blockMs: number): string | undefined {
   return headAge !== null && headAge >= maxSeconds + (LATE_BLOCKS * blockMs) / 1000
@@ -110,7 +110,7 @@ function oldHead({ headAge }: IndexState, maxSeconds: number, blockMs: number): 
 
 /**
  * Reports that no RPC endpoint has the last indexed block any more: all of them lag, or the chain was rolled
- * back. Until the next block nothing distinguishes these cases, and data must agree with its chain within
+ * back. Nothing distinguishes these cases until the next block, but data must agree with its chain within
  * seconds.
  */
 function shorterHead({ headBlock, indexedBlock }: IndexState): string | undefined {

@@ -113,7 +113,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await write()
     const first = await list(api!)
     expect(((await first.json()) as { count: number }).count).toBe(written)
-    // At the same state every instance accepts the ETag; right after a change none does.
+    // While the state is unchanged, every instance accepts the ETag. Right after a change, no instance does.
     const known = { 'if-none-match': (await list(api!)).headers.get('etag')! }
     expect((await list(second!, known)).status).toBe(304)
     await write()
@@ -169,7 +169,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await next(102)
     await call(two!, 'pg_wal_replay_pause()')
     await next(103)
-    // Continues from the position before them, on an instance whose replica has none of them.
+    // Continues from the position before these changes, on an instance whose replica has none of them.
     const again = await follow(final.events[0]!.id)
     await again.count(2)
     for (const server of servers) await call(server, 'pg_wal_replay_resume()')
@@ -194,7 +194,8 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     const writing = write()
     const onReplica = `SELECT FROM location_record`
     while ((await rows(one!.url, onReplica)).length === before) await pause(10)
-    // The primary waits for the other replica. Until then it shows the record to nobody.
+    // The primary waits for the other replica. Until that replica responds, the primary shows the record to
+    // no client.
     expect(await seen(store)).toBe(before)
     await two!.postgres.start()
     await writing
@@ -243,7 +244,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await write(one)
     expect(await seen(store)).toBe(written)
     expect(await input()).toMatchObject({ revoked: false })
-    // A switch without requests: behind PgBouncer no connection reveals it.
+    // The primary changes while there are no requests. Behind PgBouncer, no connection reveals the change.
     const alone = copy([])
     expect(await seen(alone)).toBe(written)
     await one!.postgres.kill('SIGINT')

@@ -15,8 +15,8 @@ const RETRY_MS = 500
 /** Milliseconds that a statement waits for another primary. Clients wait as long for a connection. */
 const FAILOVER_MS = 2_000
 /**
- * Milliseconds for which a server counts as the primary without a check. Behind PgBouncer, a switch breaks no
- * connection.
+ * Milliseconds for which a server counts as the primary without a check. Behind PgBouncer, a change of the
+ * primary breaks no connection.
  */
 const PRIMARY_FOR_MS = 1_000
 
@@ -66,7 +66,8 @@ class Server {
       throw signal.aborted ? signal.reason : error
     } finally {
       signal.removeEventListener('abort', cancel)
-      // The cancel request may arrive after the statement ended, so this connection must not run another one.
+      // The cancel request may arrive after the end of the statement, so this connection must not run another
+      // one.
       client.release(signal.aborted ? true : failure)
     }
   }
@@ -221,7 +222,7 @@ export class DatabaseServers {
   }
 
   private async onPrimary<T>(work: (server: Server) => Promise<T>): Promise<T> {
-    // The only server gets every statement without a choice.
+    // If there is only one server, it gets every statement.
     if (this.candidates.length === 1 && this.replicas.length === 0) return work(this.primary)
     for (let attempt = 1; ; attempt++) {
       if (this.candidates.length > 1 && performance.now() - this.lookedAt > PRIMARY_FOR_MS)

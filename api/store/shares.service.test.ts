@@ -155,7 +155,7 @@ test.runIf(TEST_DATABASE_URL)('returns 429 to a client whose share of the queue 
 
 const LIST = '/api/v0/location-records'
 const ITEMS = '/ogc/collections/location-records/items'
-/** Statements that wait for the table. */
+/** Statements that wait for a lock on the table. */
 const waiting = () =>
   rows(
     database.url,
@@ -207,7 +207,7 @@ test.runIf(TEST_DATABASE_URL)(
       }
       await expect.poll(waitingRequests).toBe(asked.length - 2)
       const other = ask(`${LIST}?limit=3`, '192.0.2.2')
-      // Two of the client, and one of the other.
+      // Two statements of the client, and one of the other client.
       await expect.poll(waiting).toBe(3)
       expect(await waitingRequests()).toBe(asked.length - 2)
       await holder.query('ROLLBACK')
@@ -263,7 +263,7 @@ test('refuses a filter without an index if its client has too little budget left
     const refused = await ask("memo LIKE '%a%'")
     expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, 3600])
     expect(await refused.json()).toMatchObject({ message: 'Rate limit exceeded', detail: sentence() })
-    // The filter was not run, and counts as one request.
+    // The filter did not run, and counts as one request.
     expect(left(refused)).toBe(left(first) - 1)
   } finally {
     await rows(database.url, 'UPDATE record_state SET total = 2')

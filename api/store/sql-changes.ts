@@ -21,7 +21,7 @@ export interface ChainChanges {
   chain: string
   /** Time when the database received its first record of the chain. */
   since: Date
-  /** Changes up to this ID were deleted. */
+  /** Changes up to this ID have been deleted. */
   forgotten: number
   /** ID of the last change, kept or deleted, of any finality. */
   last: number

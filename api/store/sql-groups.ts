@@ -118,8 +118,8 @@ export interface GroupQuery {
 }
 
 /**
- * Number of records, and for each sum of the query its value in whole (square) centimetres and the number of
- * records that have none.
+ * Number of records. For each sum of the query, its value in whole (square) centimetres and the number of
+ * records without a value.
  */
 export interface Measures {
   records: number
@@ -155,8 +155,8 @@ export interface SourceRow extends Omit<GroupRow, 'records'> {
 }
 
 /**
- * Source of groups: table and conditions, SQL of keys by dimension, and SQL of a count, of a sum and of the
- * number of records without it.
+ * Source of groups: its table and conditions, the SQL of the keys by dimension, and the SQL of the count, of
+ * a sum, and of the number of records without a value for that sum.
  */
 export interface Source {
   table: string
@@ -211,7 +211,7 @@ export function keptSource(
 ): Source | undefined {
   const { chain, revoked, ...others } = filter
   const given = (Object.keys(others) as (keyof typeof others)[]).filter((name) => others[name] !== undefined)
-  // Parameters are added only once the source is certain: Postgres refuses unused ones.
+  // Parameters are added only once the source is chosen, because Postgres refuses unused parameters.
   const onChain = () => (chain === undefined ? [] : [isAny('chain', chain, value)])
   const isFree = ({ name }: GroupBy) => name === 'chain' || name === 'revoked'
   if (by.some(({ name }) => name === 'hour'))

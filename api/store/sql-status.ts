@@ -12,7 +12,7 @@ export interface IndexState {
   headTime: Date | null
   /** Age of the newest block that an RPC endpoint has reported, when the indexer last read it. */
   headAge: number | null
-  /** Time since that read. */
+  /** Time since the indexer read that block. */
   checkedAge: number | null
   indexedBlock: number | null
   indexedTime: Date | null
@@ -45,7 +45,9 @@ export interface ChainStatusRow extends IndexState {
   /** Location schemas of the chain's registry: those that are indexed, and those that are left out. */
   schemasFound: number
   schemasLeftOut: number
-  /** Blocks that remain to be read for attestations of schemas or attesters that were found later. */
+  /**
+   * Number of blocks that remain to be read for attestations of schemas or attesters that were found later.
+   */
   schemaHistoryBlocks: number
   /** True if an indexer currently holds the lease of the chain. */
   hasIndexer: boolean

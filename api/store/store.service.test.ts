@@ -21,13 +21,13 @@ import { sentence, testSentences } from '../../test/sentences'
 /** Plans and estimates need a large table, which takes a minute on the embedded database. */
 const onLarge = test.skipIf(!TEST_DATABASE_URL)
 const COUNT = TEST_DATABASE_URL ? 50_000 : 2_000
-/** Time of many records, and those records. */
+/** A time that many records share, and those records. */
 const TIED = Date.UTC(2020, 0, 1)
 let tied: { id: string; isFirst: boolean; isPlaced: boolean }[] = []
 let database: TestDatabase
 let store: Store
 let client: Client
-/** The busiest attester, and one with some records. */
+/** The busiest attester, and an attester with a few records. */
 let busy: string
 let usual: string
 let cities: { lng: number; lat: number }[]
@@ -153,7 +153,7 @@ onLarge('uses the index of positions and times for a time window within a box', 
   )
 })
 
-/** Reference: numbers of the matching records by a scan of the whole table, filtered here. */
+/** Reference: numbers of the matching records, found by filtering the whole table here. */
 const scanned = async (passes: (place: { i: number; longitude: number; latitude: number }) => boolean) =>
   (
     await client.query<{ i: number; longitude: number; latitude: number }>(

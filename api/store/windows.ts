@@ -72,7 +72,8 @@ function wantedBy({ limit, offset = 0 }: RecordQuery): number {
  * @param seen share of the whole time that was searched so far
  */
 function nextLength(length: number, share: number, seen: number, found: number, wanted: number): number {
-  // Upper bound of the records in the place, with 95 % confidence if they are spread evenly over time.
+  // Upper limit of the number of records in the place, with 95 % confidence if they are spread evenly over
+  // time.
   if ((found + 3) / seen < FEW) return Infinity
   const growth = found ? (1.5 * (wanted - found) * seen) / found / share : MOST_GROWTH
   return Math.max(2 * length, Math.min(MOST_GROWTH, growth) * length)

@@ -9,7 +9,7 @@ import type { Store } from './store'
 /** Zones of one chain: these UIDs in lower case, or the valid records of an attester or a schema. */
 export type ZoneSet = { uids: readonly string[] } | Pick<RecordFilter, 'prover' | 'schema'>
 
-/** SQL that is true for a Polygon or a MultiPolygon, by the end of its canonical JSON. */
+/** SQL that is true for a Polygon or a MultiPolygon. It reads the end of the canonical JSON. */
 const IS_POLYGON = `longitude IS NULL AND geom IS NOT NULL AND geometry LIKE '%Polygon"}'`
 
 export interface ZoneCandidates {

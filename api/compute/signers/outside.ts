@@ -40,7 +40,7 @@ export interface OutsideOptions {
 
 /** Maximum number of waiting signatures: of all clients, half a second at 2 ms each, and of one. */
 const QUEUE = { waiting: 256, waitingEach: 64 }
-/** Age in milliseconds of the last attempt to sign, after which a readiness check triggers another one. */
+/** Age in milliseconds of the last signing attempt at which a readiness check triggers another attempt. */
 const TRY_AGAIN_MS = { ready: 60_000, failing: 5_000 }
 
 /**

@@ -73,7 +73,7 @@ function open(library: PKCS11): Session {
     throw new TokenError(
       `SIGNER_URL: token: ${slots.length || 'no'} token${slots.length ? 's have' : ' has'} the label '${token}'`,
     )
-  // Closes sessions from before a reset. No other thread of this process uses the token.
+  // Closes sessions that were opened before a reset. No other thread of this process uses the token.
   library.C_CloseAllSessions(slots[0]!)
   const handle = library.C_OpenSession(slots[0]!, package11.CKF_SERIAL_SESSION)
   attempt('SIGNER_PKCS11_PIN_FILE', `the token '${token}' rejects it`, () =>

@@ -67,7 +67,7 @@ test('stops waiting for a hanging token at the timeout, and signs again once it 
   for (const answer of answers)
     expect(answer.status === 'rejected' && answer.reason).toBeInstanceOf(UnavailableError)
   expect(signer.notReady()).toEqual(sentence())
-  // While the token is busy with the call, others are refused immediately instead of queued.
+  // While the token is busy with this call, other calls are refused immediately instead of queued.
   await expect(sign()).rejects.toThrow(UnavailableError)
   open()
   await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)

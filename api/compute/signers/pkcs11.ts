@@ -74,7 +74,7 @@ class TokenDevice implements Device {
     }
     worker.on('error', (error) => ended(error.message))
     worker.on('exit', () => ended('the thread that calls the token ended'))
-    // Without this, the thread of the token would keep the process alive after the server has stopped.
+    // Otherwise, the token's thread would keep the process alive after the server has stopped.
     worker.unref()
     this.worker = worker
     return opened.publicKey

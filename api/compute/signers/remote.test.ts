@@ -153,7 +153,7 @@ describe('a remote signer', () => {
     expect(signer.notReady()).toEqual(problem)
     await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(UnavailableError)
     await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(problem)
-    // Reported once, not for each request.
+    // The error is reported once, not for each request.
     expect(told).toEqual([problem, expect.any(String)])
   })
   test('tolerates an idle connection that the service closed', async () => {
